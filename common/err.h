@@ -1,0 +1,30 @@
+/*
+ * err.h - what went wrong, told once.
+ *
+ * An err is a plain value: no heap, no pointers. It can live on any stack,
+ * be written through a pipe by a half-built jail, and be compared in a test.
+ * The function that notices the failure says what it was doing; callers that
+ * know more prefix it with err_wrap(). Only main() and the loops print.
+ */
+#pragma once
+#include "defs.h"
+
+enum err_kind {
+#define ERR(id, rpc, text) ERR_##id,
+#include "err.def"
+#undef ERR
+};
+
+struct err {
+	enum err_kind kind;
+	int           errnum; /* 0 when the kernel had no say */
+	char          text[504];
+};
+
+/* All three return -1, so a failing function ends in one line. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) printf_like(3, 4);
+int err_sys(struct err *e, const char *fmt, ...) printf_like(2, 3); /* kind SETUP, keeps errno */
+int err_wrap(struct err *e, const char *fmt, ...) printf_like(2, 3);
+
+const char *err_kind_name(enum err_kind kind);
+int         err_kind_rpc(enum err_kind kind);

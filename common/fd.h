@@ -1,0 +1,22 @@
+/* fd.h - file descriptors have owners */
+#pragma once
+#include "defs.h"
+
+#include <unistd.h>
+
+static inline void fd_closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+#define scoped_fd scoped(fd_closep) int
+
+/* Hand the descriptor on: the caller owns it now, the variable no longer does. */
+static inline int fd_take(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}

@@ -1,0 +1,24 @@
+/*
+ * file.h - whole files, whole writes.
+ *
+ * Nothing here follows a surprise: sizes are bounded, a short write is an
+ * error, every descriptor is close-on-exec.
+ */
+#pragma once
+#include "err.h"
+
+struct bytes {
+	char  *data; /* NUL-terminated for convenience; len does not count it */
+	size_t len;
+};
+void bytes_done(struct bytes *b);
+#define scoped_bytes scoped(bytes_done) struct bytes
+
+/* Reads at most max bytes; a larger file is an error that names both sizes. path is for the message only. */
+must_use int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct err *e);
+must_use int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct err *e);
+
+/* The whole buffer, retrying on EINTR. Returns 0 or -1 with errno. */
+must_use int file_write_all(int fd, const void *bytes, size_t len);
+/* For kernel files: open, write once, close. Returns 0 or -1 with errno. */
+must_use int file_put(int dir, const char *path, const char *text);

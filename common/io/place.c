@@ -1,0 +1,107 @@
+#define _GNU_SOURCE
+#include "place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int put(char *at, struct err *e, const char *dir, const char *tail)
+{
+	int n = snprintf(at, PLACE_MAX, "%s%s", dir, tail);
+
+	if (n < 0 || n >= PLACE_MAX)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", dir);
+	return 0;
+}
+
+/* An environment variable that is unset, empty or relative is not an answer. */
+static const char *env_path(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+/* The build tree's root when this program runs from its bin/, else an empty text. */
+static int find_build(char *root, struct err *e)
+{
+	char        mark[PLACE_MAX + 32];
+	struct stat st;
+	char       *slash;
+	ssize_t     n = readlink("/proc/self/exe", root, PLACE_MAX - 1);
+
+	if (n < 0) { /* no /proc: installed places are the best guess */
+		root[0] = 0;
+		return 0;
+	}
+	root[n] = 0;
+	for (int up = 0; up < 2; up++)
+		if ((slash = strrchr(root, '/')))
+			*slash = 0;
+	if (snprintf(mark, sizeof mark, "%s/CMakeCache.txt", root) >= (int)sizeof mark)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
+	if (stat(mark, &st) < 0)
+		root[0] = 0;
+	return 0;
+}
+
+static int find_installed(struct places *p, struct err *e)
+{
+	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
+
+	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
+	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0)
+		return -1;
+	if (geteuid() == 0 || (!data && !home))
+		return put(p->store, e, "/var/lib/brig/rootfs", "");
+	return data ? put(p->store, e, data, "/brig/rootfs") : put(p->store, e, home, "/.local/share/brig/rootfs");
+}
+
+static int find_in_build(struct places *p, const char *root, struct err *e)
+{
+	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0)
+		return -1;
+	return put(p->store, e, root, "/store");
+}
+
+static int find_runtime(struct places *p, struct err *e)
+{
+	const char *own = env_path("BRIG_RUNTIME"), *xdg = env_path("XDG_RUNTIME_DIR");
+	char        fallback[64];
+
+	if (own)
+		return put(p->runtime, e, own, "");
+	if (geteuid() == 0)
+		return put(p->runtime, e, "/run/brig", "");
+	if (xdg)
+		return put(p->runtime, e, xdg, "/brig");
+	snprintf(fallback, sizeof fallback, "/tmp/brig-%u", geteuid());
+	return put(p->runtime, e, fallback, "");
+}
+
+int places_find(struct places *ret, struct err *e)
+{
+	struct places p = { 0 };
+	char          root[PLACE_MAX];
+	const char   *own;
+
+	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0)
+		return -1;
+	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
+		return -1;
+	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_BINDIR, "")) < 0)
+		return -1;
+	if ((own = env_path("BRIG_PROFILES"))) {
+		p.profiles[1][0] = 0;
+		if (put(p.profiles[0], e, own, "") < 0)
+			return -1;
+	}
+	if ((own = env_path("BRIG_STORE")) && put(p.store, e, own, "") < 0)
+		return -1;
+	*ret = p;
+	return 0;
+}

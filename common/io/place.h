@@ -1,0 +1,24 @@
+/*
+ * place.h - where brig keeps its things.
+ *
+ *   profiles  $BRIG_PROFILES, else the build tree's when run from there, else
+ *             /etc/brig/profiles over the shipped ones
+ *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
+ *             (not root: $XDG_DATA_HOME/brig/rootfs)
+ *   runtime   /run/brig (not root: $XDG_RUNTIME_DIR/brig); $BRIG_RUNTIME for tests
+ *
+ * The texts live as long as the struct. Nothing is created here.
+ */
+#pragma once
+#include "err.h"
+
+#define PLACE_MAX 1024
+
+struct places {
+	char profiles[2][PLACE_MAX]; /* searched in this order; the second may be empty */
+	char recipes[PLACE_MAX];
+	char store[PLACE_MAX];
+	char runtime[PLACE_MAX];
+	char libexec[PLACE_MAX];     /* where our other binaries are */
+};
+must_use int places_find(struct places *ret, struct err *e);

@@ -1,0 +1,52 @@
+#include "wire.h"
+
+/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. */
+static bool is_too_deep(const char *bytes, size_t len)
+{
+	unsigned depth = 0;
+	bool     text  = false;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = bytes[i];
+
+		if (text) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				text = false;
+		} else if (c == '"') {
+			text = true;
+		} else if ((c == '{' || c == '[') && ++depth > WIRE_DEPTH) {
+			return true;
+		} else if ((c == '}' || c == ']') && depth) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
+{
+	json_error_t why;
+	json_t      *message;
+
+	if (len == 0 || len > max) {
+		err_set(e, ERR_PROTOCOL, "%zu bytes: expected 1 to %zu", len, max);
+		return NULL;
+	}
+	if (is_too_deep(bytes, len)) {
+		err_set(e, ERR_PROTOCOL, "nested deeper than %d", WIRE_DEPTH);
+		return NULL;
+	}
+	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &why);
+	if (!message) {
+		err_set(e, ERR_PROTOCOL, "line %d, column %d: %.120s", why.line, why.column, why.text);
+		return NULL;
+	}
+	if (!json_is_object(message)) {
+		json_decref(message);
+		err_set(e, ERR_PROTOCOL, "expected an object: { ... }");
+		return NULL;
+	}
+	return message;
+}

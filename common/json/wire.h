@@ -1,0 +1,21 @@
+/*
+ * wire.h - bytes become one JSON object, or one reason why not.
+ *
+ * Size before content; duplicate keys, trailing bytes, NUL in text and nesting
+ * deeper than WIRE_DEPTH are refused before anything looks at the object.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+
+#define WIRE_MAX   (64 * 1024)
+#define WIRE_DEPTH 32
+
+must_use json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e); /* new reference, or NULL */
+
+static inline void wire_freep(json_t **j)
+{
+	json_decref(*j);
+}
+#define scoped_json scoped(wire_freep) json_t

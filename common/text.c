@@ -1,0 +1,185 @@
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Digits up to the first other character; *end points at it. Refuses none and too many. */
+static int take_digits(const char *text, const char **end, uint64_t *ret)
+{
+	uint64_t value = 0;
+	const char *p = text;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return -1;
+	if (p == text)
+		return -1;
+	*end = p;
+	*ret = value;
+	return 0;
+}
+
+int text_to_u64(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t value;
+
+	if (take_digits(text, &end, &value) < 0 || *end)
+		return -1;
+	*ret = value;
+	return 0;
+}
+
+int text_to_size(const char *text, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	const char *end, *unit;
+	uint64_t value;
+
+	if (take_digits(text, &end, &value) < 0)
+		return -1;
+	if (*end && (unit = strchr(units, *end >= 'a' ? *end - 32 : *end)) && *unit) {
+		for (const char *u = units; u <= unit; u++)
+			if (__builtin_mul_overflow(value, 1024, &value))
+				return -1;
+		end++;
+		if (*end == 'i' && end[1] == 'B')
+			end++;
+	}
+	if (*end == 'B')
+		end++;
+	if (*end)
+		return -1;
+	*ret = value;
+	return 0;
+}
+
+/* "12.345" in thousandths; *end points behind it. */
+static int take_milli(const char *text, const char **end, uint64_t *ret)
+{
+	uint64_t value;
+
+	if (take_digits(text, end, &value) < 0 || __builtin_mul_overflow(value, 1000, &value))
+		return -1;
+	if (**end == '.') {
+		uint64_t weight = 100;
+		const char *p = *end + 1;
+
+		if (*p < '0' || *p > '9')
+			return -1;
+		for (; *p >= '0' && *p <= '9'; p++, weight /= 10)
+			if (weight == 0 || __builtin_add_overflow(value, weight * (uint64_t)(*p - '0'), &value))
+				return -1;
+		*end = p;
+	}
+	*ret = value;
+	return 0;
+}
+
+int text_to_milli(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t value;
+
+	if (take_milli(text, &end, &value) < 0 || *end)
+		return -1;
+	*ret = value;
+	return 0;
+}
+
+int text_to_duration_ms(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t value;
+
+	if (take_milli(text, &end, &value) < 0)
+		return -1;
+	if (strcmp(end, "ms") == 0) {
+		if (value % 1000)
+			return -1;
+		value /= 1000;
+	} else if (strcmp(end, "m") == 0) {
+		if (__builtin_mul_overflow(value, 60, &value))
+			return -1;
+	} else if (*end && strcmp(end, "s") != 0) {
+		return -1;
+	}
+	*ret = value;
+	return 0;
+}
+
+char *text_from_size(uint64_t bytes, char *buf, size_t len)
+{
+	static const char units[] = "KMGT";
+	int unit = -1;
+
+	while (unit < 3 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(buf, len, unit < 0 ? "%" PRIu64 : "%" PRIu64 "%c", bytes, unit < 0 ? 0 : units[unit]);
+	return buf;
+}
+
+char *text_from_milli(uint64_t milli, char *buf, size_t len)
+{
+	int n = snprintf(buf, len, "%" PRIu64 ".%03u", milli / 1000, (unsigned)(milli % 1000));
+
+	if (n < 0 || (size_t)n >= len)
+		return buf;
+	while (buf[n - 1] == '0')
+		buf[--n] = 0;
+	if (buf[n - 1] == '.')
+		buf[--n] = 0;
+	return buf;
+}
+
+bool text_is_name(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len > 63 || strstr(text, ".."))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (i && (c == '-' || c == '_' || c == '.'))))
+			return false;
+	}
+	return true;
+}
+
+bool text_is_utf8(const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes, *end = p + len;
+
+	while (p < end) {
+		/* length and smallest code point of each leading byte: overlong forms are refused */
+		unsigned more = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
+		static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+		uint32_t c;
+
+		if (more == 9 || (size_t)(end - p) <= more)
+			return false;
+		c = more ? *p & (0x3fu >> more) : *p;
+		for (unsigned i = 1; i <= more; i++) {
+			if ((p[i] & 0xc0) != 0x80)
+				return false;
+			c = c << 6 | (p[i] & 0x3f);
+		}
+		if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+			return false;
+		p += more + 1;
+	}
+	return true;
+}
+
+bool text_has_control(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p < 0x20 || *p == 0x7f)
+			return true;
+	return false;
+}

@@ -1,0 +1,23 @@
+/*
+ * text.h - words, numbers and sizes as people write them.
+ *
+ * Every parser here is strict: the whole text or nothing, no sign, no blanks,
+ * no left-over, no wrap-around (crun's CVE-2026-30892 was a lax one). They
+ * return 0 and set *ret, or -1 and leave it alone.
+ */
+#pragma once
+#include "defs.h"
+
+must_use int text_to_u64(const char *text, uint64_t *ret);      /* "64" */
+must_use int text_to_size(const char *text, uint64_t *ret);     /* "64M", "1G", "4096": 1024-based K M G T, optional B or iB */
+must_use int text_to_milli(const char *text, uint64_t *ret);    /* "0.5" -> 500, at most three decimals */
+must_use int text_to_duration_ms(const char *text, uint64_t *ret); /* "30", "1.5", "250ms", "2m": seconds unless said */
+
+/* Shortest exact form: 67108864 -> "64M", 1500 -> "1.5". Return buf. */
+char *text_from_size(uint64_t bytes, char *buf, size_t len);
+char *text_from_milli(uint64_t milli, char *buf, size_t len);
+
+/* Plain name of a profile, rootfs or mount: [a-z0-9] then [a-z0-9._-], at most 63 bytes, no "..". */
+bool text_is_name(const char *text);
+bool text_is_utf8(const void *bytes, size_t len);
+bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */

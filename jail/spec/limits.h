@@ -1,0 +1,18 @@
+/* limits.h - how much of the machine one run may use */
+#pragma once
+#include "field.h"
+
+struct limits {
+#define LIMIT(name, type, option, least, most, preset, ceiling, doc) uint64_t name;
+#include "limits.def"
+#undef LIMIT
+};
+
+extern const struct field limits_fields[];   /* presets are the defaults */
+extern const struct field ceilings_fields[]; /* presets are the ceilings */
+
+/* The command-line name of a row of limits_fields: "memory_bytes" -> "memory". */
+const char *limits_option(const char *setting);
+
+/* No default above its ceiling. The error names the setting and both values. */
+must_use int limits_check(const struct limits *limits, const struct limits *ceilings, struct err *e);

@@ -1,0 +1,30 @@
+/*
+ * profile.h - what a profile file says: rootfs, limits, ceilings, policy, mounts.
+ *
+ * Pure: bytes in, struct out. Reading the file is jail/cli's (later the door's)
+ * business. All strings are borrowed from `source`, which the profile owns;
+ * profile_done() frees it.
+ */
+#pragma once
+#include "limits.h"
+
+enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
+
+struct profile {
+	const char     *name;        /* borrowed from the caller */
+	const char     *description; /* one line for brig profile list */
+	const char     *rootfs;      /* a name in the store */
+	const char     *policy;      /* a file beside the profiles: NAME.policy */
+	const json_t   *policy_extend; /* more policy lines; they extend, they cannot undo the floor */
+	bool            workspace_exec;
+	unsigned        require;     /* enum profile_require */
+	struct limits   limits, ceilings;
+	json_t         *source;
+};
+
+#define PROFILE_MAX (64 * 1024)
+extern const struct field profile_fields[];
+
+must_use int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e);
+void         profile_done(struct profile *p);
+#define scoped_profile scoped(profile_done) struct profile

@@ -1,0 +1,70 @@
+#include "profile.h"
+#include "tap.h"
+
+static const struct {
+	const char   *name, *json;
+	enum err_kind kind;
+	const char   *says;
+} rows[] = {
+	/* sentence, file, answer, beginning of the error */
+	{ "the smallest profile is accepted", "{\"rootfs\":\"basic\",\"policy\":\"python\"}", ERR_NONE, "" },
+	{ "a profile needs a rootfs", "{\"policy\":\"python\"}", ERR_BAD_SPEC, "rootfs: missing" },
+	{ "a profile needs a policy", "{\"rootfs\":\"basic\"}", ERR_BAD_SPEC, "policy: missing" },
+	{ "an unknown key is refused", "{\"rootfs\":\"basic\",\"policy\":\"p\",\"net\":1}", ERR_BAD_SPEC, "net: no such setting" },
+	{ "an unknown limit is refused by its full name", "{\"rootfs\":\"basic\",\"policy\":\"p\",\"limits\":{\"mem\":1}}", ERR_BAD_SPEC, "limits: mem: no such setting" },
+	{ "a duplicate key is refused", "{\"rootfs\":\"a\",\"rootfs\":\"b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
+	{ "pids zero is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":0}}", ERR_BAD_SPEC, "limits: pids: 0 is outside 1..32768" },
+	{ "a negative limit is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":-1}}", ERR_BAD_SPEC, "limits: pids: expected a non-negative integer" },
+	{ "a limit as text is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":\"64\"}}", ERR_BAD_SPEC, "limits: pids: expected" },
+	{ "a size may be written 64M", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"64M\"}}", ERR_NONE, "" },
+	{ "a size that is none is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"lots\"}}", ERR_BAD_SPEC, "limits: memory_bytes: \"lots\" is no size" },
+	{ "half a CPU may be asked for", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"cpus\":0.5}}", ERR_NONE, "" },
+	{ "a default above its ceiling is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":300}}", ERR_DENIED, "pids: 300 is above the ceiling 256" },
+	{ "a rootfs with a slash is refused", "{\"rootfs\":\"../etc\",\"policy\":\"p\"}", ERR_BAD_SPEC, "rootfs: \"../etc\" is no name" },
+	{ "a NUL inside a text is refused", "{\"rootfs\":\"a\\u0000b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
+	{ "require takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"require\":\"some\"}", ERR_BAD_SPEC, "require: \"some\" is none of mode, all" },
+	{ "a list is no profile", "[]", ERR_PROTOCOL, "expected an object" },
+	{ "left-over bytes are refused", "{} x", ERR_PROTOCOL, "line 1" },
+	{ "nothing is no profile", "", ERR_PROTOCOL, "0 bytes" },
+	{ "deep nesting is refused before it is parsed", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ERR_PROTOCOL, "nested deeper" },
+};
+
+static void check_presets(void)
+{
+	scoped_profile p    = { 0 };
+	struct err     e    = { 0 };
+	const char    *text = "{\"rootfs\":\"basic\",\"policy\":\"python\",\"limits\":{\"cpus\":0.5}}";
+
+	tap_ok(profile_parse(&p, "x", text, strlen(text), &e) == 0, "a profile with one limit is accepted");
+	tap_ok(p.limits.cpus == 500, "0.5 CPUs are 500 thousandths");
+	tap_ok(p.limits.memory_bytes == 256 * MIB && p.ceilings.memory_bytes == GIB, "what is not said has its preset");
+	tap_ok(p.workspace_exec && p.require == REQUIRE_MODE, "the workspace may execute unless the profile says no");
+}
+
+static void check_options(void)
+{
+	struct limits l;
+	struct err    e = { 0 };
+
+	fields_preset(limits_fields, &l);
+	tap_is(limits_option("memory_bytes"), "memory", "the option of memory_bytes is --memory");
+	tap_ok(field_from_text(field_find(limits_fields, "memory_bytes"), "64M", &l, &e) == 0 && l.memory_bytes == 64 * MIB,
+	       "an option reads the same units as the file");
+	tap_ok(field_from_text(field_find(limits_fields, "wall_ms"), "soon", &l, &e) < 0, "a bad option is refused");
+	tap_is(e.text, "wall_ms: \"soon\" is not seconds, like 30 or 0.5", "a bad option says what to write instead");
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		scoped_profile p  = { 0 };
+		struct err     e  = { 0 };
+		bool           ok = (profile_parse(&p, "x", rows[i].json, strlen(rows[i].json), &e) == 0) == (rows[i].kind == ERR_NONE);
+
+		if (!tap_ok(ok && e.kind == rows[i].kind && strncmp(e.text, rows[i].says, strlen(rows[i].says)) == 0, "%s", rows[i].name))
+			printf("#   %s: %s\n", err_kind_name(e.kind), e.text);
+	}
+	check_presets();
+	check_options();
+	return tap_done();
+}
