@@ -3,6 +3,8 @@
 import json
 import sys
 
+MISSING = "missing:"  # before the name of a layer that this host could not put in force
+
 
 def size(n):
     for unit in "B", "KiB", "MiB", "GiB":
@@ -20,15 +22,8 @@ def ended(record):
         return f"exited by itself, status {record['exit_code']}"
     if record["exit_reason"] == "signaled":
         return f"killed by {record['signal']}"
-    return record["exit_reason"].replace("_", " ")
-
-
-def layer(row):
-    """A layer is a text, or an object with a name and a word on whether it is in force."""
-    if isinstance(row, str):
-        return row
-    word = row.get("state") or row.get("status") or ""
-    return row["name"] if word in ("", "on", "applied") else f"{row['name']} ({word})"
+    error = record.get("error") or {}
+    return record["exit_reason"].replace("_", " ") + (f": {error['message']}" if error.get("message") else "")
 
 
 def wrapped(words, width=78, indent=13):
@@ -57,12 +52,13 @@ def main():
         ("memory", known(record["memory_peak_bytes"], size) + " at most"),
         ("processes", known(record["pids_peak"]) + " at most"),
         ("refused", ", ".join(hit["name"] for hit in record["limits_hit"]) or "nothing that a limit forbids"),
-        ("layers", wrapped([layer(row) for row in record["isolation"]])),
+        ("layers", wrapped(row for row in record["isolation"] if not row.startswith(MISSING))),
+        ("missing", wrapped(row.removeprefix(MISSING) for row in record["isolation"] if row.startswith(MISSING)) or "no layer"),
     ]
     print()
     for name, text in rows:
         print(f"  {name:<10} {text}")
-    return record["exit_code"] or 0
+    return 0 if record["exit_reason"] == "exited" and record["exit_code"] == 0 else 1
 
 
 sys.exit(main())
