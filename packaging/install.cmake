@@ -1,9 +1,5 @@
 # What `cmake --install` puts in place; tests/cli/test_install.py knows the list. Pages are installed by man/.
-foreach(binary brig brig-rootfs brig-init)
-  if(TARGET ${binary})
-    install(TARGETS ${binary} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
+install(TARGETS brig brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone

@@ -7,7 +7,9 @@
  *   docgen schema          the JSON schema of a profile
  */
 #define _GNU_SOURCE
+#include "layer.h"
 #include "profile.h"
+#include "record.h"
 #include "text.h"
 
 #include <errno.h>
@@ -71,20 +73,30 @@ static void print_profile(FILE *out)
 	fields_print_mdoc(profile_fields, out);
 }
 
-static void print_exit(FILE *out, const char *name, int status, const char *meaning)
-{
-	if (status < 0)
-		fprintf(out, ".It Cm %s Pq status: the program's own\n%s.\n", name, meaning);
-	else
-		fprintf(out, ".It Cm %s Pq status: %d\n%s.\n", name, status, meaning);
-}
-
 static void print_exits(FILE *out)
 {
 	fputs(".Bl -tag -width Ds\n", out);
-#define EXIT(name, status, meaning) print_exit(out, #name, status, meaning);
-#include "exit.def"
-#undef EXIT
+	for (int i = 0; i < EXIT_REASONS; i++) {
+		int status = exit_reason_status(i);
+
+		fprintf(out, ".It Cm %s Pq status: ", exit_reason_name(i));
+		fprintf(out, status < 0 ? "the program's own\n" : "%d\n", status);
+		fprintf(out, "%s.\n", exit_reason_doc(i));
+	}
+	fputs(".El\n", out);
+}
+
+static void print_layers(FILE *out)
+{
+	static const char *const required[] = {
+		[NEED_ALWAYS]        = "always",
+		[NEED_ROOT]          = "when started by root",
+		[NEED_WHERE_PRESENT] = "where the kernel has it",
+	};
+
+	fputs(".Bl -tag -width Ds\n", out);
+	for (int i = 0; i < LAYER_COUNT; i++)
+		fprintf(out, ".It Cm %s Pq required: %s\n%s.\n", layer_name(i), required[layer_need(i)], layer_doc(i));
 	fputs(".El\n", out);
 }
 
@@ -98,6 +110,7 @@ static const struct {
 	{ "ceilings", print_ceilings }, /* brig-profile(5): both presets of each, and the option */
 	{ "profile",  print_profile },  /* brig-profile(5): settings of a profile */
 	{ "exits",    print_exits },    /* brig(1): exit reasons and their statuses */
+	{ "layers",   print_layers },   /* brig-security(7): as the record names them */
 };
 /* clang-format on */
 
