@@ -105,12 +105,17 @@ static bool kept(const char *text, uint64_t asked)
 
 static int turn_knob(const struct group_leaf *leaf, const struct knob *k, const struct limits *l, struct err *e)
 {
-	char     text[64], back[64];
-	uint64_t asked = knob_text(k, l, text, sizeof text);
+	char      text[64], back[64];
+	uint64_t  asked = knob_text(k, l, text, sizeof text);
+	scoped_fd fd    = openat(leaf->fd, k->file, O_RDWR | O_CLOEXEC);
+	ssize_t   n;
 
-	if (file_put(leaf->fd, k->file, text) < 0)
-		return k->optional && errno == ENOENT ? 0 : err_sys(e, "set-up step limits: %s = %s", k->file, text);
-	if (!read_text(leaf->fd, k->file, back, sizeof back) || !kept(back, asked))
+	if (fd < 0 && k->optional && errno == ENOENT)
+		return 0;
+	if (fd < 0 || write(fd, text, strlen(text)) < 0 || (n = pread(fd, back, sizeof back - 1, 0)) < 0)
+		return err_sys(e, "set-up step limits: %s = %s", k->file, text);
+	back[n] = 0;
+	if (!kept(back, asked))
 		return err_set(e, ERR_SETUP, "set-up step limits: %s = %s: the kernel kept %.20s", k->file, text, back);
 	return 0;
 }
@@ -180,8 +185,6 @@ static const struct counter {
 	{ AT(pids_refused), GROUP_PIDS,    false, "pids.events",                     "max",        false, 1 },
 	{ AT(io_read),      GROUP_IO,      true,  "io.stat",                         "rbytes=",    true,  1 },
 	{ AT(io_write),     GROUP_IO,      true,  "io.stat",                         "wbytes=",    true,  1 },
-	{ AT(io_read),      GROUP_IO,      false, "blkio.throttle.io_service_bytes", "Read ",      true,  1 },
-	{ AT(io_write),     GROUP_IO,      false, "blkio.throttle.io_service_bytes", "Write ",     true,  1 },
 };
 /* clang-format on */
 
@@ -359,7 +362,7 @@ int group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct e
 		struct group_leaf *leaf = &g.leaf[g.n];
 
 		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees.tree[i].v2 };
-		if (group_trees_open_base(&trees.tree[i], &leaf->base_fd, &leaf->controllers) < 0)
+		if (group_trees_open_base(&trees, i, &leaf->base_fd, &leaf->controllers) < 0)
 			continue;
 		g.n++;
 		if (make_leaf(leaf, g.name, e) < 0) {
@@ -398,7 +401,7 @@ void group_clear(const char *cache_dir, uint32_t slot)
 		scoped_fd base = -1;
 		unsigned  ignored;
 
-		if (group_trees_open_base(&trees.tree[i], &base, &ignored) == 0)
+		if (group_trees_open_base(&trees, i, &base, &ignored) == 0)
 			(void)!clear_leftover(base, name);
 	}
 }

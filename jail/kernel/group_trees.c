@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 static const struct {
-	const char             *v1, *v2;
-	enum group_controller   bit;
+	const char            *v1, *v2; /* NULL: not used there */
+	enum group_controller  bit;
 } controllers[] = {
 	{ "memory", "memory", GROUP_MEMORY },
 	{ "pids", "pids", GROUP_PIDS },
 	{ "cpu", "cpu", GROUP_CPU },
 	{ "cpuacct", NULL, GROUP_CPUACCT },
-	{ "blkio", "io", GROUP_IO },
+	{ "blkio", "io", GROUP_IO }, /* on v1 blkio does not know whose a write-back is: no figure is better */
 };
 
 static bool is_group_dir(const char *path, bool *v2)
@@ -44,7 +44,7 @@ static void add_controller(struct group_trees *t, const char *mount, enum group_
 	struct group_tree *tree = t->tree;
 	bool               v2;
 
-	if (strlen(mount) >= GROUP_PATH_MAX || !is_group_dir(mount, &v2))
+	if (strlen(mount) >= GROUP_PATH_MAX || !is_group_dir(mount, &v2) || (bit == GROUP_IO && !v2))
 		return;
 	while (tree < t->tree + t->n && strcmp(tree->mount, mount) != 0)
 		tree++;
@@ -110,33 +110,37 @@ static void write_cache(const struct group_trees *t, int dir)
 		unlinkat(dir, name, 0);
 }
 
+static void read_own(struct group_trees *t)
+{
+	scoped_fd fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t   n  = fd < 0 ? 0 : read(fd, t->own, sizeof t->own - 1);
+
+	t->own[n < 0 ? 0 : n] = 0;
+}
+
 void group_trees_find(struct group_trees *ret, const char *cache_dir)
 {
 	scoped_fd dir = open(cache_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	*ret = (struct group_trees){ 0 };
-	if (dir >= 0 && read_cache(ret, dir))
-		return;
-	*ret = (struct group_trees){ 0 };
-	ask_libcgroup(ret);
-	if (dir >= 0 && ret->n)
-		write_cache(ret, dir);
+	if (dir < 0 || !read_cache(ret, dir)) {
+		*ret = (struct group_trees){ 0 };
+		ask_libcgroup(ret);
+		if (dir >= 0 && ret->n)
+			write_cache(ret, dir);
+	}
+	read_own(ret);
 }
 
 /* --- the group above the leaves --- */
 
-static int find_own_path(const struct group_tree *tree, char *path, size_t len)
+static int find_own_path(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
 {
-	scoped_bytes text = { 0 };
-	struct err   ignored;
-
-	if (file_read(AT_FDCWD, "/proc/self/cgroup", 64 * KIB, &text, &ignored) < 0)
-		return -1;
 	if (tree->v2)
-		return group_path_find(text.data, "", path, len);
+		return group_path_find(t->own, "", path, len);
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		if (tree->controllers & controllers[i].bit)
-			return group_path_find(text.data, controllers[i].v1, path, len);
+			return group_path_find(t->own, controllers[i].v1, path, len);
 	return -1;
 }
 
@@ -182,11 +186,12 @@ static int open_below(const struct group_tree *tree, const char *own, int *ret, 
  * (nsjail#219). On v2 a group with processes in it cannot hand out
  * controllers; root may then use the top of the hierarchy.
  */
-int group_trees_open_base(const struct group_tree *tree, int *ret, unsigned *on)
+int group_trees_open_base(const struct group_trees *t, size_t i, int *ret, unsigned *on)
 {
-	char own[GROUP_PATH_MAX];
+	const struct group_tree *tree = &t->tree[i];
+	char                     own[GROUP_PATH_MAX];
 
-	if (find_own_path(tree, own, sizeof own) < 0)
+	if (find_own_path(t, tree, own, sizeof own) < 0)
 		return -1;
 	if (open_below(tree, own, ret, on) == 0) {
 		if (!tree->v2 || *on & ~(unsigned)GROUP_CPUACCT || !own[0])

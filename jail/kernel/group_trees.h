@@ -18,6 +18,7 @@ struct group_trees {
 		unsigned controllers; /* bits of enum group_controller */
 	} tree[GROUP_TREES_MAX];
 	size_t n;
+	char   own[4096]; /* /proc/self/cgroup */
 };
 
 void group_trees_find(struct group_trees *ret, const char *cache_dir);
@@ -26,4 +27,4 @@ void group_trees_find(struct group_trees *ret, const char *cache_dir);
  * The group "brig" below our own one, made when it is missing. On v2 controllers are switched on for
  * its leaves, and those that could not be are left out of *controllers. -1 when nothing is usable.
  */
-must_use int group_trees_open_base(const struct group_tree *tree, int *ret, unsigned *controllers);
+must_use int group_trees_open_base(const struct group_trees *t, size_t i, int *ret, unsigned *controllers);

@@ -16,5 +16,5 @@ must_use int group_path_find(const char *proc_self_cgroup, const char *controlle
 /* "max 3\noom_kill 0\n", "oom_kill" -> 0. RECORD_NONE (-1) when the key is not there. */
 int64_t group_key_value(const char *text, const char *key);
 
-/* Sum over devices of "8:0 rbytes=1 wbytes=2" (key "rbytes=") or "8:0 Read 1" (key "Read "). */
+/* Sum over devices of "8:0 rbytes=1 wbytes=2" (key "rbytes="). */
 int64_t group_device_sum(const char *text, const char *key);

@@ -5,7 +5,6 @@
 #include "text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,7 +83,7 @@ static json_t *json_figure(int64_t value)
 /* Milliseconds to the microsecond: 7.412 */
 static json_t *json_ms(double ms)
 {
-	return ms < 0 ? json_null() : json_real(round(ms * 1000) / 1000);
+	return ms < 0 ? json_null() : json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000);
 }
 
 static json_t *json_text(const char *text)
