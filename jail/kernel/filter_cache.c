@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #define MAGIC    "BRIGBPF1"
@@ -132,13 +133,17 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 {
 	scoped_fd   folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char        temporary[48];
+	uint64_t    unique = 0;
 	const char *no;
 
 	if (runtime >= 0)
 		(void)!mkdirat(runtime, "filters", 0700); /* mostly there already; open_folder() judges */
 	if ((no = open_folder(runtime_dir, &folder)))
 		return no;
-	snprintf(temporary, sizeof temporary, ".new-%d", getpid());
+	/* Not the pid: two launchers in two containers have the same one. */
+	if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
+		return "there is no unique name for its file";
+	snprintf(temporary, sizeof temporary, ".new-%016" PRIx64, unique);
 	scoped_fd fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return "its file cannot be made";
