@@ -1,14 +1,12 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "filter_cache.h"
 
-#include "call_number.h"
 #include "fd.h"
 #include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -151,26 +149,4 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 		return NULL;
 	unlinkat(folder, temporary, 0);
 	return "its file cannot be written";
-}
-
-static int compile(const struct policy_bundle *b, struct filter *ret, struct err *e)
-{
-	struct policy *policy = malloc(sizeof *policy);
-	int            answer;
-
-	if (!policy)
-		return err_sys(e, "memory for a policy");
-	answer = policy_parse(policy, b, call_number, e) < 0 ? -1 : filter_compile(policy, ret, e);
-	free(policy);
-	return answer;
-}
-
-int filter_open(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret, struct err *e)
-{
-	if (!filter_cache_find(b, runtime_dir, ret))
-		return 0;
-	if (compile(b, ret, e) < 0)
-		return -1;
-	(void)filter_cache_keep(b, runtime_dir, ret); /* the next run compiles again, and that is all */
-	return 0;
 }

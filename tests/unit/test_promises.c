@@ -120,7 +120,7 @@ static void check_every_call(const struct filter *f, const struct policy *p, con
 
 	for (int nr = 0; nr < POLICY_CALLS; nr++) {
 		const struct policy_call *call = &p->call[nr];
-		uint64_t                  odd[6] = { 0xfffffff0, 0xfffffff0, 0xfffffff0 } /* no condition lets these pass */;
+		uint64_t                  odd[6] = { 0xfffffff0, 0xfffffff0, 0xfffffff0 }; /* no condition lets these pass */
 		uint32_t                  want = SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, call), is = ask(f, NATIVE, nr, odd);
 
 		if (nr > POLICY_NEWEST_CALL)
@@ -198,7 +198,8 @@ static void check_live(const struct filter *f, const char *name)
 	if (pid == 0)
 		_exit(live(f));
 	waitpid(pid, &status, 0);
-	tap_ok(status == 0, "%s: the kernel answers as the simulator does (status 0x%x)", name, status);
+	if (!tap_ok(status == 0, "%s: the kernel answers as the simulator does", name))
+		printf("# status 0x%x\n", status);
 #if defined(__x86_64__)
 	pid = fork();
 	if (pid == 0) {
@@ -220,7 +221,8 @@ static void check_policy(int which, struct policy *p)
 
 	bool ok = policy_bundle_build(&bundle, policies[which], NULL, policy_file_read, (void *)dirs, &e) == 0 &&
 		  policy_parse(p, &bundle, call_number, &e) == 0 && filter_compile(p, &f, &e) == 0;
-	if (!tap_ok(ok, "%s: compiles into %u instructions: %s", policies[which], f.len, e.text))
+	printf("# %s: %u instructions %s\n", policies[which], f.len, e.text);
+	if (!tap_ok(ok, "%s: compiles", policies[which]))
 		return;
 	tap_ok(f.len < 1024, "%s: is shorter than 1024 instructions", policies[which]);
 	check_rows(&f, which);
