@@ -2,8 +2,10 @@
  * filter.h - a syscall policy as the program that the kernel runs before every call.
  *
  * libseccomp makes the tree over call numbers; the conditions on arguments are
- * ours, appended behind it (filter.c says why). The memory belongs to the
- * caller: filter_done(). filter_install() may be called after clone().
+ * ours, appended behind it (filter_compile.c says why). The memory belongs to
+ * the caller: filter_done(). filter_install() may be called after clone().
+ * Only filter_compile() needs libseccomp; a binary that does not call it, nor
+ * filter_open(), does not load that library.
  */
 #pragma once
 #include "bpf.h"

@@ -1,15 +1,14 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "filter_cache.h"
 
-#include "call_number.h"
 #include "fd.h"
 #include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #define MAGIC    "BRIGBPF1"
@@ -132,13 +131,17 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 {
 	scoped_fd   folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char        temporary[48];
+	uint64_t    unique = 0;
 	const char *no;
 
 	if (runtime >= 0)
 		(void)!mkdirat(runtime, "filters", 0700); /* mostly there already; open_folder() judges */
 	if ((no = open_folder(runtime_dir, &folder)))
 		return no;
-	snprintf(temporary, sizeof temporary, ".new-%d", getpid());
+	/* Not the pid: two launchers in two containers have the same one. */
+	if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
+		return "there is no unique name for its file";
+	snprintf(temporary, sizeof temporary, ".new-%016" PRIx64, unique);
 	scoped_fd fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return "its file cannot be made";
@@ -146,26 +149,4 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 		return NULL;
 	unlinkat(folder, temporary, 0);
 	return "its file cannot be written";
-}
-
-static int compile(const struct policy_bundle *b, struct filter *ret, struct err *e)
-{
-	struct policy *policy = malloc(sizeof *policy);
-	int            answer;
-
-	if (!policy)
-		return err_sys(e, "memory for a policy");
-	answer = policy_parse(policy, b, call_number, e) < 0 ? -1 : filter_compile(policy, ret, e);
-	free(policy);
-	return answer;
-}
-
-int filter_open(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret, struct err *e)
-{
-	if (!filter_cache_find(b, runtime_dir, ret))
-		return 0;
-	if (compile(b, ret, e) < 0)
-		return -1;
-	(void)filter_cache_keep(b, runtime_dir, ret); /* the next run compiles again, and that is all */
-	return 0;
 }

@@ -99,9 +99,11 @@ static int add_name(struct parser *p, const char *word, struct call_set *set)
 	bool perhaps = *word == '?';
 	int  number  = p->number(word + perhaps);
 
+	if (number > POLICY_NEWEST_CALL) /* a library that knows more than we do */
+		number = POLICY_CALL_UNKNOWN;
 	if (number == POLICY_CALL_NOWHERE || (number == POLICY_CALL_UNKNOWN && perhaps))
 		return 0;
-	if (number < 0 || number > POLICY_NEWEST_CALL)
+	if (number < 0)
 		return refuse(p, "\"%s\" is no system call known here; write its number, or ?%s if it may be missing", word, word);
 	return add_call(p, number, word + perhaps, set);
 }
@@ -316,10 +318,10 @@ static int allow_when(struct parser *p, unsigned number, struct policy_clause cl
 		return refuse(p, "%s is allowed already, with all arguments; \"deny %s\" first to narrow it", call->name, call->name);
 	if (p->policy->clauses == POLICY_CLAUSES)
 		return refuse(p, "more than %d conditions in a policy", POLICY_CLAUSES);
-	clause.call                                  = number;
-	p->policy->clause[p->policy->clauses++]      = clause;
-	call->verdict                                = POLICY_WHEN;
-	call->errnum                                 = errnum ? errnum : call->errnum;
+	clause.call   = number;
+	call->verdict = POLICY_WHEN;
+	call->errnum  = errnum ? errnum : call->errnum;
+	p->policy->clause[p->policy->clauses++] = clause;
 	return 0;
 }
 
@@ -537,7 +539,7 @@ static int read_statements(struct parser *p, struct policy_words *words)
 /* Words live on the heap: includes nest, stacks are small. */
 static int read_source(struct parser *p, const struct policy_source *source)
 {
-	const struct policy_source *before = p->source;
+	const struct policy_source *before       = p->source;
 	const struct policy_words  *words_before = p->words;
 	size_t                      at_before = p->at, i = (size_t)(source - p->bundle->source);
 	struct policy_words        *words = malloc(sizeof *words);

@@ -56,7 +56,8 @@ static int add_file(struct policy_bundle *b, const char *name, policy_read_fn *r
 	return 0;
 }
 
-static int add_includes(struct policy_bundle *b, const struct policy_source *s, policy_read_fn *read, void *context, struct err *e)
+static int add_includes(struct policy_bundle *b, const struct policy_source *s, policy_read_fn *read, void *context,
+			struct err *e)
 {
 	struct policy_reader r = policy_reader_init(s->where, s->text, s->len);
 	struct policy_words  words;

@@ -128,10 +128,10 @@ static const struct floor_value {
 	{ "prctl",       NEVER, 0, ALL_BITS, 1, { 59 }, "PR_SET_SYSCALL_USER_DISPATCH: calls with another meaning" },
 	{ "personality", ONLY,  0, ALL_BITS, 1, { 0xffffffff }, "only asking: it switches protections of memory off" },
 	/* Netlink too: if_nameindex() fails, and a family with three hundred ways into the kernel stays out. */
-	{ "socket",      ONLY,  0, ALL_BITS, 3, { AF_UNIX, AF_INET, AF_INET6 }, "other families are rarely used and rich in holes, and load modules" },
+	{ "socket",      ONLY,  0, ALL_BITS, 3, { AF_UNIX, AF_INET, AF_INET6 }, "rarely used, rich in holes, and they load modules" },
 	{ "socket",      ONLY,  1, 0xf, 3, { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, "raw sockets forge packets" },
-	{ "socket",      ONLY,  2, ALL_BITS, 3, { 0, IPPROTO_TCP, IPPROTO_UDP }, "other protocols (MPTCP, SCTP, ICMP) pass by the network rules" },
-	{ "socketpair",  ONLY,  0, ALL_BITS, 1, { AF_UNIX }, "no other family has pairs that are worth a hole" },
+	{ "socket",      ONLY,  2, ALL_BITS, 3, { 0, IPPROTO_TCP, IPPROTO_UDP }, "MPTCP, SCTP and ICMP pass by network rules" },
+	{ "socketpair",  ONLY,  0, ALL_BITS, 1, { AF_UNIX }, "other families have holes and no use" },
 	{ "mknod",       NEVER, 1, S_IFMT, 1, { S_IFCHR }, "a device node reaches the host's drivers" },
 	{ "mknod",       NEVER, 1, S_IFMT, 1, { S_IFBLK }, "a device node reaches the host's disks" },
 	{ "mknodat",     NEVER, 2, S_IFMT, 1, { S_IFCHR }, "a device node reaches the host's drivers" },

@@ -122,8 +122,17 @@ static size_t print_names(const struct policy *p, int source, enum policy_verdic
 	return n;
 }
 
-static void explain_layer(const struct policy *p, int source, FILE *out)
+static bool layer_is_empty(const struct policy *p, int source)
 {
+	for (unsigned i = 0; i < POLICY_CALLS; i++)
+		if (p->call[i].source == source)
+			return false;
+	return true;
+}
+
+static void explain_layer(const struct policy *p, int source, const char *title, FILE *out)
+{
+	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only names, or words that others had the last of" : "");
 	print_names(p, source, POLICY_ALLOW, 0, out);
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {
@@ -137,12 +146,9 @@ static void explain_layer(const struct policy *p, int source, FILE *out)
 
 int policy_explain(const struct policy *p, FILE *out)
 {
-	fputs("floor, which nothing can remove\n", out);
-	explain_layer(p, POLICY_BY_FLOOR, out);
-	for (size_t i = p->sources; i-- > 0;) {
-		fprintf(out, "%s\n", p->source[i]);
-		explain_layer(p, (int)i, out);
-	}
+	explain_layer(p, POLICY_BY_FLOOR, "floor, which nothing can remove", out);
+	for (size_t i = p->sources; i-- > 0;)
+		explain_layer(p, (int)i, p->source[i], out);
 	fprintf(out, "every other call\n  errno %s; numbers above %d: errno ENOSYS; i386 and x32: killed\n",
 		policy_errno_name(p->default_errnum), POLICY_NEWEST_CALL);
 	return ferror(out) ? -1 : 0;
