@@ -74,7 +74,7 @@ static void say_unmatched(const char *row)
 
 static int stage_prune(struct build *b, struct err *e)
 {
-	return prune_apply(b->tree, &b->recipe, say_unmatched, e);
+	return prune_apply(b->tree, b->recipe.prune, say_unmatched, e);
 }
 
 static int stage_furnish(struct build *b, struct err *e)
@@ -85,6 +85,11 @@ static int stage_furnish(struct build *b, struct err *e)
 static int stage_compile(struct build *b, struct err *e)
 {
 	return compile_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+}
+
+static int stage_prune_last(struct build *b, struct err *e)
+{
+	return prune_apply(b->tree, b->recipe.prune_last, say_unmatched, e);
 }
 
 static int stage_normalise(struct build *b, struct err *e)
@@ -150,7 +155,8 @@ static const struct {
 	{ "unpack",    stage_unpack },    /* all others work on what it brings */
 	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
 	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
-	{ "compile",   stage_compile },   /* the last that runs a program of the tree, so the last that writes by itself */
+	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
+	{ "clear",     stage_prune_last }, /* what only the two before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
 	{ "lint",      stage_lint },      /* judges what will be published, so after the last change */
 	{ "manifest",  stage_manifest },  /* hashes only what lint has passed: its lines cannot be forged */

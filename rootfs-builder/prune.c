@@ -72,7 +72,7 @@ static int prune_links(int root, struct err *e)
 	return 0;
 }
 
-int prune_apply(int root, const struct recipe *r, void (*say)(const char *row), struct err *e)
+int prune_apply(int root, const json_t *rows, void (*say)(const char *row), struct err *e)
 {
 	scoped_tree       t = { 0 };
 	struct recipe_row row;
@@ -80,7 +80,7 @@ int prune_apply(int root, const struct recipe *r, void (*say)(const char *row), 
 
 	if (tree_scan(root, &t, e) < 0)
 		return -1;
-	recipe_foreach(r->prune, row, i) {
+	recipe_foreach(rows, row, i) {
 		bool matched = false;
 
 		if (prune_row(root, &t, row.key, &matched, e) < 0)

@@ -3,4 +3,4 @@
 #include "recipe.h"
 
 /* Also removes links that name nothing any more. A pattern that matched nothing is told through `say`: the recipe is stale. */
-must_use int prune_apply(int root, const struct recipe *r, void (*say)(const char *row), struct err *e);
+must_use int prune_apply(int root, const json_t *rows, void (*say)(const char *row), struct err *e);

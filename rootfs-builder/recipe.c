@@ -24,6 +24,7 @@ const struct field recipe_fields[] = {
 	{ "links",        FIELD_LIST,  AT(links),        0,      1024,      0,         "PATH -> TARGET: symbolic links", NULL, NULL },
 	{ "generate",     FIELD_LIST,  AT(generate),     0,      1024,      0,         "PATH = GENERATOR: files whose content brig-rootfs writes", NULL, NULL },
 	{ "compile",      FIELD_LIST,  AT(compile),      0,      64,        0,         "Directories in which every .py gets its .pyc", NULL, NULL },
+	{ "prune_last",   FIELD_LIST,  AT(prune_last),   0,      1024,      0,         "Like prune, but after generate and compile: what was only needed to build", NULL, NULL },
 	{ 0 },
 };
 /* clang-format on */
@@ -99,6 +100,7 @@ static const struct {
 	{ "links",    check_link     },
 	{ "generate", check_generate },
 	{ "compile",  check_path     },
+	{ "prune_last", check_path   },
 };
 
 static int check_row(size_t i, const json_t *json, struct err *e)

@@ -16,7 +16,7 @@ struct recipe {
 	const char   *description;
 	const char   *suite; /* of Debian: "bookworm" */
 	uint64_t      size_max;
-	const json_t *packages, *prune, *dirs, *links, *generate, *compile;
+	const json_t *packages, *prune, *dirs, *links, *generate, *compile, *prune_last;
 	json_t       *source; /* owns all texts */
 };
 

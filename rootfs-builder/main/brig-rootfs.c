@@ -280,7 +280,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	if (places_find(&o.places, &e) < 0)
 		return finish(-1, &e);
 	opterr = 0;
-	while ((letter = getopt_long(argc, argv, ":", longopts, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
 		if (letter == 'h')
 			return print_help(c);
 		if (letter == '?' || letter == ':')
