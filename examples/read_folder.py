@@ -1,6 +1,6 @@
 """Reads a directory of the host that it was shown, and cannot write there.
 
-build/bin/brig run --ro docs examples/read_folder.py docs
+build/bin/brig run --ro /usr/share/common-licenses examples/read_folder.py common-licenses
 """
 import os
 import sys

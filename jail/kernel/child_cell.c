@@ -64,6 +64,7 @@ static int cell_new_keyring(struct child_ctx *c)
 static int cell_private_mounts(struct child_ctx *c)
 {
 	(void)c;
+	umask(022); /* the caller's may be 077, and what is made from here on is for the program, which has another id */
 	return child_sys(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 }
 
