@@ -5,7 +5,7 @@ import socket
 import pytest
 
 import outside
-import probes_calls, probes_files, probes_kernel  # they register
+import probes_calls, probes_files, probes_kernel, probes_limits  # they register
 import rows
 from outside import PROBES
 from support import brig, host

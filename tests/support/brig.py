@@ -11,7 +11,7 @@ import time
 
 from support import host
 
-KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES", "BRIG_RUNTIME")
+KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES")
 numbers = itertools.count(1)
 
 

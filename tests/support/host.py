@@ -17,7 +17,9 @@ def store_dir():
 
 
 def runtime_dir():
-    return pathlib.Path(os.environ.get("BRIG_RUNTIME", "/run/brig"))
+    if os.geteuid() == 0:
+        return pathlib.Path("/run/brig")
+    return pathlib.Path(os.environ.get("XDG_RUNTIME_DIR", f"/tmp/brig-{os.geteuid()}"), "brig")
 
 
 def poll(ask, seconds, every=0.01):
@@ -92,6 +94,24 @@ def files_below(path):
     return {os.path.join(d, name) for d, dirs, names in os.walk(path) for name in dirs + names}
 
 
+def brig_files(folder):
+    """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
+    for entry in os.scandir(folder):
+        try:
+            if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
+                yield entry.path
+        except OSError:
+            pass
+
+
+def slab(name):
+    """Objects in use of one kernel cache, or None: counts namespaces and mounts that no process shows."""
+    for line in read("/proc/slabinfo").splitlines():
+        if line.split()[0] == name:
+            return int(line.split()[1])
+    return None
+
+
 def processes():
     """(pid, comm, host uids, cmdline) of every process."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -153,7 +173,7 @@ class Snapshot:
             "userns": namespaces("user"),
             "store": files_below(store_dir()) if store_dir().is_dir() else set(),
             "runtime": files_below(runtime_dir()),
-            "tmp": set(os.listdir("/tmp")) | set(os.listdir("/dev/shm")),
+            "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 
     def left_since(self, seconds=2.0, ignore=lambda kind, thing: False):
