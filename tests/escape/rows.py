@@ -74,6 +74,7 @@ TABLE = [
     ("E6", MORE, "descriptors end at their limit and the next jail is not affected"),
     ("E7", MORE, "what one jail takes of the per-user limits is not missing in another"),
     ("E8", GATE, "an output flood is cut, counted and ended, and brig does not grow"),
+    ("E9", MORE, "a reader that never reads does not stop the clock"),
     ("E10", MORE, "reading the standard input ends at once"),
     ("E11", MORE, "filling the workspace ends at its size"),
     ("E13", MORE, "names looked up and missing are charged or bounded"),

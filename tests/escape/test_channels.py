@@ -252,3 +252,38 @@ def test_what_one_jail_takes_of_per_user_limits_is_not_missing_in_another(jail, 
     beside = two(start_brig, run_brig, TAKE, seek, token)
     assert json.loads(beside.out) == alone, beside
     assert alone["signals"] > 0 and alone["inotify"] > 0, alone
+
+
+# --- the rootfs -------------------------------------------------------------------------------------------
+
+FILES = """
+import json, os, sys
+found = {os.path.realpath(line.split()[5]) for line in open("/proc/self/maps") if len(line.split()) == 6 and line.split()[5].startswith("/")}
+print(json.dumps([[st.st_dev, st.st_ino, st.st_nlink] for st in map(os.stat, sorted(found))]))
+"""
+
+
+def mapped_by_the_host():
+    """(device, inode) of every file that a process of the host's own users has mapped."""
+    found = set()
+    for pid, _, uids, _ in host.processes():
+        if uids[0] < 65536:
+            for line in host.read(f"/proc/{pid}/maps").splitlines():
+                _, _, _, device, inode, *_ = line.split()
+                major, minor = (int(part, 16) for part in device.split(":"))
+                found.add((os.makedev(major, minor), int(inode)))
+    return found
+
+
+@pytest.mark.row("B18")
+def test_no_page_of_the_rootfs_is_shared_with_a_process_of_the_host(jail, run_brig):
+    run = run_brig(program=FILES)
+    files = json.loads(run.out)
+    assert files and not {(dev, inode) for dev, inode, _ in files} & mapped_by_the_host(), run
+    assert {links for _, _, links in files} == {1}, f"a file of the rootfs has another name\n{run}"
+
+
+@pytest.mark.control("B18")
+def test_control_a_program_without_a_jail_shares_the_hosts_pages():
+    files = json.loads(subprocess.run([host.PYTHON, "-c", FILES], capture_output=True, text=True).stdout)
+    assert {(dev, inode) for dev, inode, _ in files} & mapped_by_the_host()

@@ -6,7 +6,6 @@ import pytest
 
 import outside
 import probes_calls, probes_files, probes_kernel, probes_limits  # they register
-import rows
 from outside import PROBES
 from support import brig, host
 
@@ -87,6 +86,3 @@ def test_control(probe, freed):
     if not outside.holds(probe.free, result):
         pytest.fail(f"{probe}: the attack does not work without a jail, so the row proves nothing\n  result {str(result)[:1500]}", pytrace=False)
 
-
-def test_every_probe_belongs_to_a_row():
-    assert {p.id for p in PROBES} <= set(rows.ROWS)
