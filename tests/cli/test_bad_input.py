@@ -11,8 +11,8 @@ FITS = (2, 125)
 
 
 def one_line(run, *words, status=FITS):
-    assert run.status in (status if isinstance(status, tuple) else (status,)), run
-    assert run.stdout == "" and len(run.stderr.splitlines()) == 1, run
+    assert run.status in (status if isinstance(status, tuple) else (status,)), str(run)
+    assert run.stdout == "" and len(run.stderr.splitlines()) == 1, str(run)
     missing = [word for word in words if word.lower() not in run.stderr.lower()]
     assert not missing, f"does not say {missing}: {run}"
 
@@ -70,8 +70,8 @@ def test_an_empty_standard_input_is_no_program(jail, run_brig):
 
 def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig, tmp_path):
     run = run_brig(file=tmp_path / "nowhere.py")
-    assert run.status in FITS and (run.stdout == "" or run.reason in ("denied", "setup_failed")), run
-    assert "nowhere.py" in run.stdout + run.stderr, run
+    assert run.status in FITS and (run.stdout == "" or run.reason in ("denied", "setup_failed")), str(run)
+    assert "nowhere.py" in run.stdout + run.stderr, str(run)
 
 
 # --- names ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ os.write(1, json.dumps({
 
 
 def view(run):
-    assert run.status == 0, run
+    assert run.status == 0, str(run)
     return json.loads(run.out)
 
 
@@ -86,7 +86,7 @@ print(refused(open, me, "w"), refused(open, me, "a"), refused(os.chmod, me, 0o77
       refused(os.rename, me, "/workspace/other"), refused(os.rename, "/workspace/new", me), open(me).read(7) == "\\nimport")
 """
     run = run_brig(program=program)
-    assert run.out.split() == ["True"] * 8, run
+    assert run.out.split() == ["True"] * 8, str(run)
 
 
 COPY = """
@@ -102,25 +102,25 @@ except OSError as e: print("refused", e)
                          ids=["the workspace executes in basic", "the workspace does not execute in strict"])
 def test_exec_in_workspace(jail, run_brig, profile, answer):
     run = run_brig("-p", profile, program=COPY)
-    assert run.out.split()[:1] == [answer], run
+    assert run.out.split()[:1] == [answer], str(run)
 
 
 # --- what is given along ------------------------------------------------------------------------------------
 
 def test_a_program_may_come_on_the_standard_input(jail, run_brig):
     run = run_brig(file="-", args=["a"], input=b"import sys; print(sys.argv, repr(sys.stdin.read()))")
-    assert run.out == "['main.py', 'a'] ''\n", run
+    assert run.out == "['main.py', 'a'] ''\n", str(run)
 
 
 def test_stdin_may_come_from_a_file(jail, run_brig, tmp_path):
     (tmp_path / "data").write_bytes(b"one\ntwo\n" * 10000)
     run = run_brig("--stdin", tmp_path / "data", program="import sys; print(len(sys.stdin.read()))")
-    assert run.out == "80000\n", run
+    assert run.out == "80000\n", str(run)
 
 
 def test_a_variable_may_be_given(jail, run_brig):
     run = run_brig("--env", "GREETING=hello=world", "--env", "EMPTY=", program="import os; print(os.environ['GREETING'], repr(os.environ['EMPTY']))")
-    assert run.out == "hello=world ''\n", run
+    assert run.out == "hello=world ''\n", str(run)
 
 
 def test_a_directory_may_be_shown(jail, run_brig, tmp_path):
@@ -138,14 +138,14 @@ print(open("/workspace/data/x.txt").read(), attempt(open, "data/x.txt", "w"), at
       attempt(os.chmod, "data", 0o777), os.listdir("data"))
 """
     run = run_brig("--ro", folder, program=program)
-    assert run.out == "shown EROFS EROFS EROFS EROFS ['x.txt']\n", run
+    assert run.out == "shown EROFS EROFS EROFS EROFS ['x.txt']\n", str(run)
     assert (folder / "x.txt").read_text() == "shown" and os.listdir(folder) == ["x.txt"]
 
 
 @pytest.mark.parametrize("n", ["1", "2"], ids=["one CPU", "two CPUs"])
 def test_the_libraries_are_told_how_many_cpus_there_are(jail, run_brig, n):
     run = run_brig("--cpus", n, program="import os; print(os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS'])")
-    assert run.out.split() == [n, n], run
+    assert run.out.split() == [n, n], str(run)
 
 
 # --- limits -----------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_lowered(jail, run_brig, option, value, true_of):
 def test_half_a_cpu_is_half_a_cpu(jail, run_brig):
     program = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
     run = run_brig("--cpus", "0.5", program=program)
-    assert 0.3 < float(run.out) < 0.75, run
+    assert 0.3 < float(run.out) < 0.75, str(run)
 
 
 RAISED = [("--timeout", "301", "301", "300"), ("--cpu-time", "301", "301", "300"), ("--memory", "2G", "2G", "1G"), ("--pids", "257", "257", "256"),
@@ -178,13 +178,13 @@ RAISED = [("--timeout", "301", "301", "300"), ("--cpu-time", "301", "301", "300"
 @pytest.mark.parametrize("option, value, asked, ceiling", RAISED, ids=[f"{row[0]} {row[1]} is above the ceiling {row[3]}" for row in RAISED])
 def test_raised(jail, run_brig, option, value, asked, ceiling):
     run = run_brig(option, value, program="print('ran')", json_record=False)
-    assert run.status == 125 and run.stdout == "" and len(run.stderr.splitlines()) == 1, run
-    assert re.search(rf"\b{asked}\b.*\b{ceiling}\b", run.stderr), run
+    assert run.status == 125 and run.stdout == "" and len(run.stderr.splitlines()) == 1, str(run)
+    assert re.search(rf"\b{asked}\b.*\b{ceiling}\b", run.stderr), str(run)
 
 
 def test_a_refusal_makes_a_record_too(jail, run_brig):
     run = run_brig("--memory", "2G", program="print('ran')")
-    assert run.record and run.reason == "denied" and run.record["exit_code"] is None and run.status == 125, run
+    assert run.record and run.reason == "denied" and run.record["exit_code"] is None and run.status == 125, str(run)
 
 
 # --- many at once -----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ while time.process_time() < 0.2: pass
 print("hello record"[:11])
 """
     run = tool.run(program=program, folder=tmp_path_factory.mktemp("record"))
-    assert run.record, run
+    assert run.record, str(run)
     return run.record
 
 
@@ -91,5 +91,5 @@ HITS = [
 def test_limits_hit(jail, run_brig, option, value, name, number, program):
     run = run_brig(option, value, program=program)
     hits = {hit["name"]: hit for hit in run.record["limits_hit"]}
-    assert name in hits, run
-    assert sorted(hits[name]) == ["name", "peak", "times", "value"] and hits[name]["value"] == number, run
+    assert name in hits, str(run)
+    assert sorted(hits[name]) == ["name", "peak", "times", "value"] and hits[name]["value"] == number, str(run)

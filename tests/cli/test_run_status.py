@@ -32,7 +32,7 @@ STATUSES = [
                          ids=[f"{row[0]}: {row[4]}, status {row[3]}" for row in STATUSES])
 def test_status(jail, run_brig, options, program, status, reason):
     run = run_brig(*options, program=program)
-    assert run.record and (run.reason, run.status) == (reason, status), run
+    assert run.record and (run.reason, run.status) == (reason, status), str(run)
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)],
@@ -42,7 +42,7 @@ def test_cancelled(jail, start_brig, tmp_path, number, status):
     assert host.poll(lambda: any(uid != os.geteuid() for _, uid in host.with_token("token-cancel")), 5), "did not start"
     child.signal(number)
     run = child.wait(5)
-    assert run.record and (run.reason, run.status) == ("cancelled", status), run
+    assert run.record and (run.reason, run.status) == ("cancelled", status), str(run)
 
 
 def test_control_c_in_a_terminal_ends_it_with_130(jail, brig, tmp_path):
@@ -72,7 +72,7 @@ def test_a_program_that_is_not_there_is_127_and_one_that_cannot_run_126(jail, ru
 
 def test_exec_runs_a_command_of_the_rootfs(jail, run_brig):
     run = run_brig(verb="exec", args=["--", "/usr/bin/python3", "-c", "import sys; print(sys.argv); raise SystemExit(5)", "--json", "-v"])
-    assert run.out == "['-c', '--json', '-v']\n" and run.status == 5, run
+    assert run.out == "['-c', '--json', '-v']\n" and run.status == 5, str(run)
 
 
 # --- streams ------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def test_exec_runs_a_command_of_the_rootfs(jail, run_brig):
 def test_without_json_the_output_passes_through_unchanged(jail, run_brig):
     program = "import os\nos.write(1, bytes(range(256)))\nos.write(2, b'to stderr')"
     run = run_brig(program=program, json_record=False)
-    assert run.stdout == bytes(range(256)).decode(errors="replace") and run.stderr == "to stderr" and run.status == 0, run
+    assert run.stdout == bytes(range(256)).decode(errors="replace") and run.stderr == "to stderr" and run.status == 0, str(run)
 
 
 def test_output_comes_while_the_program_runs(jail, start_brig):
@@ -100,17 +100,17 @@ SUMMARIES = [
 @pytest.mark.parametrize("options, program, lines, word", [row[1:] for row in SUMMARIES], ids=[row[0] for row in SUMMARIES])
 def test_summary(jail, run_brig, options, program, lines, word):
     run = run_brig(*options, program=program, json_record=False)
-    assert len(run.stderr.splitlines()) == lines and word in run.stderr, run
+    assert len(run.stderr.splitlines()) == lines and word in run.stderr, str(run)
 
 
 def test_with_json_stdout_is_one_object_and_stderr_is_empty(jail, run_brig):
     run = run_brig(program="import sys; print('{}'); print('x', file=sys.stderr)")
-    assert json.loads(run.stdout)["stdout"] == "{}\n" and run.record["stderr"] == "x\n" and run.stderr == "", run
+    assert json.loads(run.stdout)["stdout"] == "{}\n" and run.record["stderr"] == "x\n" and run.stderr == "", str(run)
 
 
 def test_output_that_is_no_text_still_makes_a_record(jail, run_brig):
     run = run_brig(program="import os; os.write(1, bytes(range(256)) * 4 + '\\ud800'.encode('utf-8', 'surrogatepass'))")
-    assert run.record and run.record["stdout_bytes"] == 1027 and run.record["stdout"].startswith("\x00\x01"), run
+    assert run.record and run.record["stdout_bytes"] == 1027 and run.record["stdout"].startswith("\x00\x01"), str(run)
 
 
 def test_a_reader_that_goes_away_ends_the_run(jail, start_brig, tmp_path):

@@ -30,15 +30,15 @@ def slowest_true(until, limit=10):
 @pytest.mark.row("E1")
 def test_a_memory_bomb_ends_as_oom_at_its_limit(jail, run_brig, bystander, token, nothing_left):
     run = run_brig("--memory", "64M", program=GROW, args=[token])
-    assert (run.reason, run.status) == ("oom", 137) and "survived" not in run.out, run
-    assert 55 * MIB <= run.record["memory_peak_bytes"] <= 65 * MIB, run
+    assert (run.reason, run.status) == ("oom", 137) and "survived" not in run.out, str(run)
+    assert 55 * MIB <= run.record["memory_peak_bytes"] <= 65 * MIB, str(run)
 
 
 @pytest.mark.row("E1")
 def test_a_child_that_uses_up_the_memory_ends_the_whole_run_as_oom(jail, run_brig, token, nothing_left):
     program = f"import os, time\nif os.fork() == 0:\n  exec({GROW!r})\n  os._exit(0)\nos.wait()\nprint('parent lives', flush=True)\ntime.sleep(20)"
     run = run_brig("--memory", "64M", "--timeout", "10", program=program, args=[token])
-    assert (run.reason, run.status) == ("oom", 137) and run.seconds < 5, run
+    assert (run.reason, run.status) == ("oom", 137) and run.seconds < 5, str(run)
 
 
 @pytest.mark.control("E1")
@@ -67,8 +67,8 @@ def test_memory_is_charged(jail, run_brig, program, token, nothing_left):
     run = run_brig("--memory", "64M", "--timeout", "10", program=program + "\nprint('done')", args=[token])
     refused = any(e in run.record["stderr"] for e in ("ENOSPC", "ENOMEM", "No space left", "MemoryError", "Cannot allocate"))
     bounded = "done" in run.out and run.record["memory_peak_bytes"] <= 65 * MIB # the kernel's own bounds came first
-    assert run.reason == "oom" or refused or bounded, run
-    assert run.record["memory_peak_bytes"] <= 66 * MIB, run
+    assert run.reason == "oom" or refused or bounded, str(run)
+    assert run.record["memory_peak_bytes"] <= 66 * MIB, str(run)
     assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
 
 
@@ -83,8 +83,8 @@ def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left
     program = "import os\nfor n in range(300000):\n  try: os.stat(f'/usr/lib/{n}-{\"x\" * 200}')\n  except OSError: pass\nprint('done')"
     before = host.mem_available()
     run = run_brig("--memory", "64M", "--timeout", "15", program=program, args=[token])
-    assert run.reason in ("exited", "oom", "timeout_wall", "timeout_cpu"), run
-    assert run.record["memory_peak_bytes"] <= 66 * MIB, run
+    assert run.reason in ("exited", "oom", "timeout_wall", "timeout_cpu"), str(run)
+    assert run.record["memory_peak_bytes"] <= 66 * MIB, str(run)
     assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
 
 
@@ -92,7 +92,7 @@ def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left
 def test_a_working_set_as_large_as_the_limit_ends_at_the_wall_time(jail, run_brig, token, nothing_left):
     program = "import mmap\nm = mmap.mmap(-1, 50 << 20)\nwhile True:\n  for n in range(50 << 8): m[n << 12] = 1"
     run = run_brig("--memory", "64M", "--timeout", "2", program=program, args=[token])
-    assert run.reason in ("timeout_wall", "oom") and run.seconds < 4, run
+    assert run.reason in ("timeout_wall", "oom") and run.seconds < 4, str(run)
 
 
 # --- processes ------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ def test_a_fork_bomb_is_held_and_the_host_stays_responsive(jail, start_brig, bys
     child = start_brig("--timeout", "2", program=BOMB, args=[token])
     worst = slowest_true(lambda: child.process.poll() is not None)
     run = child.wait(20)
-    assert run.reason in ("timeout_wall", "timeout_cpu") and run.status == 124 and run.seconds < 4, run
-    assert run.record["pids_peak"] is None or run.record["pids_peak"] <= 64, run
-    assert any(hit["name"] == "pids" and hit["times"] > 0 for hit in run.record["limits_hit"]), run
+    assert run.reason in ("timeout_wall", "timeout_cpu") and run.status == 124 and run.seconds < 4, str(run)
+    assert run.record["pids_peak"] is None or run.record["pids_peak"] <= 64, str(run)
+    assert any(hit["name"] == "pids" and hit["times"] > 0 for hit in run.record["limits_hit"]), str(run)
     assert worst < 0.5, f"the host needed {worst:.2f} s to start /bin/true\n{run}"
 
 
@@ -126,9 +126,9 @@ except OSError as e:
 """
     run = run_brig("--pids", "20", program=program, args=[token])
     word, count = run.out.split()
-    assert word == "EAGAIN" and 10 <= int(count) <= 19, run
+    assert word == "EAGAIN" and 10 <= int(count) <= 19, str(run)
     hit = [hit for hit in run.record["limits_hit"] if hit["name"] == "pids"]
-    assert hit and hit[0]["value"] == 20 and hit[0]["times"] >= 1, run
+    assert hit and hit[0]["value"] == 20 and hit[0]["times"] >= 1, str(run)
 
 
 @pytest.mark.control("E4")
@@ -155,9 +155,9 @@ def test_output_flood(jail, start_brig, program, token, nothing_left):
         peak = max([peak] + [int(line.split()[1]) for line in host.read(f"/proc/{child.pid}/status").splitlines() if line.startswith("VmRSS")])
         time.sleep(0.002)
     run = child.wait(20)
-    assert (run.reason, run.status) == ("output_limit", 153), run
-    assert run.record["truncated"] is True and run.seconds < 5, run
-    assert max(run.record["stdout_bytes"], run.record["stderr_bytes"]) >= 8 * 64 * 1024, run
+    assert (run.reason, run.status) == ("output_limit", 153), str(run)
+    assert run.record["truncated"] is True and run.seconds < 5, str(run)
+    assert max(run.record["stdout_bytes"], run.record["stderr_bytes"]) >= 8 * 64 * 1024, str(run)
     kept = max(len(run.record["stdout"]), len(run.record["stderr"]))
     assert 0 < kept <= 64 * 1024, f"kept {kept}\n{run.record['exit_reason']}"
     assert peak < idle_rss() + 2048, f"brig grew to {peak} kB, idle it has {idle_rss()} kB\n{run}"
@@ -179,7 +179,7 @@ def idle_rss(found={}):
 @pytest.mark.row("E8")
 def test_output_just_below_the_end_is_cut_but_the_run_goes_on(jail, run_brig):
     run = run_brig("--output", "64K", program="print('x' * 200000)\nraise SystemExit(3)")
-    assert (run.reason, run.status) == ("exited", 3), run
+    assert (run.reason, run.status) == ("exited", 3), str(run)
     assert run.record["truncated"] is True and run.record["stdout_bytes"] == 200001 and len(run.record["stdout"]) <= 65536, run.reason
 
 
@@ -199,7 +199,7 @@ def test_control_a_flood_does_not_end_without_a_jail():
 @pytest.mark.row("E10")
 def test_input_is_at_its_end(jail, run_brig):
     run = run_brig("--timeout", "5", program="input()")
-    assert "EOFError" in run.record["stderr"] and (run.reason, run.status) == ("exited", 1) and run.seconds < 3, run
+    assert "EOFError" in run.record["stderr"] and (run.reason, run.status) == ("exited", 1) and run.seconds < 3, str(run)
 
 
 @pytest.mark.row("E10")
@@ -209,7 +209,7 @@ def test_input_is_at_its_end_though_brigs_own_is_open(jail, start_brig):
         run = child.wait(10) # communicate() closes the pipe only at the end
     finally:
         child.kill()
-    assert "EOFError" in run.record["stderr"], run
+    assert "EOFError" in run.record["stderr"], str(run)
 
 
 @pytest.mark.control("E10")
@@ -227,7 +227,7 @@ def test_control_input_hangs_without_a_jail():
 @pytest.mark.row("E17")
 def test_a_crash_leaves_no_core(jail, run_brig, token, nothing_left):
     run = run_brig(program="import ctypes; ctypes.string_at(0)", args=[token])
-    assert (run.reason, run.record["signal"], run.status) == ("signaled", "SIGSEGV", 139), run
+    assert (run.reason, run.record["signal"], run.status) == ("signaled", "SIGSEGV", 139), str(run)
 
 
 THOUGHTS = {
@@ -243,5 +243,5 @@ THOUGHTS = {
 @pytest.mark.parametrize("program", THOUGHTS.values(), ids=[f"{what} ends at a limit" for what in THOUGHTS])
 def test_thought_bombs(jail, run_brig, program, token, nothing_left):
     run = run_brig("--memory", "64M", "--cpu-time", "1", "--timeout", "3", program=program, args=[token])
-    assert run.reason in ("timeout_cpu", "timeout_wall", "oom", "exited", "signaled") and run.seconds < 5, run
-    assert run.status != 0, run
+    assert run.reason in ("timeout_cpu", "timeout_wall", "oom", "exited", "signaled") and run.seconds < 5, str(run)
+    assert run.status != 0, str(run)

@@ -81,5 +81,5 @@ def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_lef
     assert child.line() == "ready"
     child.signal(getattr(signal, f"SIG{way}"))
     run = child.wait(5)
-    assert run.status == {"KILL": -9, "TERM": 143, "INT": 130, "HUP": 143}[way], run
+    assert run.status == {"KILL": -9, "TERM": 143, "INT": 130, "HUP": 143}[way], str(run)
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"

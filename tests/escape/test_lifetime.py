@@ -61,7 +61,7 @@ STOPPED = {
 @pytest.mark.row("D1")
 def test_fifty_daemons_die_with_their_run(jail, run_brig, token, nothing_left):
     run = run_brig("--timeout", "20", program=DAEMONS, args=[token])
-    assert "daemons 50" in run.out and run.reason == "exited" and run.status == 0, run
+    assert "daemons 50" in run.out and run.reason == "exited" and run.status == 0, str(run)
     left = host.poll(lambda: not host.with_token(token), 1)
     assert left, f"one second later these still run: {host.with_token(token)}\n{run}"
 
@@ -86,7 +86,7 @@ def test_control_daemons_outlive_their_program_without_a_jail(needs_root, token,
 @pytest.mark.row("D2")
 def test_nobody_dies_of_the_programs_kills(jail, run_brig, bystander, token, nothing_left):
     run = run_brig("--timeout", "20", program=KILLS, args=[token])
-    assert run.reason == "exited" and run.status == 0, run
+    assert run.reason == "exited" and run.status == 0, str(run)
     found = eval(run.out)
     assert set(found["one"]) <= {"EPERM", "ESRCH"}, f"process 1 takes signals of the program\n{run}"
     assert set(found["others"]) == {"ESRCH"}, f"there are other processes\n{run}"
@@ -104,8 +104,8 @@ def test_control_everybody_dies_without_a_jail(free_python):
 @pytest.mark.parametrize("program", STOPPED.values(), ids=[f"a program that stops {what}" for what in STOPPED])
 def test_stopped(jail, run_brig, program, token, nothing_left):
     run = run_brig("--timeout", "1", program=program, args=[token])
-    assert (run.reason, run.status) == ("timeout_wall", 124), run
-    assert 1000 <= run.record["wall_ms"] < 2000 and run.seconds < 3, run
+    assert (run.reason, run.status) == ("timeout_wall", 124), str(run)
+    assert 1000 <= run.record["wall_ms"] < 2000 and run.seconds < 3, str(run)
 
 
 @pytest.mark.control("D3")
@@ -154,8 +154,8 @@ print([os.waitstatus_to_exitcode(os.wait()[1]) for n in range(4)], flush=True)
 @pytest.mark.row("D5")
 def test_cpu_time_counts_all_processes(jail, run_brig, token, nothing_left):
     run = run_brig("--cpu-time", "1", "--cpus", "2", "--timeout", "20", program=BURN, args=["20", token])
-    assert (run.reason, run.status) == ("timeout_cpu", 124), run
-    assert 950 <= run.record["cpu_ms"] < 1800 and run.seconds < 6, run
+    assert (run.reason, run.status) == ("timeout_cpu", 124), str(run)
+    assert 950 <= run.record["cpu_ms"] < 1800 and run.seconds < 6, str(run)
 
 
 @pytest.mark.control("D5")
@@ -185,7 +185,7 @@ for batch in range(50):
 print("refused", refused)
 """
     run = run_brig("--timeout", "20", program=program, args=[token])
-    assert "refused 0" in run.out, run
+    assert "refused 0" in run.out, str(run)
 
 
 FORGED = [
@@ -206,5 +206,5 @@ FORGED = [
 @pytest.mark.parametrize("program, verdict, status", [row[1:] for row in FORGED], ids=[f"a program that {row[0]}" for row in FORGED])
 def test_verdict_is_not_forged(jail, run_brig, program, verdict, status):
     run = run_brig(program=program)
-    assert run.record, run
-    assert (run.reason, run.record["exit_code"], run.record["signal"]) == verdict and run.status == status, run
+    assert run.record, str(run)
+    assert (run.reason, run.record["exit_code"], run.record["signal"]) == verdict and run.status == status, str(run)

@@ -39,7 +39,8 @@ class Run:
 
     def __str__(self):
         return (f"{' '.join(map(str, self.argv))}\n  status {self.status} after {self.seconds:.2f} s\n"
-                f"  record {json.dumps(self.record)[:3000]}\n  stdout {self.stdout[-1500:]!r}\n  stderr {self.stderr[-1500:]!r}")
+                + (f"  record {json.dumps(self.record)[:3000]}\n" if self.record else f"  stdout {self.stdout[-1500:]!r}\n")
+                + f"  stderr {self.stderr[-1500:]!r}")
 
 
 def environment(extra=None):

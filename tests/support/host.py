@@ -134,16 +134,6 @@ def with_token(token):
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
 
 
-def namespaces(kind):
-    found = set()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
-        except OSError:
-            pass
-    return found
-
-
 def mem_available():
     """Bytes, MemAvailable of the host."""
     for line in read("/proc/meminfo").splitlines():
@@ -169,8 +159,6 @@ class Snapshot:
             "mount": {line.split(" ", 3)[-1] for line in read("/proc/self/mountinfo").splitlines()},
             "cgroup": cgroup_dirs(),
             "process": cell_processes(),
-            "netns": namespaces("net"),
-            "userns": namespaces("user"),
             "store": files_below(store_dir()) if store_dir().is_dir() else set(),
             "runtime": files_below(runtime_dir()),
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
