@@ -1,0 +1,130 @@
+#define _GNU_SOURCE
+#include "doctor.h"
+
+#include "probe.h"
+#include "surroundings.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 100, MARGIN = 8 };
+
+struct checkup {
+	struct surroundings at;
+	struct finding     *finding; /* one for each row of probe_rows */
+	struct verdict      verdict;
+	char                sentence[160];
+};
+
+static int usage(void)
+{
+	fputs("usage: brig doctor [--json]\n", stderr);
+	return 2;
+}
+
+static int checkup_run(struct checkup *c)
+{
+	surroundings_read(&c->at);
+	c->finding = calloc(probe_rows_len, sizeof *c->finding);
+	if (!c->finding)
+		return -1;
+	for (size_t i = 0; i < probe_rows_len; i++) {
+		probe_run(&probe_rows[i], &c->at, PROBE_DEADLINE_MS, &c->finding[i]);
+		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root);
+	}
+	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
+	return 0;
+}
+
+/* "        fix: " and the text, broken at blanks; what does not break stays whole, for copying. */
+static void print_wrapped(const char *label, const char *text)
+{
+	int at = printf("%*s%s: ", MARGIN, "", label), indent = at;
+
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (at > indent && at + 1 + n > COLUMNS)
+			at = printf("\n%*s", indent, "") - 1;
+		else if (at > indent)
+			at += printf(" ");
+		at += printf("%.*s", n, text);
+		text += n;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+static void print_row(const struct probe_row *row, const struct finding *f)
+{
+	printf("%-19s  %-8s  %-8s  %.58s\n", row->name, result_name(f->result), need_name(row->need),
+	       f->detail[0] ? f->detail : row->purpose);
+	if (f->result == RESULT_OK)
+		return;
+	if (f->cause[0])
+		print_wrapped("cause", f->cause);
+	if (f->fix[0])
+		print_wrapped("fix", f->fix);
+}
+
+static void print_table(const struct checkup *c)
+{
+	printf("%-19s  %-8s  %-8s  %s\n", "WHAT", "RESULT", "NEEDED", c->at.is_root ? "DETAIL (as root)" : "DETAIL (as a plain user)");
+	for (size_t i = 0; i < probe_rows_len; i++)
+		print_row(&probe_rows[i], &c->finding[i]);
+	printf("%s\n", c->sentence);
+}
+
+static json_t *row_json(const struct probe_row *row, const struct finding *f)
+{
+	bool ok = f->result == RESULT_OK;
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", row->name, "needed", need_name(row->need), "result",
+	                 result_name(f->result), "cause", ok ? "" : f->cause, "fix", ok ? "" : f->fix, "detail", f->detail,
+	                 "purpose", row->purpose);
+}
+
+static int print_json(const struct checkup *c)
+{
+	json_t *rows = json_array(), *all;
+	int     r;
+
+	for (size_t i = 0; i < probe_rows_len; i++)
+		json_array_append_new(rows, row_json(&probe_rows[i], &c->finding[i]));
+	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", c->at.is_root ? "root" : "user",
+	                "kernel", c->at.kernel, "verdict", c->sentence, "rows", rows);
+	r   = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	putchar('\n');
+	json_decref(all);
+	return r;
+}
+
+static int print_checkup(const struct checkup *c, bool json)
+{
+	if (!json)
+		print_table(c);
+	if ((json && print_json(c) < 0) || fflush(stdout) != 0) {
+		perror("brig doctor: write");
+		return 1;
+	}
+	return verdict_can_run(&c->verdict) ? 0 : 1;
+}
+
+int doctor_main(int argc, char **argv)
+{
+	struct checkup c    = { .finding = NULL };
+	bool           json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	int            status;
+
+	if (argc > 2 || (argc == 2 && !json))
+		return usage();
+	if (checkup_run(&c) < 0) {
+		perror("brig doctor");
+		return 1;
+	}
+	status = print_checkup(&c, json);
+	free(c.finding);
+	return status;
+}

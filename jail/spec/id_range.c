@@ -1,0 +1,94 @@
+#include "id_range.h"
+
+#include "text.h"
+
+#include <string.h>
+
+struct line {
+	const char *name;
+	size_t      name_len;
+	uint64_t    base, count;
+};
+
+static bool take_field(const char **at, char end, char *buf, size_t len)
+{
+	const char *stop = strchr(*at, end);
+
+	if (!stop || (size_t)(stop - *at) >= len)
+		return false;
+	memcpy(buf, *at, (size_t)(stop - *at));
+	buf[stop - *at] = 0;
+	*at             = stop + 1;
+	return true;
+}
+
+/* "name:base:count\n". Lines of another shape hand out nothing. */
+static bool parse_line(const char *text, size_t len, struct line *ret)
+{
+	char        copy[256], base[24], count[24];
+	const char *at = copy;
+
+	if (len >= sizeof copy - 1)
+		return false;
+	memcpy(copy, text, len);
+	copy[len]     = '\n';
+	copy[len + 1] = 0;
+	at            = strchr(copy, ':');
+	if (!at)
+		return false;
+	ret->name     = text;
+	ret->name_len = (size_t)(at - copy);
+	at++;
+	return take_field(&at, ':', base, sizeof base) && take_field(&at, '\n', count, sizeof count) &&
+	       text_to_u64(base, &ret->base) == 0 && text_to_u64(count, &ret->count) == 0;
+}
+
+/* Calls back for each line; stops at the first that answers true. */
+static bool any_line(const char *text, bool (*match)(const struct line *, void *), void *arg)
+{
+	while (*text) {
+		size_t      len = strcspn(text, "\n");
+		struct line line;
+
+		if (parse_line(text, len, &line) && match(&line, arg))
+			return true;
+		text += len + (text[len] == '\n');
+	}
+	return false;
+}
+
+static bool is_ours(const struct line *line, void *arg)
+{
+	struct id_range *r = arg;
+
+	if (line->name_len != 4 || strncmp(line->name, "brig", 4) != 0 || line->base < 1000 || line->count < IDS_PER_CELL ||
+	    line->base > UINT32_MAX - 1 || line->count > UINT32_MAX - line->base)
+		return false;
+	*r = (struct id_range){ (uint32_t)line->base, (uint32_t)line->count };
+	return true;
+}
+
+static bool overlaps(const struct line *line, void *arg)
+{
+	const struct id_range *r = arg;
+
+	return line->base < (uint64_t)r->base + r->count && r->base < line->base + line->count;
+}
+
+int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret, struct err *e)
+{
+	struct id_range uids, gids, preset = { ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT };
+
+	if (any_line(subuid, is_ours, &uids)) {
+		if (!any_line(subgid, is_ours, &gids) || gids.base != uids.base || gids.count < uids.count)
+			return err_set(e, ERR_MISSING, "/etc/subgid: no range for brig that equals the one in /etc/subuid (brig:%u:%u)",
+				       uids.base, uids.count);
+		*ret = uids;
+		return 0;
+	}
+	if (any_line(subuid, overlaps, &preset) || any_line(subgid, overlaps, &preset))
+		return err_set(e, ERR_MISSING, "ids %u..%u are handed out in /etc/subuid or /etc/subgid; give brig its own: usermod "
+			       "--add-subuids A-B --add-subgids A-B brig", preset.base, preset.base + preset.count - 1);
+	*ret = preset;
+	return 0;
+}

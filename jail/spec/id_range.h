@@ -1,0 +1,25 @@
+/*
+ * id_range.h - which host ids cells may have.
+ *
+ * Pure: takes the bytes of /etc/subuid and /etc/subgid. The range is the one of
+ * the account "brig" when both files give it one, else a fixed high range
+ * that is refused when it overlaps anything that those files hand out.
+ * Each cell takes two ids of it, a slot: PID 1's and the program's. With one
+ * shared id the program could renice, pin, prlimit and stop its PID 1.
+ */
+#pragma once
+#include "err.h"
+
+enum { IDS_PER_CELL = 2, ID_RANGE_PRESET_BASE = 0x70000000, ID_RANGE_PRESET_COUNT = 65536 };
+
+/* Above systemd's container range (0x80000..0x6fffffff), below 2^31, which some programs read as negative. */
+struct id_range {
+	uint32_t base, count;
+};
+
+must_use int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret, struct err *e);
+
+static inline uint32_t id_range_slots(const struct id_range *r)
+{
+	return r->count / IDS_PER_CELL;
+}
