@@ -57,23 +57,42 @@ static void print_wrapped(const char *label, const char *text)
 	putchar('\n');
 }
 
-static void print_row(const struct probe_row *row, const struct finding *f)
+/* The first row before this one that says the same, or NULL: a cause is told once. */
+static const char *told_by(const struct finding *all, size_t i, size_t text)
 {
-	printf("%-19s  %-8s  %-8s  %.58s\n", row->name, result_name(f->result), need_name(row->need),
-	       f->detail[0] ? f->detail : row->purpose);
-	if (f->result == RESULT_OK)
-		return;
-	if (f->cause[0])
-		print_wrapped("cause", f->cause);
-	if (f->fix[0])
-		print_wrapped("fix", f->fix);
+	for (size_t j = 0; j < i; j++)
+		if (all[j].result != RESULT_OK && strcmp((const char *)&all[j] + text, (const char *)&all[i] + text) == 0)
+			return probe_rows[j].name;
+	return NULL;
+}
+
+static void print_reasons(const struct finding *all, size_t i)
+{
+	const char *cause = told_by(all, i, offsetof(struct finding, cause)), *fix = told_by(all, i, offsetof(struct finding, fix));
+	char        as[80];
+
+	snprintf(as, sizeof as, "as for %s", cause ? cause : "");
+	print_wrapped("cause", cause ? as : all[i].cause);
+	snprintf(as, sizeof as, "as for %s", fix ? fix : "");
+	if (!cause || !fix || strcmp(cause, fix) != 0)
+		print_wrapped("fix", fix ? as : all[i].fix);
+}
+
+static void print_row(const struct finding *all, size_t i)
+{
+	const struct probe_row *row = &probe_rows[i];
+
+	printf("%-19s  %-8s  %-8s  %.58s\n", row->name, result_name(all[i].result), need_name(row->need),
+	       all[i].detail[0] ? all[i].detail : row->purpose);
+	if (all[i].result != RESULT_OK)
+		print_reasons(all, i);
 }
 
 static void print_table(const struct checkup *c)
 {
 	printf("%-19s  %-8s  %-8s  %s\n", "WHAT", "RESULT", "NEEDED", c->at.is_root ? "DETAIL (as root)" : "DETAIL (as a plain user)");
 	for (size_t i = 0; i < probe_rows_len; i++)
-		print_row(&probe_rows[i], &c->finding[i]);
+		print_row(c->finding, i);
 	printf("%s\n", c->sentence);
 }
 

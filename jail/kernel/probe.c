@@ -3,6 +3,7 @@
 
 #include "fd.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <fcntl.h>
 
 /* clang-format off */
 /* In the order in which a jail is built: the first missing row is the one to mend first. */
@@ -119,12 +119,13 @@ static int end_group(pid_t child)
 	return status;
 }
 
-static void tell_death(int status, struct finding *f)
+static void tell_death(int status, const struct surroundings *at, struct finding *f)
 {
 	*f = (struct finding){ .result = RESULT_MISSING };
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
 		f->by = REFUSER_FILTER;
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIGSYS (%s)", refuser_words(REFUSER_FILTER));
+		refusal_fix(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
 	} else if (WIFSIGNALED(status)) {
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	} else {
@@ -170,10 +171,12 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 			;
 	status = end_group(child);
 	if (answer == ANSWER_NONE)
-		tell_death(status, ret);
+		tell_death(status, at, ret);
 	if (answer == ANSWER_LATE)
 		tell_late(deadline_ms, ret);
 	if (answer != ANSWER_CAME)
 		groups_sweep(at);
+	if (ret->result != RESULT_OK && !ret->fix[0])
+		snprintf(ret->fix, sizeof ret->fix, "none known: please report it with the output of brig doctor --json");
 	ret->result = result_settle(ret->result, row->need, at->is_root);
 }

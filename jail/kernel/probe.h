@@ -25,7 +25,7 @@ struct probe_row {
 extern const struct probe_row probe_rows[];
 extern const size_t           probe_rows_len;
 
-#define PROBE_DEADLINE_MS 2000
+#define PROBE_DEADLINE_MS 1000
 
 /* Always fills *ret. Caller must be single-threaded. */
 void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret);

@@ -249,7 +249,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
 		fix = l->v2 ? "systemd-run --user --scope -p Delegate=yes brig ..." :
 		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or use the service";
-	did_refused(p, (struct refusal){ .errnum = errnum }, "%s %s", what, where);
+	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
 	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
 	return false;
 }
@@ -258,7 +258,7 @@ static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, c
 {
 	const char *fix;
 
-	did_refused(p, (struct refusal){ .errnum = errnum }, "switch on %s in %s/cgroup.subtree_control", name, where);
+	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
 	if (errnum == EBUSY)
 		fix = "start brig in a group of its own: systemd-run --scope -p Delegate=yes brig ... (this one holds processes)";
 	else if (!p->at->is_root)
@@ -430,15 +430,23 @@ bool probe_clone_into_group(struct probe *p)
 	return (n > 0 && strtol(members, NULL, 10) == child) || probe_missing(p, "the new process is not in the group that was named", "");
 }
 
-static pid_t join(const struct leaf *l)
+/* Where clone3 is refused; returns when the child is in the group. */
+static pid_t fork_into(const struct leaf *l)
 {
-	pid_t child = fork();
+	int   joined[2];
+	char  byte;
+	pid_t child = pipe2(joined, O_CLOEXEC) < 0 ? -1 : fork();
 
-	if (child == 0 && file_put(l->fd, "cgroup.procs", "0") == 0)
-		for (;;)
+	if (child == 0) {
+		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
 			pause();
-	if (child == 0)
 		_exit(1);
+	}
+	if (child < 0)
+		return -1;
+	close(joined[1]);
+	(void)!read(joined[0], &byte, 1);
+	close(joined[0]);
 	return child;
 }
 
@@ -452,8 +460,8 @@ bool probe_group_kill(struct probe *p)
 		return false;
 	child = clone_into(&l);
 	if (child < 0)
-		child = join(&l);
-	if (!did(p, child, "fork"))
+		child = fork_into(&l);
+	if (!did(p, child, "start a process in the group"))
 		return false;
 	if (!did(p, file_put(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
 		end_child(child);

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 static bool tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
@@ -143,20 +145,31 @@ bool room_map_self(struct probe *p)
 	return did(p, file_put(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
 }
 
-/* Unmapped we still hold every capability in there; the maps have a row of their own. */
-static void map_quietly(struct probe *p)
+bool has_procfs(void)
 {
-	struct finding kept = p->finding;
+	struct statfs s;
 
-	if (!room_map_self(p))
-		p->finding = kept;
+	return statfs("/proc", &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
+}
+
+bool needs_procfs(struct probe *p)
+{
+	return has_procfs() ||
+	       probe_missing(p, "id maps cannot be written: /proc is absent or hidden by another mount", "mount -t proc proc /proc");
 }
 
 bool room_enter(struct probe *p, int flags)
 {
-	if (unshare(CLONE_NEWUSER) == 0) {
-		map_quietly(p);
-	} else if (!(p->at->cap_eff & 1ull << CAP_SYS_ADMIN)) {
+	bool may_do_without = p->at->cap_eff & 1ull << CAP_SYS_ADMIN;
+
+	if (!has_procfs() && !may_do_without)
+		return needs_procfs(p);
+	if (has_procfs() && unshare(CLONE_NEWUSER) == 0) {
+		struct finding kept = p->finding;
+
+		if (!room_map_self(p))
+			p->finding = kept; /* a row of its own tells; unmapped, much can be tried still */
+	} else if (!may_do_without) {
 		return probe_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
 	}
 	return room_unshare(p, flags);

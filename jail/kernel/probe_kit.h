@@ -21,7 +21,7 @@ bool did(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
 /* With more known about the refusal; config and since come from the row when they are NULL. */
 bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
 
-/* Words instead of an errno. Both return false / true as in "return not_ok(...)" and "return fine(...)". */
+/* Words instead of an errno. missing is false, the others are true: they end a probe. */
 bool probe_missing(struct probe *p, const char *cause, const char *fix);
 bool probe_degraded(struct probe *p, const char *cause, const char *fix);
 bool probe_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
@@ -31,14 +31,18 @@ bool mounted(struct probe *p, const char *what, const char *on, const char *type
 
 /*
  * A room: namespaces of our own to try things in. A user namespace first, as
- * in real jails; where there is none but we may do without, without, so that
- * one missing thing does not drag down every row behind it.
+ * in real jails; where there is none, or no procfs to write its maps with, but
+ * we may do without, without: one missing thing does not drag down every row.
  */
 bool room_enter(struct probe *p, int flags);
 bool room_unshare(struct probe *p, int flags); /* each flag by itself, refusals told */
 bool room_map_self(struct probe *p);           /* "0 <we> 1" */
 bool room_become_child(struct probe *p);       /* fork; the child goes on (and reports), the parent waits */
 bool room_dir(struct probe *p);                /* chdir to an empty tmpfs; wants CLONE_NEWNS */
+
+bool has_procfs(void); /* is /proc one? */
+/* Id maps are files of /proc: no procfs, no maps. */
+bool needs_procfs(struct probe *p);
 
 void groups_sweep(const struct surroundings *at); /* whatever a killed probe left in the cgroup tree */
 

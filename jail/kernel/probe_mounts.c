@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
-#include <linux/magic.h>
 
 /* What lies over parts of /proc: "/proc/sys, /proc/kcore"; the number of such mounts. */
 static unsigned list_masks(char *buf, size_t len)
@@ -35,13 +34,6 @@ static unsigned list_masks(char *buf, size_t len)
 	if (f)
 		fclose(f);
 	return n;
-}
-
-static bool has_procfs(void)
-{
-	struct statfs s;
-
-	return statfs("/proc", &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
 }
 
 /*

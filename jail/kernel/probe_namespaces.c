@@ -28,11 +28,7 @@
 /* Mapping uid 0 wants CAP_SETFCAP of whoever made the namespace; real jails map other ids. */
 static bool maps_or_may_not(struct probe *p)
 {
-	if (access("/proc/self/uid_map", F_OK) < 0)
-		return true; /* no /proc: the row proc tells */
-	if (p->at->is_root && !(p->at->cap_eff & CAP(SETFCAP)))
-		return true;
-	return room_map_self(p);
+	return (p->at->is_root && !(p->at->cap_eff & CAP(SETFCAP))) || room_map_self(p);
 }
 
 /* Ubuntu lets the namespace be made and then denies every capability in it. */
@@ -44,7 +40,7 @@ static bool has_power_inside(struct probe *p)
 
 bool probe_user_namespace(struct probe *p)
 {
-	return room_unshare(p, CLONE_NEWUSER) && maps_or_may_not(p) && has_power_inside(p) &&
+	return room_unshare(p, CLONE_NEWUSER) && needs_procfs(p) && maps_or_may_not(p) && has_power_inside(p) &&
 	       room_unshare(p, CLONE_NEWUSER) && probe_detail(p, "two levels deep");
 }
 
@@ -88,7 +84,7 @@ static bool inner_says(struct probe *p, const struct inner *in, const char *what
 	int said;
 
 	if (read(in->came, &said, sizeof said) != sizeof said)
-		return probe_missing(p, "the process in the new user namespace ended early", "");
+		return probe_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
 	return said == 0 || did_refused(p, (struct refusal){ .errnum = said }, "%s", what);
 }
 
@@ -223,8 +219,20 @@ static bool map_range_as_user(struct probe *p)
 	       probe_detail(p, "%" PRIu64 " subordinate ids from %" PRIu64, uids.count, uids.base);
 }
 
+/* /proc/PID means a stranger where /proc belongs to another pid namespace. */
+static bool needs_own_procfs(struct probe *p)
+{
+	char    self[16] = "";
+	ssize_t n        = readlink("/proc/self", self, sizeof self - 1);
+
+	return needs_procfs(p) && ((n > 0 && strtol(self, NULL, 10) == getpid()) ||
+	                           probe_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc"));
+}
+
 bool probe_id_range(struct probe *p)
 {
+	if (!needs_own_procfs(p))
+		return false;
 	return p->at->is_root ? map_range_as_root(p) : map_range_as_user(p);
 }
 

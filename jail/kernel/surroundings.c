@@ -5,12 +5,14 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/utsname.h>
 
 bool line_read(const char *path, char *buf, size_t len)
@@ -48,14 +50,22 @@ static bool exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+/* Images of containers end up on plain disks, with their marker file: believe it on a layered root only. */
+static bool is_layered(void)
+{
+	struct statfs s;
+
+	return statfs("/", &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 /* Most particular first: a pod is made of containers, a container may run systemd. */
 static enum where find_where(const char *kernel)
 {
 	if (env_is("KUBERNETES_SERVICE_HOST", NULL))
 		return WHERE_KUBERNETES;
-	if (exists("/run/.containerenv") || env_is("container", "podman"))
+	if ((exists("/run/.containerenv") && is_layered()) || env_is("container", "podman"))
 		return WHERE_PODMAN;
-	if (exists("/.dockerenv") || env_is("container", "docker"))
+	if ((exists("/.dockerenv") && is_layered()) || env_is("container", "docker"))
 		return WHERE_DOCKER;
 	if (env_is("container", "systemd-nspawn"))
 		return WHERE_NSPAWN;
@@ -70,18 +80,15 @@ static enum where find_where(const char *kernel)
 static bool find_chroot(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL, at[2];
-	size_t room = 0;
-	bool rooted = false, any = false;
+	char  line[1200], at[4];
+	bool  rooted = false, any = false;
 
-	if (!f)
-		return false;
-	while (!rooted && getline(&line, &room, f) > 0) {
-		any = true;
-		rooted = sscanf(line, "%*s %*s %*s %*s %1s", at) == 1 && at[0] == '/' && strstr(line, " / ") != NULL;
+	while (f && !rooted && fgets(line, sizeof line, f)) {
+		any    = true;
+		rooted = sscanf(line, "%*s %*s %*s %*s %3s", at) == 1 && strcmp(at, "/") == 0;
 	}
-	free(line);
-	fclose(f);
+	if (f)
+		fclose(f);
 	return any && !rooted;
 }
 
@@ -116,8 +123,8 @@ static void make_tag(char *tag, size_t len)
 
 void surroundings_read(struct surroundings *ret)
 {
-	struct utsname        name;
-	struct surroundings   s = { .uid = geteuid(), .gid = getegid() };
+	struct utsname      name;
+	struct surroundings s = { .uid = geteuid(), .gid = getegid() };
 
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);

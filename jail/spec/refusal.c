@@ -27,6 +27,8 @@ enum refuser refusal_by(const struct refusal *r, const struct surroundings *at)
 		return REFUSER_KERNEL;
 	if (!is_denial(r->errnum))
 		return REFUSER_NONE;
+	if (r->on_file && r->errnum == EACCES && !at->is_root)
+		return REFUSER_OWNER;
 	if (r->caps & ~at->cap_eff)
 		return REFUSER_CAPS;
 	if (at->userns_clone == 0 && !(at->cap_eff & CAP(SYS_ADMIN)))
@@ -201,6 +203,7 @@ char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroun
 	case REFUSER_MASK:
 		snprintf(buf, len, "%s", where_unmask(at->where));
 		break;
+	case REFUSER_OWNER: /* the caller knows the file, and what to do about it */
 	case REFUSER_NONE:
 		break;
 	}

@@ -48,6 +48,7 @@ struct refusal {
 	int         errnum;
 	int         twin;    /* errno of the twin, 0 when there is none */
 	uint64_t    caps;    /* capabilities that the kernel asks for, one bit each */
+	bool        on_file; /* owner and mode of a file decide: EACCES is theirs */
 	const char *limit;   /* sysctl behind ENOSPC, like "user.max_net_namespaces" */
 	const char *config;  /* kernel option, like "CONFIG_NET_NS" */
 	const char *since;   /* first kernel that has it, like "5.12" */
