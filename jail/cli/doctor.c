@@ -57,25 +57,38 @@ static void print_wrapped(const char *label, const char *text)
 	putchar('\n');
 }
 
-/* The first row before this one that says the same, or NULL: a cause is told once. */
-static const char *told_by(const struct finding *all, size_t i, size_t text)
+enum same { SAME_CAUSE = 1, SAME_FIX = 2 };
+
+static unsigned compare(const struct finding *a, const struct finding *b)
+{
+	if (a->result == RESULT_OK)
+		return 0;
+	return (strcmp(a->cause, b->cause) == 0 ? SAME_CAUSE : 0) | (strcmp(a->fix, b->fix) == 0 ? SAME_FIX : 0);
+}
+
+/* The first row above that has said all of it already, or NULL. */
+static const char *told_by(const struct finding *all, size_t i, unsigned what)
 {
 	for (size_t j = 0; j < i; j++)
-		if (all[j].result != RESULT_OK && strcmp((const char *)&all[j] + text, (const char *)&all[i] + text) == 0)
+		if ((compare(&all[j], &all[i]) & what) == what)
 			return probe_rows[j].name;
 	return NULL;
 }
 
+/* Everything is told once: forty rows may wait for one thing. */
 static void print_reasons(const struct finding *all, size_t i)
 {
-	const char *cause = told_by(all, i, offsetof(struct finding, cause)), *fix = told_by(all, i, offsetof(struct finding, fix));
-	char        as[80];
+	const char *both = told_by(all, i, SAME_CAUSE | SAME_FIX), *fix = told_by(all, i, SAME_FIX);
 
-	snprintf(as, sizeof as, "as for %s", cause ? cause : "");
-	print_wrapped("cause", cause ? as : all[i].cause);
-	snprintf(as, sizeof as, "as for %s", fix ? fix : "");
-	if (!cause || !fix || strcmp(cause, fix) != 0)
-		print_wrapped("fix", fix ? as : all[i].fix);
+	if (both) {
+		printf("%*sas for %s\n", MARGIN, "", both);
+		return;
+	}
+	print_wrapped("cause", all[i].cause);
+	if (fix)
+		printf("%*sfix: as for %s\n", MARGIN, "", fix);
+	else
+		print_wrapped("fix", all[i].fix);
 }
 
 static void print_row(const struct finding *all, size_t i)

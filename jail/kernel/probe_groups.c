@@ -250,8 +250,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 		fix = l->v2 ? "systemd-run --user --scope -p Delegate=yes brig ..." :
 		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or use the service";
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
-	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
-	return false;
+	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
 }
 
 static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
@@ -265,8 +264,7 @@ static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, c
 		fix = "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids";
 	else
 		fix = "in the unit: Delegate=cpu memory pids io";
-	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
-	return false;
+	return probe_advise(p, fix);
 }
 
 static bool leaf_make(struct probe *p, const struct home *h, const char *own, const struct controller *c, struct leaf *l)

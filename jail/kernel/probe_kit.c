@@ -74,6 +74,12 @@ bool probe_degraded(struct probe *p, const char *cause, const char *fix)
 	return true;
 }
 
+bool probe_advise(struct probe *p, const char *fix)
+{
+	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
+	return false;
+}
+
 bool probe_detail(struct probe *p, const char *fmt, ...)
 {
 	va_list ap;

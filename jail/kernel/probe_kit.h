@@ -24,6 +24,7 @@ bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf
 /* Words instead of an errno. missing is false, the others are true: they end a probe. */
 bool probe_missing(struct probe *p, const char *cause, const char *fix);
 bool probe_degraded(struct probe *p, const char *cause, const char *fix);
+bool probe_advise(struct probe *p, const char *fix); /* a better fix for what did() has just told; false */
 bool probe_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
 
 /* mount() that asks the twin when it fails. */

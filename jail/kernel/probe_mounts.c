@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 /* What lies over parts of /proc: "/proc/sys, /proc/kcore"; the number of such mounts. */
@@ -45,11 +46,7 @@ static bool tell_masked(struct probe *p, const char *masks, unsigned n)
 {
 	char cause[256];
 
-	if (n)
-		snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_words(REFUSER_MASK), n, masks);
-	else
-		snprintf(cause, sizeof cause, "mount proc: EPERM; no complete procfs can be seen from here (/proc is %s)",
-		         has_procfs() ? "read-only or locked" : "no procfs");
+	snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_words(REFUSER_MASK), n, masks);
 	p->finding.by  = REFUSER_MASK;
 	p->finding.errnum = EPERM;
 	return probe_missing(p, cause, where_unmask(p->at->where));
@@ -63,7 +60,7 @@ static bool mount_proc(struct probe *p, const char *on, const char *options)
 	if (mount("proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
 		return true;
 	/* room_dir() has mounted a tmpfs just now: neither filter nor LSM nor capabilities are in the way of mount() */
-	if (errno == EPERM && (n || !has_procfs()))
+	if (errno == EPERM && n)
 		return tell_masked(p, masks, n);
 	return mounted(p, "proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
@@ -77,6 +74,9 @@ static bool shows_only_pids(struct probe *p)
 
 bool probe_proc(struct probe *p)
 {
+	if (!has_procfs())
+		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a first",
+		                     "mount -t proc proc /proc");
 	return room_enter(p, CLONE_NEWNS | CLONE_NEWPID) && room_become_child(p) && room_dir(p) &&
 	       did(p, mkdir("proc", 0755), "mkdir on a tmpfs") && mount_proc(p, "proc", "hidepid=2,subset=pid") &&
 	       shows_only_pids(p) && probe_detail(p, "hidepid=2,subset=pid");
@@ -132,13 +132,16 @@ bool probe_mount_setattr(struct probe *p)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 	scoped_fd         tree = clone_tree(p);
+	struct statvfs    s;
 
 	if (tree < 0 && p->finding.cause[0])
 		return false;
 	if (!did(p, tree, "open_tree(OPEN_TREE_CLONE)") ||
 	    !did(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr"))
 		return false;
-	if (mkdirat(tree, "forbidden", 0755) == 0 || errno != EROFS)
+	if (!did(p, fstatvfs(tree, &s), "fstatvfs"))
+		return false;
+	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
 		return probe_missing(p, "a tree made read-only by mount_setattr can still be written", "");
 	return probe_detail(p, "a whole tree read-only in one call");
 }

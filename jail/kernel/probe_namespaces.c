@@ -85,7 +85,7 @@ static bool inner_says(struct probe *p, const struct inner *in, const char *what
 
 	if (read(in->came, &said, sizeof said) != sizeof said)
 		return probe_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
-	return said == 0 || did_refused(p, (struct refusal){ .errnum = said }, "%s", what);
+	return said == 0 || did_refused(p, (struct refusal){ .errnum = said, .limit = "user.max_user_namespaces" }, "%s", what);
 }
 
 static bool put_map(struct probe *p, pid_t pid, const char *name, uint64_t base)

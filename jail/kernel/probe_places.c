@@ -78,10 +78,10 @@ bool probe_rootfs(struct probe *p)
 
 	if (tree >= 0 && faccessat(tree, "usr", F_OK, 0) == 0)
 		return probe_detail(p, "%.140s", path);
-	did(p, -1, "%.200s", tree < 0 ? path : "usr in the rootfs");
-	snprintf(fix, sizeof fix, errno == EACCES ? "let this user read the store: chmod a+rx (see namei -l), or BRIG_STORE=DIR" :
-	         "brig-rootfs build %s", name);
-	return probe_missing(p, p->finding.cause, fix);
+	if (errno == EACCES)
+		return did(p, -1, "%.200s", path) || probe_advise(p, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
+	snprintf(fix, sizeof fix, "brig-rootfs build %s", name);
+	return did(p, -1, "%.200s%s", path, tree < 0 ? "" : "/usr") || probe_advise(p, fix);
 }
 
 static bool is_ours_alone(struct probe *p, const char *dir)
@@ -109,9 +109,9 @@ bool probe_runtime_dir(struct probe *p)
 		return did(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
 		return is_ours_alone(p, at.runtime);
-	did(p, -1, "mkdir %.160s", at.runtime);
-	return probe_missing(p, p->finding.cause, p->at->is_root ? "mkdir -p the directory above it, writable; or set BRIG_RUNTIME" :
-	                     "log in through PAM so that XDG_RUNTIME_DIR exists, or set BRIG_RUNTIME to a directory of yours");
+	return did(p, -1, "mkdir %.160s", at.runtime) ||
+	       probe_advise(p, p->at->is_root ? "mkdir -p the directory above it, writable; or set BRIG_RUNTIME" :
+	                       "log in through PAM so that XDG_RUNTIME_DIR exists, or set BRIG_RUNTIME to a directory of yours");
 }
 
 static char *read_or_empty(const char *path, struct bytes *into)
