@@ -147,7 +147,7 @@ static void tell_unstarted(const char *what, struct finding *f)
 	snprintf(f->fix, sizeof f->fix, "raise ulimit -u and -n, or the limits of the group that we are in");
 }
 
-void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
+static void run_forked(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
 {
 	int         ends[2], status;
 	pid_t       child;
@@ -157,7 +157,6 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 		return tell_unstarted("pipe", ret);
 	scoped_fd from = ends[0], to = ends[1];
 
-	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	child = fork();
 	if (child < 0)
 		return tell_unstarted("fork", ret);
@@ -176,7 +175,21 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 		tell_late(deadline_ms, ret);
 	if (answer != ANSWER_CAME)
 		groups_sweep(at);
+}
+
+void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
+{
+	sigset_t polite, before;
+
+	sigemptyset(&polite); /* Ctrl-C waits for the end of a probe: it might own a cgroup */
+	sigaddset(&polite, SIGINT);
+	sigaddset(&polite, SIGTERM);
+	sigaddset(&polite, SIGHUP);
+	sigprocmask(SIG_BLOCK, &polite, &before);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	run_forked(row, at, deadline_ms, ret);
 	if (ret->result != RESULT_OK && !ret->fix[0])
 		snprintf(ret->fix, sizeof ret->fix, "none known: please report it with the output of brig doctor --json");
 	ret->result = result_settle(ret->result, row->need, at->is_root);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }

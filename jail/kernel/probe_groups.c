@@ -402,8 +402,7 @@ static pid_t clone_into(const struct leaf *l)
 	pid_t             child = clone3(&args, sizeof args);
 
 	if (child == 0)
-		for (;;)
-			pause();
+		wait_for_death();
 	return child;
 }
 
@@ -437,7 +436,7 @@ static pid_t fork_into(const struct leaf *l)
 
 	if (child == 0) {
 		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
-			pause();
+			wait_for_death();
 		_exit(1);
 	}
 	if (child < 0)

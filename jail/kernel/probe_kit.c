@@ -201,7 +201,16 @@ bool room_become_child(struct probe *p)
 
 	if (child > 0)
 		end_like(child);
-	return did(p, child, "fork") && did(p, prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl(PR_SET_PDEATHSIG)");
+	if (child == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return did(p, child, "fork");
+}
+
+_Noreturn void wait_for_death(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
 }
 
 bool room_dir(struct probe *p)

@@ -292,7 +292,7 @@ static _Noreturn void host_main(int ready)
 	if (unshare(CLONE_NEWUSER) == 0)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else setns on us is EPERM */
 	if (unshare(CLONE_NEWUTS | CLONE_NEWIPC) == 0 && write(ready, "", 1) == 1)
-		pause();
+		wait_for_death();
 	_exit(0);
 }
 

@@ -142,8 +142,7 @@ bool probe_pidfd(struct probe *p)
 			born = pidfd_open(child, 0);
 	}
 	if (child == 0)
-		for (;;)
-			pause();
+		wait_for_death();
 	scoped_fd pidfd = born;
 
 	if (!did(p, child, "clone3(CLONE_PIDFD)") || !did(p, pidfd, "pidfd of a child"))

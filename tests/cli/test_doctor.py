@@ -481,7 +481,7 @@ def session_members(sid):
             fields = stat.read_text().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[3]) == sid:
+        if int(fields[3]) == sid and fields[0] != "Z":  # a zombie is PID 1's to bury
             members.append(stat.parent.name)
     return members
 
@@ -509,6 +509,18 @@ def test_several_doctors_do_not_disturb_each_other(host):
         out, _ = one.communicate(timeout=30)
         assert one.returncode == 0, [r for r in json.loads(out)["rows"] if r["result"] != "ok"]
     assert [g for one in crowd for g in groups_named(f"brig-doctor-{one.pid}-")] == []
+
+
+@needs_root
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_in_the_middle_nothing_stays(host, how):
+    for delay in (0.004, 0.006, 0.008, 0.010, 0.012, 0.014):
+        child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
+        time.sleep(delay)
+        child.send_signal(how)
+        child.wait(timeout=5)
+        assert session_members(child.pid) == []
+        assert groups_named(f"brig-doctor-{child.pid}-") == []
 
 
 @needs_root
