@@ -38,10 +38,10 @@ static int checkup_run(struct checkup *c)
 	return 0;
 }
 
-/* "        fix: " and the text, broken at blanks; what does not break stays whole, for copying. */
-static void print_wrapped(const char *label, const char *text)
+/* Goes on at column `at`, breaks at blanks, hangs below its beginning. What has no blanks stays whole, for copying. */
+static void print_wrapped(int at, const char *text)
 {
-	int at = printf("%*s%s: ", MARGIN, "", label), indent = at;
+	int indent = at;
 
 	while (*text) {
 		int n = (int)strcspn(text, " ");
@@ -84,19 +84,19 @@ static void print_reasons(const struct finding *all, size_t i)
 		printf("%*sas for %s\n", MARGIN, "", both);
 		return;
 	}
-	print_wrapped("cause", all[i].cause);
+	print_wrapped(printf("%*scause: ", MARGIN, ""), all[i].cause);
 	if (fix)
 		printf("%*sfix: as for %s\n", MARGIN, "", fix);
 	else
-		print_wrapped("fix", all[i].fix);
+		print_wrapped(printf("%*sfix: ", MARGIN, ""), all[i].fix);
 }
 
 static void print_row(const struct finding *all, size_t i)
 {
 	const struct probe_row *row = &probe_rows[i];
 
-	printf("%-19s  %-8s  %-8s  %.58s\n", row->name, result_name(all[i].result), need_name(row->need),
-	       all[i].detail[0] ? all[i].detail : row->purpose);
+	print_wrapped(printf("%-19s  %-8s  %-8s  ", row->name, result_name(all[i].result), need_name(row->need)),
+	              all[i].detail[0] ? all[i].detail : row->purpose);
 	if (all[i].result != RESULT_OK)
 		print_reasons(all, i);
 }

@@ -253,13 +253,28 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
 }
 
+/*
+ * In a container our group is the top of what we see, and its processes keep
+ * it from handing out anything: they must step down one floor.
+ */
+static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
+{
+	if (!p->at->is_root)
+		return "systemd-run --user --scope -p Delegate=yes brig ... (this group holds other processes)";
+	if (p->at->where == WHERE_SERVICE)
+		return "in the unit: Delegate=cpu memory pids io and DelegateSubgroup=supervisor";
+	snprintf(buf, len, "mkdir %.80s/init && xargs -rn1 < %.80s/cgroup.procs > %.80s/init/cgroup.procs", where, where, where);
+	return buf;
+}
+
 static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
 {
 	const char *fix;
+	char        busy[320];
 
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
 	if (errnum == EBUSY)
-		fix = "start brig in a group of its own: systemd-run --scope -p Delegate=yes brig ... (this one holds processes)";
+		fix = fix_busy(p, where, busy, sizeof busy);
 	else if (!p->at->is_root)
 		fix = "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids";
 	else
@@ -319,16 +334,29 @@ struct knob {
 };
 /* clang-format on */
 
+static bool tell_no_file(struct probe *p, const char *file)
+{
+	struct refusal r = { .config = p->row->config, .since = p->row->since };
+	char           cause[96], fix[160];
+
+	p->finding.errnum = ENOENT;
+	p->finding.by     = REFUSER_KERNEL;
+	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_words(REFUSER_KERNEL));
+	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
+}
+
 static bool turn(struct probe *p, const struct leaf *l, const char *file, const char *value)
 {
 	char      back[64];
 	scoped_fd fd = -1;
 	ssize_t   n;
 
-	if (value && !did(p, file_put(l->fd, file, value), "write %s to %s", value, file))
-		return false;
+	if (value && file_put(l->fd, file, value) < 0)
+		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "write %s to %s", value, file);
 	fd = openat(l->fd, file, O_RDONLY | O_CLOEXEC);
 	n  = fd < 0 ? -1 : read(fd, back, sizeof back - 1);
+	if (n < 0 && errno == ENOENT)
+		return tell_no_file(p, file);
 	if (n < 0)
 		return did(p, -1, "read %s", file);
 	back[n] = 0;
@@ -371,7 +399,6 @@ bool probe_io_figures(struct probe *p)
 	return try_knob(p, &(struct knob){ C_IO, "blkio.throttle.io_service_bytes", "io.stat", NULL, NULL });
 }
 
-/* A figure that this kernel does not have is not an error of anybody's. */
 bool probe_memory_peak(struct probe *p)
 {
 	return try_knob(p, &(struct knob){ C_MEMORY, "memory.max_usage_in_bytes", "memory.peak", NULL, NULL });
