@@ -188,15 +188,29 @@ static bool find_subids(const char *file, unsigned uid, struct subids *ret)
 	return false;
 }
 
-static bool single_id(struct probe *p, const char *cause)
+/* Rootless goes on with one id for both; what that costs is said in the detail. */
+static bool single_id(struct probe *p, const char *cause, const char *fix)
 {
-	struct passwd *who = getpwuid(p->at->uid);
-	char           fix[200];
-
-	snprintf(fix, sizeof fix, "install newuidmap (package uidmap), then as root: usermod --add-subuids 100000-165535 "
-	         "--add-subgids 100000-165535 %.32s", who ? who->pw_name : "USER");
 	probe_degraded(p, cause, fix);
 	return probe_detail(p, "a single id: a program may signal and renice its PID 1");
+}
+
+static bool no_subids(struct probe *p)
+{
+	struct passwd *who = getpwuid(p->at->uid);
+	char           fix[160];
+
+	snprintf(fix, sizeof fix, "as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %.32s",
+	         who ? who->pw_name : "USER");
+	return single_id(p, "/etc/subuid or /etc/subgid has no line for this user", fix);
+}
+
+static bool mappers_refused(struct probe *p)
+{
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return single_id(p, "no_new_privs is set: a setuid newuidmap gets no power", "start brig without no_new_privs (unit: NoNewPrivileges=no)");
+	return single_id(p, "newuidmap or newgidmap refused, though /etc/subuid and /etc/subgid have a line",
+	                 "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid");
 }
 
 static bool map_range_as_user(struct probe *p)
@@ -206,15 +220,15 @@ static bool map_range_as_user(struct probe *p)
 	int           u, g;
 
 	if (!find_subids("/etc/subuid", p->at->uid, &uids) || !find_subids("/etc/subgid", p->at->uid, &gids))
-		return single_id(p, "/etc/subuid or /etc/subgid has no line for this user");
+		return no_subids(p);
 	if (!inner_start(p, &in) || !inner_says(p, &in, "unshare(CLONE_NEWUSER)"))
 		return false;
 	u = run_mapper("newuidmap", in.pid, p->at->uid, uids.base);
 	g = run_mapper("newgidmap", in.pid, p->at->gid, gids.base);
 	if (u == 127 || g == 127)
-		return single_id(p, "newuidmap or newgidmap is not installed");
+		return single_id(p, "newuidmap or newgidmap is not installed", "apt install uidmap (elsewhere: shadow-utils or shadow)");
 	if (u || g)
-		return single_id(p, "newuidmap or newgidmap refused (is it setuid root, and is no_new_privs off?)");
+		return mappers_refused(p);
 	return did(p, write(in.go, "", 1), "pipe") && inner_says(p, &in, "setresuid to the second id of the range") &&
 	       probe_detail(p, "%" PRIu64 " subordinate ids from %" PRIu64, uids.count, uids.base);
 }
