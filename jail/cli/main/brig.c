@@ -1,5 +1,6 @@
 /* brig.c - one word chooses what is done */
 #include "command.h"
+#include "doctor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@ static const struct command {
 	{ "run",     run_main,     "run a Python program in a jail" },
 	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
 	{ "explain", explain_main, "print what a profile means, layer by layer" },
+	{ "doctor",  doctor_main,  "try what a jail needs on this host, and say what to change" },
 	{ "profile", profile_main, "list, check or describe profiles" },
 	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
 	{ NULL, NULL, NULL },

@@ -1,0 +1,162 @@
+#define _GNU_SOURCE
+#include "doctor.h"
+
+#include "probe.h"
+#include "surroundings.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 100, MARGIN = 8 };
+
+struct checkup {
+	struct surroundings at;
+	struct finding     *finding; /* one for each row of probe_rows */
+	struct verdict      verdict;
+	char                sentence[160];
+};
+
+static int usage(void)
+{
+	fputs("usage: brig doctor [--json]\n", stderr);
+	return 2;
+}
+
+static int checkup_run(struct checkup *c)
+{
+	surroundings_read(&c->at);
+	c->finding = calloc(probe_rows_len, sizeof *c->finding);
+	if (!c->finding)
+		return -1;
+	for (size_t i = 0; i < probe_rows_len; i++) {
+		probe_run(&probe_rows[i], &c->at, PROBE_DEADLINE_MS, &c->finding[i]);
+		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root);
+	}
+	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
+	return 0;
+}
+
+/* Goes on at column `at`, breaks at blanks, hangs below its beginning. What has no blanks stays whole, for copying. */
+static void print_wrapped(int at, const char *text)
+{
+	int indent = at;
+
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (at > indent && at + 1 + n > COLUMNS)
+			at = printf("\n%*s", indent, "") - 1;
+		else if (at > indent)
+			at += printf(" ");
+		at += printf("%.*s", n, text);
+		text += n;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+enum same { SAME_CAUSE = 1, SAME_FIX = 2 };
+
+static unsigned compare(const struct finding *a, const struct finding *b)
+{
+	if (a->result == RESULT_OK)
+		return 0;
+	return (strcmp(a->cause, b->cause) == 0 ? SAME_CAUSE : 0) | (strcmp(a->fix, b->fix) == 0 ? SAME_FIX : 0);
+}
+
+/* The first row above that has said all of it already, or NULL. */
+static const char *told_by(const struct finding *all, size_t i, unsigned what)
+{
+	for (size_t j = 0; j < i; j++)
+		if ((compare(&all[j], &all[i]) & what) == what)
+			return probe_rows[j].name;
+	return NULL;
+}
+
+/* Everything is told once: forty rows may wait for one thing. */
+static void print_reasons(const struct finding *all, size_t i)
+{
+	const char *both = told_by(all, i, SAME_CAUSE | SAME_FIX), *fix = told_by(all, i, SAME_FIX);
+
+	if (both) {
+		printf("%*sas for %s\n", MARGIN, "", both);
+		return;
+	}
+	print_wrapped(printf("%*scause: ", MARGIN, ""), all[i].cause);
+	if (fix)
+		printf("%*sfix: as for %s\n", MARGIN, "", fix);
+	else
+		print_wrapped(printf("%*sfix: ", MARGIN, ""), all[i].fix);
+}
+
+static void print_row(const struct finding *all, size_t i)
+{
+	const struct probe_row *row = &probe_rows[i];
+
+	print_wrapped(printf("%-19s  %-8s  %-8s  ", row->name, result_name(all[i].result), need_name(row->need)),
+	              all[i].detail[0] ? all[i].detail : row->purpose);
+	if (all[i].result != RESULT_OK)
+		print_reasons(all, i);
+}
+
+static void print_table(const struct checkup *c)
+{
+	printf("%-19s  %-8s  %-8s  %s\n", "WHAT", "RESULT", "NEEDED", c->at.is_root ? "DETAIL (as root)" : "DETAIL (as a plain user)");
+	for (size_t i = 0; i < probe_rows_len; i++)
+		print_row(c->finding, i);
+	printf("%s\n", c->sentence);
+}
+
+static json_t *row_json(const struct probe_row *row, const struct finding *f)
+{
+	bool ok = f->result == RESULT_OK;
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", row->name, "needed", need_name(row->need), "result",
+	                 result_name(f->result), "cause", ok ? "" : f->cause, "fix", ok ? "" : f->fix, "detail", f->detail,
+	                 "purpose", row->purpose);
+}
+
+static int print_json(const struct checkup *c)
+{
+	json_t *rows = json_array(), *all;
+	int     r;
+
+	for (size_t i = 0; i < probe_rows_len; i++)
+		json_array_append_new(rows, row_json(&probe_rows[i], &c->finding[i]));
+	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", c->at.is_root ? "root" : "user",
+	                "kernel", c->at.kernel, "verdict", c->sentence, "rows", rows);
+	r   = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	putchar('\n');
+	json_decref(all);
+	return r;
+}
+
+static int print_checkup(const struct checkup *c, bool json)
+{
+	if (!json)
+		print_table(c);
+	if ((json && print_json(c) < 0) || fflush(stdout) != 0) {
+		perror("brig doctor: write");
+		return 1;
+	}
+	return verdict_can_run(&c->verdict) ? 0 : 1;
+}
+
+int doctor_main(int argc, char **argv)
+{
+	struct checkup c    = { .finding = NULL };
+	bool           json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	int            status;
+
+	if (argc > 2 || (argc == 2 && !json))
+		return usage();
+	if (checkup_run(&c) < 0) {
+		perror("brig doctor");
+		return 1;
+	}
+	status = print_checkup(&c, json);
+	free(c.finding);
+	return status;
+}

@@ -1,0 +1,516 @@
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "fd.h"
+#include "file.h"
+#include "surroundings.h"
+#include "sys.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { PATH_ROOM = 512 };
+
+/* clang-format off */
+static const struct controller {
+	const char *v1, *v2;
+} controllers[] = {
+	{ "memory", "memory" }, { "pids", "pids" }, { "cpu", "cpu" }, { "cpuacct", "cpu" }, { "blkio", "io" },
+};
+/* clang-format on */
+enum { C_MEMORY, C_PIDS, C_CPU, C_CPUACCT, C_IO };
+
+/* The group that we are in, in the hierarchy of one controller. */
+struct home {
+	char top[PATH_ROOM]; /* where the hierarchy is mounted */
+	char own[PATH_ROOM]; /* our group below it: "" or "/a/b" */
+	bool v2;
+};
+
+/* Where one line of mountinfo mounts a hierarchy, and which part of it. */
+struct hierarchy {
+	char root[256], at[256], type[32], options[256];
+};
+
+static bool parse_mount(const char *line, struct hierarchy *ret)
+{
+	const char *dash = strstr(line, " - ");
+
+	return dash && sscanf(line, "%*s %*s %*s %255s %255s", ret->root, ret->at) == 2 &&
+	       sscanf(dash, " - %31s %*s %255s", ret->type, ret->options) == 2;
+}
+
+static bool has_word(const char *list, const char *word, const char *between)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; *at; at += strspn(at, between)) {
+		size_t n = strcspn(at, between);
+
+		if (n == len && memcmp(at, word, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static bool has_v2_controller(const char *top, const char *name)
+{
+	char path[PATH_ROOM], list[256];
+
+	snprintf(path, sizeof path, "%s/cgroup.controllers", top);
+	return line_read(path, list, sizeof list) && has_word(list, name, " ");
+}
+
+/* c == NULL: any v2 hierarchy */
+static bool carries(const struct hierarchy *h, const struct controller *c)
+{
+	if (strcmp(h->type, "cgroup2") == 0)
+		return !c || has_v2_controller(h->at, c->v2);
+	return c && strcmp(h->type, "cgroup") == 0 && has_word(h->options, c->v1, ",");
+}
+
+/* A line of /proc/self/cgroup: "4:memory:/path"; v2 has no names: "0::/path". */
+static bool own_path(const char *v1, char *ret, size_t len)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char  line[PATH_ROOM + 128];
+	bool  found = false;
+
+	while (f && !found && fgets(line, sizeof line, f)) {
+		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = 0;
+		path[strcspn(path, "\n")] = 0;
+		found = v1 ? has_word(names + 1, v1, ",") : names[1] == 0;
+		if (found)
+			snprintf(ret, len, "%s", strcmp(path, "/") == 0 ? "" : path);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* A container often sees only its own part of the tree: the mount's root is a prefix of our path. */
+static void strip_root(const char *root, char *own)
+{
+	size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+	if (strncmp(own, root, n) == 0 && (own[n] == 0 || own[n] == '/'))
+		memmove(own, own + n, strlen(own + n) + 1);
+	else if (n)
+		own[0] = 0;
+}
+
+static bool is_group_dir(const char *path)
+{
+	struct statfs s;
+
+	return statfs(path, &s) == 0 && (s.f_type == CGROUP_SUPER_MAGIC || s.f_type == CGROUP2_SUPER_MAGIC);
+}
+
+enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_BLIND };
+
+static enum found find_home(const struct controller *c, struct home *ret)
+{
+	FILE            *f = fopen("/proc/self/mountinfo", "re");
+	struct hierarchy h;
+	char             line[1200];
+	enum found       found = f ? FOUND_NONE : FOUND_BLIND;
+
+	while (f && found != FOUND && fgets(line, sizeof line, f)) {
+		if (!parse_mount(line, &h))
+			continue;
+		if (strncmp(h.type, "cgroup", 6) == 0 && !is_group_dir(h.at))
+			found = FOUND_HIDDEN;
+		else if (carries(&h, c))
+			found = FOUND;
+	}
+	if (f)
+		fclose(f);
+	if (found != FOUND)
+		return found;
+	*ret = (struct home){ .v2 = strcmp(h.type, "cgroup2") == 0 };
+	snprintf(ret->top, sizeof ret->top, "%s", h.at);
+	if (own_path(ret->v2 ? NULL : c->v1, ret->own, sizeof ret->own))
+		strip_root(h.root, ret->own);
+	return FOUND;
+}
+
+/* "memory 4 12 1" in /proc/cgroups: a zero at the end is cgroup_disable= at boot. */
+static bool is_switched_off(const char *v1)
+{
+	FILE    *f = fopen("/proc/cgroups", "re");
+	char     line[128], name[64];
+	unsigned on;
+	bool     off = false;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "%63s %*u %*u %u", name, &on) == 2 && strcmp(name, v1) == 0)
+			off = on == 0;
+	if (f)
+		fclose(f);
+	return off;
+}
+
+static bool tell_off(struct probe *p, const char *name)
+{
+	char cause[160], fix[160];
+
+	snprintf(cause, sizeof cause, "the controller %s was switched off when this kernel was booted", name);
+	snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", name, name);
+	return probe_missing(p, cause, fix);
+}
+
+static bool tell_absent(struct probe *p, const struct controller *c, enum found found)
+{
+	char cause[200], fix[200];
+
+	if (c && found == FOUND_NONE && is_switched_off(c->v1))
+		return tell_off(p, c->v1);
+	if (found == FOUND_BLIND)
+		return probe_missing(p, "cannot read /proc/self/mountinfo: no way to find the cgroup tree", "mount -t proc proc /proc");
+	if (found == FOUND_HIDDEN)
+		return probe_missing(p, "layer: mounts, the cgroup tree is hidden below another mount",
+		                     "umount /sys/fs/cgroup (what lies over it), or start brig where the tree can be seen");
+	snprintf(cause, sizeof cause, "no cgroup file system with %s is mounted", c ? c->v2 : "version 2");
+	if (c && p->at->where == WHERE_PLAIN)
+		snprintf(fix, sizeof fix, "mount -t cgroup2 cgroup2 /sys/fs/cgroup (v1: mount -t cgroup -o %s cgroup DIR)", c->v1);
+	else
+		snprintf(fix, sizeof fix, "%s", c ? where_writable(p->at->where) : "boot with systemd.unified_cgroup_hierarchy=1");
+	return probe_missing(p, cause, fix);
+}
+
+/* A child group that is gone again when the variable is. */
+struct leaf {
+	char path[2 * PATH_ROOM]; /* "" when there is none */
+	int  above, fd;           /* the group that it is in, and itself */
+	bool v2;
+	char enabled[16];         /* "-memory" when we switched it on above: to be switched off again */
+	char name[32];
+};
+#define LEAF_NONE { .above = -1, .fd = -1 }
+
+/* The last process is gone a moment before its group is empty. */
+static void remove_group(int above, const char *name)
+{
+	const struct timespec moment = { .tv_nsec = 2000000 };
+
+	for (int i = 0; i < 100 && unlinkat(above, name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
+		nanosleep(&moment, NULL);
+}
+
+static void leaf_closep(struct leaf *l)
+{
+	fd_closep(&l->fd);
+	if (l->path[0])
+		remove_group(l->above, l->name);
+	if (l->enabled[0])
+		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
+	fd_closep(&l->above); /* and the lock with it */
+}
+#define scoped_leaf scoped(leaf_closep) struct leaf
+
+/* Two doctors must not switch off what the other has just found switched on. */
+static bool switch_on(struct leaf *l, const char *name)
+{
+	char list[256];
+
+	if (flock(l->above, LOCK_EX) < 0)
+		return false;
+	scoped_fd fd = openat(l->above, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC);
+	ssize_t   n  = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
+
+	list[n < 0 ? 0 : n] = 0;
+	if (has_word(list, name, " \n"))
+		return true;
+	snprintf(list, sizeof list, "+%s", name);
+	if (file_put(l->above, "cgroup.subtree_control", list) < 0)
+		return false;
+	snprintf(l->enabled, sizeof l->enabled, "-%s", name);
+	return true;
+}
+
+static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
+{
+	const char *fix = where_writable(p->at->where);
+
+	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
+		fix = l->v2 ? "systemd-run --user --scope -p Delegate=yes brig ..." :
+		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or use the service";
+	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
+	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
+}
+
+/*
+ * In a container our group is the top of what we see, and its processes keep
+ * it from handing out anything: they must step down one floor.
+ */
+static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
+{
+	if (!p->at->is_root)
+		return "systemd-run --user --scope -p Delegate=yes brig ... (this group holds other processes)";
+	if (p->at->where == WHERE_SERVICE)
+		return "in the unit: Delegate=cpu memory pids io and DelegateSubgroup=supervisor";
+	snprintf(buf, len, "mkdir %.80s/init && xargs -rn1 < %.80s/cgroup.procs > %.80s/init/cgroup.procs", where, where, where);
+	return buf;
+}
+
+static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
+{
+	const char *fix;
+	char        busy[320];
+
+	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
+	if (errnum == EBUSY)
+		fix = fix_busy(p, where, busy, sizeof busy);
+	else if (!p->at->is_root)
+		fix = "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids";
+	else
+		fix = "in the unit: Delegate=cpu memory pids io";
+	return probe_advise(p, fix);
+}
+
+static bool leaf_make(struct probe *p, const struct home *h, const char *own, const struct controller *c, struct leaf *l)
+{
+	char above[2 * PATH_ROOM];
+
+	snprintf(above, sizeof above, "%s%s", h->top, own);
+	l->v2    = h->v2;
+	l->above = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->above < 0)
+		return tell_denied(p, l, errno, "open", above);
+	if (h->v2 && c && !switch_on(l, c->v2))
+		return tell_not_handed_out(p, errno, c->v2, above);
+	if (mkdirat(l->above, p->at->tag, 0755) < 0)
+		return tell_denied(p, l, errno, "mkdir in", above);
+	snprintf(l->name, sizeof l->name, "%s", p->at->tag);
+	snprintf(l->path, sizeof l->path, "%.*s/%s", (int)(sizeof l->path - sizeof l->name - 2), above, l->name);
+	l->fd = openat(l->above, l->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return did(p, l->fd, "open %s", l->path);
+}
+
+/*
+ * Below our own group: a container's limit then bounds its jails as well
+ * (nsjail#219). On v2 a group with processes in it hands out no controllers;
+ * root may then use the top, as the launcher does.
+ */
+static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
+{
+	struct home    h;
+	enum found     found = find_home(c, &h);
+	struct finding kept  = p->finding;
+
+	if (found != FOUND)
+		return tell_absent(p, c, found);
+	if (leaf_make(p, &h, h.own, c, l))
+		return true;
+	if (!h.v2 || !h.own[0] || !p->at->is_root)
+		return false;
+	leaf_closep(l);
+	*l = (struct leaf)LEAF_NONE;
+	if (!leaf_make(p, &h, "", c, l))
+		return false;
+	p->finding = kept;
+	return true;
+}
+
+/* clang-format off */
+struct knob {
+	unsigned    controller;
+	const char *v1, *v2;        /* the file */
+	const char *v1_set, *v2_set; /* what is written and read back; NULL: it is only read */
+};
+/* clang-format on */
+
+static bool tell_no_file(struct probe *p, const char *file)
+{
+	struct refusal r = { .config = p->row->config, .since = p->row->since };
+	char           cause[96], fix[160];
+
+	p->finding.errnum = ENOENT;
+	p->finding.by     = REFUSER_KERNEL;
+	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_words(REFUSER_KERNEL));
+	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
+}
+
+static bool turn(struct probe *p, const struct leaf *l, const char *file, const char *value)
+{
+	char      back[64];
+	scoped_fd fd = -1;
+	ssize_t   n;
+
+	if (value && file_put(l->fd, file, value) < 0)
+		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "write %s to %s", value, file);
+	fd = openat(l->fd, file, O_RDONLY | O_CLOEXEC);
+	n  = fd < 0 ? -1 : read(fd, back, sizeof back - 1);
+	if (n < 0 && errno == ENOENT)
+		return tell_no_file(p, file);
+	if (n < 0)
+		return did(p, -1, "read %s", file);
+	back[n] = 0;
+	return !value || strncmp(back, value, strlen(value)) == 0 ||
+	       did_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
+}
+
+static bool try_knob(struct probe *p, const struct knob *k)
+{
+	scoped_leaf l = LEAF_NONE;
+
+	if (!leaf_open(p, &controllers[k->controller], &l) ||
+	    !turn(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
+		return false;
+	return probe_detail(p, "%s, %s", l.v2 ? "v2" : "v1", l.v2 ? k->v2 : k->v1);
+}
+
+bool probe_memory_limit(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_MEMORY, "memory.limit_in_bytes", "memory.max", "16777216", "16777216" });
+}
+
+bool probe_pids_limit(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_PIDS, "pids.max", "pids.max", "16", "16" });
+}
+
+bool probe_cpu_limit(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_CPU, "cpu.cfs_quota_us", "cpu.max", "50000", "50000 100000" });
+}
+
+bool probe_cpu_time(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_CPUACCT, "cpuacct.usage", "cpu.stat", NULL, NULL });
+}
+
+bool probe_io_figures(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_IO, "blkio.throttle.io_service_bytes", "io.stat", NULL, NULL });
+}
+
+bool probe_memory_peak(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_MEMORY, "memory.max_usage_in_bytes", "memory.peak", NULL, NULL });
+}
+
+bool probe_pids_peak(struct probe *p)
+{
+	return try_knob(p, &(struct knob){ C_PIDS, "pids.peak", "pids.peak", NULL, NULL });
+}
+
+bool probe_swap_limit(struct probe *p)
+{
+	scoped_leaf l = LEAF_NONE;
+
+	if (!leaf_open(p, &controllers[C_MEMORY], &l))
+		return false;
+	if (faccessat(l.fd, l.v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
+		return probe_missing(p, "this kernel does not account for swap", "boot with swapaccount=1, or: swapoff -a");
+	if (l.v2)
+		return turn(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
+	return turn(p, &l, "memory.limit_in_bytes", "16777216") && turn(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
+	       probe_detail(p, "v1, memory.memsw.limit_in_bytes");
+}
+
+static pid_t clone_into(const struct leaf *l)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .cgroup = (uint64_t)l->fd, .exit_signal = SIGCHLD };
+	pid_t             child = clone3(&args, sizeof args);
+
+	if (child == 0)
+		wait_for_death();
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+bool probe_clone_into_group(struct probe *p)
+{
+	scoped_leaf l = LEAF_NONE;
+	char        members[32] = "";
+	pid_t       child;
+
+	if (!leaf_open(p, NULL, &l) || !did(p, child = clone_into(&l), "clone3(CLONE_INTO_CGROUP)"))
+		return false;
+	scoped_fd fd = openat(l.fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	ssize_t   n  = fd < 0 ? -1 : read(fd, members, sizeof members - 1);
+
+	end_child(child);
+	return (n > 0 && strtol(members, NULL, 10) == child) || probe_missing(p, "the new process is not in the group that was named", "");
+}
+
+/* Where clone3 is refused; returns when the child is in the group. */
+static pid_t fork_into(const struct leaf *l)
+{
+	int   joined[2];
+	char  byte;
+	pid_t child = pipe2(joined, O_CLOEXEC) < 0 ? -1 : fork();
+
+	if (child == 0) {
+		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
+			wait_for_death();
+		_exit(1);
+	}
+	if (child < 0)
+		return -1;
+	close(joined[1]);
+	(void)!read(joined[0], &byte, 1);
+	close(joined[0]);
+	return child;
+}
+
+bool probe_group_kill(struct probe *p)
+{
+	scoped_leaf l = LEAF_NONE;
+	int         status = 0;
+	pid_t       child;
+
+	if (!leaf_open(p, NULL, &l))
+		return false;
+	child = clone_into(&l);
+	if (child < 0)
+		child = fork_into(&l);
+	if (!did(p, child, "start a process in the group"))
+		return false;
+	if (!did(p, file_put(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
+		end_child(child);
+		return false;
+	}
+	return did(p, waitpid(child, &status, 0), "waitpid") &&
+	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill said yes and killed nothing", ""));
+}
+
+static void sweep(const struct controller *c, const char *tag)
+{
+	struct home h;
+	char        path[2 * PATH_ROOM + 64];
+
+	if (find_home(c, &h) != FOUND)
+		return;
+	snprintf(path, sizeof path, "%s%s/%s", h.top, h.own, tag);
+	remove_group(AT_FDCWD, path);
+	snprintf(path, sizeof path, "%s/%s", h.top, tag);
+	remove_group(AT_FDCWD, path);
+}
+
+void groups_sweep(const struct surroundings *at)
+{
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		sweep(&controllers[i], at->tag);
+	sweep(NULL, at->tag);
+}

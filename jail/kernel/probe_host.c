@@ -1,0 +1,77 @@
+/* probe_host.c - rows that are only good to know: they never keep a profile from running */
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "surroundings.h"
+
+#include <stdio.h>
+
+bool probe_kernel(struct probe *p)
+{
+	return probe_detail(p, "Linux %s, %s", p->at->kernel, where_name(p->at->where));
+}
+
+bool probe_layers(struct probe *p)
+{
+	char lsm[100];
+
+	if (!line_read("/sys/kernel/security/lsm", lsm, sizeof lsm))
+		snprintf(lsm, sizeof lsm, "unknown");
+	return probe_detail(p, "Seccomp: %d, CapBnd: %010llx, CapEff: %010llx, LSM: %s", p->at->seccomp,
+	                    (unsigned long long)p->at->cap_bnd, (unsigned long long)p->at->cap_eff, lsm);
+}
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	unsigned    per_jail; /* namespaces that one jail takes */
+} limits[] = {
+	{ "user", 2 }, { "mnt", 1 }, { "pid", 1 }, { "net", 1 }, { "ipc", 1 }, { "uts", 1 }, { "cgroup", 1 },
+};
+/* clang-format on */
+
+/* Zero is told by the row that then fails; here the small numbers that bite later. */
+bool probe_namespace_limits(struct probe *p)
+{
+	long long   fewest = -1;
+	const char *which  = "";
+	char        path[64], cause[128], fix[96];
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		long long jails;
+
+		snprintf(path, sizeof path, "/proc/sys/user/max_%s_namespaces", limits[i].name);
+		jails = number_read(path);
+		if (jails >= 0 && (fewest < 0 || jails / limits[i].per_jail < fewest)) {
+			fewest = jails / limits[i].per_jail;
+			which  = limits[i].name;
+		}
+	}
+	if (fewest < 0)
+		return probe_detail(p, "unknown: /proc/sys/user cannot be read");
+	probe_detail(p, "at most %lld jails at once, by user.max_%s_namespaces", fewest, which);
+	if (fewest == 0 || fewest >= 64)
+		return true;
+	snprintf(cause, sizeof cause, "user.max_%s_namespaces leaves room for %lld jails at once", which, fewest);
+	snprintf(fix, sizeof fix, "sysctl -w user.max_%s_namespaces=15000", which);
+	return probe_degraded(p, cause, fix);
+}
+
+/* A handler behind a pipe runs as root on the host, fed by the jail, whatever RLIMIT_CORE says. */
+bool probe_core_pattern(struct probe *p)
+{
+	char pattern[96];
+
+	if (!line_read("/proc/sys/kernel/core_pattern", pattern, sizeof pattern))
+		return probe_detail(p, "unknown: /proc/sys/kernel/core_pattern cannot be read");
+	return probe_detail(p, pattern[0] == '|' ? "a program of the host: %s" : "files named %s", pattern);
+}
+
+bool probe_protected_hardlinks(struct probe *p)
+{
+	long long value = number_read("/proc/sys/fs/protected_hardlinks");
+
+	probe_detail(p, value < 0 ? "unknown" : "fs.protected_hardlinks is %lld", value);
+	return value != 0 ||
+	       probe_degraded(p, "the sysctl fs.protected_hardlinks is 0: any user may link to any file", "sysctl -w fs.protected_hardlinks=1");
+}

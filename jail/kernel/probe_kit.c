@@ -1,0 +1,225 @@
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+static bool tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
+{
+	struct finding *f = &p->finding;
+	char            why[160];
+	int             n;
+
+	r.config  = r.config ? r.config : p->row->config;
+	r.since   = r.since ? r.since : p->row->since;
+	f->result = RESULT_MISSING;
+	f->errnum = r.errnum;
+	f->by  = refusal_by(&r, p->at);
+	n         = vsnprintf(f->cause, sizeof f->cause, fmt, ap);
+	refusal_cause(&r, f->by, why, sizeof why);
+	if (n >= 0 && (size_t)n < sizeof f->cause)
+		snprintf(f->cause + n, sizeof f->cause - (size_t)n, ": %s", why);
+	refusal_fix(&r, f->by, p->at, f->fix, sizeof f->fix);
+	return false;
+}
+
+bool did(struct probe *p, long r, const char *fmt, ...)
+{
+	int     saved = errno;
+	va_list ap;
+
+	if (r >= 0)
+		return true;
+	va_start(ap, fmt);
+	tell(p, (struct refusal){ .errnum = saved }, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(p, r, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool probe_missing(struct probe *p, const char *cause, const char *fix)
+{
+	p->finding.result = RESULT_MISSING;
+	snprintf(p->finding.cause, sizeof p->finding.cause, "%s", cause);
+	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
+	return false;
+}
+
+bool probe_degraded(struct probe *p, const char *cause, const char *fix)
+{
+	probe_missing(p, cause, fix);
+	p->finding.result = RESULT_DEGRADED;
+	return true;
+}
+
+bool probe_advise(struct probe *p, const char *fix)
+{
+	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
+	return false;
+}
+
+bool probe_detail(struct probe *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->finding.detail, sizeof p->finding.detail, fmt, ap);
+	va_end(ap);
+	return true;
+}
+
+bool mounted(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options)
+{
+	struct refusal r = { .caps = 0 };
+
+	if (mount(what, on, type, flags, options) == 0)
+		return true;
+	r.errnum = errno;
+	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the path comes first: ENOENT, were it the kernel */
+		r.twin = errno;
+	return did_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
+}
+
+/* clang-format off */
+static const struct {
+	int         flag;
+	const char *name, *limit, *config;
+} namespaces[] = {
+	{ CLONE_NEWUSER,   "CLONE_NEWUSER",   "user.max_user_namespaces",   "CONFIG_USER_NS" },
+	{ CLONE_NEWNS,     "CLONE_NEWNS",     "user.max_mnt_namespaces",    NULL },
+	{ CLONE_NEWPID,    "CLONE_NEWPID",    "user.max_pid_namespaces",    "CONFIG_PID_NS" },
+	{ CLONE_NEWNET,    "CLONE_NEWNET",    "user.max_net_namespaces",    "CONFIG_NET_NS" },
+	{ CLONE_NEWIPC,    "CLONE_NEWIPC",    "user.max_ipc_namespaces",    "CONFIG_IPC_NS" },
+	{ CLONE_NEWUTS,    "CLONE_NEWUTS",    "user.max_uts_namespaces",    "CONFIG_UTS_NS" },
+	{ CLONE_NEWCGROUP, "CLONE_NEWCGROUP", "user.max_cgroup_namespaces", "CONFIG_CGROUPS" },
+};
+/* clang-format on */
+
+static bool unshare_one(struct probe *p, size_t i)
+{
+	struct refusal r = { .limit = namespaces[i].limit, .config = namespaces[i].config };
+
+	if (unshare(namespaces[i].flag) == 0)
+		return true;
+	r.errnum = errno;
+	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* CLONE_PTRACE has no place in unshare: EINVAL, were it the kernel */
+		r.twin = errno;
+	return did_refused(p, r, "unshare(%s)", namespaces[i].name);
+}
+
+bool room_unshare(struct probe *p, int flags)
+{
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
+		if (flags & namespaces[i].flag && !unshare_one(p, i))
+			return false;
+	return true;
+}
+
+bool room_map_self(struct probe *p)
+{
+	char map[32];
+
+	/* Before Linux 3.19 there is no setgroups file; without /proc there is none of the three. */
+	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
+		return did(p, -1, "write /proc/self/setgroups");
+	snprintf(map, sizeof map, "0 %u 1", p->at->gid);
+	if (!did(p, file_put(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
+		return false;
+	snprintf(map, sizeof map, "0 %u 1", p->at->uid);
+	return did(p, file_put(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
+}
+
+bool has_procfs(void)
+{
+	struct statfs s;
+
+	return statfs("/proc", &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
+}
+
+bool needs_procfs(struct probe *p)
+{
+	return has_procfs() ||
+	       probe_missing(p, "id maps cannot be written: /proc is absent or hidden by another mount", "mount -t proc proc /proc");
+}
+
+bool room_enter(struct probe *p, int flags)
+{
+	bool may_do_without = p->at->cap_eff & 1ull << CAP_SYS_ADMIN;
+
+	if (!has_procfs() && !may_do_without)
+		return needs_procfs(p);
+	if (has_procfs() && unshare(CLONE_NEWUSER) == 0) {
+		struct finding kept = p->finding;
+
+		if (!room_map_self(p))
+			p->finding = kept; /* a row of its own tells; unmapped, much can be tried still */
+	} else if (!may_do_without) {
+		return probe_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
+	}
+	return room_unshare(p, flags);
+}
+
+/* Pass on how the child ended, so that a filter that kills is not taken for silence. */
+static _Noreturn void end_like(pid_t child)
+{
+	int status = 0;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		raise(WTERMSIG(status));
+	}
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+bool room_become_child(struct probe *p)
+{
+	pid_t child = fork();
+
+	if (child > 0)
+		end_like(child);
+	if (child == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return did(p, child, "fork");
+}
+
+_Noreturn void wait_for_death(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+bool room_dir(struct probe *p)
+{
+	static const char *const candidates[] = { "/tmp", "/run", "/var", "/mnt", "/dev", "/proc", "/etc", "/" };
+
+	for (size_t i = 0; i < ARRAY_LEN(candidates); i++)
+		if (access(candidates[i], F_OK) == 0)
+			return mounted(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
+			       did(p, chdir(candidates[i]), "chdir %s", candidates[i]);
+	return probe_missing(p, "no directory to mount on", "mkdir /tmp");
+}

@@ -1,0 +1,101 @@
+/*
+ * probe_kit.h - what probe functions are written with. For jail/kernel/probe*.c only.
+ *
+ * did() and its kin take the result of one system call. They return true when
+ * it worked; else they write the finding (what was tried, errno, layer, fix)
+ * and return false, so a probe reads as one chain of &&.
+ */
+#pragma once
+#include "probe.h"
+
+#include <errno.h>
+
+struct probe {
+	const struct probe_row    *row;
+	const struct surroundings *at;
+	struct finding             finding;
+};
+
+bool did(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
+
+/* With more known about the refusal; config and since come from the row when they are NULL. */
+bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
+
+/* Words instead of an errno. missing is false, the others are true: they end a probe. */
+bool probe_missing(struct probe *p, const char *cause, const char *fix);
+bool probe_degraded(struct probe *p, const char *cause, const char *fix);
+bool probe_advise(struct probe *p, const char *fix); /* a better fix for what did() has just told; false */
+bool probe_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
+
+/* mount() that asks the twin when it fails. */
+bool mounted(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options);
+
+/*
+ * A room: namespaces of our own to try things in. A user namespace first, as
+ * in real jails; where there is none, or no procfs to write its maps with, but
+ * we may do without, without: one missing thing does not drag down every row.
+ */
+bool room_enter(struct probe *p, int flags);
+bool room_unshare(struct probe *p, int flags); /* each flag by itself, refusals told */
+bool room_map_self(struct probe *p);           /* "0 <we> 1" */
+bool room_become_child(struct probe *p);       /* fork; the child goes on (and reports), the parent waits */
+_Noreturn void wait_for_death(void);           /* for helpers of a probe: until a signal, or the probe's end */
+bool room_dir(struct probe *p);                /* chdir to an empty tmpfs; wants CLONE_NEWNS */
+
+bool has_procfs(void); /* is /proc one? */
+/* Id maps are files of /proc: no procfs, no maps. */
+bool needs_procfs(struct probe *p);
+
+void groups_sweep(const struct surroundings *at); /* whatever a killed probe left in the cgroup tree */
+
+/* The rows' functions, by file. */
+bool probe_user_namespace(struct probe *p); /* probe_namespaces.c */
+bool probe_id_range(struct probe *p);
+bool probe_mount_namespace(struct probe *p);
+bool probe_pid_namespace(struct probe *p);
+bool probe_net_namespace(struct probe *p);
+bool probe_ipc_namespace(struct probe *p);
+bool probe_uts_namespace(struct probe *p);
+bool probe_cgroup_namespace(struct probe *p);
+bool probe_setns_pidfd(struct probe *p);
+
+bool probe_proc(struct probe *p); /* probe_mounts.c */
+bool probe_tmpfs(struct probe *p);
+bool probe_fsmount(struct probe *p);
+bool probe_open_tree(struct probe *p);
+bool probe_mount_setattr(struct probe *p);
+bool probe_pivot_root(struct probe *p);
+bool probe_openat2(struct probe *p);
+bool probe_device_nodes(struct probe *p);
+
+bool probe_close_range(struct probe *p); /* probe_processes.c */
+bool probe_memfd_exec(struct probe *p);
+bool probe_pidfd(struct probe *p);
+
+bool probe_no_new_privs(struct probe *p); /* probe_confinement.c */
+bool probe_seccomp(struct probe *p);
+bool probe_landlock(struct probe *p);
+bool probe_capabilities(struct probe *p);
+bool probe_keyring(struct probe *p);
+
+bool probe_memory_limit(struct probe *p); /* probe_groups.c */
+bool probe_pids_limit(struct probe *p);
+bool probe_cpu_limit(struct probe *p);
+bool probe_cpu_time(struct probe *p);
+bool probe_io_figures(struct probe *p);
+bool probe_swap_limit(struct probe *p);
+bool probe_memory_peak(struct probe *p);
+bool probe_pids_peak(struct probe *p);
+bool probe_clone_into_group(struct probe *p);
+bool probe_group_kill(struct probe *p);
+
+bool probe_profile(struct probe *p); /* probe_places.c */
+bool probe_rootfs(struct probe *p);
+bool probe_runtime_dir(struct probe *p);
+bool probe_id_pool(struct probe *p);
+
+bool probe_kernel(struct probe *p); /* probe_host.c */
+bool probe_layers(struct probe *p);
+bool probe_namespace_limits(struct probe *p);
+bool probe_core_pattern(struct probe *p);
+bool probe_protected_hardlinks(struct probe *p);

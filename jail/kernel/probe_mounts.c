@@ -1,0 +1,228 @@
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "fd.h"
+#include "file.h"
+#include "sys.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+/* What lies over parts of /proc: "/proc/sys, /proc/kcore"; the number of such mounts. */
+static unsigned list_masks(char *buf, size_t len)
+{
+	FILE    *f = fopen("/proc/self/mountinfo", "re");
+	char     line[1024], at[256];
+	unsigned n = 0;
+	size_t   used = 0;
+
+	buf[0] = 0;
+	while (f && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%*s %*s %*s %*s %255s", at) != 1 || strncmp(at, "/proc/", 6) != 0)
+			continue;
+		if (strcmp(at, "/proc/sys/fs/binfmt_misc") == 0)
+			continue; /* an empty directory below: the kernel minds no mount there */
+		if (n++ < 3 && used < len)
+			used += (size_t)snprintf(buf + used, len - used, "%s%s", n > 1 ? ", " : "", at);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * "VFS: Mount too revealing": in a user namespace the kernel gives a second
+ * procfs only to who can see all of a first one. It says EPERM, as do a dozen
+ * others, so look for the masks ourselves.
+ */
+static bool tell_masked(struct probe *p, const char *masks, unsigned n)
+{
+	char cause[256];
+
+	snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_words(REFUSER_MASK), n, masks);
+	p->finding.by  = REFUSER_MASK;
+	p->finding.errnum = EPERM;
+	return probe_missing(p, cause, where_unmask(p->at->where));
+}
+
+static bool mount_proc(struct probe *p, const char *on, const char *options)
+{
+	char     masks[160];
+	unsigned n = list_masks(masks, sizeof masks);
+
+	if (mount("proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
+		return true;
+	/* room_dir() has mounted a tmpfs just now: neither filter nor LSM nor capabilities are in the way of mount() */
+	if (errno == EPERM && n)
+		return tell_masked(p, masks, n);
+	return mounted(p, "proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+}
+
+static bool shows_only_pids(struct probe *p)
+{
+	if (access("proc/1/status", R_OK) < 0)
+		return did(p, -1, "read the status of PID 1 in the new procfs");
+	return access("proc/sys", F_OK) < 0 || probe_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
+}
+
+bool probe_proc(struct probe *p)
+{
+	if (!has_procfs())
+		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a first",
+		                     "mount -t proc proc /proc");
+	return room_enter(p, CLONE_NEWNS | CLONE_NEWPID) && room_become_child(p) && room_dir(p) &&
+	       did(p, mkdir("proc", 0755), "mkdir on a tmpfs") && mount_proc(p, "proc", "hidepid=2,subset=pid") &&
+	       shows_only_pids(p) && probe_detail(p, "hidepid=2,subset=pid");
+}
+
+bool probe_tmpfs(struct probe *p)
+{
+	struct statfs s;
+
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("t", 0755), "mkdir on a tmpfs") ||
+	    !mounted(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
+	    !did(p, statfs("t", &s), "statfs"))
+		return false;
+	if ((uint64_t)s.f_blocks * (uint64_t)s.f_bsize != 64 * MIB || s.f_files != 10000)
+		return probe_missing(p, "a tmpfs with size=64m,nr_inodes=10000 came out with other limits", "");
+	return probe_detail(p, "size= and nr_inodes= hold");
+}
+
+bool probe_fsmount(struct probe *p)
+{
+	scoped_fd fs = -1, mnt = -1;
+
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("m", 0755), "mkdir on a tmpfs"))
+		return false;
+	fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (!did(p, fs, "fsopen") || !did(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
+	    !did(p, fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0), "fsconfig(CREATE)"))
+		return false;
+	mnt = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
+	return did(p, mnt, "fsmount") && did(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
+}
+
+static int clone_tree(struct probe *p)
+{
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("from", 0755), "mkdir on a tmpfs") ||
+	    !did(p, mkdir("to", 0755), "mkdir on a tmpfs") || !did(p, mkdir("from/inside", 0755), "mkdir on a tmpfs"))
+		return -1;
+	return open_tree(AT_FDCWD, "from", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+bool probe_open_tree(struct probe *p)
+{
+	scoped_fd tree = clone_tree(p);
+
+	if (tree < 0 && p->finding.cause[0])
+		return false;
+	return did(p, tree, "open_tree(OPEN_TREE_CLONE)") &&
+	       did(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
+	       did(p, access("to/inside", F_OK), "look into the cloned tree");
+}
+
+bool probe_mount_setattr(struct probe *p)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	scoped_fd         tree = clone_tree(p);
+	struct statvfs    s;
+
+	if (tree < 0 && p->finding.cause[0])
+		return false;
+	if (!did(p, tree, "open_tree(OPEN_TREE_CLONE)") ||
+	    !did(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr"))
+		return false;
+	if (!did(p, fstatvfs(tree, &s), "fstatvfs"))
+		return false;
+	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
+		return probe_missing(p, "a tree made read-only by mount_setattr can still be written", "");
+	return probe_detail(p, "a whole tree read-only in one call");
+}
+
+bool probe_pivot_root(struct probe *p)
+{
+	if (!room_enter(p, CLONE_NEWNS) || !mounted(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !room_dir(p) ||
+	    !did(p, mkdir("here", 0755), "mkdir on a tmpfs") || !did(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
+	    !did(p, umount2(".", MNT_DETACH), "detach the old root") || !did(p, chdir("/"), "chdir /"))
+		return false;
+	if (access("/here", F_OK) < 0 || access("/usr", F_OK) == 0 || access("/proc", F_OK) == 0)
+		return probe_missing(p, "after pivot_root the old tree can still be seen", "");
+	return probe_detail(p, "the old root is detached");
+}
+
+/* One that must succeed, two that must be refused: a filter that answers 0 is not believed. */
+bool probe_openat2(struct probe *p)
+{
+	struct open_how how  = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	scoped_fd       root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fine = -1, up = -1, outside = -1;
+
+	fine = openat2(root, ".", &how, sizeof how);
+	if (!did(p, fine, "openat2(RESOLVE_BENEATH)"))
+		return false;
+	up      = openat2(root, "..", &how, sizeof how);
+	outside = openat2(root, "/", &how, sizeof how);
+	if (up >= 0 || outside >= 0)
+		return probe_missing(p, "openat2(RESOLVE_BENEATH) let a path escape", "");
+	return probe_detail(p, "RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS");
+}
+
+/* clang-format off */
+static const struct node {
+	const char *path;
+	unsigned    minor;
+} nodes[] = {
+	{ "/dev/null", 3 }, { "/dev/zero", 5 }, { "/dev/full", 7 }, { "/dev/random", 8 }, { "/dev/urandom", 9 },
+};
+/* clang-format on */
+
+/* The host's nodes are bound into jails: a plain file in place of one would be a channel between them. */
+static bool is_real_node(struct probe *p, const struct node *n)
+{
+	char        cause[160], fix[160];
+	struct stat st;
+	int         r = stat(n->path, &st);
+
+	if (r == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, n->minor))
+		return true;
+	snprintf(cause, sizeof cause, "%s is %s, not the character device 1:%u", n->path,
+	         r < 0                   ? "absent"
+	         : S_ISREG(st.st_mode)   ? "a regular file"
+	         : S_ISCHR(st.st_mode)   ? "another device"
+	                                 : "something else",
+	         n->minor);
+	snprintf(fix, sizeof fix, "as root: rm -f %s; mknod -m 666 %s c 1 %u", n->path, n->path, n->minor);
+	return probe_missing(p, cause, fix);
+}
+
+static bool bind_node(struct probe *p, const struct node *n)
+{
+	const char *name = strrchr(n->path, '/') + 1;
+	scoped_fd   at   = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	struct stat st;
+
+	if (!did(p, at, "create a mount point") || !mounted(p, n->path, name, NULL, MS_BIND, NULL) || !did(p, stat(name, &st), "stat"))
+		return false;
+	fd_closep(&at);
+	at = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return did(p, at, "open %s after binding it", n->path);
+}
+
+bool probe_device_nodes(struct probe *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (!is_real_node(p, &nodes[i]))
+			return false;
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (!bind_node(p, &nodes[i]))
+			return false;
+	return probe_detail(p, "null zero full random urandom");
+}

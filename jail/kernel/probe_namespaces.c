@@ -1,0 +1,338 @@
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "fd.h"
+#include "file.h"
+#include "id_range.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define CAP(name) (1ull << CAP_##name)
+
+/* Mapping uid 0 wants CAP_SETFCAP of whoever made the namespace; real jails map other ids. */
+static bool maps_or_may_not(struct probe *p)
+{
+	return (p->at->is_root && !(p->at->cap_eff & CAP(SETFCAP))) || room_map_self(p);
+}
+
+/* Ubuntu lets the namespace be made and then denies every capability in it. */
+static bool has_power_inside(struct probe *p)
+{
+	return room_unshare(p, CLONE_NEWUTS) &&
+	       did(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)");
+}
+
+bool probe_user_namespace(struct probe *p)
+{
+	return room_unshare(p, CLONE_NEWUSER) && needs_procfs(p) && maps_or_may_not(p) && has_power_inside(p) &&
+	       room_unshare(p, CLONE_NEWUSER) && probe_detail(p, "two levels deep");
+}
+
+/* A process in a user namespace of its own that takes the ids 1 and 1 once its maps are there. */
+struct inner {
+	pid_t pid;
+	int   go, came; /* we write one byte; it writes its errno */
+};
+
+static _Noreturn void inner_main(int go, int came)
+{
+	char byte;
+	int  said = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+
+	if (write(came, &said, sizeof said) != sizeof said || read(go, &byte, 1) != 1)
+		_exit(1);
+	said = setresgid(1, 1, 1) < 0 || setresuid(1, 1, 1) < 0 ? errno : 0;
+	_exit(write(came, &said, sizeof said) != sizeof said);
+}
+
+static bool inner_start(struct probe *p, struct inner *ret)
+{
+	int go[2], came[2];
+
+	if (!did(p, pipe2(go, O_CLOEXEC), "pipe") || !did(p, pipe2(came, O_CLOEXEC), "pipe"))
+		return false;
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		close(go[1]); /* or it would wait for itself when we die */
+		inner_main(go[0], came[1]);
+	}
+	ret->go   = go[1];
+	ret->came = came[0];
+	close(go[0]);
+	close(came[1]);
+	return did(p, ret->pid, "fork");
+}
+
+static bool inner_says(struct probe *p, const struct inner *in, const char *what)
+{
+	int said;
+
+	if (read(in->came, &said, sizeof said) != sizeof said)
+		return probe_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
+	return said == 0 || did_refused(p, (struct refusal){ .errnum = said, .limit = "user.max_user_namespaces" }, "%s", what);
+}
+
+static bool put_map(struct probe *p, pid_t pid, const char *name, uint64_t base)
+{
+	char           path[64], map[48];
+	struct refusal r = { .caps = CAP(SETUID) | CAP(SETGID) };
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	snprintf(map, sizeof map, "0 %" PRIu64 " 2", base);
+	if (file_put(AT_FDCWD, path, map) == 0)
+		return true;
+	r.errnum = errno;
+	return did_refused(p, r, "write \"%s\" to /proc/PID/%s", map, name);
+}
+
+/* Two ids that our own user namespace has: of the pool if possible, else its last two. */
+static bool pick_base(struct probe *p, uint64_t *ret)
+{
+	scoped_bytes maps = { 0 };
+	struct err   e;
+	uint64_t     inside, outside, count, best = 0;
+	int          eaten;
+
+	if (file_read(AT_FDCWD, "/proc/self/uid_map", 64 * 1024, &maps, &e) < 0)
+		return did_refused(p, (struct refusal){ .errnum = e.errnum }, "read /proc/self/uid_map");
+	for (const char *at = maps.data; sscanf(at, "%" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &inside, &outside, &count, &eaten) == 3;
+	     at += eaten) {
+		if (ID_RANGE_PRESET_BASE >= inside && ID_RANGE_PRESET_BASE - inside + 2 <= count) {
+			*ret = ID_RANGE_PRESET_BASE;
+			return true;
+		}
+		if (count >= 2)
+			best = inside + count - 2;
+	}
+	*ret = best;
+	return best || probe_missing(p, "our own user namespace has a single id: there is no range to give away",
+	                             "start brig where more ids are mapped (docker: userns-remap; else outside unshare -r)");
+}
+
+static bool map_range_as_root(struct probe *p)
+{
+	uint64_t     base;
+	struct inner in;
+
+	return pick_base(p, &base) && inner_start(p, &in) && inner_says(p, &in, "unshare(CLONE_NEWUSER)") &&
+	       put_map(p, in.pid, "uid_map", base) && put_map(p, in.pid, "gid_map", base) &&
+	       did(p, write(in.go, "", 1), "pipe") && inner_says(p, &in, "setresuid to the second id of the range") &&
+	       probe_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
+}
+
+/* newuidmap is setuid (or has CAP_SETUID): it reads /etc/subuid and writes the map for us. */
+static int run_mapper(const char *program, pid_t pid, unsigned own, uint64_t base)
+{
+	char  text[3][24];
+	int   status = -1;
+	pid_t child;
+
+	snprintf(text[0], sizeof text[0], "%d", (int)pid);
+	snprintf(text[1], sizeof text[1], "%u", own);
+	snprintf(text[2], sizeof text[2], "%" PRIu64, base);
+	child = fork();
+	if (child == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		execlp(program, program, text[0], "0", text[1], "1", "1", text[2], "1", (char *)NULL);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+struct subids {
+	uint64_t base, count;
+};
+
+/* "NAME:base:count", or the uid as a number in place of the name. */
+static bool find_subids(const char *file, unsigned uid, struct subids *ret)
+{
+	scoped_bytes   text = { 0 };
+	struct err     e;
+	struct passwd *who = getpwuid(uid);
+	char           number[16];
+
+	if (file_read(AT_FDCWD, file, MIB, &text, &e) < 0)
+		return false;
+	snprintf(number, sizeof number, "%u", uid);
+	for (char *line = text.data, *rest; (line = strtok_r(line, "\n", &rest)); line = NULL) {
+		char          owner[64];
+		struct subids r;
+
+		if (sscanf(line, "%63[^:]:%" SCNu64 ":%" SCNu64, owner, &r.base, &r.count) == 3 && r.count &&
+		    (strcmp(owner, number) == 0 || (who && strcmp(owner, who->pw_name) == 0))) {
+			*ret = r;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Rootless goes on with one id for both; what that costs is said in the detail. */
+static bool single_id(struct probe *p, const char *cause, const char *fix)
+{
+	probe_degraded(p, cause, fix);
+	return probe_detail(p, "a single id: a program may signal and renice its PID 1");
+}
+
+static bool no_subids(struct probe *p)
+{
+	struct passwd *who = getpwuid(p->at->uid);
+	char           fix[160];
+
+	snprintf(fix, sizeof fix, "as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %.32s",
+	         who ? who->pw_name : "USER");
+	return single_id(p, "/etc/subuid or /etc/subgid has no line for this user", fix);
+}
+
+static bool mappers_refused(struct probe *p)
+{
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return single_id(p, "no_new_privs is set: a setuid newuidmap gets no power", "start brig without no_new_privs (unit: NoNewPrivileges=no)");
+	return single_id(p, "newuidmap or newgidmap refused, though /etc/subuid and /etc/subgid have a line",
+	                 "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid");
+}
+
+static bool map_range_as_user(struct probe *p)
+{
+	struct subids uids, gids;
+	struct inner  in;
+	int           u, g;
+
+	if (!find_subids("/etc/subuid", p->at->uid, &uids) || !find_subids("/etc/subgid", p->at->uid, &gids))
+		return no_subids(p);
+	if (!inner_start(p, &in) || !inner_says(p, &in, "unshare(CLONE_NEWUSER)"))
+		return false;
+	u = run_mapper("newuidmap", in.pid, p->at->uid, uids.base);
+	g = run_mapper("newgidmap", in.pid, p->at->gid, gids.base);
+	if (u == 127 || g == 127)
+		return single_id(p, "newuidmap or newgidmap is not installed", "apt install uidmap (elsewhere: shadow-utils or shadow)");
+	if (u || g)
+		return mappers_refused(p);
+	return did(p, write(in.go, "", 1), "pipe") && inner_says(p, &in, "setresuid to the second id of the range") &&
+	       probe_detail(p, "%" PRIu64 " subordinate ids from %" PRIu64, uids.count, uids.base);
+}
+
+/* /proc/PID means a stranger where /proc belongs to another pid namespace. */
+static bool needs_own_procfs(struct probe *p)
+{
+	char    self[16] = "";
+	ssize_t n        = readlink("/proc/self", self, sizeof self - 1);
+
+	return needs_procfs(p) && ((n > 0 && strtol(self, NULL, 10) == getpid()) ||
+	                           probe_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc"));
+}
+
+bool probe_id_range(struct probe *p)
+{
+	if (!needs_own_procfs(p))
+		return false;
+	return p->at->is_root ? map_range_as_root(p) : map_range_as_user(p);
+}
+
+bool probe_mount_namespace(struct probe *p)
+{
+	return room_enter(p, CLONE_NEWNS) && mounted(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+bool probe_pid_namespace(struct probe *p)
+{
+	return room_enter(p, CLONE_NEWPID) && room_become_child(p) &&
+	       (getpid() == 1 || probe_missing(p, "the first process of a new pid namespace is not PID 1", ""));
+}
+
+/* A datagram to ourselves: flags that read UP are not yet a network. */
+static bool talks_to_itself(struct probe *p, int s)
+{
+	struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t          len = sizeof at;
+	char               byte;
+
+	return did(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") &&
+	       did(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname") &&
+	       did(p, sendto(s, "", 1, 0, (struct sockaddr *)&at, len), "send over lo") &&
+	       did(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
+}
+
+bool probe_net_namespace(struct probe *p)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	scoped_fd    s  = -1;
+
+	if (!room_enter(p, CLONE_NEWNET))
+		return false;
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return did(p, s, "socket(AF_INET)") && did(p, ioctl(s, SIOCSIFFLAGS, &lo), "bring up lo") && talks_to_itself(p, s) &&
+	       probe_detail(p, "lo is up");
+}
+
+bool probe_ipc_namespace(struct probe *p)
+{
+	return room_enter(p, CLONE_NEWIPC);
+}
+
+bool probe_uts_namespace(struct probe *p)
+{
+	return room_enter(p, CLONE_NEWUTS) && did(p, sethostname("brig", 4), "sethostname");
+}
+
+bool probe_cgroup_namespace(struct probe *p)
+{
+	return room_enter(p, CLONE_NEWCGROUP);
+}
+
+static _Noreturn void host_main(int ready)
+{
+	if (unshare(CLONE_NEWUSER) == 0)
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else setns on us is EPERM */
+	if (unshare(CLONE_NEWUTS | CLONE_NEWIPC) == 0 && write(ready, "", 1) == 1)
+		wait_for_death();
+	_exit(0);
+}
+
+/* Several namespaces of another process in one call, as a warm run enters its cell. */
+bool probe_setns_pidfd(struct probe *p)
+{
+	struct refusal r = { .caps = 0 };
+	int            ready[2], both = CLONE_NEWUTS | CLONE_NEWIPC;
+	char           byte;
+	pid_t          host;
+	scoped_fd      pidfd = -1;
+
+	if (!room_enter(p, 0) || !did(p, pipe2(ready, O_CLOEXEC), "pipe") || !did(p, host = fork(), "fork"))
+		return false;
+	if (host == 0)
+		host_main(ready[1]);
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		return probe_missing(p, "unshare(CLONE_NEWUTS | CLONE_NEWIPC) was refused", "see uts-namespace and ipc-namespace");
+	pidfd = pidfd_open(host, 0);
+	if (!did(p, pidfd, "pidfd_open"))
+		return false;
+	if (setns(pidfd, CLONE_NEWUSER | both) == 0 || setns(pidfd, both) == 0)
+		return true;
+	r.errnum = errno;
+	if (setns(-1, both) < 0) /* EBADF, were it the kernel */
+		r.twin = errno;
+	return did_refused(p, r, "setns(pidfd, several namespaces)");
+}

@@ -1,0 +1,61 @@
+#include "finding.h"
+
+#include <stdio.h>
+
+const char *need_name(enum need need)
+{
+	static const char *const names[] = {
+		[NEED_INFO]     = "info",
+		[NEED_OPTIONAL] = "optional",
+		[NEED_SERVICE]  = "service",
+		[NEED_DEFAULT]  = "default",
+	};
+
+	return names[need];
+}
+
+const char *result_name(enum result result)
+{
+	static const char *const names[] = {
+		[RESULT_OK]       = "ok",
+		[RESULT_DEGRADED] = "degraded",
+		[RESULT_MISSING]  = "missing",
+	};
+
+	return names[result];
+}
+
+bool need_binds(enum need need, bool is_root)
+{
+	return need == NEED_DEFAULT || (need == NEED_SERVICE && is_root);
+}
+
+enum result result_settle(enum result raw, enum need need, bool is_root)
+{
+	return raw == RESULT_MISSING && !need_binds(need, is_root) ? RESULT_DEGRADED : raw;
+}
+
+void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool is_root)
+{
+	v->needed += need_binds(need, is_root);
+	v->degraded += result == RESULT_DEGRADED;
+	if (result == RESULT_MISSING && v->missing++ == 0)
+		v->first = row;
+}
+
+bool verdict_can_run(const struct verdict *v)
+{
+	return v->needed > 0 && v->missing == 0;
+}
+
+char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len)
+{
+	if (verdict_can_run(v))
+		snprintf(buf, len, "The default profile can run here.");
+	else if (v->missing == 0)
+		snprintf(buf, len, "The default profile cannot run here: nothing was probed.");
+	else
+		snprintf(buf, len, "The default profile cannot run here: %u of %u needed things %s missing; first: %s.", v->missing,
+		         v->needed, v->missing == 1 ? "is" : "are", first_name);
+	return buf;
+}

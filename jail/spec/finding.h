@@ -1,0 +1,44 @@
+/*
+ * finding.h - what one probe found, and what all of them mean together.
+ *
+ * Pure and without pointers: a finding goes through a pipe. "missing" is kept
+ * for what is needed here; whatever else is absent is "degraded", a loss with
+ * a name. So the default profile can run exactly when nothing is missing.
+ */
+#pragma once
+#include "refusal.h"
+
+enum need {
+	NEED_INFO,     /* good to know */
+	NEED_OPTIONAL, /* a figure or a shortcut is lost */
+	NEED_SERVICE,  /* root and the profile strict insist; rootless goes on without */
+	NEED_DEFAULT,  /* no profile runs without it */
+};
+
+enum result { RESULT_OK, RESULT_DEGRADED, RESULT_MISSING };
+
+struct finding {
+	enum result result;
+	enum refuser by;
+	int         errnum;
+	char        detail[160];
+	char        cause[320];
+	char        fix[320];
+};
+
+const char *need_name(enum need need);
+const char *result_name(enum result result);
+bool        need_binds(enum need need, bool is_root);
+
+/* What is absent but not needed here is a loss, not a refusal. */
+enum result result_settle(enum result raw, enum need need, bool is_root);
+
+struct verdict {
+	unsigned needed, missing, degraded;
+	size_t   first; /* index of the first missing row, when missing > 0 */
+};
+void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool is_root);
+bool verdict_can_run(const struct verdict *v);
+
+/* "The default profile can run here." or why it cannot; first_name may be NULL when it can. */
+char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len);

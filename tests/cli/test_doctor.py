@@ -1,0 +1,579 @@
+"""brig doctor against hosts from which one thing after the other is really taken away.
+
+Each case removes a primitive, in a namespace of its own or below a seccomp filter, and wants
+exit status 1, the right row, the layer in its cause and the way out in its fix.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ.get("BRIG_BUILD", Path(__file__).resolve().parents[2] / "build"))
+NOBODY = 65534
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes things away: needs root")
+
+NAMESPACES = {f"{n}-namespace" for n in ("user", "mount", "pid", "net", "ipc", "uts", "cgroup")}
+IN_A_NAMESPACE = NAMESPACES | {"id-range", "setns-pidfd", "proc", "tmpfs", "fsmount", "open-tree", "mount-setattr",
+                               "pivot-root", "device-nodes"}
+LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
+FIGURES = {"swap-limit", "io-figures", "memory-peak", "pids-peak", "clone-into-cgroup", "cgroup-kill"}
+
+
+class Answer:
+    def __init__(self, done):
+        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def row(self, name):
+        return next(r for r in self.json["rows"] if r["name"] == name)
+
+    def names(self, *results):
+        return {r["name"] for r in self.json["rows"] if r["result"] in results}
+
+
+class Host:
+    """A copy of brig where everybody can read it, with a profile and a (hollow) rootfs."""
+
+    def __init__(self, root):
+        self.root = root
+        self.brig = root / "bin" / "brig"
+        self.refuse = BUILD / "tests" / "refuse"
+        (root / "store" / "names" / "basic" / "tree" / "usr").mkdir(parents=True)
+        (root / "profiles").mkdir()
+        (root / "bin").mkdir()
+        (root / "profiles" / "basic.json").write_text('{"rootfs": "basic", "policy": "python"}')
+        shutil.copy(BUILD / "bin" / "brig", self.brig)
+        for d in (root, self.brig.parent):
+            d.chmod(0o755)
+
+    def env(self, **more):
+        return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "BRIG_STORE": str(self.root / "store"),
+                "BRIG_PROFILES": str(self.root / "profiles"), **more}
+
+    def command(self, *args):
+        return [str(self.brig), "doctor", *args]
+
+    def doctor(self, *args, below=(), env=None, **how):
+        done = subprocess.run([*map(str, below), *self.command(*args)], env=self.env() if env is None else env,
+                              capture_output=True, text=True, timeout=30, cwd="/", **how)
+        return Answer(done)
+
+    def after(self, setup, *args, unshare=("-m",), **how):
+        """brig doctor in namespaces of its own, after `setup` (shell) has changed them."""
+        script = f"set -e; {setup}; exec \"$@\""
+        return self.doctor(*args, below=["unshare", *unshare, "sh", "-c", script, "sh"], **how)
+
+
+@pytest.fixture(scope="module")
+def host():
+    if not (BUILD / "bin" / "brig").exists():
+        pytest.skip("no build: set BRIG_BUILD")
+    root = Path(tempfile.mkdtemp(prefix="brig-test-doctor-"))
+    yield Host(root)
+    shutil.rmtree(root)
+
+
+def as_nobody(**more):
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": [], **more}
+
+
+def says(row, cause, fix):
+    assert cause in row["cause"], row
+    assert fix in row["fix"], row
+    return True
+
+
+# --- as it is here ---------------------------------------------------------------------------
+
+
+@needs_root
+def test_as_root_everything_needed_is_there(host):
+    answer = host.doctor("--json")
+    assert answer.names("missing") == set(), answer.out
+    assert answer.status == 0
+    assert answer.json["can_run"] is True
+    assert answer.json["mode"] == "root"
+    assert answer.json["kernel"] == os.uname().release
+
+
+def test_the_table_is_narrow_and_ends_with_the_verdict(host):
+    answer = host.doctor()
+    lines = answer.out.splitlines()
+    assert lines[0].split()[:3] == ["WHAT", "RESULT", "NEEDED"]
+    assert lines[-1].startswith("The default profile can")
+    assert max(map(len, lines)) <= 100
+    assert answer.err == ""
+
+
+@needs_root
+def test_a_plain_user_gets_a_table_and_a_verdict(host):
+    answer = host.doctor(**as_nobody())
+    assert answer.status in (0, 1)
+    assert answer.out.splitlines()[-1].startswith("The default profile can")
+    assert max(map(len, answer.out.splitlines())) <= 100
+
+
+@needs_root
+def test_without_groups_a_plain_user_loses_limits_but_runs(host):
+    answer = host.doctor("--json", **as_nobody())
+    assert answer.json["mode"] == "user"
+    assert answer.names("missing") == set(), answer.out
+    assert answer.status == 0
+    for name in LIMITS:
+        row = answer.row(name)
+        assert row["result"] == "ok" or (row["result"] == "degraded" and row["cause"] and row["fix"])
+
+
+@needs_root
+def test_an_environment_without_anything_is_enough(host):
+    for how in ({}, as_nobody()):
+        answer = host.doctor("--json", env={}, **how)
+        assert answer.json["rows"], answer.err
+        assert answer.row("user-namespace")["result"] == "ok"
+
+
+def test_every_row_that_is_not_ok_says_why_and_what_to_do(host):
+    for row in host.doctor("--json").json["rows"]:
+        assert set(row) == {"name", "needed", "result", "cause", "fix", "detail", "purpose"}
+        assert row["needed"] in ("default", "service", "optional", "info")
+        assert (row["result"] == "ok") == (row["cause"] == "") == (row["fix"] == ""), row
+
+
+@pytest.mark.parametrize("args", [["--yaml"], ["--json", "--json"], ["basic"]])
+def test_other_arguments_are_usage_errors(host, args):
+    answer = host.doctor(*args)
+    assert answer.status == 2
+    assert "usage: brig doctor [--json]" in answer.err
+    assert answer.out == ""
+
+
+def test_a_full_disk_is_not_a_yes(host):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(host.command(), stdout=full, stderr=subprocess.PIPE, env=host.env(), timeout=30)
+    assert done.returncode == 1
+    assert b"write" in done.stderr
+
+
+# --- user namespaces --------------------------------------------------------------------------
+
+
+def run_mapped(host, setup):
+    """Root of a user namespace that maps every id, after `setup`."""
+    script = f"echo ready; read go; exec sh -c '{setup}; exec \"$@\"' sh \"$@\""
+    child = subprocess.Popen(["unshare", "-U", "sh", "-c", script, "sh", *host.command("--json")], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, env=host.env())
+    assert child.stdout.readline() == "ready\n"
+    for name in ("uid_map", "gid_map"):
+        Path(f"/proc/{child.pid}/{name}").write_text("0 0 4294967295")
+    out, _ = child.communicate("go\n", timeout=30)
+    return Answer(subprocess.CompletedProcess([], child.returncode, out, ""))
+
+
+@needs_root
+def test_in_a_user_namespace_with_all_ids_everything_is_there(host):
+    answer = run_mapped(host, "true")
+    assert answer.names("missing") == set(), answer.out
+    assert answer.status == 0
+
+
+@needs_root
+def test_user_namespaces_limited_to_none(host):
+    answer = run_mapped(host, "echo 0 > /proc/sys/user/max_user_namespaces")
+    assert answer.status == 1
+    assert answer.names("missing") == {"user-namespace", "id-range"}
+    for name in ("user-namespace", "id-range"):
+        assert says(answer.row(name), "limits, user.max_user_namespaces", "sysctl -w user.max_user_namespaces=15000") or name
+    assert answer.json["verdict"].endswith("first: user-namespace.")
+
+
+@needs_root
+def test_only_one_level_of_user_namespaces(host):
+    answer = run_mapped(host, "echo 1 > /proc/sys/user/max_user_namespaces")
+    assert answer.status == 1
+    assert "user-namespace" in answer.names("missing")
+    assert says(answer.row("user-namespace"), "limits", "sysctl -w user.max_user_namespaces")
+
+
+@needs_root
+@pytest.mark.parametrize("kind,row", [("net", "net-namespace"), ("uts", "uts-namespace"), ("ipc", "ipc-namespace"),
+                                      ("pid", "pid-namespace"), ("mnt", "mount-namespace"), ("cgroup", "cgroup-namespace")])
+def test_other_namespaces_limited_to_none(host, kind, row):
+    answer = run_mapped(host, f"echo 0 > /proc/sys/user/max_{kind}_namespaces")
+    assert answer.status == 1
+    assert row in answer.names("missing")
+    assert NAMESPACES & answer.names("missing") <= {row, "user-namespace"}
+    assert says(answer.row(row), f"limits, user.max_{kind}_namespaces", f"sysctl -w user.max_{kind}_namespaces=15000")
+
+
+@needs_root
+def test_few_namespaces_are_told(host):
+    answer = run_mapped(host, "echo 7 > /proc/sys/user/max_net_namespaces")
+    assert answer.status == 0
+    row = answer.row("namespace-limits")
+    assert row["result"] == "degraded"
+    assert says(row, "room for 7 jails", "sysctl -w user.max_net_namespaces=15000")
+
+
+@needs_root
+def test_a_single_id_is_no_range(host):
+    answer = host.doctor("--json", below=["unshare", "-Ur"])
+    assert answer.status == 1
+    assert "id-range" in answer.names("missing")
+    assert says(answer.row("id-range"), "single id", "more ids are mapped")
+    assert answer.row("user-namespace")["result"] == "ok"
+
+
+@needs_root
+def test_root_without_capabilities(host):
+    answer = host.doctor("--json", below=["setpriv", "--bounding-set=-setuid,-setgid", "--inh-caps=-setuid,-setgid"])
+    assert answer.status == 1
+    assert answer.names("missing") == {"id-range"}
+    assert says(answer.row("id-range"), "layer: capabilities", "CAP_SETUID CAP_SETGID")
+
+
+@needs_root
+def test_a_chroot_is_named(host):
+    base = host.root / "chroot"
+    base.mkdir()
+    root = base / "r"  # a directory below a mount point: "/" itself is none then
+    answer = host.after(f"mount -t tmpfs tmpfs {base}; mkdir -p {root}/b; "
+                        f"for d in proc lib lib64 usr; do mkdir {root}/$d; mount --rbind /$d {root}/$d; done; "
+                        f"cp {host.brig} {root}/b/brig; chmod 755 {base} {root} {root}/b; shift; "
+                        f"exec chroot --userspec={NOBODY}:{NOBODY} --groups= {root} /b/brig \"$@\"", "--json")
+    assert answer.status == 1
+    assert says(answer.row("user-namespace"), "EPERM (brig was started inside a chroot)", "outside the chroot")
+
+
+# --- seccomp ----------------------------------------------------------------------------------
+
+
+@needs_root
+@pytest.mark.parametrize("how", [{}, as_nobody()], ids=["root", "nobody"])
+def test_a_filter_against_namespaces_is_told_from_everything_else(host, how):
+    shutil.copy(host.refuse, host.root / "bin" / "refuse")
+    answer = host.doctor("--json", below=[host.root / "bin" / "refuse", "namespaces"], **how)
+    assert answer.status == 1
+    assert NAMESPACES <= answer.names("missing")
+    assert answer.names("missing") <= IN_A_NAMESPACE | {"capabilities"}
+    assert says(answer.row("user-namespace"), "EPERM (layer: a seccomp filter", "Seccomp: 2")
+    assert "Seccomp: 2" in answer.row("layers")["detail"]
+
+
+@needs_root
+@pytest.mark.parametrize("call,rows", [
+    ("mount_setattr", {"mount-setattr"}),
+    ("open_tree", {"open-tree", "mount-setattr"}),
+    ("fsopen", {"fsmount"}),
+    ("pivot_root", {"pivot-root"}),
+    ("openat2", {"openat2"}),
+    ("close_range", {"close-range"}),
+    ("memfd_create", {"memfd-exec"}),
+    ("execveat", {"memfd-exec"}),
+    ("pidfd_send_signal", {"pidfd"}),
+    ("setns", {"setns-pidfd"}),
+    ("sethostname", {"user-namespace", "uts-namespace"}),
+    ("keyctl", {"keyring"}),
+    ("mkdirat", LIMITS),
+])
+def test_one_refused_call_is_one_row(host, call, rows):
+    answer = host.doctor("--json", below=[host.refuse, call])
+    assert answer.status == 1
+    assert answer.names("missing") == rows
+    for name in rows:
+        assert "seccomp filter" in answer.row(name)["cause"], answer.row(name)
+
+
+@needs_root
+def test_landlock_may_be_missing(host):
+    answer = host.doctor("--json", below=[host.refuse, "landlock_create_ruleset"])
+    assert answer.status == 0
+    assert answer.names("degraded") == {"landlock"}
+
+
+@needs_root
+def test_a_filter_that_kills_is_survived_and_named(host):
+    answer = host.doctor("--json", below=[host.refuse, "kill:unshare"])
+    assert answer.status == 1
+    assert NAMESPACES <= answer.names("missing")
+    assert says(answer.row("user-namespace"), "killed by SIGSYS (layer: a seccomp filter", "Seccomp: 2")
+
+
+# --- /proc ------------------------------------------------------------------------------------
+
+
+@needs_root
+@pytest.mark.parametrize("mask", ["/proc/sys", "/proc/fs", "/proc/version"])
+def test_a_masked_proc_is_named_as_such(host, mask):
+    kind = "--bind /dev/null" if mask == "/proc/version" else "-t tmpfs tmpfs"
+    answer = host.after(f"mount {kind} {mask}", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"proc"}
+    assert says(answer.row("proc"), f"1 masked: {mask}", "mount -t proc proc /run/proc")
+
+
+@needs_root
+def test_a_mask_that_is_locked_by_a_user_namespace(host):
+    inner = "unshare -Urm sh -c 'exec \"$@\"' sh \"$@\""
+    answer = host.after(f"mount -t tmpfs tmpfs /proc/sys; exec {inner}", "--json")
+    assert answer.status == 1
+    assert "proc" in answer.names("missing")
+    assert says(answer.row("proc"), "masked: /proc/sys", "one complete procfs is enough")
+
+
+@needs_root
+def test_the_fix_for_a_masked_proc_is_true(host):
+    answer = host.after("mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /proc/fs; mkdir -p /run/proc && mount -t proc proc /run/proc", "--json")
+    assert answer.names("missing") == set(), answer.out
+    assert answer.status == 0
+
+
+@needs_root
+@pytest.mark.parametrize("how", [{}, as_nobody()], ids=["root", "nobody"])
+def test_without_proc_it_says_so(host, how):
+    drop = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups" if how else ""
+    answer = host.after(f"mount -t tmpfs tmpfs /proc; exec {drop} \"$@\"", "--json")
+    assert answer.status == 1
+    assert answer.json["verdict"].endswith("first: user-namespace.")
+    assert says(answer.row("user-namespace"), "/proc is absent or hidden", "mount -t proc proc /proc")
+    assert answer.row("close-range")["result"] == "ok"
+
+
+@needs_root
+def test_a_proc_of_another_pid_namespace(host):
+    answer = host.doctor("--json", below=["unshare", "-pf"])
+    assert answer.status == 1
+    assert answer.names("missing") == {"id-range"}
+    assert says(answer.row("id-range"), "another pid namespace", "mount -t proc proc /proc")
+
+
+# --- cgroups ----------------------------------------------------------------------------------
+
+
+@needs_root
+def test_a_hidden_cgroup_tree(host):
+    answer = host.after("mount -t tmpfs tmpfs /sys/fs/cgroup", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == LIMITS
+    assert answer.names("degraded") == FIGURES
+    assert says(answer.row("memory-limit"), "layer: mounts, the cgroup tree is hidden", "umount /sys/fs/cgroup")
+
+
+@needs_root
+def test_no_cgroup_tree(host):
+    answer = host.after("umount -R /sys/fs/cgroup; if mountpoint -q /sys/fs/cgroup; then umount -R /sys/fs/cgroup; fi", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == LIMITS
+    assert says(answer.row("pids-limit"), "no cgroup file system with pids is mounted", "mount -t cgroup")
+
+
+@needs_root
+@pytest.mark.skipif(not os.path.ismount("/sys/fs/cgroup/memory"), reason="no cgroup v1 here")
+def test_one_controller_gone(host):
+    answer = host.after("umount /sys/fs/cgroup/memory", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"memory-limit"}
+    assert answer.names("degraded") == {"swap-limit", "memory-peak"}
+
+
+@needs_root
+@pytest.mark.skipif(not os.path.ismount("/sys/fs/cgroup/pids"), reason="no cgroup v1 here")
+def test_a_read_only_controller(host):
+    answer = host.after("mount -o remount,bind,ro /sys/fs/cgroup/pids", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"pids-limit"}
+    assert says(answer.row("pids-limit"), "EROFS", "remount,rw")
+
+
+# --- the rest ---------------------------------------------------------------------------------
+
+
+@needs_root
+def test_memfds_that_cannot_be_executed(host):
+    if not os.path.exists("/proc/sys/vm/memfd_noexec"):
+        pytest.skip("Linux 6.3 has vm.memfd_noexec")
+    answer = host.after("echo 2 > /proc/sys/vm/memfd_noexec", "--json", unshare=("-pf", "--mount-proc"))
+    assert answer.status == 1
+    assert answer.names("missing") == {"memfd-exec"}
+    assert says(answer.row("memfd-exec"), "vm.memfd_noexec is 2", "sysctl -w vm.memfd_noexec=1")
+
+
+@needs_root
+def test_the_fix_for_memfds_is_true(host):
+    if not os.path.exists("/proc/sys/vm/memfd_noexec"):
+        pytest.skip("Linux 6.3 has vm.memfd_noexec")
+    answer = host.after("echo 1 > /proc/sys/vm/memfd_noexec", "--json", unshare=("-pf", "--mount-proc"))
+    assert answer.names("missing") == set()
+
+
+@needs_root
+@pytest.mark.parametrize("setup,what", [
+    ("mount --bind {file} /dev/null", "/dev/null is a regular file, not the character device 1:3"),
+    ("mount --bind /dev/zero /dev/null", "/dev/null is another device, not the character device 1:3"),
+    ("mount --bind /dev/null /dev/urandom", "/dev/urandom is another device, not the character device 1:9"),
+], ids=["file", "zero", "urandom"])
+def test_a_replaced_device(host, setup, what):
+    plain = host.root / "plain-file"
+    plain.touch()
+    answer = host.after(setup.format(file=plain), "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"device-nodes"}
+    assert says(answer.row("device-nodes"), what, "mknod -m 666 /dev/")
+
+
+@needs_root
+@pytest.mark.parametrize("change,row,cause,fix", [
+    ({"BRIG_STORE": "/nowhere"}, "rootfs", "/nowhere/names/basic/tree: ENOENT", "brig-rootfs build basic"),
+    ({"BRIG_PROFILES": "/nowhere"}, "profile", "/nowhere/basic.json: No such file", "/etc/brig/profiles"),
+    ({"BRIG_RUNTIME": "/nowhere/run"}, "runtime-dir", "mkdir /nowhere/run: ENOENT", "BRIG_RUNTIME"),
+    ({"BRIG_RUNTIME": "/tmp"}, "runtime-dir", "/tmp is not a directory of uid 0 alone", "chmod 0700"),
+])
+def test_missing_places(host, change, row, cause, fix):
+    answer = host.doctor("--json", env=host.env(**change))
+    assert answer.status == 1
+    assert answer.names("missing") == {row}
+    assert says(answer.row(row), cause, fix)
+
+
+@needs_root
+def test_a_broken_profile_is_named_with_its_fault(host):
+    broken = host.root / "broken"
+    broken.mkdir()
+    (broken / "basic.json").write_text('{"rootfs": "basic", "policy": "python", "limts": {}}')
+    answer = host.doctor("--json", env=host.env(BRIG_PROFILES=str(broken)))
+    assert answer.status == 1
+    assert answer.names("missing") == {"profile"}
+    assert says(answer.row("profile"), "limts", "brig profile check basic")
+
+
+@needs_root
+def test_ids_that_somebody_else_has(host):
+    subuid = host.root / "subuid"
+    subuid.write_text("eve:1879048000:1000\n")
+    answer = host.after(f"mount --bind {subuid} /etc/subuid", "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"id-pool"}
+    assert says(answer.row("id-pool"), "handed out in /etc/subuid", "usermod --add-subuids")
+
+
+MAPPERS = os.environ.get("BRIG_TEST_UIDMAP") or os.path.dirname(shutil.which("newuidmap") or "/nowhere/newuidmap")
+
+
+@needs_root
+@pytest.mark.parametrize("line,path,flags,cause,fix", [
+    ("eve:100000:65536", MAPPERS, "", "has no line for this user", "usermod --add-subuids 100000-165535"),
+    ("nobody:100000:65536", "/nowhere", "", "is not installed", "apt install uidmap"),
+    ("65534:100000:65536", "/nowhere", "", "is not installed", "apt install uidmap"),
+    ("nobody:100000:65536", MAPPERS, "--no-new-privs", "no_new_privs is set", "NoNewPrivileges=no"),
+    ("nobody:100000:65536", MAPPERS, "", "", ""),
+], ids=["no line", "no newuidmap", "by number", "no new privs", "all there"])
+def test_a_range_of_ids_for_a_plain_user(host, line, path, flags, cause, fix):
+    if path == MAPPERS and "eve" not in line and not os.path.exists(f"{MAPPERS}/newuidmap"):
+        pytest.skip("newuidmap is not installed")
+    subids = host.root / "subids"
+    subids.write_text(line + "\n")
+    answer = host.after(f"mount --bind {subids} /etc/subuid; mount --bind {subids} /etc/subgid; "
+                        f"drop=$(command -v setpriv); PATH={path}; "
+                        f"exec $drop --reuid {NOBODY} --regid {NOBODY} --clear-groups {flags} \"$@\"", "--json")
+    assert answer.status == 0, answer.err
+    row = answer.row("id-range")
+    assert row["result"] == ("degraded" if cause else "ok"), row
+    assert says(row, cause, fix)
+
+
+# --- manners ----------------------------------------------------------------------------------
+
+
+def groups_named(part):
+    return [str(p) for p in Path("/sys/fs/cgroup").rglob(f"*{part}*") if p.is_dir()]
+
+
+def our_mounts():
+    return [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "brig-doctor" in line or " - tmpfs brig" in line]
+
+
+def session_members(sid):
+    members = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[3]) == sid and fields[0] != "Z":  # a zombie is PID 1's to bury
+            members.append(stat.parent.name)
+    return members
+
+
+@needs_root
+@pytest.mark.parametrize("below", [[], ["refuse", "namespaces"], ["refuse", "kill:unshare"]], ids=["fine", "refused", "killed"])
+def test_nothing_is_left_behind(host, below):
+    mounts = our_mounts()
+    runtime = host.root / "runtime"
+    below = [str(host.refuse), *below[1:]] if below else []
+    child = subprocess.Popen([*below, *host.command("--json")], stdout=subprocess.DEVNULL, start_new_session=True,
+                             env=host.env(BRIG_RUNTIME=str(runtime)))
+    child.wait(timeout=30)
+    assert groups_named(f"brig-doctor-{child.pid}-") == []
+    assert our_mounts() == mounts
+    assert session_members(child.pid) == []
+    assert not runtime.exists()
+    assert not list(Path("/tmp").glob("brig-doctor*"))
+
+
+@needs_root
+def test_several_doctors_do_not_disturb_each_other(host):
+    crowd = [subprocess.Popen(host.command("--json"), stdout=subprocess.PIPE, text=True, env=host.env()) for _ in range(8)]
+    for one in crowd:
+        out, _ = one.communicate(timeout=30)
+        assert one.returncode == 0, [r for r in json.loads(out)["rows"] if r["result"] != "ok"]
+    assert [g for one in crowd for g in groups_named(f"brig-doctor-{one.pid}-")] == []
+
+
+@needs_root
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_in_the_middle_nothing_stays(host, how):
+    for delay in (0.004, 0.006, 0.008, 0.010, 0.012, 0.014):
+        child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
+        time.sleep(delay)
+        child.send_signal(how)
+        child.wait(timeout=5)
+        assert session_members(child.pid) == []
+        assert groups_named(f"brig-doctor-{child.pid}-") == []
+
+
+@needs_root
+def test_killed_in_the_middle_no_process_stays(host):
+    for delay in (0.002, 0.006, 0.012):
+        child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
+        time.sleep(delay)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        deadline = time.monotonic() + 5
+        while session_members(child.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert session_members(child.pid) == []
+        for group in groups_named(f"brig-doctor-{child.pid}-"):  # nobody is left to remove it: the next best is to say so
+            os.rmdir(group)
+
+
+def test_the_manual_lists_every_row(host):
+    manual = Path(__file__).resolve().parents[2] / "man" / "doctor.mdoc.in"
+    lines = [line.removeprefix("\\&") for line in manual.read_text().splitlines()]
+    for row in host.doctor("--json").json["rows"]:
+        assert lines[lines.index(f".It {row['name']}") + 1] == row["purpose"]
+
+
+def test_it_is_quick(host):
+    start = time.monotonic()
+    host.doctor()
+    assert time.monotonic() - start < 3
