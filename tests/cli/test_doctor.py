@@ -165,6 +165,18 @@ def test_a_full_disk_is_not_a_yes(host):
     assert b"write" in done.stderr
 
 
+@needs_root
+def test_bytes_that_are_no_text_do_no_harm(host):
+    store = os.fsencode(host.root) + b"/\xff\x1b[31m\n" + "ä".encode() * 300
+    for args in ([], ["--json"]):
+        done = subprocess.run(host.command(*args), env={**host.env(), "BRIG_STORE": store}, capture_output=True, timeout=30)
+        assert done.returncode == 1
+        assert b"\x1b" not in done.stdout
+        done.stdout.decode()
+    rows = json.loads(done.stdout)["rows"]
+    assert [r["name"] for r in rows if r["result"] == "missing"] == ["rootfs"]
+
+
 # --- user namespaces --------------------------------------------------------------------------
 
 
