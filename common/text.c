@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Digits up to the first other character; *end points at it. Refuses none and too many. */
@@ -151,29 +153,54 @@ bool text_is_name(const char *text)
 	return true;
 }
 
+/* Bytes of the sequence at p, 0 when it is none. Overlong forms, surrogates and the cut are none. */
+static size_t utf8_len(const unsigned char *p, const unsigned char *end)
+{
+	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	unsigned              more    = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
+	uint32_t              c;
+
+	if (more == 9 || (size_t)(end - p) <= more)
+		return 0;
+	c = more ? *p & (0x3fu >> more) : *p;
+	for (unsigned i = 1; i <= more; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	return c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : more + 1;
+}
+
 bool text_is_utf8(const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes, *end = p + len;
 
 	while (p < end) {
-		/* length and smallest code point of each leading byte: overlong forms are refused */
-		unsigned more = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
-		static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-		uint32_t c;
+		size_t n = utf8_len(p, end);
 
-		if (more == 9 || (size_t)(end - p) <= more)
+		if (!n)
 			return false;
-		c = more ? *p & (0x3fu >> more) : *p;
-		for (unsigned i = 1; i <= more; i++) {
-			if ((p[i] & 0xc0) != 0x80)
-				return false;
-			c = c << 6 | (p[i] & 0x3f);
-		}
-		if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-			return false;
-		p += more + 1;
+		p += n;
 	}
 	return true;
+}
+
+char *text_as_utf8(const void *bytes, size_t len, size_t *ret_len)
+{
+	const unsigned char *p = bytes, *end = p + len;
+	char                *copy = malloc(3 * len + 1), *to = copy;
+
+	while (copy && p < end) {
+		size_t n = utf8_len(p, end);
+
+		to = mempcpy(to, n ? (const char *)p : "\xef\xbf\xbd", n ? n : 3);
+		p += n ? n : 1;
+	}
+	if (copy) {
+		*to      = 0;
+		*ret_len = (size_t)(to - copy);
+	}
+	return copy;
 }
 
 bool text_has_control(const char *text)

@@ -21,3 +21,6 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len);
 bool text_is_name(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
+
+/* A copy with every byte that is not UTF-8 replaced by U+FFFD; malloc'ed, NULL when memory is short. */
+char *text_as_utf8(const void *bytes, size_t len, size_t *ret_len);

@@ -24,7 +24,7 @@ int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct
 		return err_sys(e, "%s", path);
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
 		return err_set(e, ERR_BAD_SPEC, "%s: %lld bytes, at most %zu are allowed", path, (long long)st.st_size, max);
-	room   = S_ISREG(st.st_mode) ? (size_t)st.st_size + 2 : 64 * 1024;
+	room   = S_ISREG(st.st_mode) && st.st_size ? (size_t)st.st_size + 2 : 8 * 1024; /* kernel files say 0 */
 	b.data = malloc(room);
 	for (;;) {
 		ssize_t n;

@@ -68,13 +68,12 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 	return put(p->store, e, root, "/store");
 }
 
+/* Not from the environment: two launchers that disagree about it would share host ids. */
 static int find_runtime(struct places *p, struct err *e)
 {
-	const char *own = env_path("BRIG_RUNTIME"), *xdg = env_path("XDG_RUNTIME_DIR");
+	const char *xdg = env_path("XDG_RUNTIME_DIR");
 	char        fallback[64];
 
-	if (own)
-		return put(p->runtime, e, own, "");
 	if (geteuid() == 0)
 		return put(p->runtime, e, "/run/brig", "");
 	if (xdg)

@@ -5,7 +5,7 @@
  *             /etc/brig/profiles over the shipped ones
  *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
  *             (not root: $XDG_DATA_HOME/brig/rootfs)
- *   runtime   /run/brig (not root: $XDG_RUNTIME_DIR/brig); $BRIG_RUNTIME for tests
+ *   runtime   /run/brig (not root: $XDG_RUNTIME_DIR/brig)
  *
  * The texts live as long as the struct. Nothing is created here.
  */

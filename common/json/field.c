@@ -3,7 +3,6 @@
 #include "text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static void *at(const struct field *f, void *into)
@@ -70,11 +69,12 @@ static int decode_size(const struct field *f, const json_t *v, void *into, struc
 
 static int decode_milli(const struct field *f, const json_t *v, void *into, struct err *e)
 {
-	double x = json_number_value(v) * 1000;
+	double   x     = json_number_value(v) * 1000;
+	uint64_t whole = json_is_number(v) && x >= 0 && x <= 1e15 ? (uint64_t)(x + 0.5) : UINT64_MAX;
 
-	if (!json_is_number(v) || !(x >= 0) || x > 1e15 || fabs(x - round(x)) > 1e-6)
+	if (whole == UINT64_MAX || x - (double)whole > 1e-6 || (double)whole - x > 1e-6)
 		return err_set(e, ERR_BAD_SPEC, "%s: expected a number with at most three decimals", f->name);
-	return set_number(f, (uint64_t)llround(x), into, e);
+	return set_number(f, whole, into, e);
 }
 
 static int decode_bool(const struct field *f, const json_t *v, void *into, struct err *e)

@@ -8,6 +8,14 @@ struct limits {
 #undef LIMIT
 };
 
+/* Row numbers of both tables. */
+enum limit_id {
+#define LIMIT(name, type, option, least, most, preset, ceiling, doc) LIMIT_##name,
+#include "limits.def"
+#undef LIMIT
+	LIMIT_COUNT,
+};
+
 extern const struct field limits_fields[];   /* presets are the defaults */
 extern const struct field ceilings_fields[]; /* presets are the ceilings */
 

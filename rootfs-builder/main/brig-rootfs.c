@@ -1,1 +1,315 @@
-int main(void) { return 0; }
+/* brig-rootfs - rootfs trees for jails: build, verify, list, gc, lint */
+#define _GNU_SOURCE
+#include "build.h"
+#include "fd.h"
+#include "gc.h"
+#include "lint.h"
+#include "list.h"
+#include "place.h"
+#include "store.h"
+#include "text.h"
+#include "verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct options {
+	bool          force, json, dry_run;
+	const char   *sources;
+	char        **args;
+	int           n_args;
+	struct places places;
+};
+
+/* --- commands --- */
+
+/* The signals become bytes to read: whoever waits for a program also waits for them. */
+static int open_stop(struct err *e)
+{
+	sigset_t set;
+	int      fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return err_sys(e, "block signals");
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? err_sys(e, "signalfd") : fd;
+}
+
+static int command_build(const struct options *o, struct err *e)
+{
+	scoped_fd stop = open_stop(e);
+
+	if (stop < 0)
+		return -1;
+	return build_run(&(struct build_options){ o->places.store, o->places.recipes, o->args[0], o->sources, o->force, stop }, e);
+}
+
+/* A digest, or the name of one. */
+static int verify_text(const struct shelf *s, const char *text, struct err *e)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+
+	if (!store_is_digest(text)) {
+		if (store_open(s->path, text, &t, e) < 0)
+			return -1;
+		text = t.digest;
+	}
+	if (verify_tree(s, text, stdout, e) < 0)
+		return -1;
+	printf("%s is sound\n", text);
+	return 0;
+}
+
+/* All of them, whatever the first ones are like; each that is not sound gets its line. */
+static int verify_texts(const struct shelf *s, const char *const *text, size_t n, struct err *e)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (verify_text(s, text[i], e) == 0)
+			continue;
+		bad++;
+		if (n > 1)
+			fprintf(stderr, "brig-rootfs: %s\n", e->text);
+	}
+	if (bad && n > 1)
+		return err_set(e, ERR_BAD_SPEC, "%zu of %zu trees failed", bad, n);
+	return bad ? -1 : 0;
+}
+
+static int verify_trees(const struct shelf *s, struct err *e)
+{
+	scoped_shelf_names trees = { 0 };
+	const char       **text;
+	int                result;
+
+	if (shelf_trees(s, &trees, e) < 0)
+		return -1;
+	text = calloc(trees.n + 1, sizeof *text);
+	if (!text)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < trees.n; i++)
+		text[i] = trees.name[i].digest;
+	result = verify_texts(s, text, trees.n, e);
+	free(text);
+	return result;
+}
+
+static int command_verify(const struct options *o, struct err *e)
+{
+	scoped_shelf s = SHELF_NONE;
+
+	if (shelf_open(o->places.store, &s, e) < 0)
+		return -1;
+	return o->n_args ? verify_texts(&s, (const char *const *)o->args, (size_t)o->n_args, e) : verify_trees(&s, e);
+}
+
+/* No store yet is an empty one to whoever lists or collects. */
+static int command_list(const struct options *o, struct err *e)
+{
+	scoped_shelf s = SHELF_NONE;
+
+	if (shelf_open(o->places.store, &s, e) < 0) {
+		if (e->kind != ERR_MISSING)
+			return -1;
+		printf("%s", o->json ? "[]\n" : "");
+		return 0;
+	}
+	return list_print(&s, o->json, stdout, e);
+}
+
+static int command_gc(const struct options *o, struct err *e)
+{
+	scoped_shelf s = SHELF_NONE;
+
+	if (shelf_open(o->places.store, &s, e) < 0)
+		return e->kind == ERR_MISSING ? 0 : -1;
+	return gc_run(&s, o->dry_run, stdout, e);
+}
+
+static int command_lint(const struct options *o, struct err *e)
+{
+	scoped_fd root = open(o->args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return root < 0 ? err_sys(e, "%s", o->args[0]) : lint_tree(root, stdout, e);
+}
+
+/* --- the command line --- */
+
+static const struct command {
+	const char *name, *usage, *about;
+	int (*run)(const struct options *, struct err *);
+	int         least, most; /* arguments */
+	const char *letters; /* of its own options, see below */
+} commands[] = {
+	/* clang-format off */
+	{ "build",  "NAME|RECIPE.json",   "make a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
+	{ "verify", "[NAME|DIGEST]...",   "hash trees again (all of them) and show what changed",  command_verify, 0, 256, "" },
+	{ "list",   "",                   "show the rootfs trees of the store",                    command_list,   0, 0,   "j" },
+	{ "gc",     "",                   "remove trees that have no name and are not in use",     command_gc,     0, 0,   "n" },
+	{ "lint",   "DIR",                "check any directory by the rules for a rootfs",         command_lint,   1, 1,   "" },
+	/* clang-format on */
+};
+
+/* An option that only some commands have is found by its letter in their row. */
+static const struct choice {
+	char        letter;
+	const char *name, *value, *about;
+} choices[] = {
+	/* clang-format off */
+	{ 'f', "force",   NULL,   "build even when this recipe was built before" },
+	{ 's', "sources", "FILE", "take packages from the sources in FILE, not from /etc/apt" },
+	{ 'j', "json",    NULL,   "print a JSON array of name, digest, path and size" },
+	{ 'n', "dry-run", NULL,   "say what would be removed, remove nothing" },
+	{ 'S', "store",   "DIR",  "the store (also: BRIG_STORE)" },
+	{ 'h', "help",    NULL,   "this text" },
+	/* clang-format on */
+};
+
+static bool has_choice(const struct command *c, const struct choice *x)
+{
+	return x->letter == 'S' || x->letter == 'h' || strchr(c->letters, x->letter);
+}
+
+static int print_usage(FILE *out)
+{
+	fprintf(out, "usage: brig-rootfs COMMAND [OPTION]... [ARGUMENT]...\n\n");
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].about);
+	fprintf(out, "\nbrig-rootfs COMMAND --help tells more. Manual: man brig-rootfs\n");
+	return out == stdout ? 0 : EXIT_USAGE;
+}
+
+static int print_help(const struct command *c)
+{
+	printf("usage: brig-rootfs %s [OPTION]...%s%s\n%s\n\n", c->name, *c->usage ? " " : "", c->usage, c->about);
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		char text[64];
+
+		snprintf(text, sizeof text, "--%s%s%s", choices[i].name, choices[i].value ? " " : "", choices[i].value ? choices[i].value : "");
+		if (has_choice(c, &choices[i]))
+			printf("  %-16s %s\n", text, choices[i].about);
+	}
+	if (c->run == command_lint) {
+		printf("\nrules:\n");
+		lint_print_rules(stdout);
+	}
+	return 0;
+}
+
+static int bad_usage(const struct command *c, const char *what, const char *about)
+{
+	fprintf(stderr, "brig-rootfs: %s: %s%s; brig-rootfs %s --help shows what it takes\n", c->name, what, about, c->name);
+	return EXIT_USAGE;
+}
+
+/* A relative store would mean another one after the next cd. */
+static int set_store(struct options *o, const char *dir, struct err *e)
+{
+	char *cwd = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	int   n   = cwd ? snprintf(o->places.store, sizeof o->places.store, "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
+
+	free(cwd);
+	return n < 0 || n >= (int)sizeof o->places.store ? err_set(e, ERR_BAD_SPEC, "--store %.60s...: path too long", dir) : 0;
+}
+
+static int take_choice(struct options *o, int letter, const char *value, struct err *e)
+{
+	switch (letter) {
+	case 'f':
+		o->force = true;
+		return 0;
+	case 's':
+		o->sources = value;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'n':
+		o->dry_run = true;
+		return 0;
+	default:
+		return set_store(o, value, e);
+	}
+}
+
+static size_t make_longopts(const struct command *c, struct option *into)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++)
+		if (has_choice(c, &choices[i]))
+			into[n++] = (struct option){ choices[i].name, choices[i].value ? required_argument : no_argument, NULL, choices[i].letter };
+	into[n] = (struct option){ 0 };
+	return n;
+}
+
+static int finish(int result, const struct err *e)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "brig-rootfs: write to stdout: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (result == 0)
+		return 0;
+	fprintf(stderr, "brig-rootfs: %s%s\n", e->text, e->errnum == ECANCELED ? "; nothing of it was kept" : "");
+	return EXIT_FAILED;
+}
+
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	struct option  longopts[ARRAY_LEN(choices) + 1];
+	struct options o = { 0 };
+	struct err     e = { 0 };
+	int            letter;
+
+	make_longopts(c, longopts);
+	if (places_find(&o.places, &e) < 0)
+		return finish(-1, &e);
+	opterr = 0;
+	while ((letter = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
+		if (letter == 'h')
+			return print_help(c);
+		if (letter == '?' || letter == ':')
+			return bad_usage(c, letter == ':' ? "a value is missing after " : "no such option: ", argv[optind - 1]);
+		if (take_choice(&o, letter, optarg, &e) < 0)
+			return finish(-1, &e);
+	}
+	o.args   = argv + optind;
+	o.n_args = argc - optind;
+	if (o.n_args < c->least || o.n_args > c->most)
+		return bad_usage(c, o.n_args < c->least ? "expected " : "too many arguments: expected ", *c->usage ? c->usage : "none");
+	return finish(c->run(&o, &e), &e);
+}
+
+int main(int argc, char **argv)
+{
+	/* Modes in a store do not depend on who builds: a tree is for others, too. */
+	umask(022);
+	if (argc < 2)
+		return print_usage(stderr);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+		return print_usage(stdout);
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("brig-rootfs %s\n", BRIG_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return run_command(&commands[i], argc - 1, argv + 1);
+	fprintf(stderr, "brig-rootfs: no such command: %s; brig-rootfs --help lists them\n", argv[1]);
+	return EXIT_USAGE;
+}

@@ -1,12 +1,53 @@
+/* brig.c - one word chooses what is done */
+#include "command.h"
 #include "doctor.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
+static const struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *doc;
+} commands[] = {
+	{ "run",     run_main,     "run a Python program in a jail" },
+	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
+	{ "explain", explain_main, "print what a profile means, layer by layer" },
+	{ "doctor",  doctor_main,  "try what a jail needs on this host, and say what to change" },
+	{ "profile", profile_main, "list, check or describe profiles" },
+	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
+	{ NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static void usage(FILE *out)
+{
+	fputs("usage: brig COMMAND [OPTION]...\n\nRuns Python that nobody trusts yet, in a jail.\n\n", out);
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(out, "  %-10s %s\n", c->name, c->doc);
+	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  --version      which brig this is\n", out);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-		return doctor_main(argc - 1, argv + 1);
-	fputs("usage: brig doctor [--json]\n", stderr);
-	return 2;
+	if (argc < 1)
+		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+	if (argc < 2) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		usage(stdout);
+		return STATUS_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("brig " BRIG_VERSION);
+		return STATUS_OK;
+	}
+	for (const struct command *c = commands; c->name; c++)
+		if (strcmp(argv[1], c->name) == 0)
+			return c->main(argc - 1, argv + 1);
+	fprintf(stderr, "brig: %.40s: no such command; see brig --help\n", argv[1]);
+	return STATUS_USAGE;
 }

@@ -1,0 +1,174 @@
+#define _GNU_SOURCE
+#include "process.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* What the child tells before it is somebody else: the step that failed, and why. */
+struct report {
+	char step[24];
+	int  errnum;
+};
+
+static void __attribute__((noreturn)) child_fail(int pipe_fd, const char *step)
+{
+	struct report r = { .errnum = errno };
+
+	snprintf(r.step, sizeof r.step, "%s", step);
+	if (write(pipe_fd, &r, sizeof r) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int put(const char *path, const char *text)
+{
+	scoped_fd fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* /proc is still the one of the outer pid namespace here, and its "self" is us. */
+static int become_root(uid_t uid, gid_t gid)
+{
+	char map[64];
+
+	if (put("/proc/self/setgroups", "deny") < 0)
+		return -1;
+	snprintf(map, sizeof map, "0 %u 1\n", uid);
+	if (put("/proc/self/uid_map", map) < 0)
+		return -1;
+	snprintf(map, sizeof map, "0 %u 1\n", gid);
+	return put("/proc/self/gid_map", map);
+}
+
+static int enter_root(int root_fd)
+{
+	if (root_fd < 0) /* the outer /proc knows none of the new pids */
+		return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	return fchdir(root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0 ? -1 : 0;
+}
+
+static int set_streams(int in, int out)
+{
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		return -1;
+	return 0;
+}
+
+static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, gid_t gid, int pipe_fd)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		child_fail(pipe_fd, "prepare");
+	if (uid != 0 && become_root(uid, gid) < 0)
+		child_fail(pipe_fd, "map the user");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		child_fail(pipe_fd, "make mounts private");
+	if (enter_root(p->root_fd) < 0)
+		child_fail(pipe_fd, "enter the root");
+	if (set_streams(p->in, p->out) < 0)
+		child_fail(pipe_fd, "set streams");
+	execvpe(p->argv[0], (char *const *)p->argv, (char *const *)p->env);
+	child_fail(pipe_fd, "exec");
+}
+
+static pid_t start(const struct process *p, int *pidfd, int pipe_fd)
+{
+	uid_t             uid  = geteuid();
+	gid_t             gid  = getegid();
+	struct clone_args args = {
+		.flags       = CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC,
+		.pidfd       = (uintptr_t)pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid;
+
+	args.flags |= p->network ? 0 : CLONE_NEWNET;
+	args.flags |= uid == 0 ? 0 : CLONE_NEWUSER;
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+	if (pid == 0)
+		child(p, uid, gid, pipe_fd);
+	return pid;
+}
+
+int process_stopped(int stop, struct err *e)
+{
+	struct signalfd_siginfo info;
+
+	if (stop < 0 || read(stop, &info, sizeof info) != sizeof info)
+		return 0;
+	err_set(e, ERR_LIMIT, "interrupted by SIG%s", sigabbrev_np((int)info.ssi_signo));
+	e->errnum = ECANCELED;
+	return -1;
+}
+
+/* Until the program ends, or somebody asks us to stop. PID 1 of the namespace takes all others with it. */
+static int await(const struct process *p, int pidfd, struct err *e)
+{
+	struct pollfd on[] = { { .fd = pidfd, .events = POLLIN }, { .fd = p->stop, .events = POLLIN } };
+	int           bad  = 0;
+
+	for (;;) {
+		if (poll(on, ARRAY_LEN(on), -1) < 0 && errno != EINTR)
+			return err_sys(e, "wait for %s", p->argv[0]);
+		if (!bad && (on[1].revents & POLLIN) && (bad = process_stopped(p->stop, e)) < 0) {
+			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+			on[1].fd = -1;
+		}
+		if (on[0].revents & POLLIN)
+			return bad;
+	}
+}
+
+static int judge(const struct process *p, int status, int report_fd, struct err *e)
+{
+	struct report r;
+
+	if (read(report_fd, &r, sizeof r) == sizeof r) {
+		errno = r.errnum;
+		return err_sys(e, "%s: %.*s", p->argv[0], (int)sizeof r.step, r.step);
+	}
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0], sigabbrev_np(WTERMSIG(status)));
+	if (WEXITSTATUS(status) != 0)
+		return err_set(e, ERR_SETUP, "%s: exit status %d", p->argv[0], WEXITSTATUS(status));
+	return 0;
+}
+
+int process_run(const struct process *p, struct err *e)
+{
+	int       ends[2], status = 0, stopped;
+	scoped_fd pidfd = -1;
+	pid_t     pid;
+
+	if (process_stopped(p->stop, e) < 0)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
+	scoped_fd reading = ends[0], writing = ends[1];
+
+	pid = start(p, &pidfd, writing);
+	if (pid < 0)
+		return err_sys(e, "%s: new namespaces%s", p->argv[0], geteuid() ? " (not root, so they need user namespaces)" : "");
+	fd_closep(&writing);
+	stopped = await(p, pidfd, e);
+	if (waitpid(pid, &status, 0) < 0)
+		return err_sys(e, "wait for %s", p->argv[0]);
+	return stopped < 0 ? -1 : judge(p, status, reading, e);
+}

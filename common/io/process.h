@@ -1,0 +1,24 @@
+/*
+ * process.h - another program, run to its end.
+ *
+ * Never through a shell. The program gets a pid and mount namespace of its own
+ * and dies with us: when it ends, or we do, nothing that it started is left.
+ * Not root: it gets a user namespace in which it is root as well.
+ */
+#pragma once
+#include "err.h"
+
+struct process {
+	const char *const *argv; /* argv[0]: looked up in our PATH; absolute when root_fd is given */
+	const char *const *env;  /* the whole environment */
+	int                root_fd; /* the directory that becomes /; -1: our own */
+	bool               network; /* else: no network at all */
+	int                in, out; /* stdin; stdout and stderr together */
+	int                stop; /* a signalfd: what arrives there kills the program; -1: none */
+};
+
+/* Refuses everything but exit status 0. errnum is ECANCELED when `stop` spoke. */
+must_use int process_run(const struct process *p, struct err *e);
+
+/* Kind LIMIT, errnum ECANCELED and the signal's name if one waits on the signalfd. */
+must_use int process_stopped(int stop, struct err *e);

@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "store.h"
+
+#include "fd.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define LINK_HEAD "../trees/"
+#define TRIES     8 /* a rootfs rebuilt and collected eight times while we look at it is a fault */
+
+bool store_is_digest(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == STORE_DIGEST && !text[STORE_DIGEST];
+}
+
+static int missing(const char *store, const char *name, struct err *e)
+{
+	return err_set(e, ERR_MISSING, "rootfs \"%s\" is not in the store %s; build it: brig rootfs build %s", name, store, name);
+}
+
+/* What names/NAME points at. The link is data for us: the kernel never follows it. */
+static int read_name(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
+{
+	char    path[STORE_PATH_MAX], target[sizeof LINK_HEAD + STORE_DIGEST + 1];
+	ssize_t n;
+
+	if (snprintf(path, sizeof path, "%s/names/%s", store, name) >= (int)sizeof path)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
+	n = readlink(path, target, sizeof target - 1);
+	if (n < 0)
+		return errno == ENOENT || errno == ENOTDIR ? missing(store, name, e) : err_sys(e, "%s", path);
+	target[n] = 0;
+	if (strncmp(target, LINK_HEAD, strlen(LINK_HEAD)) != 0 || !store_is_digest(target + strlen(LINK_HEAD)))
+		return err_set(e, ERR_DENIED, "%s: not a link to ../trees/DIGEST; remove it and build the rootfs again", path);
+	memcpy(digest, target + strlen(LINK_HEAD), STORE_DIGEST + 1);
+	return 0;
+}
+
+enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
+
+/*
+ * The shared lock, if there is still something to protect. gc holds the lock
+ * exclusively from its decision to its last unlink, so a lock file that we hold
+ * and that still has a name belongs to a whole tree.
+ */
+static enum lock_answer take_lock(const char *path, struct store_tree *t)
+{
+	struct stat st;
+
+	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->lock_fd < 0)
+		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;
+	if (flock(t->lock_fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? LOCK_GONE : LOCK_FAILED;
+	if (fstat(t->lock_fd, &st) < 0)
+		return LOCK_FAILED;
+	return st.st_nlink ? LOCK_TAKEN : LOCK_GONE;
+}
+
+/* Whoever owns the tree, or may write into it, decides what runs: only root or ourselves. */
+static int check_owner(const struct store_tree *t, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(t->tree_fd, &st) < 0)
+		return err_sys(e, "%s", t->path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return err_set(e, ERR_DENIED, "%s: belongs to uid %u, not to root or the caller", t->path, st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, ERR_DENIED, "%s: writable by group or others (mode %04o)", t->path, st.st_mode & 07777);
+	return 0;
+}
+
+static enum lock_answer open_tree_of(const char *store, struct store_tree *t, struct err *e)
+{
+	char             lock[STORE_PATH_MAX];
+	enum lock_answer answer;
+
+	if (snprintf(t->path, sizeof t->path, "%s/trees/%s/tree", store, t->digest) >= (int)sizeof t->path) {
+		err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
+		return LOCK_FAILED;
+	}
+	snprintf(lock, sizeof lock, "%.*slock", (int)(strlen(t->path) - strlen("tree")), t->path);
+	answer = take_lock(lock, t);
+	if (answer == LOCK_FAILED)
+		err_sys(e, "%s", lock);
+	if (answer != LOCK_TAKEN)
+		return answer;
+	t->tree_fd = open(t->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->tree_fd < 0) {
+		err_sys(e, "%s", t->path);
+		return LOCK_FAILED;
+	}
+	return check_owner(t, e) < 0 ? LOCK_FAILED : LOCK_TAKEN;
+}
+
+/* Hands the tree on when the answer is yes. */
+static enum lock_answer try_open(const char *store, const char *digest, struct store_tree *ret, struct err *e)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	enum lock_answer  answer;
+
+	memcpy(t.digest, digest, sizeof t.digest);
+	answer = open_tree_of(store, &t, e);
+	if (answer == LOCK_TAKEN) {
+		*ret = t;
+		t    = STORE_TREE_NONE;
+	}
+	return answer;
+}
+
+int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e)
+{
+	char digest[STORE_DIGEST + 1];
+
+	if (!text_is_name(name))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", name);
+	for (int i = 0; i < TRIES; i++) {
+		if (read_name(store, name, digest, e) < 0)
+			return -1;
+		switch (try_open(store, digest, ret, e)) {
+		case LOCK_TAKEN:
+			return 0;
+		case LOCK_FAILED:
+			return err_wrap(e, "rootfs %s", name);
+		case LOCK_GONE: /* the name has moved on since we read it, or the tree was removed by hand */
+			break;
+		}
+	}
+	return missing(store, name, e);
+}
+
+int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e)
+{
+	if (!store_is_digest(digest))
+		return err_set(e, ERR_BAD_SPEC, "\"%.70s\" is no digest: 64 hex digits", digest);
+	switch (try_open(store, digest, ret, e)) {
+	case LOCK_TAKEN:
+		return 0;
+	case LOCK_FAILED:
+		return -1;
+	case LOCK_GONE:
+		break;
+	}
+	return err_set(e, ERR_MISSING, "no tree %s in the store %s; brig rootfs list shows what is there", digest, store);
+}
+
+void store_close(struct store_tree *t)
+{
+	fd_closep(&t->tree_fd);
+	fd_closep(&t->lock_fd);
+}

@@ -1,0 +1,10 @@
+/* command.h - the subcommands of brig: argv[0] is the subcommand's name; the return value is brig's exit status */
+#pragma once
+
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 };
+
+int run_main(int argc, char **argv);
+int exec_main(int argc, char **argv);
+int explain_main(int argc, char **argv);
+int profile_main(int argc, char **argv);
+int rootfs_main(int argc, char **argv);

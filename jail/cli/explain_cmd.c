@@ -1,0 +1,231 @@
+/* explain_cmd.c - brig explain: what a profile means, layer by layer, without running anything */
+#define _GNU_SOURCE
+#include "call_number.h"
+#include "child.h"
+#include "command.h"
+#include "layer.h"
+#include "option.h"
+#include "policy.h"
+#include "profile_file.h"
+#include "program_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct explain {
+	bool                 json;
+	struct places        places;
+	struct profile       profile;
+	struct policy_bundle bundle;
+	struct policy       *policy;
+	struct mount_plan    mounts;
+	struct program_env   env;
+};
+
+static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct explain *)into)->json = true;
+	return 0;
+}
+
+static const struct option_row options[] = {
+	{ "json", 0, NULL, "Print one JSON object", set_json },
+	{ 0 },
+};
+
+static const char *need_words(enum layer_need need)
+{
+	static const char *const words[] = {
+		[NEED_ALWAYS] = "always", [NEED_ROOT] = "as root", [NEED_WHERE_PRESENT] = "where present",
+	};
+
+	return words[need];
+}
+
+static int load(struct explain *x, const char *name, struct err *e)
+{
+	struct mount_wishes wishes = { 0 };
+
+	x->policy = malloc(sizeof *x->policy);
+	if (!x->policy)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (places_find(&x->places, e) < 0 || profile_file_load(&x->profile, &x->places, name, e) < 0 ||
+	    profile_policy_load(&x->bundle, &x->places, &x->profile, e) < 0 || policy_parse(x->policy, &x->bundle, call_number, e) < 0)
+		return -1;
+	wishes.tmp_bytes       = x->profile.limits.tmp_bytes;
+	wishes.workspace_bytes = x->profile.limits.workspace_bytes;
+	wishes.inodes          = x->profile.limits.inodes;
+	wishes.workspace_exec  = x->profile.workspace_exec;
+	if (mount_plan_build(&x->mounts, &wishes, e) < 0)
+		return -1;
+	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
+}
+
+static void done(struct explain *x)
+{
+	program_env_done(&x->env);
+	policy_bundle_done(&x->bundle);
+	profile_done(&x->profile);
+	free(x->policy);
+}
+
+/* --- for people --- */
+
+static void print_value(const struct limits *l, const struct field *f, FILE *out)
+{
+	char buf[32];
+
+	field_print_value(f, *(const uint64_t *)((const char *)l + f->offset), buf, sizeof buf);
+	fprintf(out, " %10s", buf);
+}
+
+static void print_limits(const struct explain *x, FILE *out)
+{
+	fprintf(out, "\nlimits                 default    ceiling   option\n");
+	for (const struct field *f = limits_fields; f->name; f++) {
+		fprintf(out, "  %-17s", f->name);
+		print_value(&x->profile.limits, f, out);
+		print_value(&x->profile.ceilings, f, out);
+		fprintf(out, "   --%s\n", limits_option(f->name));
+	}
+}
+
+static void print_layers(const struct explain *x, FILE *out)
+{
+	bool all = x->profile.require == REQUIRE_ALL;
+
+	fprintf(out, "\nlayers (required: %s)\n", all ? "every one" : "always, and as root; a missing one refuses the run");
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), need_words(layer_need(i)), layer_doc(i));
+}
+
+static void print_steps(enum child_table table, const char *title, FILE *out)
+{
+	fprintf(out, "\n%s\n", title);
+	for (unsigned i = 0; child_step_name(table, i); i++)
+		fprintf(out, "  %-22s %s\n", child_step_name(table, i), child_step_reason(table, i));
+}
+
+static void print_text(const struct explain *x, FILE *out)
+{
+	fprintf(out, "profile   %s: %s\nrootfs    %s\npolicy    %s\n", x->profile.name, x->profile.description, x->profile.rootfs,
+		x->profile.policy);
+	print_limits(x, out);
+	print_layers(x, out);
+	fprintf(out, "\nfiles\n");
+	mount_plan_print(&x->mounts, out);
+	fprintf(out, "\nenvironment\n");
+	for (size_t i = 0; x->env.entry[i]; i++)
+		fprintf(out, "  %s\n", x->env.entry[i]);
+	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
+	print_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
+	fprintf(out, "\nsystem calls\n");
+	policy_explain(x->policy, out);
+}
+
+/* --- for programs --- */
+
+static json_t *json_limits(const struct limits *l)
+{
+	json_t *j = json_object();
+
+	for (const struct field *f = limits_fields; f->name; f++) {
+		uint64_t value = *(const uint64_t *)((const char *)l + f->offset);
+
+		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
+	}
+	return j;
+}
+
+static json_t *json_layers(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		json_array_append_new(list, json_pack("{ssssss}", "name", layer_name(i), "required", need_words(layer_need(i)), "for", layer_doc(i)));
+	return list;
+}
+
+static json_t *json_mounts(const struct mount_plan *plan)
+{
+	json_t *list = json_array();
+	char    flags[64];
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct mount_step *m = &plan->step[i];
+		json_t                  *j = json_pack("{sssoss}", "kind", mount_kind_name(m->kind), "path", json_sprintf("/%s", m->to), "flags",
+						       mount_flags_text(m, flags, sizeof flags));
+
+		if (m->kind == MOUNT_TMPFS) {
+			json_object_set_new(j, "bytes", json_integer((json_int_t)m->bytes));
+			json_object_set_new(j, "inodes", json_integer((json_int_t)m->inodes));
+		}
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *json_policy(const struct policy *p)
+{
+	char   *text = NULL;
+	size_t  len  = 0;
+	FILE   *out  = open_memstream(&text, &len);
+	json_t *j;
+
+	if (!out)
+		return json_null();
+	policy_print(p, out);
+	fclose(out);
+	j = json_stringn(text, len);
+	free(text);
+	return j;
+}
+
+static json_t *json_env(const struct program_env *env)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; env->entry[i]; i++)
+		json_array_append_new(list, json_string(env->entry[i]));
+	return list;
+}
+
+static void print_json(const struct explain *x, FILE *out)
+{
+	json_t *j = json_pack("{ss ss ss ss so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+			      "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
+			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "mounts", json_mounts(&x->mounts),
+			      "environment", json_env(&x->env), "system_calls", json_policy(x->policy));
+
+	json_dumpf(j, out, JSON_INDENT(2));
+	fputc('\n', out);
+	json_decref(j);
+}
+
+int explain_main(int argc, char **argv)
+{
+	struct explain x = { 0 };
+	struct err     e;
+	int            n = options_parse(options, argc, argv, &x, &e), status = STATUS_OK;
+
+	if (n == OPTIONS_HELP) {
+		puts("usage: brig explain [--json] PROFILE\n\nPrint what a profile means, layer by layer.\n");
+		options_print(options, stdout);
+		return STATUS_OK;
+	}
+	if (n < 0 || n + 2 < argc) {
+		fprintf(stderr, "brig explain: %s\n", n < 0 ? e.text : "name one profile");
+		return STATUS_USAGE;
+	}
+	if (load(&x, n + 1 < argc ? argv[n + 1] : "basic", &e) < 0) {
+		fprintf(stderr, "brig explain: %s\n", e.text);
+		status = STATUS_FAILED;
+	} else if (x.json) {
+		print_json(&x, stdout);
+	} else {
+		print_text(&x, stdout);
+	}
+	done(&x);
+	return status;
+}

@@ -1,0 +1,66 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLOOD_FACTOR = 8, CHUNK = 64 * 1024 };
+
+/* Memory short: what came so far stays, and the figure says that there was more. */
+static void append(struct stream *s, const char *bytes, size_t n)
+{
+	if (s->len + n > s->room) {
+		size_t room = s->room ? s->room * 2 : CHUNK;
+		char  *more;
+
+		while (room < s->len + n)
+			room *= 2;
+		more = realloc(s->data, room);
+		if (!more)
+			return;
+		s->data = more;
+		s->room = room;
+	}
+	memcpy(s->data + s->len, bytes, n);
+	s->len += n;
+}
+
+static void keep(struct stream *s, const char *bytes, size_t n)
+{
+	if (s->to < 0)
+		append(s, bytes, n);
+	else if (!s->broken && file_write_all(s->to, bytes, n) < 0)
+		s->broken = true;
+}
+
+enum stream_answer stream_read(struct stream *s)
+{
+	char     chunk[CHUNK];
+	ssize_t  n    = read(s->fd, chunk, sizeof chunk);
+	uint64_t left = s->keep > s->seen ? s->keep - s->seen : 0;
+	bool     was  = s->broken;
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return STREAM_GOES_ON;
+	if (n <= 0) {
+		fd_closep(&s->fd);
+		return STREAM_GOES_ON;
+	}
+	if (left)
+		keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
+	s->seen += (uint64_t)n;
+	if (s->broken && !was)
+		return STREAM_BROKEN;
+	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;
+}
+
+void stream_done(struct stream *s)
+{
+	fd_closep(&s->fd);
+	free(s->data);
+	s->data = NULL;
+}

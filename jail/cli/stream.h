@@ -1,0 +1,29 @@
+/*
+ * stream.h - what comes out of a jail, bounded.
+ *
+ * The first `keep` bytes are kept (or passed on), the rest is read and counted
+ * so that the program does not block, and beyond eight times `keep` the run is
+ * to be ended. Nothing is looked at: the bytes are hostile.
+ */
+#pragma once
+#include "defs.h"
+
+struct stream {
+	int      fd;    /* the reading end; -1 at end of file */
+	int      to;    /* where the bytes go at once; -1: into data */
+	uint64_t keep, seen;
+	char    *data;
+	size_t   len, room;
+	bool     broken; /* nobody reads `to` any more */
+};
+
+enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
+
+/* Reads once. Call when fd is readable. */
+must_use enum stream_answer stream_read(struct stream *s);
+void                        stream_done(struct stream *s);
+
+static inline bool stream_is_truncated(const struct stream *s)
+{
+	return s->seen > s->keep;
+}

@@ -1,0 +1,180 @@
+/*
+ * init.c - PID 1 of a cell: reap, report, and end with the program.
+ *
+ * It knows no files, no arguments, no environment and no C library: what it
+ * does not contain cannot be turned against the cell. It runs as an id that
+ * the program does not have, not dumpable, without capabilities, under a
+ * filter of six calls. When it exits, the kernel kills the rest of the cell.
+ */
+#include "protocol.h"
+
+#include <asm/unistd.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+static long call(long nr, long a, long b, long c, long d, long e)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8")   = e;
+	long          r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+	return r;
+}
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall run\n");
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+static long call(long nr, long a, long b, long c, long d, long e)
+{
+	register long x8 __asm__("x8") = nr;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+	return x0;
+}
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
+#else
+#error "brig-init knows x86_64 and aarch64"
+#endif
+
+/* The main program of a cell is always the first process that PID 1 left behind. */
+enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, KERNEL_EINVAL = 22, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
+
+struct pollfd_kernel {
+	int   fd;
+	short events, revents;
+};
+
+struct statfs_kernel {
+	long type, bsize;
+	long blocks, bfree, bavail, files, ffree;
+	int  fsid[2];
+	long namelen, frsize, flags, spare[4];
+};
+
+static _Noreturn void leave(int status)
+{
+	for (;;)
+		call(__NR_exit_group, status, 0, 0, 0, 0);
+}
+
+/* Every step is needed: one that fails ends the cell before the program starts. */
+static void need(long r)
+{
+	if (r < 0)
+		leave(EXIT_BROKEN);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   none[2] = { { 0 } };
+
+	long                            r       = 0;
+
+	for (long cap = 0; r == 0; cap++)
+		r = call(__NR_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+	need(r == -KERNEL_EINVAL ? 0 : r); /* one past the last that this kernel knows */
+	need(call(__NR_prctl, PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0));
+	need(call(__NR_capset, (long)&head, (long)none, 0, 0, 0));
+}
+
+/*
+ * The signal is armed after the last change of credentials, which clears it.
+ * A launcher that died before that is seen by its end of the socket: getppid()
+ * cannot tell, a parent outside the pid namespace is always 0.
+ */
+static void die_with_launcher(void)
+{
+	struct pollfd_kernel launcher = { .fd = INIT_FD_STATUS };
+	struct {
+		long sec, nsec;
+	} now = { 0, 0 };
+
+	need(call(__NR_prctl, PR_SET_PDEATHSIG, SIGNAL_KILL, 0, 0, 0));
+	need(call(__NR_ppoll, (long)&launcher, 1, (long)&now, 0, 0));
+	if (launcher.revents & POLL_HUP)
+		leave(EXIT_BROKEN);
+}
+
+static void filter_self(void)
+{
+#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+	static const struct sock_filter rows[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(wait4),
+		ALLOW(write),
+		ALLOW(close),
+		ALLOW(statfs),
+		ALLOW(exit_group),
+		ALLOW(restart_syscall),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { sizeof rows / sizeof rows[0], (struct sock_filter *)rows };
+
+	need(call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	need(call(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0));
+}
+
+static int reap_until_program_ends(void)
+{
+	for (;;) {
+		int  status = 0;
+		long pid    = call(__NR_wait4, -1, (long)&status, 0, 0, 0);
+
+		if (pid == PROGRAM_PID)
+			return status;
+		if (pid < 0 && pid != -KERNEL_EINTR)
+			leave(EXIT_BROKEN);
+	}
+}
+
+static void look_at_mounts(struct init_report *report)
+{
+	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
+
+	for (int i = 0; i < INIT_MOUNTS; i++) {
+		struct statfs_kernel fs;
+
+		if (call(__NR_statfs, (long)paths[i], (long)&fs, 0, 0, 0) < 0)
+			return;
+		report->free_bytes[i]  = (uint64_t)fs.bfree * (uint64_t)fs.bsize;
+		report->free_inodes[i] = (uint64_t)fs.ffree;
+		report->mounts_read++;
+	}
+}
+
+_Noreturn void run(void);
+_Noreturn void run(void)
+{
+	struct init_report report;
+	volatile char     *p = (volatile char *)&report;
+
+	for (size_t i = 0; i < sizeof report; i++) /* no memset here */
+		p[i] = 0;
+	need(call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0));
+	need(call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
+	drop_capabilities();
+	die_with_launcher();
+	filter_self();
+	need(call(__NR_write, INIT_FD_READY, (long)"", 1, 0, 0));
+	call(__NR_close, INIT_FD_READY, 0, 0, 0, 0);
+	report.status = reap_until_program_ends();
+	look_at_mounts(&report);
+	call(__NR_write, INIT_FD_STATUS, (long)&report, sizeof report, 0, 0);
+	leave(0);
+}

@@ -1,0 +1,10 @@
+/*
+ * call_number.h - system calls by name, on the machine we were built for.
+ *
+ * libseccomp's table, and a short one of our own for what it does not know yet.
+ */
+#pragma once
+#include "policy.h"
+
+/* A number, POLICY_CALL_UNKNOWN or POLICY_CALL_NOWHERE: a policy_number_fn. */
+int call_number(const char *name);

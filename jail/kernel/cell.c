@@ -1,0 +1,262 @@
+#define _GNU_SOURCE
+#include "cell.h"
+
+#include "fd.h"
+#include "file.h"
+#include "filter_cache.h"
+#include "init_image.h"
+#include "layer.h"
+#include "net.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROGRAM_ID = 1000 };
+
+/* What every cell has once cell_open() succeeded: its steps are fatal. */
+#define LAYERS_OF_STEPS                                                                                                  \
+	(LAYER_BIT(USER_NS) | LAYER_BIT(OWN_IDS) | LAYER_BIT(MOUNT_NS) | LAYER_BIT(RO_ROOTFS) | LAYER_BIT(PROC_SUBSET) | \
+	 LAYER_BIT(PID_NS) | LAYER_BIT(NET_NS) | LAYER_BIT(IPC_NS) | LAYER_BIT(UTS_NS) | LAYER_BIT(CGROUP_NS) |          \
+	 LAYER_BIT(WALL_TIME) | LAYER_BIT(KEYRING) | LAYER_BIT(NO_CAPS) | LAYER_BIT(NO_NEW_PRIVS) | LAYER_BIT(SECCOMP) | \
+	 LAYER_BIT(RLIMITS) | LAYER_BIT(CLOSED_FDS))
+
+void cell_init(struct cell *c)
+{
+	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom_fd = -1 };
+	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.status_fd = -1;
+	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
+		c->child.shown_fd[i] = -1;
+}
+
+int cell_take_slot(struct cell *c, const struct run_order *order, struct err *e)
+{
+	return slot_take(order->runtime_dir, &c->slot, e);
+}
+
+/* --- what must be there --- */
+
+static void note_optional(struct cell *c)
+{
+	c->child.landlock_abi = (unsigned)landlock_abi();
+	*(c->child.landlock_abi ? &c->layers : &c->missing) |= LAYER_BIT(LANDLOCK);
+	*(access("/proc/sys/user/max_user_namespaces", F_OK) == 0 ? &c->layers : &c->missing) |= LAYER_BIT(NO_NESTED_NS);
+}
+
+/* Fail closed: a layer that this way of starting promises is there, or nothing runs. */
+static int check_required(const struct cell *c, bool all, struct err *e)
+{
+	for (unsigned i = 0; i < LAYER_COUNT; i++) {
+		if (!(c->missing & (1ull << i)) || (!all && layer_need(i) == NEED_WHERE_PRESENT))
+			continue;
+		return err_set(e, ERR_MISSING, "%s cannot be applied here%s%s; brig doctor says what to change", layer_name(i),
+			       c->missing_why[0] ? ": " : "", c->missing_why);
+	}
+	return 0;
+}
+
+static int make_groups(struct cell *c, const struct run_order *order, struct err *e)
+{
+	if (group_open(&c->group, order->runtime_dir, c->slot.number, e) < 0 || group_limit(&c->group, order->limits, e) < 0)
+		return -1;
+	c->layers |= c->group.layers;
+	c->missing |= c->group.missing;
+	memcpy(c->missing_why, c->group.why, sizeof c->missing_why);
+	c->child.tasks_len = group_open_tasks(&c->group, c->child.tasks_fd, e);
+	c->oom_fd          = group_watch_oom(&c->group);
+	return c->child.tasks_len < 0 ? -1 : 0;
+}
+
+/* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
+
+static int detach_tree(int from, unsigned extra, uint64_t attrs, const char *what, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
+	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | extra);
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+		return err_sys(e, "set-up step open-rootfs: %s", what);
+	return fd_take(&tree);
+}
+
+static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
+{
+	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+	if (store_open(order->store, order->rootfs, &c->rootfs, e) < 0)
+		return -1;
+	c->child.root_fd = detach_tree(c->rootfs.tree_fd, 0, attrs, order->rootfs, e);
+	if (c->child.root_fd < 0)
+		return -1;
+	for (size_t i = 0; i < order->shown_len; i++) {
+		c->child.shown_fd[i] = detach_tree(order->shown_fd[i], 0, attrs | MOUNT_ATTR_NOEXEC, "--ro", e);
+		if (c->child.shown_fd[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- from one process to two --- */
+
+static int make_channels(struct cell *c, struct err *e)
+{
+	int report[2], status[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0)
+		return err_sys(e, "set-up step channels");
+	c->report_fd       = report[0];
+	c->child.report_fd = report[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0)
+		return err_sys(e, "set-up step channels");
+	c->status_fd       = status[0];
+	c->child.status_fd = status[1];
+	if (pipe2(c->child.ready_fd, O_CLOEXEC) < 0)
+		return err_sys(e, "set-up step channels");
+	c->child.init_fd = init_image_open(e);
+	return c->child.init_fd < 0 ? -1 : 0;
+}
+
+/* Ours is closed so that the ends of file arrive. */
+static void close_child_ends(struct cell *c)
+{
+	fd_closep(&c->child.report_fd);
+	fd_closep(&c->child.status_fd);
+	fd_closep(&c->child.ready_fd[0]);
+	fd_closep(&c->child.ready_fd[1]);
+	fd_closep(&c->child.init_fd);
+	fd_closep(&c->child.root_fd);
+	for (int i = 0; i < c->child.tasks_len; i++)
+		fd_closep(&c->child.tasks_fd[i]);
+	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
+		fd_closep(&c->child.shown_fd[i]);
+	c->child.tasks_len = 0;
+}
+
+static void fill_child(struct cell *c, const struct run_order *order, const struct sock_fprog *filter)
+{
+	struct child_ctx *child = &c->child;
+
+	child->mounts         = order->mounts;
+	child->hostname       = "brig";
+	child->program_uid    = PROGRAM_ID;
+	child->program_gid    = PROGRAM_ID;
+	child->code           = order->code;
+	child->code_len       = order->code_len;
+	child->slot_fd        = c->slot.fd;
+	child->stdin_pipe     = order->stdin_pipe;
+	child->files          = order->limits->files;
+	child->pids           = order->limits->pids;
+	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000;
+	child->workspace_exec = order->workspace_exec;
+	child->filter         = filter;
+	child->argv           = order->argv;
+	child->envp           = order->envp;
+	for (size_t i = 0; i + 1 < ARRAY_LEN(child->exec_path) && order->exec_path[i]; i++)
+		child->exec_path[i] = order->exec_path[i];
+}
+
+static int clone_cell(struct cell *c, struct err *e)
+{
+	int               group = group_clone_fd(&c->group);
+	struct clone_args args  = {
+		.flags       = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+		.pidfd       = (uint64_t)(uintptr_t)&c->pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	if (group >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)group;
+	}
+	c->pid = clone3(&args, sizeof args);
+	if (c->pid == 0)
+		child_run_cell(&c->child);
+	if (c->pid < 0) {
+		c->pidfd = -1;
+		return err_sys(e, "set-up step clone");
+	}
+	return 0;
+}
+
+/* The pid is our own unreaped child's: it cannot have become somebody else's. */
+static int write_id_maps(const struct cell *c, struct err *e)
+{
+	char      path[48], text[96];
+	scoped_fd proc = -1;
+
+	snprintf(path, sizeof path, "/proc/%d", c->pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return err_sys(e, "set-up step id-maps: %s", path);
+	snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", c->slot.init_id, PROGRAM_ID, c->slot.program_id);
+	if (file_put(proc, "uid_map", text) < 0)
+		return err_sys(e, "set-up step id-maps: uid_map");
+	if (file_put(proc, "setgroups", "deny") < 0)
+		return err_sys(e, "set-up step id-maps: setgroups");
+	if (file_put(proc, "gid_map", text) < 0)
+		return err_sys(e, "set-up step id-maps: gid_map");
+	if (send(c->report_fd, "g", 1, MSG_NOSIGNAL) != 1)
+		return err_sys(e, "set-up step id-maps: go");
+	return 0;
+}
+
+int cell_open(struct cell *c, const struct run_order *order, struct err *e)
+{
+	scoped_filter     filter = { 0 };
+	struct sock_fprog program;
+
+	note_optional(c);
+	if (make_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+		return -1;
+	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
+		return -1;
+	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
+	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)
+		return -1;
+	fill_child(c, order, &program);
+	if (clone_cell(c, e) < 0)
+		return -1;
+	close_child_ends(c);
+	if (write_id_maps(c, e) < 0)
+		return -1;
+	c->layers |= LAYERS_OF_STEPS;
+	return 0;
+}
+
+void cell_kill(const struct cell *c)
+{
+	group_kill(&c->group);
+	if (c->pidfd >= 0)
+		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
+}
+
+int cell_close(struct cell *c, struct err *e)
+{
+	int r;
+
+	cell_kill(c);
+	if (c->pidfd >= 0)
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	fd_closep(&c->pidfd);
+	close_child_ends(c);
+	fd_closep(&c->report_fd);
+	fd_closep(&c->status_fd);
+	fd_closep(&c->oom_fd);
+	store_close(&c->rootfs);
+	r = group_close(&c->group, e);
+	slot_done(&c->slot);
+	return r;
+}

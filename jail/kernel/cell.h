@@ -1,0 +1,37 @@
+/*
+ * cell.h - one cell: ids, groups, namespaces, PID 1. Opened once, closed once.
+ *
+ * Everything that privilege is needed for happens between cell_open() and its
+ * return; what a cell is made of is decided before (jail/spec) and lies in
+ * struct run_order.
+ */
+#pragma once
+#include "child.h"
+#include "run.h"
+#include "slot.h"
+#include "store.h"
+
+struct cell {
+	struct slot      slot;
+	struct group     group;
+	struct store_tree rootfs;   /* its lock keeps brig rootfs gc away */
+	struct child_ctx child;
+	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
+	pid_t            pid;
+	int              report_fd; /* child_report from both processes; end of file when both have become what they should */
+	int              status_fd; /* init_report */
+	int              oom_fd;    /* -1: the kernel kills the whole group by itself */
+	uint64_t         layers, missing;
+	char             missing_why[160];
+};
+
+/* After failure cell_close() is still to be called. */
+void         cell_init(struct cell *c);
+must_use int cell_take_slot(struct cell *c, const struct run_order *order, struct err *e);
+must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
+
+/* The whole tree, now. Harmless when it is dead already. */
+void cell_kill(const struct cell *c);
+
+/* Kills, reaps, and removes every trace; counters must have been read before. -1 when something is left. */
+must_use int cell_close(struct cell *c, struct err *e);

@@ -1,0 +1,117 @@
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CHILD_EXIT_SETUP = 125 };
+
+static const struct child_step *const tables[] = {
+	[CHILD_CELL]    = child_cell_steps,
+	[CHILD_PROGRAM] = child_program_steps,
+};
+
+int child_sys(long r)
+{
+	return r < 0 ? -errno : 0;
+}
+
+static int send_report(int fd, const struct child_report *report, const int *fds, int n)
+{
+	union {
+		struct cmsghdr head;
+		char           room[CMSG_SPACE(3 * sizeof(int))];
+	} control = { 0 };
+	struct iovec   io  = { (void *)report, sizeof *report };
+	struct msghdr  msg = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	if (n) {
+		size_t len          = (size_t)n * sizeof(int);
+		msg.msg_control     = control.room;
+		msg.msg_controllen  = CMSG_SPACE(len);
+		struct cmsghdr *cmh = CMSG_FIRSTHDR(&msg);
+
+		cmh->cmsg_level = SOL_SOCKET;
+		cmh->cmsg_type  = SCM_RIGHTS;
+		cmh->cmsg_len   = CMSG_LEN(len);
+		memcpy(CMSG_DATA(cmh), fds, len);
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof *report ? 0 : -errno;
+}
+
+int child_say(const struct child_ctx *c, enum child_word word, const int *fds, int n)
+{
+	struct child_report report;
+
+	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
+	report.word = word;
+	return send_report(c->report_fd, &report, fds, n);
+}
+
+static _Noreturn void run_table(struct child_ctx *c, enum child_table table)
+{
+	for (unsigned i = 0; tables[table][i].name; i++) {
+		int r;
+
+		c->detail = -1;
+		r         = tables[table][i].run(c);
+		if (r < 0) {
+			struct child_report report;
+
+			memset(&report, 0, sizeof report);
+			report.word   = CHILD_FAILED;
+			report.table  = table;
+			report.step   = i;
+			report.detail = c->detail;
+			report.errnum = -r;
+			send_report(c->report_fd, &report, NULL, 0);
+			break;
+		}
+	}
+	_exit(CHILD_EXIT_SETUP);
+}
+
+_Noreturn void child_run_cell(struct child_ctx *c)
+{
+	run_table(c, CHILD_CELL);
+}
+
+_Noreturn void child_run_program(struct child_ctx *c)
+{
+	run_table(c, CHILD_PROGRAM);
+}
+
+static unsigned table_len(enum child_table table)
+{
+	unsigned n = 0;
+
+	while (tables[table][n].name)
+		n++;
+	return n;
+}
+
+const char *child_step_name(enum child_table table, unsigned step)
+{
+	return step < table_len(table) ? tables[table][step].name : NULL;
+}
+
+const char *child_step_reason(enum child_table table, unsigned step)
+{
+	return step < table_len(table) ? tables[table][step].reason : NULL;
+}
+
+int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e)
+{
+	const char *name = r->table <= CHILD_PROGRAM ? child_step_name(r->table, r->step) : NULL;
+
+	if (!name)
+		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
+	errno = r->errnum;
+	if (strcmp(name, "exec") == 0)
+		return err_sys(e, "%s", c->argv[0]);
+	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->mounts->n)
+		return err_sys(e, "set-up step %s: /%s", name, c->mounts->step[r->detail].to);
+	return err_sys(e, "set-up step %s", name);
+}

@@ -1,0 +1,86 @@
+/*
+ * child.h - from clone() to exec(): system calls only, no heap, no stdio.
+ *
+ * Two processes come out of one clone: PID 1, which builds the cell, and the
+ * program, which PID 1 forks and which gives everything up before it execs.
+ * Each walks its own table of steps. Everything they need is decided before
+ * and lies in child_ctx. A step that fails says its row and errno over
+ * report_fd, and nothing runs: the program execs only after PID 1 has become
+ * brig-init and said so.
+ */
+#pragma once
+#include "err.h"
+#include "filter.h"
+#include "group.h"
+#include "mount_plan.h"
+
+enum child_table { CHILD_CELL, CHILD_PROGRAM };
+
+/* What comes over report_fd. Descriptors come with CHILD_STREAMS: stdout, stderr, and stdin when asked for. */
+enum child_word { CHILD_FAILED, CHILD_STREAMS, CHILD_EXECS };
+
+struct child_report {
+	enum child_word  word;
+	enum child_table table;
+	unsigned         step;
+	int              detail; /* which mount, which limit; -1 when the step has no parts */
+	int              errnum;
+};
+
+enum { CHILD_PATHS_MAX = 6 };
+
+struct child_ctx {
+	const struct mount_plan *mounts;
+	int                      root_fd;  /* a detached mount of the rootfs */
+	int                      shown_fd[MOUNT_SHOWN_MAX];
+	const char              *hostname;
+	int                      tasks_fd[GROUP_TREES_MAX]; /* v1 groups to join */
+	int                      tasks_len;
+	unsigned                 program_uid, program_gid;  /* as seen inside; PID 1 is 0 */
+	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
+	size_t                   code_len;
+	int                      report_fd; /* socket; also brings the word that the id maps are written */
+	int                      init_fd;   /* memfd with brig-init */
+	int                      status_fd; /* PID 1's end of the status socket */
+	int                      slot_fd;
+	int                      ready_fd[2]; /* PID 1 writes, the program reads */
+	bool                     stdin_pipe;
+	uint64_t                 files, cpu_s, pids;
+	unsigned                 landlock_abi; /* 0: the kernel has none */
+	bool                     workspace_exec;
+	const struct sock_fprog *filter;
+	const char              *exec_path[CHILD_PATHS_MAX]; /* tried in turn; NULL ends */
+	char *const             *argv, *const *envp;
+
+	/* what the steps found out, for the launcher to see in a report: nothing else is written here */
+	int                      detail;
+	int                      streams[3];
+};
+
+_Noreturn void child_run_cell(struct child_ctx *c);
+_Noreturn void child_run_program(struct child_ctx *c);
+
+/* The parent's side: a failure as a sentence. */
+int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
+
+/* "3 mounts: ..." for brig explain and the manual: the names of the steps in order, NULL at the end. */
+const char *child_step_name(enum child_table table, unsigned step);
+const char *child_step_reason(enum child_table table, unsigned step);
+
+/* landlock.c */
+int landlock_abi(void); /* 0 when the kernel has none or it is switched off */
+int child_landlock(struct child_ctx *c);
+
+typedef int child_step_fn(struct child_ctx *);
+struct child_step {
+	const char    *name;
+	child_step_fn *run;
+	const char    *reason;
+};
+extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+
+/* For steps: the kernel's answer as 0 or -errno. */
+int child_sys(long r);
+
+/* Tells the launcher; a lost word means that nothing runs. */
+int child_say(const struct child_ctx *c, enum child_word word, const int *fds, int n);

@@ -1,0 +1,348 @@
+/* child_cell.c - the steps of PID 1: an empty cell is built, then PID 1 becomes brig-init */
+#define _GNU_SOURCE
+#include "child.h"
+#include "protocol.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static int cell_die_with_launcher(struct child_ctx *c)
+{
+	(void)c;
+	return child_sys(prctl(PR_SET_PDEATHSIG, SIGKILL));
+}
+
+static int cell_join_groups(struct child_ctx *c)
+{
+	for (int i = 0; i < c->tasks_len; i++)
+		if (write(c->tasks_fd[i], "0", 1) != 1)
+			return -errno;
+	return 0;
+}
+
+static int cell_await_id_maps(struct child_ctx *c)
+{
+	char go;
+
+	return recv(c->report_fd, &go, 1, 0) == 1 ? 0 : -EPIPE;
+}
+
+static int cell_take_ids(struct child_ctx *c)
+{
+	(void)c;
+	if (setresgid(0, 0, 0) < 0)
+		return -errno;
+	return child_sys(setresuid(0, 0, 0));
+}
+
+static int cell_group_namespace(struct child_ctx *c)
+{
+	(void)c;
+	return child_sys(unshare(CLONE_NEWCGROUP));
+}
+
+static int cell_new_keyring(struct child_ctx *c)
+{
+	long r = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+
+	(void)c;
+	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
+}
+
+static int cell_private_mounts(struct child_ctx *c)
+{
+	(void)c;
+	umask(022); /* the caller's may be 077, and what is made from here on is for the program, which has another id */
+	return child_sys(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+}
+
+/* --- mounts --- */
+
+/* A place inside the new root, and nowhere else: no symlink is followed, whoever planted it. */
+static int open_place(const struct child_ctx *c, const char *path, uint64_t flags, uint64_t mode)
+{
+	struct open_how how = {
+		.flags   = flags | O_CLOEXEC | O_NOFOLLOW,
+		.mode    = mode,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return openat2(c->root_fd, path, &how, sizeof how);
+}
+
+static uint64_t mount_attrs(const struct mount_step *m)
+{
+	return MOUNT_ATTR_NOSUID | (m->flags & MF_RO ? MOUNT_ATTR_RDONLY : 0) | (m->flags & MF_NOEXEC ? MOUNT_ATTR_NOEXEC : 0) |
+	       (m->flags & MF_NODEV ? MOUNT_ATTR_NODEV : 0);
+}
+
+/* Takes `tree` over: it is closed whatever happens. */
+static int attach(const struct child_ctx *c, const struct mount_step *m, int tree)
+{
+	int at = open_place(c, m->to, O_PATH, 0);
+	int r  = at < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = child_sys(move_mount(tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+	if (at >= 0)
+		close(at);
+	close(tree);
+	return r;
+}
+
+static int mount_root(const struct child_ctx *c)
+{
+	return child_sys(move_mount(c->root_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
+}
+
+/*
+ * The node is checked after it was pinned: a host whose /dev/null was replaced
+ * must not be believed (CVE-2025-31133).
+ */
+static int mount_device(const struct child_ctx *c, const struct mount_step *m)
+{
+	struct mount_attr attr = { .attr_set = mount_attrs(m) };
+	char              path[32] = "/";
+	struct stat       st;
+	int               tree;
+
+	strncat(path, m->to, sizeof path - 2);
+	tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0)
+		return -errno;
+	if (fstat(tree, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(m->major, m->minor)) {
+		close(tree);
+		return -ENODEV;
+	}
+	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) {
+		int r = -errno;
+
+		close(tree);
+		return r;
+	}
+	return attach(c, m, tree);
+}
+
+struct option {
+	const char *key, *value;
+};
+
+static int mount_fresh(const struct child_ctx *c, const struct mount_step *m, const char *type, const struct option *options)
+{
+	int fs = fsopen(type, FSOPEN_CLOEXEC), tree, r = 0;
+
+	if (fs < 0)
+		return -errno;
+	for (; options->key && r == 0; options++)
+		r = child_sys(fsconfig(fs, FSCONFIG_SET_STRING, options->key, options->value, 0));
+	if (r == 0)
+		r = child_sys(fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0));
+	tree = r == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)mount_attrs(m)) : -1;
+	if (r == 0 && tree < 0)
+		r = -errno;
+	close(fs);
+	return r < 0 ? r : attach(c, m, tree);
+}
+
+/* Decimal without stdio. */
+static const char *digits(uint64_t value, char *end)
+{
+	*end = 0;
+	do
+		*--end = (char)('0' + value % 10);
+	while (value /= 10);
+	return end;
+}
+
+static int mount_tmpfs(const struct child_ctx *c, const struct mount_step *m)
+{
+	char                size[24], inodes[24];
+	const struct option options[] = {
+		{ "size", digits(m->bytes, size + sizeof size - 1) },
+		{ "nr_inodes", digits(m->inodes, inodes + sizeof inodes - 1) },
+		{ "mode", "1777" }, /* sticky: main.py belongs to PID 1 and stays what it is */
+		{ NULL, NULL },
+	};
+
+	return mount_fresh(c, m, "tmpfs", options);
+}
+
+static int mount_proc(const struct child_ctx *c, const struct mount_step *m)
+{
+	static const struct option options[] = { { "hidepid", "invisible" }, { "subset", "pid" }, { NULL, NULL } };
+
+	return mount_fresh(c, m, "proc", options);
+}
+
+static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
+{
+	if (mkdirat(c->root_fd, m->to, 0755) < 0)
+		return -errno;
+	return attach(c, m, c->shown_fd[m->shown]);
+}
+
+static int mount_one(const struct child_ctx *c, const struct mount_step *m)
+{
+	switch (m->kind) {
+	case MOUNT_ROOT:
+		return mount_root(c);
+	case MOUNT_DEVICE:
+		return mount_device(c, m);
+	case MOUNT_PROC:
+		return mount_proc(c, m);
+	case MOUNT_TMPFS:
+		return mount_tmpfs(c, m);
+	case MOUNT_SHOWN:
+		return mount_shown(c, m);
+	}
+	return -EINVAL;
+}
+
+static int cell_mounts(struct child_ctx *c)
+{
+	for (size_t i = 0; i < c->mounts->n; i++) {
+		int r;
+
+		c->detail = (int)i;
+		r         = mount_one(c, &c->mounts->step[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int cell_write_code(struct child_ctx *c)
+{
+	size_t done = 0;
+	int    fd;
+
+	if (!c->code)
+		return 0;
+	fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
+	if (fd < 0)
+		return -errno;
+	while (done < c->code_len) {
+		ssize_t n = write(fd, c->code + done, c->code_len - done);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	return child_sys(close(fd));
+}
+
+/*
+ * The kernel's own limit, written into the cell's user namespace through the
+ * host's procfs, which is still in sight. Hosts that hide /proc/sys keep the
+ * filter as the only guard; the launcher's record says which.
+ */
+static int cell_forbid_namespaces(struct child_ctx *c)
+{
+	static const char *const files[] = {
+		"/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_mnt_namespaces",    "/proc/sys/user/max_pid_namespaces",
+		"/proc/sys/user/max_net_namespaces",  "/proc/sys/user/max_ipc_namespaces",    "/proc/sys/user/max_uts_namespaces",
+		"/proc/sys/user/max_cgroup_namespaces", "/proc/sys/user/max_time_namespaces",
+	};
+
+	(void)c;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+		int r;
+
+		if (fd < 0)
+			return errno == ENOENT ? 0 : -errno;
+		r = write(fd, "0", 1) == 1 ? 0 : -errno;
+		close(fd);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */
+static int cell_enter_root(struct child_ctx *c)
+{
+	if (fchdir(c->root_fd) < 0 || pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -errno;
+	return child_sys(chdir("/"));
+}
+
+static int cell_set_hostname(struct child_ctx *c)
+{
+	if (sethostname(c->hostname, strlen(c->hostname)) < 0)
+		return -errno;
+	return child_sys(setdomainname("", 0));
+}
+
+static int cell_fork_program(struct child_ctx *c)
+{
+	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		child_run_program(c);
+	if (pid < 0)
+		return -errno;
+	return pid == 2 ? 0 : -ECHILD; /* brig-init waits for that number */
+}
+
+/* First out of the way of each other, then to the numbers that brig-init knows. */
+static int cell_hand_over_descriptors(struct child_ctx *c)
+{
+	enum { CLEAR_OF_LOW = 16 };
+	const int from[] = { c->status_fd, c->ready_fd[1], c->slot_fd, c->init_fd, c->report_fd };
+	int       high[ARRAY_LEN(from)];
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+		if (high[i] < 0)
+			return -errno;
+	}
+	c->report_fd = high[4];
+	c->init_fd   = high[3];
+	if (dup2(high[0], INIT_FD_STATUS) < 0 || dup2(high[1], INIT_FD_READY) < 0 || dup2(high[2], INIT_FD_SLOT) < 0)
+		return -errno;
+	if (close_range(0, 2, 0) < 0)
+		return -errno;
+	return child_sys(close_range(INIT_FD_SLOT + 1, ~0u, CLOSE_RANGE_CLOEXEC));
+}
+
+static int cell_become_init(struct child_ctx *c)
+{
+	char *const none[] = { NULL };
+
+	return child_sys(execveat(c->init_fd, "", none, none, AT_EMPTY_PATH));
+}
+
+/* clang-format off */
+/* Read top to bottom: the order is the security argument. */
+const struct child_step child_cell_steps[] = {
+	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
+	{ "join-groups",        cell_join_groups,           "before anything is allocated, and while the opener still counts" },
+	{ "await-id-maps",      cell_await_id_maps,         "until then every id is 65534" },
+	{ "take-ids",           cell_take_ids,              "root of the cell, a nobody on the host" },
+	{ "group-namespace",    cell_group_namespace,       "after joining, or the namespace would show the host's path" },
+	{ "new-keyring",        cell_new_keyring,           "the caller's keys stay outside" },
+	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the host" },
+	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
+	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
+	{ "forbid-namespaces",  cell_forbid_namespaces,     "while the host's /proc/sys is in sight, and after our own are made" },
+	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
+	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
+	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
+	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
+	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },
+	{ NULL, NULL, NULL },
+};
+/* clang-format on */

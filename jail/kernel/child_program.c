@@ -1,0 +1,220 @@
+/* child_program.c - the steps of the program: everything is given up, then exec */
+#define _GNU_SOURCE
+#include "child.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { FD_REPORT = 3, FD_READY = 4 };
+
+static int program_close_descriptors(struct child_ctx *c)
+{
+	enum { CLEAR_OF_LOW = 16 };
+	int report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int ready  = fcntl(c->ready_fd[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+
+	if (report < 0 || ready < 0)
+		return -errno;
+	if (dup3(report, FD_REPORT, O_CLOEXEC) < 0 || dup3(ready, FD_READY, O_CLOEXEC) < 0)
+		return -errno;
+	c->report_fd   = FD_REPORT;
+	c->ready_fd[0] = FD_READY;
+	return child_sys(close_range(FD_READY + 1, ~0u, 0));
+}
+
+static int program_session(struct child_ctx *c)
+{
+	(void)c;
+	return child_sys(setsid());
+}
+
+/* What the caller ignored or blocked is no business of the program's. */
+static int program_signals(struct child_ctx *c)
+{
+	struct sigaction preset = { .sa_handler = SIG_DFL };
+	sigset_t         none;
+
+	(void)c;
+	for (int s = 1; s < NSIG; s++)
+		if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
+			return -errno;
+	sigemptyset(&none);
+	return child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
+}
+
+static int program_bounding_set(struct child_ctx *c)
+{
+	(void)c;
+	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		if (cap > 62) /* the sets have 64 bits */
+			return -EINVAL;
+	return errno == EINVAL ? 0 : -errno; /* EINVAL: one past the last that this kernel knows */
+}
+
+static int program_securebits(struct child_ctx *c)
+{
+	(void)c;
+	return child_sys(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+			       SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+			       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0));
+}
+
+static int program_ids(struct child_ctx *c)
+{
+	if (setresgid(c->program_gid, c->program_gid, c->program_gid) < 0)
+		return -errno;
+	return child_sys(setresuid(c->program_uid, c->program_uid, c->program_uid));
+}
+
+static int program_capabilities(struct child_ctx *c)
+{
+	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   none[2] = { { 0 } };
+
+	(void)c;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -errno;
+	return child_sys(syscall(SYS_capset, &head, none));
+}
+
+/* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
+static int program_rlimits(struct child_ctx *c)
+{
+	const struct {
+		int    which;
+		rlim_t soft, hard;
+	} rows[] = {
+		{ RLIMIT_NOFILE,     c->files,       c->files },
+		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
+		{ RLIMIT_CPU,        c->cpu_s + 2,   c->cpu_s + 3 }, /* per process; the control group counts the tree */
+		{ RLIMIT_NPROC,      c->pids + 16,   c->pids + 16 }, /* pids.max comes first and is counted */
+		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
+		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
+		{ RLIMIT_MSGQUEUE,   0,              0 },
+		{ RLIMIT_NICE,       0,              0 },
+		{ RLIMIT_RTPRIO,     0,              0 },
+		{ RLIMIT_RTTIME,     0,              0 },
+		{ RLIMIT_SIGPENDING, 1024,           1024 },
+		{ RLIMIT_AS,         RLIM_INFINITY,  RLIM_INFINITY },
+		{ RLIMIT_DATA,       RLIM_INFINITY,  RLIM_INFINITY },
+		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC, which programs understand */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rlimit old, set = { rows[i].soft, rows[i].hard };
+
+		c->detail = (int)i;
+		if (getrlimit(rows[i].which, &old) < 0)
+			return -errno;
+		if (old.rlim_max < set.rlim_max) /* the caller has less: never more than that */
+			set.rlim_max = old.rlim_max;
+		if (set.rlim_cur > set.rlim_max)
+			set.rlim_cur = set.rlim_max;
+		if (setrlimit(rows[i].which, &set) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/*
+ * The pipes are made here, by the program's own id: /dev/stdout is opened
+ * through /proc, and the kernel asks who owns the pipe.
+ */
+static int program_streams(struct child_ctx *c)
+{
+	int out[2], err[2], in[2] = { -1, -1 }, ends[3], r;
+
+	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
+		return -errno;
+	if (c->stdin_pipe) {
+		if (pipe2(in, O_CLOEXEC) < 0)
+			return -errno;
+	} else if ((in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
+		return -errno;
+	}
+	ends[0] = out[0];
+	ends[1] = err[0];
+	ends[2] = in[1];
+	r       = child_say(c, CHILD_STREAMS, ends, c->stdin_pipe ? 3 : 2);
+	if (r < 0)
+		return r;
+	if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
+		return -errno;
+	return child_sys(close_range(FD_READY + 1, ~0u, 0));
+}
+
+static int program_workdir(struct child_ctx *c)
+{
+	(void)c;
+	umask(022);
+	return child_sys(chdir("/workspace"));
+}
+
+static int program_no_new_privs(struct child_ctx *c)
+{
+	(void)c;
+	return child_sys(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+}
+
+static int program_await_init(struct child_ctx *c)
+{
+	char go;
+
+	return read(c->ready_fd[0], &go, 1) == 1 ? 0 : -EPIPE;
+}
+
+static int program_say_exec(struct child_ctx *c)
+{
+	return child_say(c, CHILD_EXECS, NULL, 0);
+}
+
+static int program_filter(struct child_ctx *c)
+{
+	return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
+}
+
+static int program_exec(struct child_ctx *c)
+{
+	int r = -ENOENT;
+
+	for (int i = 0; c->exec_path[i]; i++) {
+		execve(c->exec_path[i], c->argv, c->envp);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return -errno;
+		r = -errno;
+	}
+	return r;
+}
+
+/* clang-format off */
+/* Read top to bottom: the order is the security argument. */
+const struct child_step child_program_steps[] = {
+	{ "close-descriptors", program_close_descriptors, "first: whatever comes later has nothing of the host's to leak" },
+	{ "session",           program_session,           "no terminal, no job control of the caller" },
+	{ "signals",           program_signals,           "dispositions and mask as in a new process" },
+	{ "rlimits",           program_rlimits,           "while the caller's may still be lowered" },
+	{ "bounding-set",      program_bounding_set,      "needs CAP_SETPCAP, which goes next" },
+	{ "securebits",        program_securebits,        "locked: id 0 means nothing any more" },
+	{ "ids",               program_ids,               "group first: after the uid we could not" },
+	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
+	{ "streams",           program_streams,           "made by the program's id, so that /dev/stdout opens" },
+	{ "workdir",           program_workdir,           "cwd is inside the new root, whatever it was" },
+	{ "no-new-privs",      program_no_new_privs,      "the filter needs it, so does Landlock" },
+	{ "landlock",          child_landlock,            "the mounts' rules a second time" },
+	{ "await-init",        program_await_init,        "nothing runs before PID 1 is as hard as it gets" },
+	{ "say-exec",          program_say_exec,          "the launcher's clock starts here" },
+	{ "syscall-filter",    program_filter,            "last: it forbids most of the rows above" },
+	{ "exec",              program_exec,              "returns only to fail" },
+	{ NULL, NULL, NULL },
+};
+/* clang-format on */

@@ -1,0 +1,25 @@
+#define _GNU_SOURCE /* syscall */
+#include "filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void filter_done(struct filter *f)
+{
+	free(f->block);
+	*f = (struct filter){ 0 };
+}
+
+int filter_install(const struct filter *f)
+{
+	struct sock_fprog program = { .len = f->len, .filter = f->insn };
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
+uint32_t filter_run(const struct filter *f, const struct seccomp_data *data)
+{
+	return bpf_run(f->insn, f->len, data);
+}

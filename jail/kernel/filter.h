@@ -1,0 +1,28 @@
+/*
+ * filter.h - a syscall policy as the program that the kernel runs before every call.
+ *
+ * libseccomp makes the tree over call numbers; the conditions on arguments are
+ * ours, appended behind it (filter_compile.c says why). The memory belongs to
+ * the caller: filter_done(). filter_install() may be called after clone().
+ * Only filter_compile() needs libseccomp; a binary that does not call it, nor
+ * filter_open(), does not load that library.
+ */
+#pragma once
+#include "bpf.h"
+#include "policy.h"
+
+struct filter {
+	struct sock_filter *insn;
+	unsigned short      len;
+	void               *block; /* what to free */
+};
+
+must_use int filter_compile(const struct policy *p, struct filter *ret, struct err *e);
+void         filter_done(struct filter *f);
+#define scoped_filter scoped(filter_done) struct filter
+
+/* For this thread and all that it starts, for ever. no_new_privs must be set. 0 or -errno. */
+must_use int filter_install(const struct filter *f);
+
+/* What the filter answers, without a kernel: SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | n, ... */
+uint32_t filter_run(const struct filter *f, const struct seccomp_data *data);

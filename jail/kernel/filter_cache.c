@@ -1,0 +1,152 @@
+#define _GNU_SOURCE /* O_PATH */
+#include "filter_cache.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define MAGIC    "BRIGBPF1"
+#define KEY_MAX  (POLICY_SOURCES_MAX * (POLICY_SOURCE_MAX + 128) + 256)
+#define FILE_MAX (sizeof(struct header) + KEY_MAX + BPF_PROGRAM_MAX * sizeof(struct sock_filter))
+
+/* The program follows, then the key: so the program is aligned wherever the file begins. */
+struct header {
+	char     magic[8];
+	uint32_t instructions;
+	uint32_t key_len;
+};
+
+struct file_name {
+	char text[32];
+};
+
+/* Only a name: what makes a hit is the key itself. */
+static struct file_name name_of(const struct policy_bundle *b)
+{
+	uint64_t         hash = 0xcbf29ce484222325u;
+	struct file_name name;
+
+	for (size_t i = 0; i < b->key_len; i++)
+		hash = (hash ^ (unsigned char)b->key[i]) * 0x100000001b3u;
+	snprintf(name.text, sizeof name.text, "%016" PRIx64 ".bpf", hash);
+	return name;
+}
+
+static bool is_ours_alone(const struct stat *st)
+{
+	return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Opens RUNTIME/filters, or says why not. */
+static const char *open_folder(const char *runtime_dir, int *ret)
+{
+	struct stat st;
+	scoped_fd   runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	scoped_fd   folder  = runtime < 0 ? -1 : openat(runtime, "filters", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (folder < 0)
+		return "there is no folder filters in the runtime directory";
+	if (fstat(folder, &st) < 0 || !is_ours_alone(&st) || (st.st_mode & 0777) != 0700)
+		return "the folder of filters is not ours alone (0700)";
+	*ret = fd_take(&folder);
+	return NULL;
+}
+
+static const char *check_file(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "not a regular file";
+	if (!is_ours_alone(&st))
+		return "others could have written it";
+	return st.st_nlink == 1 ? NULL : "it has a second name";
+}
+
+static const char *check_bytes(const struct bytes *file, const struct policy_bundle *b)
+{
+	struct header h;
+
+	if (file->len < sizeof h)
+		return "shorter than its header";
+	memcpy(&h, file->data, sizeof h);
+	if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0)
+		return "another format";
+	size_t program = h.instructions * sizeof(struct sock_filter);
+	if (h.instructions > BPF_PROGRAM_MAX || file->len != sizeof h + program + h.key_len)
+		return "not as long as its header says";
+	if (h.key_len != b->key_len || memcmp(file->data + sizeof h + program, b->key, b->key_len) != 0)
+		return "compiled from another text";
+	return bpf_check((const struct sock_filter *)(const void *)(file->data + sizeof h), h.instructions);
+}
+
+static void take_filter(struct bytes *file, struct filter *ret)
+{
+	struct header h;
+
+	memcpy(&h, file->data, sizeof h);
+	*ret = (struct filter){ .insn = (void *)(file->data + sizeof h), .len = (unsigned short)h.instructions, .block = file->data };
+	*file = (struct bytes){ 0 };
+}
+
+const char *filter_cache_find(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret)
+{
+	scoped_bytes file   = { 0 };
+	scoped_fd    folder = -1;
+	struct err   ignored;
+	const char  *no = open_folder(runtime_dir, &folder);
+
+	if (no)
+		return no;
+	/* O_NONBLOCK: a fifo must not hold us up. */
+	scoped_fd fd = openat(folder, name_of(b).text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ENOENT ? "not compiled yet" : "it cannot be opened";
+	if ((no = check_file(fd)))
+		return no;
+	if (file_read_fd(fd, "filter", FILE_MAX, &file, &ignored) < 0)
+		return "it cannot be read";
+	if ((no = check_bytes(&file, b)))
+		return no;
+	take_filter(&file, ret);
+	return NULL;
+}
+
+static int write_file(int fd, const struct policy_bundle *b, const struct filter *f)
+{
+	struct header h = { MAGIC, f->len, (uint32_t)b->key_len };
+
+	if (file_write_all(fd, &h, sizeof h) < 0 || file_write_all(fd, f->insn, f->len * sizeof *f->insn) < 0)
+		return -1;
+	return file_write_all(fd, b->key, b->key_len);
+}
+
+const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f)
+{
+	scoped_fd   folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char        temporary[48];
+	uint64_t    unique = 0;
+	const char *no;
+
+	if (runtime >= 0)
+		(void)!mkdirat(runtime, "filters", 0700); /* mostly there already; open_folder() judges */
+	if ((no = open_folder(runtime_dir, &folder)))
+		return no;
+	/* Not the pid: two launchers in two containers have the same one. */
+	if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
+		return "there is no unique name for its file";
+	snprintf(temporary, sizeof temporary, ".new-%016" PRIx64, unique);
+	scoped_fd fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return "its file cannot be made";
+	if (write_file(fd, b, f) == 0 && renameat(folder, temporary, folder, name_of(b).text) == 0)
+		return NULL;
+	unlinkat(folder, temporary, 0);
+	return "its file cannot be written";
+}

@@ -1,0 +1,30 @@
+/*
+ * group_trees.h - which control group hierarchies this host has.
+ *
+ * libcgroup finds them, which takes half a millisecond (m), so the answer is
+ * kept in the runtime directory. What is kept is only a hint: each use opens
+ * the directory and asks the kernel what it is, and a hint that is wrong is
+ * thrown away and found anew.
+ */
+#pragma once
+#include "group.h"
+
+enum { GROUP_PATH_MAX = 256 };
+
+struct group_trees {
+	struct group_tree {
+		char     mount[GROUP_PATH_MAX];
+		bool     v2;
+		unsigned controllers; /* bits of enum group_controller */
+	} tree[GROUP_TREES_MAX];
+	size_t n;
+	char   own[4096]; /* /proc/self/cgroup */
+};
+
+void group_trees_find(struct group_trees *ret, const char *cache_dir);
+
+/*
+ * The group "brig" below our own one, made when it is missing. On v2 controllers are switched on for
+ * its leaves, and those that could not be are left out of *controllers. -1 when nothing is usable.
+ */
+must_use int group_trees_open_base(const struct group_trees *t, size_t i, int *ret, unsigned *controllers);

@@ -1,0 +1,108 @@
+#define _GNU_SOURCE
+#include "run.h"
+
+#include "fd.h"
+#include "group.h"
+#include "launcher.h"
+#include "slot.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int run_start(struct run *ret, const struct run_order *order, struct err *e)
+{
+	struct timespec asked;
+	int             pair[2];
+	pid_t           pid;
+
+	clock_gettime(CLOCK_MONOTONIC, &asked);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		launcher_main(order, pair[1], &asked);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return err_sys(e, "fork");
+	}
+	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = order->runtime_dir };
+	return 0;
+}
+
+static void take_fds(struct msghdr *msg, int streams[3])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	streams[0] = streams[1] = streams[2] = -1;
+	if (c)
+		memcpy(streams, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* at most three: the room had no more */
+}
+
+/* The launcher was killed: its PID 1 is dying with it. What is left are the control groups. */
+static void clean_after_launcher(struct run *run, struct run_end *end)
+{
+	struct slot slot;
+	struct err  e;
+
+	*end = (struct run_end){ .reason = EXIT_cancelled, .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1,
+				 .started_at = -1, .memory_peak_bytes = -1, .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 };
+	err_set(&end->why, ERR_SETUP, "the launcher was killed");
+	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
+		group_clear(run->runtime_dir, run->slot);
+		slot_done(&slot);
+	}
+}
+
+enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
+{
+	struct launch_word word;
+	char               room[CMSG_SPACE(3 * sizeof(int))];
+	struct iovec       io = { &word, sizeof word };
+
+	for (;;) {
+		struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+		ssize_t       n   = recvmsg(run->sock, &msg, MSG_CMSG_CLOEXEC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != sizeof word) {
+			clean_after_launcher(run, end);
+			return RUN_ENDED;
+		}
+		switch (word.kind) {
+		case LAUNCH_SLOT:
+			run->slot     = word.number;
+			run->has_slot = true;
+			continue;
+		case LAUNCH_STARTED:
+			take_fds(&msg, streams);
+			return RUN_STARTED;
+		case LAUNCH_ENDED:
+			*end = word.end;
+			return RUN_ENDED;
+		}
+	}
+}
+
+void run_cancel(const struct run *run, enum exit_reason reason)
+{
+	struct launch_cancel cancel = { .reason = reason };
+
+	(void)!send(run->sock, &cancel, sizeof cancel, MSG_NOSIGNAL);
+}
+
+void run_done(struct run *run)
+{
+	fd_closep(&run->sock);
+	while (run->launcher > 0 && waitpid(run->launcher, NULL, 0) < 0 && errno == EINTR)
+		;
+	run->launcher = 0;
+}

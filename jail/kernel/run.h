@@ -1,0 +1,79 @@
+/*
+ * run.h - one program in one cell, from order to end.
+ *
+ * run_start() forks a launcher and returns at once. The launcher builds the
+ * cell, watches the clocks and the control groups, tears everything down and
+ * says how it ended; the caller reads the program's pipes and may ask for an
+ * early end. Either one cleans up when the other dies:
+ *
+ *   the caller's death closes the socket: the launcher kills the cell;
+ *   the launcher's death kills PID 1 of the cell; run_next() then removes the
+ *   control groups and says that the launcher was killed.
+ *
+ * Between the two go fixed-size structs over a socket, so that the launcher
+ * can become a service without a change here.
+ */
+#pragma once
+#include "err.h"
+#include "limits.h"
+#include "mount_plan.h"
+#include "policy_bundle.h"
+#include "record.h"
+
+struct run_order {
+	const struct limits   *limits;
+	const char            *code; /* /workspace/main.py; NULL when a command is run */
+	size_t                 code_len;
+	const char *const     *exec_path; /* tried in turn, NULL at the end */
+	char *const           *argv, *const *envp;
+	const struct mount_plan *mounts;
+	const int             *shown_fd; /* opened by the caller, as many as the plan has */
+	size_t                 shown_len;
+	bool                   stdin_pipe, workspace_exec;
+	bool                   require_all; /* every layer, also those that kernels may lack */
+	const char            *store, *rootfs, *runtime_dir;
+	const struct policy_bundle *policy;
+};
+
+/* A limit that refused something, by its row in limits_fields. */
+struct run_hit {
+	enum limit_id limit;
+	int64_t       value, peak, times;
+};
+
+struct run_end {
+	enum exit_reason reason;
+	int              wait_status; /* as from wait4(); -1 when there is none */
+	double           wall_ms, cpu_ms, setup_ms, started_at;
+	int64_t          memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
+	struct run_hit   hit[8];
+	unsigned         hits;
+	uint64_t         layers, missing;
+	char             missing_why[160];
+	int              exec_errno; /* the program itself could not be started: 126/127 as in the shell */
+	struct err       why;
+	struct err       left;       /* what could not be cleaned up; kind NONE when all was */
+};
+
+struct run {
+	int      sock;
+	pid_t    launcher;
+	uint32_t slot;
+	bool     has_slot;
+	const char *runtime_dir;
+};
+
+enum run_event { RUN_STARTED, RUN_ENDED };
+
+must_use int run_start(struct run *ret, const struct run_order *order, struct err *e);
+
+/*
+ * Waits for the next event; poll run->sock to know when one is there. STARTED brings the reading ends of
+ * stdout and stderr, and the writing end of stdin (-1 when none was asked for): the caller owns them.
+ * ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
+ */
+must_use enum run_event run_next(struct run *run, int streams[3], struct run_end *end);
+
+/* Ask for the end, once or often. */
+void run_cancel(const struct run *run, enum exit_reason reason);
+void run_done(struct run *run);

@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "slot.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* A missing file hands out nothing; an unreadable one is an answer nobody should guess at. */
+static int read_sub_ids(const char *path, struct bytes *ret, struct err *e)
+{
+	if (file_read(AT_FDCWD, path, MIB, ret, e) == 0)
+		return 0;
+	if (e->errnum == ENOENT) {
+		ret->data = strdup("");
+		return ret->data ? 0 : -1;
+	}
+	return err_wrap(e, "id ranges");
+}
+
+static int choose_range(struct id_range *range, struct err *e)
+{
+	scoped_bytes uids = { 0 }, gids = { 0 };
+
+	if (read_sub_ids("/etc/subuid", &uids, e) < 0 || read_sub_ids("/etc/subgid", &gids, e) < 0)
+		return -1;
+	return id_range_choose(uids.data, gids.data, range, e);
+}
+
+static int open_lock_file(const char *runtime_dir, struct err *e)
+{
+	scoped_fd   dir = -1, fd = -1;
+	struct stat st;
+
+	if (mkdir(runtime_dir, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "%s", runtime_dir);
+	dir = open(runtime_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 || fstat(dir, &st) < 0)
+		return err_sys(e, "%s", runtime_dir);
+	if (st.st_uid != geteuid() || st.st_mode & 022)
+		return err_set(e, ERR_DENIED, "%s: must belong to uid %u and be writable by nobody else", runtime_dir, geteuid());
+	fd = openat(dir, "slots", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? err_sys(e, "%s/slots", runtime_dir) : fd_take(&fd);
+}
+
+static bool try_lock(int fd, uint32_t number)
+{
+	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
+
+	return fcntl(fd, F_OFD_SETLK, &byte) == 0;
+}
+
+static struct slot make_slot(const struct id_range *range, uint32_t number, int *fd)
+{
+	uint32_t first = range->base + number * IDS_PER_CELL;
+
+	return (struct slot){ .number = number, .init_id = first, .program_id = first + 1, .fd = fd_take(fd) };
+}
+
+int slot_take(const char *runtime_dir, struct slot *ret, struct err *e)
+{
+	struct id_range range;
+	scoped_fd       fd = -1;
+
+	if (choose_range(&range, e) < 0)
+		return -1;
+	fd = open_lock_file(runtime_dir, e);
+	if (fd < 0)
+		return -1;
+	for (uint32_t i = 0; i < id_range_slots(&range); i++) {
+		if (!try_lock(fd, i))
+			continue;
+		*ret = make_slot(&range, i, &fd);
+		return 0;
+	}
+	return err_set(e, ERR_LIMIT, "all %u id slots are taken", id_range_slots(&range));
+}
+
+int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
+{
+	struct id_range range;
+	scoped_fd       fd = -1;
+
+	if (choose_range(&range, e) < 0)
+		return -1;
+	fd = open_lock_file(runtime_dir, e);
+	if (fd < 0)
+		return -1;
+	for (int ms = 0; ms < 2000; ms++) {
+		if (try_lock(fd, number)) {
+			*ret = make_slot(&range, number, &fd);
+			return 0;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return err_set(e, ERR_LIMIT, "slot %u is still taken", number);
+}
+
+void slot_done(struct slot *s)
+{
+	fd_closep(&s->fd);
+}

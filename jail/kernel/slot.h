@@ -1,0 +1,23 @@
+/*
+ * slot.h - two host ids that nobody else has while the slot is held.
+ *
+ * A slot is one byte of a lock file in the runtime directory, taken with an
+ * open-file-description lock: it is free again when the last copy of the
+ * descriptor is closed, however its holder died. PID 1 of the cell keeps a
+ * copy, so the ids stay taken until the cell is gone.
+ */
+#pragma once
+#include "err.h"
+#include "id_range.h"
+
+struct slot {
+	int      fd; /* holds the lock; -1 when closed */
+	uint32_t number;
+	uint32_t init_id, program_id; /* uid and gid alike */
+};
+
+/* Creates runtime_dir (0700) when it is missing. LIMIT when every slot is taken. */
+must_use int slot_take(const char *runtime_dir, struct slot *ret, struct err *e);
+/* That very slot, within 2 s: for whoever cleans up after a launcher that died. */
+must_use int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e);
+void         slot_done(struct slot *s);

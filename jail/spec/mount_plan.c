@@ -1,0 +1,107 @@
+#include "mount_plan.h"
+
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* clang-format off */
+/* In this order: a later row may stand on an earlier one. */
+static const struct mount_step base_mounts[] = {
+	/* kind           to              flags                        device            */
+	{ MOUNT_ROOT,   "",             MF_RO | MF_NODEV,            .major = 0 },
+	{ MOUNT_DEVICE, "dev/null",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 3 },
+	{ MOUNT_DEVICE, "dev/zero",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 5 },
+	{ MOUNT_DEVICE, "dev/full",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 7 },
+	{ MOUNT_DEVICE, "dev/random",   MF_RO | MF_NOEXEC,           .major = 1, .minor = 8 },
+	{ MOUNT_DEVICE, "dev/urandom",  MF_RO | MF_NOEXEC,           .major = 1, .minor = 9 },
+	{ MOUNT_PROC,   "proc",         MF_NODEV | MF_NOEXEC,        .major = 0 },
+	{ MOUNT_TMPFS,  "tmp",          MF_NODEV | MF_NOEXEC,        .major = 0 },
+	{ MOUNT_TMPFS,  "dev/shm",      MF_NODEV | MF_NOEXEC,        .major = 0 },
+	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },
+};
+/* clang-format on */
+
+static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
+{
+	if (plan->n == ARRAY_LEN(plan->step))
+		return err_set(e, ERR_LIMIT, "more than %zu mounts", ARRAY_LEN(plan->step));
+	plan->step[plan->n++] = step;
+	return 0;
+}
+
+static void fit_tmpfs(struct mount_step *step, const struct mount_wishes *wishes)
+{
+	bool workspace = strcmp(step->to, "workspace") == 0;
+
+	step->bytes  = workspace ? wishes->workspace_bytes : wishes->tmp_bytes;
+	step->inodes = wishes->inodes;
+	if (workspace && !wishes->workspace_exec)
+		step->flags |= MF_NOEXEC;
+}
+
+static int add_shown(struct mount_plan *plan, const struct mount_wishes *wishes, int i, struct err *e)
+{
+	static const char under[] = "workspace/";
+	const char       *to      = wishes->shown[i];
+
+	if (strncmp(to, under, sizeof under - 1) != 0 || strchr(to + sizeof under - 1, '/') || !to[sizeof under - 1] ||
+	    strcmp(to + sizeof under - 1, ".") == 0 || strcmp(to + sizeof under - 1, "..") == 0)
+		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
+	for (int j = 0; j < i; j++)
+		if (strcmp(wishes->shown[j], to) == 0)
+			return err_set(e, ERR_BAD_SPEC, "--ro: two directories would both be /%s", to);
+	return add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
+}
+
+int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e)
+{
+	plan->n = 0;
+	if (wishes->shown_len > MOUNT_SHOWN_MAX)
+		return err_set(e, ERR_LIMIT, "--ro: more than %d directories", MOUNT_SHOWN_MAX);
+	for (size_t i = 0; i < ARRAY_LEN(base_mounts); i++) {
+		struct mount_step step = base_mounts[i];
+
+		if (step.kind == MOUNT_TMPFS)
+			fit_tmpfs(&step, wishes);
+		if (add(plan, step, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < wishes->shown_len; i++)
+		if (add_shown(plan, wishes, (int)i, e) < 0)
+			return -1;
+	return 0;
+}
+
+const char *mount_kind_name(enum mount_kind kind)
+{
+	static const char *const names[] = {
+		[MOUNT_ROOT] = "rootfs", [MOUNT_DEVICE] = "device", [MOUNT_PROC] = "proc",
+		[MOUNT_TMPFS] = "tmpfs", [MOUNT_SHOWN] = "shown",
+	};
+
+	return names[kind];
+}
+
+char *mount_flags_text(const struct mount_step *step, char *buf, size_t len)
+{
+	snprintf(buf, len, "%snosuid%s%s", step->flags & MF_RO ? "ro," : "", step->flags & MF_NODEV ? ",nodev" : "",
+		 step->flags & MF_NOEXEC ? ",noexec" : "");
+	return buf;
+}
+
+void mount_plan_print(const struct mount_plan *plan, FILE *out)
+{
+	char flags[64], size[32];
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct mount_step *m = &plan->step[i];
+
+		fprintf(out, "  %-7s /%-20s %s", mount_kind_name(m->kind), m->to, mount_flags_text(m, flags, sizeof flags));
+		if (m->kind == MOUNT_TMPFS)
+			fprintf(out, ",size=%s,inodes=%" PRIu64, text_from_size(m->bytes, size, sizeof size), m->inodes);
+		if (m->kind == MOUNT_PROC)
+			fputs(",hidepid=invisible,subset=pid", out);
+		fputc('\n', out);
+	}
+}

@@ -1,0 +1,60 @@
+/*
+ * mount_plan.h - what a cell's file tree is made of.
+ *
+ * A plan is data: building one touches no file and needs no privilege, so it
+ * can be printed (brig explain), compared in a test and fuzzed. jail/kernel
+ * carries it out. Texts are borrowed from the caller and outlive the plan.
+ *
+ * Everything is mounted over something that the image already has, or over a
+ * directory of a mount made just before: nothing is created by path in a tree
+ * that a stranger could have prepared (CVE-2025-31133 and its family).
+ */
+#pragma once
+#include "err.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+enum mount_kind {
+	MOUNT_ROOT,   /* the rootfs from the store */
+	MOUNT_DEVICE, /* one of the host's device nodes, checked by its number */
+	MOUNT_PROC,   /* a fresh procfs that shows nothing but the cell's own processes */
+	MOUNT_TMPFS,
+	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only */
+};
+
+enum mount_flag {
+	MF_RO     = 1 << 0,
+	MF_NOEXEC = 1 << 1,
+	MF_NODEV  = 1 << 2, /* nosuid is always on */
+};
+
+struct mount_step {
+	enum mount_kind kind;
+	const char     *to;            /* below the new root, without the leading slash; "" is the root */
+	unsigned        flags;
+	unsigned        major, minor;  /* MOUNT_DEVICE */
+	uint64_t        bytes, inodes; /* MOUNT_TMPFS */
+	int             shown;         /* MOUNT_SHOWN: which of the caller's directories */
+};
+
+enum { MOUNT_MAX = 32, MOUNT_SHOWN_MAX = 16 };
+
+struct mount_plan {
+	struct mount_step step[MOUNT_MAX];
+	size_t            n;
+};
+
+struct mount_wishes {
+	uint64_t           tmp_bytes, workspace_bytes, inodes;
+	bool               workspace_exec;
+	const char *const *shown; /* "workspace/NAME" of each --ro directory */
+	size_t             shown_len;
+};
+
+must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e);
+void         mount_plan_print(const struct mount_plan *plan, FILE *out);
+const char  *mount_kind_name(enum mount_kind kind);
+
+/* "ro,nosuid,nodev,noexec" */
+char *mount_flags_text(const struct mount_step *step, char *buf, size_t len);

@@ -1,0 +1,70 @@
+/*
+ * policy.h - which system calls a program may make, and what it is told when it may not.
+ *
+ * Plain data of fixed size, one entry per call number: no heap, no pointers,
+ * may be copied and compared. policy_parse() starts from the floor
+ * (policy_floor.h), then applies the statements of every text in order; what
+ * extends a policy can add to it and take from it, never allow what the floor
+ * forbids. Pure: the numbers of calls come from the caller's function.
+ */
+#pragma once
+#include "policy_bundle.h"
+
+#include <stdio.h>
+
+#define POLICY_CALLS        512 /* numbers 0..511; x86-64 and arm64 need 471 */
+#define POLICY_NEWEST_CALL  470 /* listns, Linux 6.19: what is newer does not exist in the jail (ENOSYS) */
+#define POLICY_CLAUSES      64
+#define POLICY_CLAUSE_TESTS 3
+#define POLICY_TEST_VALUES  40
+
+enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_REFUSE, POLICY_KILL, POLICY_WHEN };
+
+#define POLICY_BY_FLOOR   (-1)
+#define POLICY_BY_DEFAULT (-2)
+
+struct policy_call {
+	enum policy_verdict verdict;
+	int                 errnum; /* REFUSE, and WHEN for values that match nothing; 0: the default's */
+	int                 source; /* who spoke last: index into source[], POLICY_BY_FLOOR or POLICY_BY_DEFAULT */
+	unsigned            line;
+	char                name[32];
+};
+
+/* The low 32 bits of an argument, as far as the mask goes, are one of the values. */
+struct policy_test {
+	unsigned arg;
+	uint32_t mask;
+	size_t   n;
+	uint32_t value[POLICY_TEST_VALUES];
+};
+
+/* All tests hold: the call is allowed. A call with verdict WHEN has any number of clauses. */
+struct policy_clause {
+	unsigned           call;
+	size_t             n;
+	struct policy_test test[POLICY_CLAUSE_TESTS];
+};
+
+struct policy {
+	int                  default_errnum;
+	struct policy_call   call[POLICY_CALLS];
+	size_t               clauses;
+	struct policy_clause clause[POLICY_CLAUSES];
+	size_t               sources;
+	char                 source[POLICY_SOURCES_MAX][80];
+};
+
+#define POLICY_CALL_UNKNOWN (-1) /* nobody has heard of it: a slip of the pen */
+#define POLICY_CALL_NOWHERE (-2) /* other machines have it: skipped in silence */
+typedef int policy_number_fn(const char *name);
+
+must_use int policy_parse(struct policy *ret, const struct policy_bundle *b, policy_number_fn *number, struct err *e);
+
+/* What a refused call is answered with. */
+int policy_call_errnum(const struct policy *p, const struct policy_call *call);
+
+/* The effective policy, one call a line, sorted by number; it is itself a policy and means the same. */
+int policy_print(const struct policy *p, FILE *out);
+/* The same layer by layer: the floor, then each text with what it had the last word on. */
+int policy_explain(const struct policy *p, FILE *out);

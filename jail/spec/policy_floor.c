@@ -1,0 +1,237 @@
+#include "policy_floor.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/*
+ * Foreign ABIs (i386, x32) are no rows here: the compiler kills their callers
+ * and no policy text can name them.
+ */
+/* clang-format off */
+static const struct {
+	const char *call;
+	int         errnum; /* ENOSYS where libraries have another road, EPERM where there is none */
+	const char *reason;
+} calls[] = {
+	{ "unshare",           EPERM,  "new namespaces are the door to most kernel holes" },
+	{ "setns",             EPERM,  "it enters other namespaces" },
+	{ "clone3",            ENOSYS, "its flags are in memory, where a filter cannot see CLONE_NEWUSER; clone is used instead" },
+	{ "mount",             EPERM,  "it changes the file tree" },
+	{ "umount2",           EPERM,  "it uncovers what a mount hides" },
+	{ "umount",            EPERM,  "it uncovers what a mount hides" },
+	{ "pivot_root",        EPERM,  "it changes the root" },
+	{ "chroot",            EPERM,  "it changes the root; with an open directory it is a way out" },
+	{ "fsopen",            EPERM,  "it mounts" },
+	{ "fsconfig",          EPERM,  "it mounts; CVE-2022-0185 was here" },
+	{ "fsmount",           EPERM,  "it mounts" },
+	{ "fspick",            EPERM,  "it changes mounts" },
+	{ "open_tree",         EPERM,  "it copies mounts" },
+	{ "open_tree_attr",    EPERM,  "it copies mounts" },
+	{ "move_mount",        EPERM,  "it moves mounts" },
+	{ "mount_setattr",     EPERM,  "it makes mounts writable" },
+	{ "statmount",         ENOSYS, "it shows mounts, hidden ones too" },
+	{ "listmount",         ENOSYS, "it shows mounts, hidden ones too" },
+	{ "listns",            ENOSYS, "it shows namespaces" },
+	{ "ptrace",            EPERM,  "it rules other processes, and makes the launcher a tracer" },
+	{ "process_vm_readv",  EPERM,  "it reads other processes' memory" },
+	{ "process_vm_writev", EPERM,  "it writes other processes' memory" },
+	{ "process_madvise",   ENOSYS, "it handles other processes' memory" },
+	{ "process_mrelease",  ENOSYS, "it handles other processes' memory" },
+	{ "kcmp",              EPERM,  "it tells where the kernel keeps things" },
+	{ "pidfd_getfd",       EPERM,  "it takes other processes' descriptors" },
+	{ "move_pages",        EPERM,  "it moves memory under others" },
+	{ "migrate_pages",     EPERM,  "it moves memory under others" },
+	{ "bpf",               EPERM,  "programs for the kernel; its verifier has been wrong often" },
+	{ "perf_event_open",   EPERM,  "it watches the machine, and has had many holes" },
+	{ "userfaultfd",       ENOSYS, "it stops the kernel half-way, which makes races certain" },
+	{ "io_uring_setup",    ENOSYS, "its requests pass by every filter" },
+	{ "io_uring_enter",    ENOSYS, "its requests pass by every filter" },
+	{ "io_uring_register", ENOSYS, "its requests pass by every filter" },
+	{ "seccomp",           EPERM,  "a listener could answer its children's calls" },
+	{ "keyctl",            EPERM,  "keyrings outlive the run and belong to the host's uid" },
+	{ "add_key",           EPERM,  "keyrings outlive the run" },
+	{ "request_key",       EPERM,  "it starts a helper on the host" },
+	{ "open_by_handle_at", EPERM,  "it opens files without a path: the way out of early containers" },
+	{ "name_to_handle_at", EPERM,  "the other half of open_by_handle_at" },
+	{ "fanotify_init",     EPERM,  "it watches, and can hold up, other jails' files" },
+	{ "fanotify_mark",     EPERM,  "it watches, and can hold up, other jails' files" },
+	{ "memfd_secret",      ENOSYS, "memory that limits and dumps cannot see" },
+	{ "lookup_dcookie",    EPERM,  "it shows the host's paths" },
+	{ "quotactl",          EPERM,  "administration of the host" },
+	{ "quotactl_fd",       EPERM,  "administration of the host" },
+	{ "acct",              EPERM,  "administration of the host" },
+	{ "swapon",            EPERM,  "administration of the host" },
+	{ "swapoff",           EPERM,  "administration of the host" },
+	{ "reboot",            EPERM,  "administration of the host" },
+	{ "syslog",            EPERM,  "the kernel's log holds the host's secrets" },
+	{ "vhangup",           EPERM,  "administration of the host" },
+	{ "sethostname",       EPERM,  "administration of the host" },
+	{ "setdomainname",     EPERM,  "administration of the host" },
+	{ "settimeofday",      EPERM,  "there is one clock for all" },
+	{ "clock_settime",     EPERM,  "there is one clock for all" },
+	{ "clock_adjtime",     EPERM,  "there is one clock for all" },
+	{ "adjtimex",          EPERM,  "there is one clock for all" },
+	{ "stime",             EPERM,  "there is one clock for all" },
+	{ "init_module",       EPERM,  "code for the kernel" },
+	{ "finit_module",      EPERM,  "code for the kernel" },
+	{ "delete_module",     EPERM,  "code of the kernel" },
+	{ "create_module",     EPERM,  "code for the kernel" },
+	{ "query_module",      EPERM,  "code of the kernel" },
+	{ "get_kernel_syms",   EPERM,  "it tells where the kernel keeps things" },
+	{ "kexec_load",        EPERM,  "another kernel" },
+	{ "kexec_file_load",   EPERM,  "another kernel" },
+	{ "iopl",              EPERM,  "the hardware itself" },
+	{ "ioperm",            EPERM,  "the hardware itself" },
+	{ "modify_ldt",        EPERM,  "16-bit segments; a rich source of holes, and nothing needs them" },
+	{ "nfsservctl",        EPERM,  "administration of the host" },
+	{ "uselib",            EPERM,  "unused since a.out" },
+	{ "_sysctl",           EPERM,  "administration of the host" },
+	{ "sysfs",             EPERM,  "unused; the host's file systems" },
+	{ "ustat",             EPERM,  "unused; the host's devices" },
+	{ "vserver",           EPERM,  "never existed here" },
+};
+
+#define ALL_BITS UINT32_MAX
+#define CLONE_FLAG(flag) { "clone", NEVER, 0, flag, 1, { flag }, "a new namespace is the door to most kernel holes" }
+
+static const struct floor_value {
+	const char *call;
+	enum { NEVER, ONLY } kind;
+	unsigned    arg;
+	uint32_t    mask; /* the bits that count */
+	size_t      n;
+	uint32_t    value[3];
+	const char *reason;
+} values[] = {
+	CLONE_FLAG(CLONE_NEWNS),
+	CLONE_FLAG(CLONE_NEWCGROUP),
+	CLONE_FLAG(CLONE_NEWUTS),
+	CLONE_FLAG(CLONE_NEWIPC),
+	CLONE_FLAG(CLONE_NEWUSER),
+	CLONE_FLAG(CLONE_NEWPID),
+	CLONE_FLAG(CLONE_NEWNET),
+	{ "ioctl",       NEVER, 1, ALL_BITS, 1, { TIOCSTI },   "it types into the terminal of whoever started the jail" },
+	{ "ioctl",       NEVER, 1, ALL_BITS, 1, { TIOCLINUX }, "it pastes into the console" },
+	{ "ioctl",       NEVER, 1, ALL_BITS, 1, { TIOCSETD },  "it loads line disciplines, a rich source of holes" },
+	{ "ioctl",       NEVER, 1, ALL_BITS, 1, { TIOCCONS },  "it takes over the console" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_SET_SECCOMP },  "filters are ours" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_SET_SECUREBITS }, "the rules of capabilities are ours" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_CAP_AMBIENT }, "no capability survives exec" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_SET_PTRACER }, "nobody traces" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_SET_MM }, "it forges what /proc says about a process" },
+	{ "prctl",       NEVER, 0, ALL_BITS, 1, { 59 }, "PR_SET_SYSCALL_USER_DISPATCH: calls with another meaning" },
+	{ "personality", ONLY,  0, ALL_BITS, 1, { 0xffffffff }, "only asking: it switches protections of memory off" },
+	/* Netlink too: if_nameindex() fails, and a family with three hundred ways into the kernel stays out. */
+	{ "socket",      ONLY,  0, ALL_BITS, 3, { AF_UNIX, AF_INET, AF_INET6 }, "rarely used, rich in holes, and they load modules" },
+	{ "socket",      ONLY,  1, 0xf, 3, { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, "raw sockets forge packets" },
+	{ "socket",      ONLY,  2, ALL_BITS, 3, { 0, IPPROTO_TCP, IPPROTO_UDP }, "MPTCP, SCTP and ICMP pass by network rules" },
+	{ "socketpair",  ONLY,  0, ALL_BITS, 1, { AF_UNIX }, "other families have holes and no use" },
+	{ "mknod",       NEVER, 1, S_IFMT, 1, { S_IFCHR }, "a device node reaches the host's drivers" },
+	{ "mknod",       NEVER, 1, S_IFMT, 1, { S_IFBLK }, "a device node reaches the host's disks" },
+	{ "mknodat",     NEVER, 2, S_IFMT, 1, { S_IFCHR }, "a device node reaches the host's drivers" },
+	{ "mknodat",     NEVER, 2, S_IFMT, 1, { S_IFBLK }, "a device node reaches the host's disks" },
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_LEN(calls) + ARRAY_LEN(values) <= POLICY_FLOOR_ROWS, "the floor outgrew its array");
+
+struct policy_floor policy_floor_init(policy_number_fn *number)
+{
+	struct policy_floor floor;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		floor.number[i] = number(calls[i].call);
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		floor.number[ARRAY_LEN(calls) + i] = number(values[i].call);
+	return floor;
+}
+
+void policy_floor_apply(const struct policy_floor *floor, struct policy *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		int number = floor->number[i];
+
+		if (number < 0 || number >= POLICY_CALLS)
+			continue;
+		p->call[number] = (struct policy_call){ POLICY_REFUSE, calls[i].errnum, POLICY_BY_FLOOR, 0, "" };
+		snprintf(p->call[number].name, sizeof p->call[number].name, "%s", calls[i].call);
+	}
+}
+
+/* Could an argument pass the test and yet show `value` in the bits of `mask`? Only if no common bit says otherwise. */
+static bool test_lets_in(const struct policy_test *t, uint32_t mask, uint32_t value)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (((t->value[i] ^ value) & t->mask & mask) == 0)
+			return true;
+	return false;
+}
+
+static bool row_has(const struct floor_value *row, uint32_t value)
+{
+	for (size_t i = 0; i < row->n; i++)
+		if (row->value[i] == value)
+			return true;
+	return false;
+}
+
+static bool test_stays_within(const struct policy_test *t, const struct floor_value *row)
+{
+	if ((t->mask & row->mask) != row->mask)
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		if (!row_has(row, t->value[i] & row->mask))
+			return false;
+	return true;
+}
+
+static bool clause_obeys(const struct policy_clause *c, const struct floor_value *row)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct policy_test *t = &c->test[i];
+
+		if (t->arg == row->arg && (row->kind == ONLY ? test_stays_within(t, row) : !test_lets_in(t, row->mask, row->value[0])))
+			return true;
+	}
+	return false;
+}
+
+const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause)
+{
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (floor->number[i] == (int)call)
+			return calls[i].reason;
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (floor->number[ARRAY_LEN(calls) + i] == (int)call && !(clause && clause_obeys(clause, &values[i])))
+			return values[i].reason;
+	return NULL;
+}
+
+static uint64_t mix(uint64_t digest, const void *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		digest = (digest ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+	return digest;
+}
+
+uint64_t policy_floor_digest(void)
+{
+	uint64_t digest = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		digest = mix(digest, calls[i].call, strlen(calls[i].call));
+		digest = mix(digest, &calls[i].errnum, sizeof calls[i].errnum);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		digest = mix(digest, values[i].call, strlen(values[i].call));
+		digest = mix(digest, &values[i].mask, sizeof values[i].mask);
+		digest = mix(digest, values[i].value, sizeof values[i].value);
+	}
+	return digest;
+}

@@ -1,0 +1,155 @@
+#include "policy.h"
+#include "policy_value.h"
+
+#include <string.h>
+
+static void print_value(const char *call, unsigned arg, uint32_t value, FILE *out)
+{
+	const char *name = policy_value_name(call, arg, value);
+
+	if (name)
+		fprintf(out, " %s", name);
+	else
+		fprintf(out, value < 10 ? " %u" : " 0x%x", value);
+}
+
+static void print_mask(const char *call, const struct policy_test *t, FILE *out)
+{
+	bool most = __builtin_popcount(t->mask) > 16;
+	char bits[400];
+
+	if (t->mask == UINT32_MAX)
+		return;
+	policy_value_print_bits(call, t->arg, most ? ~t->mask : t->mask, bits, sizeof bits);
+	fprintf(out, " %s %s", most ? "without" : "of", bits);
+}
+
+static void print_test(const char *call, const struct policy_test *t, FILE *out)
+{
+	char bits[400];
+
+	fprintf(out, " arg%u", t->arg);
+	if (t->mask != UINT32_MAX && t->n == 1 && t->value[0] == 0) {
+		policy_value_print_bits(call, t->arg, t->mask, bits, sizeof bits);
+		fprintf(out, " has no %s", bits);
+		return;
+	}
+	print_mask(call, t, out);
+	fputs(" in", out);
+	for (size_t i = 0; i < t->n; i++)
+		print_value(call, t->arg, t->value[i], out);
+}
+
+static bool clause_is_empty(const struct policy_clause *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->test[i].n == 0)
+			return true;
+	return false;
+}
+
+static void print_clauses(const struct policy *p, unsigned number, FILE *out)
+{
+	const struct policy_call *call = &p->call[number];
+
+	for (size_t i = 0; i < p->clauses; i++) {
+		const struct policy_clause *c = &p->clause[i];
+
+		if (c->call != number || clause_is_empty(c))
+			continue;
+		fprintf(out, "allow %s if", call->name);
+		for (size_t k = 0; k < c->n; k++) {
+			fputs(k ? " and" : "", out);
+			print_test(call->name, &c->test[k], out);
+		}
+		fprintf(out, " else errno %s\n", policy_errno_name(policy_call_errnum(p, call)));
+	}
+}
+
+static void print_call(const struct policy *p, unsigned number, FILE *out)
+{
+	const struct policy_call *call = &p->call[number];
+
+	switch (call->verdict) {
+	case POLICY_UNSAID:
+		return;
+	case POLICY_ALLOW:
+		fprintf(out, "allow %s\n", call->name);
+		return;
+	case POLICY_KILL:
+		fprintf(out, "kill %s\n", call->name);
+		return;
+	case POLICY_REFUSE:
+		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
+		return;
+	case POLICY_WHEN:
+		/* The errno first, for calls of which every value was taken back. */
+		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
+		print_clauses(p, number, out);
+		return;
+	}
+}
+
+int policy_print(const struct policy *p, FILE *out)
+{
+	fprintf(out, "default errno %s\n", policy_errno_name(p->default_errnum));
+	for (unsigned i = 0; i < POLICY_CALLS; i++)
+		print_call(p, i, out);
+	return ferror(out) ? -1 : 0;
+}
+
+/* One paragraph of a layer: names, wrapped. */
+static size_t print_names(const struct policy *p, int source, enum policy_verdict verdict, int errnum, FILE *out)
+{
+	char   head[64];
+	size_t column = 0, n = 0;
+
+	snprintf(head, sizeof head, "  %s%s", verdict == POLICY_ALLOW ? "allow" : verdict == POLICY_KILL ? "kill" : "errno ",
+		 verdict == POLICY_REFUSE ? policy_errno_name(errnum) : "");
+	for (unsigned i = 0; i < POLICY_CALLS; i++) {
+		const struct policy_call *call = &p->call[i];
+
+		if (call->source != source || call->verdict != verdict ||
+		    (verdict == POLICY_REFUSE && policy_call_errnum(p, call) != errnum))
+			continue;
+		if (column == 0 || column + strlen(call->name) + 1 > 100)
+			column = (size_t)fprintf(out, n ? "\n\t" : "%s", head);
+		column += (size_t)fprintf(out, n && column == 2 ? "%s" : " %s", call->name);
+		n++;
+	}
+	if (n)
+		fputc('\n', out);
+	return n;
+}
+
+static bool layer_is_empty(const struct policy *p, int source)
+{
+	for (unsigned i = 0; i < POLICY_CALLS; i++)
+		if (p->call[i].source == source)
+			return false;
+	return true;
+}
+
+static void explain_layer(const struct policy *p, int source, const char *title, FILE *out)
+{
+	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only names, or words that others had the last of" : "");
+	print_names(p, source, POLICY_ALLOW, 0, out);
+	for (unsigned i = 0; i < POLICY_CALLS; i++)
+		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {
+			fprintf(out, "  line %u: ", p->call[i].line);
+			print_clauses(p, i, out);
+		}
+	for (int errnum = 1; errnum < 134; errnum++)
+		print_names(p, source, POLICY_REFUSE, errnum, out);
+	print_names(p, source, POLICY_KILL, 0, out);
+}
+
+int policy_explain(const struct policy *p, FILE *out)
+{
+	explain_layer(p, POLICY_BY_FLOOR, "floor, which nothing can remove", out);
+	for (size_t i = p->sources; i-- > 0;)
+		explain_layer(p, (int)i, p->source[i], out);
+	fprintf(out, "every other call\n  errno %s; numbers above %d: errno ENOSYS; i386 and x32: killed\n",
+		policy_errno_name(p->default_errnum), POLICY_NEWEST_CALL);
+	return ferror(out) ? -1 : 0;
+}

@@ -1,0 +1,117 @@
+#define _GNU_SOURCE /* strerrorname_np, F_OFD_SETLK */
+#include "policy_value.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define VALUE(call, arg, name)           { #name, #call, arg, (uint32_t)name },
+#define VALUE_IS(call, arg, name, value) { #name, #call, arg, value },
+static const struct policy_value values[] = {
+#include "policy_value.def"
+};
+#undef VALUE
+#undef VALUE_IS
+
+static bool word_is_number(const char *word, uint32_t *ret)
+{
+	bool        hex    = strncmp(word, "0x", 2) == 0;
+	const char *digits = hex ? word + 2 : word;
+	size_t      len    = strlen(digits);
+
+	if (len == 0 || len > 10 || strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789") != len)
+		return false;
+	unsigned long long value = strtoull(digits, NULL, hex ? 16 : 10);
+	if (value > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+bool policy_value_each(const char *word, void (*each)(void *context, uint32_t value), void *context)
+{
+	size_t   len    = strlen(word);
+	bool     prefix = len > 2 && word[len - 1] == '*', found = false;
+	uint32_t number;
+
+	if (word_is_number(word, &number)) {
+		each(context, number);
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (prefix ? strncmp(values[i].name, word, len - 1) == 0 : strcmp(values[i].name, word) == 0) {
+			each(context, values[i].value);
+			found = true;
+		}
+	return found;
+}
+
+static bool row_fits(const struct policy_value *row, const char *call, unsigned arg)
+{
+	return strncmp(call, row->call, strlen(row->call)) == 0 && (row->arg < 0 || row->arg == (int)arg);
+}
+
+const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (values[i].value == value && row_fits(&values[i], call, arg))
+			return values[i].name;
+	return NULL;
+}
+
+void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len)
+{
+	size_t   n       = 0;
+	uint32_t unnamed = 0;
+
+	*buf = 0;
+	if (policy_value_name(call, arg, bits)) {
+		snprintf(buf, len, "%s", policy_value_name(call, arg, bits));
+		return;
+	}
+	for (unsigned i = 0; i < 32; i++) {
+		uint32_t    bit  = bits & (1u << i);
+		const char *name = bit ? policy_value_name(call, arg, bit) : NULL;
+
+		if (bit && !name)
+			unnamed |= bit;
+		else if (name && n < len)
+			n += (size_t)snprintf(buf + n, len - n, "%s%s", n ? " " : "", name);
+	}
+	if (unnamed && n < len)
+		snprintf(buf + n, len - n, "%s0x%x", n ? " " : "", unnamed);
+}
+
+int policy_errno_number(const char *name)
+{
+	if (strcmp(name, "ENOTSUP") == 0) /* the C library knows one name a number */
+		return ENOTSUP;
+	for (int i = 1; i < 134; i++)
+		if (strerrorname_np(i) && strcmp(strerrorname_np(i), name) == 0)
+			return i;
+	return 0;
+}
+
+const char *policy_errno_name(int number)
+{
+	const char *name = strerrorname_np(number);
+
+	return name ? name : "?";
+}
+
+uint64_t policy_value_digest(uint64_t seed)
+{
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		seed = (seed ^ values[i].value) * 0x100000001b3u;
+	return seed;
+}

@@ -1,0 +1,28 @@
+/*
+ * policy_value.h - the names that policy files use instead of numbers.
+ *
+ * Flags and commands come from the kernel's own headers, one row each in
+ * policy_value.def; errnos from the C library. Pure.
+ */
+#pragma once
+#include "defs.h"
+
+struct policy_value {
+	const char *name;
+	const char *call; /* whose argument it is: "socket" serves socketpair too */
+	int         arg;
+	uint32_t    value;
+};
+
+/* Calls each() for every value that the word means: a name, a number, or NAME* for all that begin so. False: none. */
+bool policy_value_each(const char *word, void (*each)(void *context, uint32_t value), void *context);
+
+/* The name of a value of this argument, or NULL. */
+const char *policy_value_name(const char *call, unsigned arg, uint32_t value);
+/* Writes "CLONE_NEWNS CLONE_NEWNET", or "0x30" for bits without a name. */
+void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len);
+
+int         policy_errno_number(const char *name); /* 0: no such errno */
+const char *policy_errno_name(int number);
+
+uint64_t policy_value_digest(uint64_t seed); /* changes when a row does */

@@ -1,0 +1,20 @@
+/*
+ * program_env.h - the environment that a program sees: ours, and what the caller added.
+ *
+ * Names that change how the interpreter or the loader start are refused: LD_*,
+ * PYTHON*, PATH, GLIBC_TUNABLES. Inside the cell they could do no harm, but a
+ * run must mean the same whoever starts it.
+ */
+#pragma once
+#include "err.h"
+#include "limits.h"
+
+enum { PROGRAM_ENV_MAX = 80, PROGRAM_ENV_BYTES = 64 * 1024 };
+
+struct program_env {
+	char *entry[PROGRAM_ENV_MAX + 1]; /* "NAME=value", NULL at the end; heap */
+};
+
+must_use int program_env_build(struct program_env *ret, const struct limits *limits, const char *const *added, size_t n,
+			       struct err *e);
+void         program_env_done(struct program_env *env);

@@ -1,0 +1,65 @@
+/*
+ * record.h - what happened in one run and what it cost.
+ *
+ * Filled from waitid and control-group counters only: nothing that the program
+ * prints can reach it. A figure that this host cannot measure is RECORD_NONE
+ * and becomes null, never 0.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#define RECORD_NONE (-1)
+
+enum exit_reason {
+#define EXIT(name, status, doc) EXIT_##name,
+#include "exit.def"
+#undef EXIT
+};
+const char *exit_reason_name(enum exit_reason reason);
+const char *exit_reason_doc(enum exit_reason reason);
+int         exit_reason_status(enum exit_reason reason); /* of brig itself; -1: the program's own */
+enum { EXIT_REASONS = EXIT_denied + 1 };
+
+/* A limit that refused something, or that ended the run. */
+struct limit_hit {
+	const char *name;  /* as in the profile: "pids" */
+	int64_t     value; /* the limit */
+	int64_t     peak;  /* the most that was used */
+	int64_t     times; /* how often it refused */
+};
+
+struct record {
+	char             run_id[37];
+	const char      *profile, *rootfs; /* borrowed; NULL when it did not come that far */
+	enum exit_reason exit_reason;
+	int              exit_code;        /* RECORD_NONE when nothing ran or it was killed by a limit */
+	int              signal;           /* 0: none */
+	struct limit_hit hit[8];
+	size_t           hits;
+	double           wall_ms, cpu_ms, setup_ms; /* negative: none */
+	int64_t          memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
+	int64_t          stdout_bytes, stderr_bytes; /* the client's word; none in the launcher's */
+	int              truncated;                  /* 0, 1, RECORD_NONE */
+	bool             warm;
+	double           started_at;                 /* seconds since 1970; negative: never */
+	uint64_t         layers, layers_missing;     /* bits of enum layer */
+	struct err       why;                        /* for setup_failed and denied */
+};
+
+void record_init(struct record *r);
+void record_add_hit(struct record *r, const char *name, int64_t value, int64_t peak, int64_t times);
+
+/* New reference. Every key of brig(1) is there, in that order. */
+json_t *record_json(const struct record *r);
+
+/* "signaled SIGSEGV, wall 12 ms, ...": one line for people. */
+void record_print(const struct record *r, FILE *out);
+
+/* "SIGSEGV"; "SIG34" for those without a name. */
+char *record_signal_name(int signal, char *buf, size_t len);
+
+/* What brig exits with: the reason's own status, else the program's. */
+int record_status(const struct record *r);

@@ -1,0 +1,253 @@
+#define _GNU_SOURCE
+#include "build.h"
+
+#include "compile.h"
+#include "fd.h"
+#include "file.h"
+#include "furnish.h"
+#include "lint.h"
+#include "manifest.h"
+#include "normalise.h"
+#include "process.h"
+#include "prune.h"
+#include "shelf.h"
+#include "sources.h"
+#include "store.h"
+#include "text.h"
+#include "unpack.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#define LOG_MAX  (64 * MIB)
+#define LOG_TAIL 15
+
+struct build {
+	const struct build_options *options;
+	struct recipe               recipe;
+	struct sources              sources;
+	struct shelf                shelf;
+	struct workspace            work;
+	int                         tree, log;
+	json_t                     *packages;
+	struct manifest             manifest;
+};
+
+static void build_done(struct build *b)
+{
+	fd_closep(&b->tree);
+	fd_closep(&b->log);
+	workspace_close(&b->work);
+	shelf_close(&b->shelf);
+	manifest_done(&b->manifest);
+	json_decref(b->packages);
+	sources_done(&b->sources);
+	recipe_done(&b->recipe);
+}
+
+/* --- stages --- */
+
+static int stage_unpack(struct build *b, struct err *e)
+{
+	char          into[1400];
+	struct unpack u = { &b->recipe, &b->sources, into, b->work.dir, b->log, b->options->stop };
+
+	snprintf(into, sizeof into, "%s/tmp/%s/tree", b->shelf.path, b->work.name);
+	if (unpack_apply(&u, e) < 0)
+		return -1;
+	b->tree = openat(b->work.dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->tree < 0)
+		return err_sys(e, "the tree that mmdebstrap made");
+	b->packages = unpack_packages(b->tree, e);
+	return b->packages ? 0 : -1;
+}
+
+static void say_unmatched(const char *row)
+{
+	fprintf(stderr, "  prune: %s matched nothing\n", row);
+}
+
+static int stage_prune(struct build *b, struct err *e)
+{
+	return prune_apply(b->tree, b->recipe.prune, say_unmatched, e);
+}
+
+static int stage_furnish(struct build *b, struct err *e)
+{
+	return furnish_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+}
+
+static int stage_compile(struct build *b, struct err *e)
+{
+	return compile_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+}
+
+static int stage_prune_last(struct build *b, struct err *e)
+{
+	return prune_apply(b->tree, b->recipe.prune_last, say_unmatched, e);
+}
+
+static int stage_normalise(struct build *b, struct err *e)
+{
+	return normalise_apply(b->tree, e);
+}
+
+static int stage_lint(struct build *b, struct err *e)
+{
+	(void)b;
+	return lint_tree(b->tree, stderr, e);
+}
+
+static int check_size(const struct build *b, struct err *e)
+{
+	char most[32];
+
+	if (b->manifest.bytes <= b->recipe.size_max)
+		return 0;
+	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s", b->manifest.bytes,
+		       text_from_size(b->recipe.size_max, most, sizeof most));
+}
+
+static int write_manifest(const struct build *b, const struct manifest_origin *from, struct err *e)
+{
+	scoped_json *json = manifest_to_json(&b->manifest, from);
+	scoped_fd    fd   = openat(b->work.dir, "manifest.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (!json)
+		return err_set(e, ERR_BROKEN, "manifest.json: the tree cannot be told as JSON");
+	if (fd < 0 || json_dumpfd(json, fd, JSON_INDENT(1)) < 0 || file_write_all(fd, "\n", 1) < 0)
+		return err_sys(e, "write manifest.json");
+	return 0;
+}
+
+static int stage_manifest(struct build *b, struct err *e)
+{
+	struct utsname host;
+
+	if (uname(&host) < 0)
+		return err_sys(e, "uname");
+	if (manifest_make(b->tree, &b->manifest, e) < 0 || check_size(b, e) < 0)
+		return -1;
+	return write_manifest(b, &(struct manifest_origin){ b->recipe.name, b->recipe.sha256, host.machine, b->packages }, e);
+}
+
+static int stage_publish(struct build *b, struct err *e)
+{
+	static const char *const ours[] = { "log", "sources", "apt-config", "apt.conf" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (tree_remove(b->work.dir, ours[i], e) < 0)
+			return -1;
+	return shelf_publish(&b->shelf, &b->work, b->manifest.digest, &b->recipe, e);
+}
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	int       (*run)(struct build *, struct err *);
+	/* the reason for its place */
+} stages[] = {
+	{ "unpack",    stage_unpack },    /* all others work on what it brings */
+	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
+	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
+	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
+	{ "clear",     stage_prune_last }, /* what only the two before needed */
+	{ "normalise", stage_normalise }, /* after the last writer */
+	{ "lint",      stage_lint },      /* judges what will be published, so after the last change */
+	{ "manifest",  stage_manifest },  /* hashes only what lint has passed: its lines cannot be forged */
+	{ "publish",   stage_publish },   /* from here on others see it */
+};
+/* clang-format on */
+
+/* --- telling --- */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static const char *last_lines(const char *text, size_t len, unsigned lines)
+{
+	const char *p = text + len;
+
+	while (p > text && (p[-1] != '\n' || lines--))
+		p--;
+	return p;
+}
+
+static void show_log(const struct build *b)
+{
+	scoped_bytes log = { 0 };
+	struct err   e;
+
+	if (b->log < 0 || lseek(b->log, 0, SEEK_SET) < 0 || file_read_fd(b->log, "log", LOG_MAX, &log, &e) < 0 || !log.len)
+		return;
+	sources_hide(&b->sources, log.data);
+	fprintf(stderr, "the last lines of its log:\n%s", last_lines(log.data, strlen(log.data), LOG_TAIL));
+}
+
+static int run_stages(struct build *b, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+		double start = now();
+
+		if (process_stopped(b->options->stop, e) < 0)
+			return -1;
+		if (stages[i].run(b, e) < 0) {
+			if (e->kind == ERR_SETUP && !e->errnum) /* a program said no: it knows why */
+				show_log(b);
+			return err_wrap(e, "%s", stages[i].name);
+		}
+		fprintf(stderr, "  %-10s %5.1f s\n", stages[i].name, now() - start);
+	}
+	return 0;
+}
+
+static int prepare(struct build *b, struct err *e)
+{
+	unsigned swept = 0;
+
+	if (sources_load(&b->sources, b->options->sources, b->recipe.suite, e) < 0)
+		return -1;
+	if (workspace_sweep(b->shelf.dir, false, &swept, e) < 0 || workspace_open(b->shelf.dir, &b->work, e) < 0)
+		return -1;
+	b->log = openat(b->work.dir, "log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	return b->log < 0 ? err_sys(e, "log") : 0;
+}
+
+static bool is_built(const struct build *b)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	struct err        e;
+
+	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && shelf_is_marked(&b->shelf, t.digest, b->recipe.sha256);
+}
+
+int build_run(const struct build_options *o, struct err *e)
+{
+	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	double                          start = now();
+
+	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
+		return -1;
+	if (!o->force && is_built(&b)) {
+		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
+		return 0;
+	}
+	if (prepare(&b, e) < 0)
+		return err_wrap(e, "%s", b.recipe.name);
+	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));
+	if (run_stages(&b, e) < 0)
+		return err_wrap(e, "%s", b.recipe.name);
+	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %zu packages, %.1f s\n", b.recipe.name, b.manifest.digest,
+		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, json_array_size(b.packages), now() - start);
+	return 0;
+}

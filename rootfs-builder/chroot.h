@@ -1,0 +1,9 @@
+/* chroot.h - a program of the tree, run with the tree as / and nothing else */
+#pragma once
+#include "err.h"
+
+/*
+ * No network, no /proc, no descriptor of ours, the smallest environment. What
+ * it prints goes to the log. The tree is written by it as root of the tree.
+ */
+must_use int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e);

@@ -1,0 +1,18 @@
+/* digest.h - SHA-256 as sixty-four hex digits */
+#pragma once
+#include "err.h"
+
+#define DIGEST_HEX 64
+
+struct digest {
+	void *state;
+};
+must_use int digest_init(struct digest *d, struct err *e);
+must_use int digest_add(struct digest *d, const void *bytes, size_t len, struct err *e);
+must_use int digest_end(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e);
+void         digest_done(struct digest *d);
+#define scoped_digest scoped(digest_done) struct digest
+
+must_use int digest_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct err *e);
+/* From where the descriptor stands to the end; *size is what was read. */
+must_use int digest_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e);

@@ -1,0 +1,151 @@
+#include "elf_file.h"
+
+#include <elf.h>
+#include <string.h>
+
+struct view {
+	const char *bytes;
+	size_t      len;
+};
+
+bool elf_is(const void *bytes, size_t len)
+{
+	return len >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
+}
+
+static int broken(struct err *e, const char *what)
+{
+	return err_set(e, ERR_BAD_SPEC, "not a sound ELF file: %s", what);
+}
+
+/* size bytes at offset, copied out: nothing in the file need be aligned. */
+static bool take(const struct view *v, uint64_t offset, void *into, size_t size)
+{
+	if (offset > v->len || size > v->len - offset)
+		return false;
+	memcpy(into, v->bytes + offset, size);
+	return true;
+}
+
+/* A text that ends inside the file. */
+static const char *text_at(const struct view *v, uint64_t offset)
+{
+	if (offset >= v->len || !memchr(v->bytes + offset, 0, v->len - offset))
+		return NULL;
+	return v->bytes + offset;
+}
+
+static int read_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
+{
+	if (!elf_is(v->bytes, v->len) || !take(v, 0, h, sizeof *h))
+		return broken(e, "too short");
+	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
+		return broken(e, "not 64-bit little-endian");
+	if (h->e_phnum && h->e_phentsize != sizeof(Elf64_Phdr))
+		return broken(e, "odd program headers");
+	return 0;
+}
+
+static bool read_segment(const struct view *v, const Elf64_Ehdr *h, unsigned i, Elf64_Phdr *p)
+{
+	uint64_t offset;
+
+	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof *p, &offset) && take(v, offset, p, sizeof *p);
+}
+
+static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *p)
+{
+	for (unsigned i = 0; i < h->e_phnum; i++)
+		if (read_segment(v, h, i, p) && p->p_type == type)
+			return true;
+	return false;
+}
+
+/* Where a virtual address lies in the file. */
+static bool to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t address, uint64_t *ret)
+{
+	Elf64_Phdr p;
+
+	for (unsigned i = 0; i < h->e_phnum; i++) {
+		if (!read_segment(v, h, i, &p) || p.p_type != PT_LOAD)
+			continue;
+		if (address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
+			return !__builtin_add_overflow(p.p_offset, address - p.p_vaddr, ret);
+	}
+	return false;
+}
+
+static bool read_dynamic(const struct view *v, const Elf64_Phdr *p, size_t i, Elf64_Dyn *d)
+{
+	uint64_t offset;
+
+	return (i + 1) * sizeof *d <= p->p_filesz && !__builtin_add_overflow(p->p_offset, i * sizeof *d, &offset) &&
+	       take(v, offset, d, sizeof *d) && d->d_tag != DT_NULL;
+}
+
+static int find_strings(const struct view *v, const Elf64_Ehdr *h, const Elf64_Phdr *p, uint64_t *ret, struct err *e)
+{
+	Elf64_Dyn d;
+
+	for (size_t i = 0; read_dynamic(v, p, i, &d); i++)
+		if (d.d_tag == DT_STRTAB)
+			return to_offset(v, h, d.d_un.d_val, ret) ? 0 : broken(e, "its string table is outside of it");
+	return broken(e, "no string table");
+}
+
+static const char *dynamic_text(const struct view *v, uint64_t strings, const Elf64_Dyn *d)
+{
+	uint64_t at;
+
+	return __builtin_add_overflow(strings, d->d_un.d_val, &at) ? NULL : text_at(v, at);
+}
+
+static int add_dynamic(const struct view *v, uint64_t strings, const Elf64_Dyn *d, struct elf *elf, struct err *e)
+{
+	const char *text;
+
+	if (d->d_tag != DT_NEEDED && d->d_tag != DT_RUNPATH && d->d_tag != DT_RPATH)
+		return 0;
+	text = dynamic_text(v, strings, d);
+	if (!text)
+		return broken(e, "a name is outside of it");
+	if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && !elf->runpath))
+		elf->runpath = text;
+	if (d->d_tag != DT_NEEDED)
+		return 0;
+	if (elf->n == ELF_NEEDED_MAX)
+		return err_set(e, ERR_LIMIT, "needs more than %d libraries", ELF_NEEDED_MAX);
+	elf->needed[elf->n++] = text;
+	return 0;
+}
+
+static int read_needed(const struct view *v, const Elf64_Ehdr *h, struct elf *elf, struct err *e)
+{
+	Elf64_Phdr p;
+	Elf64_Dyn  d;
+	uint64_t   strings = 0;
+
+	if (!find_segment(v, h, PT_DYNAMIC, &p))
+		return 0; /* static, or an object file */
+	if (find_strings(v, h, &p, &strings, e) < 0)
+		return -1;
+	for (size_t i = 0; read_dynamic(v, &p, i, &d); i++)
+		if (add_dynamic(v, strings, &d, elf, e) < 0)
+			return -1;
+	return 0;
+}
+
+int elf_read(const void *bytes, size_t len, struct elf *ret, struct err *e)
+{
+	struct view v   = { bytes, len };
+	struct elf  elf = { 0 };
+	Elf64_Ehdr  h;
+	Elf64_Phdr  p;
+
+	if (read_header(&v, &h, e) < 0 || read_needed(&v, &h, &elf, e) < 0)
+		return -1;
+	if (find_segment(&v, &h, PT_INTERP, &p) && !(elf.interpreter = text_at(&v, p.p_offset)))
+		return broken(e, "its interpreter's name is outside of it");
+	*ret = elf;
+	return 0;
+}

@@ -1,0 +1,87 @@
+#define _GNU_SOURCE
+#include "gc.h"
+
+#include "fd.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+static bool has_name(const struct shelf_names *names, const char *digest)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->name[i].digest, digest) == 0)
+			return true;
+	return false;
+}
+
+enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
+
+static enum lock_answer lock_tree(const struct shelf *s, const char *digest, int *lock)
+{
+	char path[160];
+
+	snprintf(path, sizeof path, "trees/%s/lock", digest);
+	*lock = openat(s->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (*lock < 0)
+		return errno == ENOENT ? LOCK_OURS : LOCK_FAILED; /* no lock: half-removed, nobody can open it */
+	if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
+		return LOCK_OURS;
+	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;
+}
+
+/*
+ * The lock file goes first, while we hold it: whoever opened it before finds
+ * that it has no name, and knows that the tree is gone (store.c).
+ */
+static int remove_tree(const struct shelf *s, const char *digest, struct err *e)
+{
+	char path[160], aside[160];
+
+	snprintf(path, sizeof path, "trees/%s/lock", digest);
+	if (unlinkat(s->dir, path, 0) < 0 && errno != ENOENT)
+		return err_sys(e, "remove %s", path);
+	snprintf(path, sizeof path, "trees/%s", digest);
+	snprintf(aside, sizeof aside, "tmp/gone-%s", digest);
+	if (renameat(s->dir, path, s->dir, aside) < 0)
+		return err_sys(e, "remove %s", path);
+	return tree_remove(s->dir, aside, e);
+}
+
+static int collect(const struct shelf *s, const char *digest, bool dry, FILE *out, struct err *e)
+{
+	scoped_fd lock = -1;
+
+	switch (lock_tree(s, digest, &lock)) {
+	case LOCK_USED:
+		fprintf(out, "kept %s: in use\n", digest);
+		return 0;
+	case LOCK_FAILED:
+		return err_sys(e, "the lock of tree %.12s", digest);
+	case LOCK_OURS:
+		break;
+	}
+	fprintf(out, "%s %s\n", dry ? "would remove" : "removed", digest);
+	return dry ? 0 : remove_tree(s, digest, e);
+}
+
+int gc_run(const struct shelf *s, bool dry, FILE *out, struct err *e)
+{
+	scoped_fd          lock  = shelf_lock(s, e);
+	scoped_shelf_names names = { 0 }, trees = { 0 };
+	unsigned           swept = 0;
+
+	if (lock < 0 || shelf_names(s, &names, e) < 0 || shelf_trees(s, &trees, e) < 0)
+		return -1;
+	for (size_t i = 0; i < trees.n; i++)
+		if (!has_name(&names, trees.name[i].digest) && collect(s, trees.name[i].digest, dry, out, e) < 0)
+			return -1;
+	if (workspace_sweep(s->dir, dry, &swept, e) < 0)
+		return -1;
+	if (swept)
+		fprintf(out, "%s %u unfinished build%s\n", dry ? "would remove" : "removed", swept, swept == 1 ? "" : "s");
+	return 0;
+}

@@ -1,0 +1,352 @@
+#define _GNU_SOURCE
+#include "lint.h"
+
+#include "elf_file.h"
+#include "fd.h"
+#include "file.h"
+#include "text.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#define CONF_DIR  "/etc/ld.so.conf.d/"
+#define CONF_MAX  (64 * 1024)
+#define DIRS_MAX  64
+#define WORDS_MAX 400
+
+struct lint {
+	int         root;
+	struct tree tree;
+	char       *dirs[DIRS_MAX]; /* where the loader looks for libraries */
+	size_t      n_dirs;
+};
+
+/* A finding is words; a rule that is content says nothing and returns true. */
+typedef char words[WORDS_MAX];
+
+static bool printf_like(2, 3) find(words why, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, WORDS_MAX, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* --- rules about the entry itself --- */
+
+static bool rule_name(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	if (text_has_control(entry->path) || !text_is_utf8(entry->path, strlen(entry->path)))
+		return find(why, "its name is not printable UTF-8");
+	if (entry->target && (text_has_control(entry->target) || !text_is_utf8(entry->target, strlen(entry->target))))
+		return find(why, "its target is not printable UTF-8");
+	return true;
+}
+
+static bool rule_type(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	return entry->type != TREE_OTHER || find(why, "a device node, socket or pipe");
+}
+
+static bool rule_setid(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	if (entry->type == TREE_LINK || !(entry->mode & (S_ISUID | S_ISGID)))
+		return true;
+	return find(why, "%s (mode %04o)", entry->mode & S_ISUID ? "setuid" : "setgid", entry->mode);
+}
+
+static bool rule_writable(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	if (entry->type == TREE_LINK || !(entry->mode & (S_IWGRP | S_IWOTH)))
+		return true;
+	return find(why, "writable by group or others (mode %04o)", entry->mode);
+}
+
+static bool rule_owner(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	if (entry->uid == 0 || entry->uid == geteuid())
+		return true;
+	return find(why, "belongs to uid %u", entry->uid);
+}
+
+static bool rule_hardlink(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	(void)l;
+	return entry->type != TREE_FILE || entry->links == 1 || find(why, "has %u names (hard links)", entry->links);
+}
+
+static bool judge_attributes(char *list, ssize_t n, words why)
+{
+	for (char *at = list; at < list + n; at += strlen(at) + 1)
+		if (strcmp(at, "security.selinux") != 0) /* the host's label, put on every new file */
+			return find(why, "has the extended attribute %s", at);
+	return true;
+}
+
+static bool rule_attributes(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	char      list[4096];
+	ssize_t   n;
+	scoped_fd fd = -1;
+
+	if (entry->type != TREE_FILE && entry->type != TREE_DIR)
+		return true;
+	fd = tree_open_entry(l->root, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	n  = fd < 0 ? -1 : flistxattr(fd, list, sizeof list - 1);
+	if (n < 0)
+		return (fd >= 0 && errno == ENOTSUP) || find(why, "cannot be read: %s", strerror(errno));
+	list[n] = 0;
+	return judge_attributes(list, n, why);
+}
+
+/* --- links --- */
+
+/* More ".." than there are directories above it. An absolute target starts at the tree's root. */
+static bool climbs_out(const struct tree_entry *entry)
+{
+	int depth = 0;
+
+	if (entry->target[0] != '/')
+		for (const char *p = strchr(entry->path + 1, '/'); p; p = strchr(p + 1, '/'))
+			depth++;
+	for (const char *p = entry->target; *p;) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			depth--;
+		else if (n && !(n == 1 && p[0] == '.'))
+			depth++;
+		if (depth < 0)
+			return true;
+		p += n + strspn(p + n, "/");
+	}
+	return false;
+}
+
+/* Filled by the kernel in the jail, empty in the tree: /dev/fd and its like name what is not there yet. */
+static bool is_proc(const char *target)
+{
+	return strncmp(target, "/proc/", 6) == 0;
+}
+
+static bool rule_link(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	scoped_fd fd = -1;
+
+	if (entry->type != TREE_LINK)
+		return true;
+	if (climbs_out(entry))
+		return find(why, "leads out of the tree: -> %.200s", entry->target);
+	if (is_proc(entry->target))
+		return true;
+	fd = tree_open(l->root, entry->path, O_PATH);
+	return fd >= 0 || find(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));
+}
+
+/* --- libraries --- */
+
+static bool has_library(const struct lint *l, const char *dir, size_t len, const char *name)
+{
+	char        path[2048];
+	struct stat st;
+
+	if (snprintf(path, sizeof path, "%.*s/%s", (int)len, dir, name) >= (int)sizeof path)
+		return false;
+	scoped_fd fd = tree_open(l->root, path, O_PATH);
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* One directory of a RUNPATH; $ORIGIN is where the file itself lies. */
+static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry, const char *name)
+{
+	static const char *const origins[] = { "$ORIGIN", "${ORIGIN}" };
+	char                     path[2048];
+
+	for (size_t i = 0; i < ARRAY_LEN(origins); i++) {
+		size_t n = strlen(origins[i]);
+
+		if (len < n || strncmp(dir, origins[i], n) != 0)
+			continue;
+		if (snprintf(path, sizeof path, "%.*s%.*s", (int)(strrchr(entry->path, '/') - entry->path), entry->path,
+			     (int)(len - n), dir + n) >= (int)sizeof path)
+			return false;
+		return has_library(l, path, strlen(path), name);
+	}
+	return has_library(l, dir, len, name);
+}
+
+static bool is_found(const struct lint *l, const struct elf *elf, const struct tree_entry *entry, const char *name)
+{
+	if (strchr(name, '/'))
+		return has_library(l, "", 0, name);
+	for (const char *p = elf->runpath; p && *p;) {
+		size_t n = strcspn(p, ":");
+
+		if (has_in_runpath(l, p, n, entry, name))
+			return true;
+		p += n + (p[n] == ':');
+	}
+	for (size_t i = 0; i < l->n_dirs; i++)
+		if (has_library(l, l->dirs[i], strlen(l->dirs[i]), name))
+			return true;
+	return false;
+}
+
+static bool judge_elf(const struct lint *l, const struct tree_entry *entry, const void *bytes, words why)
+{
+	struct elf elf;
+	struct err e;
+
+	if (!elf_is(bytes, entry->size))
+		return true;
+	if (elf_read(bytes, entry->size, &elf, &e) < 0)
+		return find(why, "%s", e.text);
+	if (elf.interpreter && !has_library(l, "", 0, elf.interpreter))
+		return find(why, "its loader is not in the tree: %.200s", elf.interpreter);
+	for (size_t i = 0; i < elf.n; i++)
+		if (!is_found(l, &elf, entry, elf.needed[i]))
+			return find(why, "needs a library that is not in the tree: %.200s", elf.needed[i]);
+	return true;
+}
+
+static bool rule_libraries(const struct lint *l, const struct tree_entry *entry, words why)
+{
+	char  magic[4];
+	void *bytes;
+	bool  fine;
+
+	if (entry->type != TREE_FILE || entry->size < sizeof magic)
+		return true;
+	scoped_fd fd = tree_open_entry(l->root, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic)
+		return find(why, "cannot be read: %s", strerror(errno));
+	if (!elf_is(magic, sizeof magic))
+		return true;
+	bytes = mmap(NULL, entry->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return find(why, "cannot be read: %s", strerror(errno));
+	fine = judge_elf(l, entry, bytes, why);
+	munmap(bytes, entry->size);
+	return fine;
+}
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	bool      (*look)(const struct lint *, const struct tree_entry *, words why);
+	const char *reason;
+} rules[] = {
+	{ "name",       rule_name,       "a manifest is JSON, and its reader a person at a terminal" },
+	{ "type",       rule_type,       "a device node in the tree is a door to the host's devices" },
+	{ "setid",      rule_setid,      "no program of the tree may gain rights by being started" },
+	{ "attributes", rule_attributes, "file capabilities are setuid by another name, and no manifest covers the rest" },
+	{ "hardlink",   rule_hardlink,   "whoever has a second name of a file can change it from outside" },
+	{ "owner",      rule_owner,      "the owner of a file can change it" },
+	{ "writable",   rule_writable,   "so can a group or the world" },
+	{ "link",       rule_link,       "a link that climbs out names a file of the host to whoever looks from outside; /proc is exempt, it is empty until a jail mounts it" },
+	{ "libraries",  rule_libraries,  "a program that cannot start is found here, not in a run" },
+};
+/* clang-format on */
+
+/* --- the search path of the loader --- */
+
+static int add_dir(struct lint *l, const char *dir, size_t len, struct err *e)
+{
+	if (l->n_dirs == DIRS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d library directories in " CONF_DIR, DIRS_MAX);
+	l->dirs[l->n_dirs] = strndup(dir, len);
+	return l->dirs[l->n_dirs++] ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+static int add_conf(struct lint *l, const struct tree_entry *entry, struct err *e)
+{
+	scoped_bytes b  = { 0 };
+	scoped_fd    fd = tree_open_entry(l->root, entry, O_RDONLY);
+
+	if (fd < 0)
+		return err_sys(e, "%s", entry->path);
+	if (file_read_fd(fd, entry->path, CONF_MAX, &b, e) < 0)
+		return -1;
+	for (const char *p = b.data; *p;) {
+		size_t n = strcspn(p, "\n");
+
+		if (p[0] == '/' && add_dir(l, p, n, e) < 0)
+			return -1;
+		p += n + (p[n] == '\n');
+	}
+	return 0;
+}
+
+static int find_dirs(struct lint *l, struct err *e)
+{
+	static const char *const built_in[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+
+	for (size_t i = 0; i < ARRAY_LEN(built_in); i++)
+		if (add_dir(l, built_in[i], strlen(built_in[i]), e) < 0)
+			return -1;
+	for (size_t i = 0; i < l->tree.n; i++) {
+		const struct tree_entry *entry = &l->tree.entry[i];
+
+		if (entry->type == TREE_FILE && strncmp(entry->path, CONF_DIR, strlen(CONF_DIR)) == 0 && add_conf(l, entry, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void lint_done(struct lint *l)
+{
+	for (size_t i = 0; i < l->n_dirs; i++)
+		free(l->dirs[i]);
+	tree_done(&l->tree);
+}
+
+static size_t look_at(const struct lint *l, const struct tree_entry *entry, size_t before, FILE *out)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		words why;
+
+		if (rules[i].look(l, entry, why))
+			continue;
+		if (before + found++ < LINT_SHOWN)
+			fprintf(out, "lint: %s: %s [%s]\n", text_has_control(entry->path) ? "(a name with a control character)" : entry->path, why, rules[i].name);
+	}
+	return found;
+}
+
+int lint_tree(int root, FILE *out, struct err *e)
+{
+	scoped(lint_done) struct lint l = { .root = root };
+	size_t                        found = 0;
+
+	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l.tree.n; i++)
+		found += look_at(&l, &l.tree.entry[i], found, out);
+	if (found > LINT_SHOWN)
+		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
+	return found ? err_set(e, ERR_BAD_SPEC, "%zu finding%s of lint; a row of prune takes such a thing out", found, found == 1 ? "" : "s") : 0;
+}
+
+void lint_print_rules(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		fprintf(out, "  %-11s %s\n", rules[i].name, rules[i].reason);
+}

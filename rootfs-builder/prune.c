@@ -1,0 +1,92 @@
+#define _GNU_SOURCE
+#include "prune.h"
+
+#include "fd.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return n && strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+static int remove_entry(int root, const struct tree_entry *entry, struct err *e)
+{
+	const char *name;
+	scoped_fd   parent = tree_open_parent(root, entry->path, &name);
+
+	if (parent < 0)
+		return err_sys(e, "prune %s", entry->path);
+	return tree_remove(parent, name, e) < 0 ? err_wrap(e, "prune %s", entry->path) : 0;
+}
+
+/* Entries are sorted, but "a-b" comes between "a" and "a/b": what is gone below a removed directory is found by prefix. */
+static int prune_row(int root, const struct tree *t, const char *pattern, bool *matched, struct err *e)
+{
+	const char *gone = "";
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct tree_entry *entry = &t->entry[i];
+
+		if (fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_NOESCAPE) != 0 || is_below(entry->path, gone))
+			continue;
+		*matched = true;
+		gone     = entry->path;
+		if (remove_entry(root, entry, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool names_nothing(int root, const struct tree_entry *entry)
+{
+	scoped_fd fd = entry->type == TREE_LINK ? tree_open(root, entry->path, O_PATH) : -1;
+
+	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && strncmp(entry->target, "/proc/", 6) != 0;
+}
+
+/* A link to a link to nothing takes a second round. */
+static int prune_links(int root, struct err *e)
+{
+	for (bool again = true; again;) {
+		scoped_tree t = { 0 };
+
+		again = false;
+		if (tree_scan(root, &t, e) < 0)
+			return -1;
+		for (size_t i = 0; i < t.n; i++) {
+			if (!names_nothing(root, &t.entry[i]))
+				continue;
+			again = true;
+			if (remove_entry(root, &t.entry[i], e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int prune_apply(int root, const json_t *rows, void (*say)(const char *row), struct err *e)
+{
+	scoped_tree       t = { 0 };
+	struct recipe_row row;
+	size_t            i;
+
+	if (tree_scan(root, &t, e) < 0)
+		return -1;
+	recipe_foreach(rows, row, i) {
+		bool matched = false;
+
+		if (prune_row(root, &t, row.key, &matched, e) < 0)
+			return -1;
+		if (!matched)
+			say(row.key);
+	}
+	return prune_links(root, e);
+}

@@ -1,0 +1,202 @@
+#include "recipe.h"
+
+#include "file.h"
+#include "generate.h"
+#include "text.h"
+#include "tree.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct recipe, member)
+/* clang-format off */
+const struct field recipe_fields[] = {
+	/* setting        type         where             least   most       preset     meaning */
+	{ "comment",      FIELD_NOTE,  0,                0,      8192,      0,         "For people; brig-rootfs does not read it", NULL, NULL },
+	{ "description",  FIELD_STR,   AT(description),  0,      200,       0,         "What the rootfs is for, in one line", NULL, NULL },
+	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,         "The Debian release the packages come from, by its code name", NULL, NULL },
+	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger", NULL, NULL },
+	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,         "Debian packages; what they depend on comes along, what they recommend does not", NULL, NULL },
+	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
+	{ "dirs",         FIELD_LIST,  AT(dirs),         0,      1024,      0,         "Directories that are made, with their parents", NULL, NULL },
+	{ "links",        FIELD_LIST,  AT(links),        0,      1024,      0,         "PATH -> TARGET: symbolic links", NULL, NULL },
+	{ "generate",     FIELD_LIST,  AT(generate),     0,      1024,      0,         "PATH = GENERATOR: files whose content brig-rootfs writes", NULL, NULL },
+	{ "compile",      FIELD_LIST,  AT(compile),      0,      64,        0,         "Directories in which every .py gets its .pyc", NULL, NULL },
+	{ "prune_last",   FIELD_LIST,  AT(prune_last),   0,      1024,      0,         "Like prune, but after generate and compile: what was only needed to build", NULL, NULL },
+	{ 0 },
+};
+/* clang-format on */
+
+/* --- rows --- */
+
+/* Both halves without the blanks around them. */
+static void put_half(char half[1024], const char *from, size_t len)
+{
+	while (len && *from == ' ')
+		from++, len--;
+	while (len && from[len - 1] == ' ')
+		len--;
+	snprintf(half, 1024, "%.*s", (int)len, from);
+}
+
+static const char *const splits[] = { " -> ", " = " };
+
+void recipe_row_read(const json_t *row, struct recipe_row *ret)
+{
+	const char *text = json_string_value(row), *end = strstr(text, " # "), *cut;
+	size_t      len = end ? (size_t)(end - text) : strlen(text);
+
+	put_half(ret->key, text, len);
+	ret->value[0] = 0;
+	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
+		cut = strstr(text, splits[i]);
+		if (!cut || cut >= text + len)
+			continue;
+		put_half(ret->key, text, (size_t)(cut - text));
+		put_half(ret->value, cut + strlen(splits[i]), len - (size_t)(cut - text) - strlen(splits[i]));
+		return;
+	}
+}
+
+/* Debian policy 5.6.1, plus what could not be confused with an option or a version. */
+static const char *check_package(const struct recipe_row *row)
+{
+	size_t n = strlen(row->key);
+
+	if (n < 2 || n > 100 || strspn(row->key, "abcdefghijklmnopqrstuvwxyz0123456789+.-") != n ||
+	    strchr("+.-", row->key[0]) || row->value[0])
+		return "no name of a Debian package";
+	return NULL;
+}
+
+static const char *check_path(const struct recipe_row *row)
+{
+	return tree_path_is_plain(row->key) && !row->value[0] ? NULL : "not a plain absolute path";
+}
+
+static const char *check_link(const struct recipe_row *row)
+{
+	if (!tree_path_is_plain(row->key))
+		return "expected PATH -> TARGET with a plain absolute PATH";
+	return row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
+}
+
+static const char *check_generate(const struct recipe_row *row)
+{
+	if (!tree_path_is_plain(row->key))
+		return "expected PATH = GENERATOR with a plain absolute PATH";
+	return generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
+}
+
+static const struct {
+	const char *list;
+	const char *(*check)(const struct recipe_row *);
+} checks[] = {
+	{ "packages", check_package  },
+	{ "prune",    check_path     }, /* a pattern is a plain path as well: no way up, no way out */
+	{ "dirs",     check_path     },
+	{ "links",    check_link     },
+	{ "generate", check_generate },
+	{ "compile",  check_path     },
+	{ "prune_last", check_path   },
+};
+
+static int check_row(size_t i, const json_t *json, struct err *e)
+{
+	struct recipe_row row;
+	const char       *text = json_string_value(json), *why;
+
+	if (strlen(text) >= sizeof row.key)
+		return err_set(e, ERR_BAD_SPEC, "%s: a row of %zu bytes, at most %zu are allowed", checks[i].list, strlen(text), sizeof row.key - 1);
+	if (text_has_control(text))
+		return err_set(e, ERR_BAD_SPEC, "%s: a row with a control character", checks[i].list);
+	recipe_row_read(json, &row);
+	why = checks[i].check(&row);
+	return why ? err_set(e, ERR_BAD_SPEC, "%s: \"%.120s\": %s", checks[i].list, text, why) : 0;
+}
+
+static int check_rows(const struct recipe *r, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		const json_t *list = *(const json_t *const *)((const char *)r + field_find(recipe_fields, checks[i].list)->offset);
+
+		for (size_t j = 0; j < json_array_size(list); j++)
+			if (check_row(i, json_array_get(list, j), e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* --- the file --- */
+
+void recipe_done(struct recipe *r)
+{
+	json_decref(r->source);
+	*r = (struct recipe){ 0 };
+}
+
+int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t len, struct err *e)
+{
+	scoped_recipe r = { 0 };
+
+	if (!text_is_name(name))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name; use a-z, 0-9, '-', '_', '.'", name);
+	snprintf(r.name, sizeof r.name, "%s", name);
+	if (digest_bytes(bytes, len, r.sha256, e) < 0)
+		return -1;
+	r.source = wire_parse(bytes, len, RECIPE_MAX, e);
+	if (!r.source)
+		return -1;
+	fields_preset(recipe_fields, &r);
+	if (fields_decode(recipe_fields, r.source, &r, e) < 0)
+		return -1;
+	if (!r.suite)
+		return err_set(e, ERR_BAD_SPEC, "suite: missing; name a Debian release, like \"bookworm\"");
+	if (json_array_size(r.packages) == 0)
+		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
+	if (check_rows(&r, e) < 0)
+		return -1;
+	*ret = r;
+	r    = (struct recipe){ 0 };
+	return 0;
+}
+
+static bool ends_in_json(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 5 && strcmp(text + n - 5, ".json") == 0;
+}
+
+/* "basic" -> FOLDER/basic.json; "./x/web.json" -> itself, named web. */
+static int find_file(const char *folder, const char *text, char path[1280], char name[64], struct err *e)
+{
+	const char *last = strrchr(text, '/');
+	int         n;
+
+	last = last ? last + 1 : text;
+	if (ends_in_json(text)) {
+		n = snprintf(path, 1280, "%s", text);
+		snprintf(name, 64, "%.*s", (int)strlen(last) - 5, last);
+	} else if (text_is_name(text)) {
+		n = snprintf(path, 1280, "%s/%s.json", folder, text);
+		snprintf(name, 64, "%s", text);
+	} else {
+		return err_set(e, ERR_BAD_SPEC, "\"%.100s\" is neither the name of a recipe nor a file that ends in .json", text);
+	}
+	return n < 1280 ? 0 : err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", text);
+}
+
+int recipe_load(struct recipe *ret, const char *folder, const char *text, struct err *e)
+{
+	scoped_bytes b = { 0 };
+	char         path[1280], name[64];
+
+	if (find_file(folder, text, path, name, e) < 0)
+		return -1;
+	if (file_read(AT_FDCWD, path, RECIPE_MAX, &b, e) < 0)
+		return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "no recipe %s", path) : -1;
+	return recipe_parse(ret, name, b.data, b.len, e) < 0 ? err_wrap(e, "%s", path) : 0;
+}

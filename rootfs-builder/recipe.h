@@ -1,0 +1,38 @@
+/*
+ * recipe.h - what a rootfs is made of, as rows.
+ *
+ * A recipe is a JSON file whose lists hold one text per row. A row may end in
+ * " # reason", which is for people. Every row is checked when the recipe is
+ * read: what a path, a pattern or a package name cannot be is refused here,
+ * with the name of the file, the list and the row.
+ */
+#pragma once
+#include "digest.h"
+#include "field.h"
+
+struct recipe {
+	char          name[64];
+	char          sha256[DIGEST_HEX + 1]; /* of the file's bytes */
+	const char   *description;
+	const char   *suite; /* of Debian: "bookworm" */
+	uint64_t      size_max;
+	const json_t *packages, *prune, *dirs, *links, *generate, *compile, *prune_last;
+	json_t       *source; /* owns all texts */
+};
+
+#define RECIPE_MAX (256 * 1024)
+extern const struct field recipe_fields[];
+
+must_use int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t len, struct err *e);
+/* NAME in the folder, or a file when the text ends in ".json" or has a slash. */
+must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);
+void         recipe_done(struct recipe *r);
+#define scoped_recipe scoped(recipe_done) struct recipe
+
+/* A row in its two halves; the second is empty where the list has none ("links" and "generate" do). */
+struct recipe_row {
+	char key[1024], value[1024];
+};
+void recipe_row_read(const json_t *row, struct recipe_row *ret); /* only for rows of a parsed recipe */
+#define recipe_foreach(list, row, i) \
+	for ((i) = 0; (i) < json_array_size(list) && (recipe_row_read(json_array_get(list, i), &(row)), true); (i)++)

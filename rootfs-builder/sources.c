@@ -1,0 +1,361 @@
+#define _GNU_SOURCE
+#include "sources.h"
+
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS   " \t"
+#define FILE_MAX MIB
+
+/* One entry, as both styles have it. Lists are words with blanks between. */
+struct entry {
+	char *types, *uris, *suites, *components, *keys, *enabled;
+};
+
+static void entry_done(struct entry *x)
+{
+	char **fields[] = { &x->types, &x->uris, &x->suites, &x->components, &x->keys, &x->enabled };
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		free(*fields[i]);
+	*x = (struct entry){ 0 };
+}
+
+void sources_done(struct sources *s)
+{
+	for (size_t i = 0; i < s->n_hosts; i++)
+		free(s->hosts[i]);
+	free(s->hosts);
+	free(s->lines);
+	*s = (struct sources){ 0 };
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* The next word and its length; 0 when there is none. */
+static size_t next_word(const char **at)
+{
+	*at += strspn(*at, BLANKS "\n");
+	return strcspn(*at, BLANKS "\n");
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t n;
+
+	for (const char *p = or_empty(list); (n = next_word(&p)); p += n)
+		if (n == strlen(word) && strncmp(p, word, n) == 0)
+			return true;
+	return false;
+}
+
+/* --- which entries --- */
+
+/* None named, or files that Debian calls so. A key written into the entry is somebody else's. */
+static bool is_debian_key(const char *keys)
+{
+	size_t n;
+
+	for (const char *p = or_empty(keys); (n = next_word(&p)); p += n) {
+		const char *slash = memrchr(p, '/', n);
+
+		if (!slash || strncmp(slash + 1, "debian-archive-", strlen("debian-archive-")) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_suite(const char *word, size_t n, const char *suite)
+{
+	static const char *const tails[] = { "", "-updates", "-security", "/updates" };
+	size_t                   head    = strlen(suite);
+
+	if (n < head || strncmp(word, suite, head) != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(tails); i++)
+		if (n - head == strlen(tails[i]) && strncmp(word + head, tails[i], n - head) == 0)
+			return true;
+	return false;
+}
+
+static bool is_uri(const char *word, size_t n)
+{
+	const char *colon = memchr(word, ':', n);
+
+	return colon && strncmp(word, "cdrom:", 6) != 0 && !memchr(word, '"', n) && !memchr(word, '[', n);
+}
+
+/* --- what is kept of them --- */
+
+static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
+{
+	const char *host = memmem(uri, n, "://", 3);
+	char      **more;
+	size_t      len;
+
+	if (!host)
+		return 0;
+	host += 3;
+	len = strcspn(host, "/ \t\n");
+	if (memchr(host, '@', len)) {
+		const char *at = memchr(host, '@', len);
+
+		len -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	len = strcspn(host, ":/ \t\n") < len ? strcspn(host, ":/ \t\n") : len;
+	if (len == 0)
+		return 0;
+	more = realloc(s->hosts, (s->n_hosts + 1) * sizeof *more);
+	if (!more)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	s->hosts            = more;
+	s->hosts[s->n_hosts] = strndup(host, len);
+	return s->hosts[s->n_hosts++] ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+static int add_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite, struct err *e)
+{
+	char *line;
+	int   n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri, (int)n_suite, suite);
+
+	if (n < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	free(s->lines);
+	s->lines = line;
+	s->len   = (size_t)n;
+	return add_host(s, uri, n_uri, e);
+}
+
+static int add_entry(struct sources *s, const struct entry *x, const char *suite, struct err *e)
+{
+	size_t n, m;
+
+	if (!has_word(x->types, "deb") || !has_word(x->components, "main") || !is_debian_key(x->keys) || has_word(x->enabled, "no") || has_word(x->enabled, "false"))
+		return 0;
+	for (const char *u = or_empty(x->uris); (n = next_word(&u)); u += n)
+		for (const char *w = or_empty(x->suites); (m = next_word(&w)); w += m)
+			if (is_uri(u, n) && is_suite(w, m, suite) && add_line(s, u, n, w, m, e) < 0)
+				return -1;
+	return 0;
+}
+
+/* --- one-line style: deb [option=value ...] URI SUITE COMPONENT... --- */
+
+static char *take_word(const char **at)
+{
+	size_t n    = next_word(at);
+	char  *word = strndup(*at, n);
+
+	*at += n;
+	return word;
+}
+
+static void read_options(const char **at, struct entry *x)
+{
+	const char *end, *key;
+
+	*at += strspn(*at, BLANKS);
+	end = **at == '[' ? strchr(*at, ']') : NULL;
+	if (!end)
+		return;
+	key = strcasestr(*at, "signed-by=");
+	if (key && key < end)
+		x->keys = strndup(key + strlen("signed-by="), strcspn(key + strlen("signed-by="), "] \t"));
+	for (char *comma = x->keys; comma && (comma = strchr(comma, ','));)
+		*comma = ' ';
+	*at = end + 1;
+}
+
+static int add_list_line(struct sources *s, const char *line, const char *suite, struct err *e)
+{
+	scoped(entry_done) struct entry x = { 0 };
+
+	x.types = take_word(&line);
+	read_options(&line, &x);
+	x.uris       = take_word(&line);
+	x.suites     = take_word(&line);
+	x.components = strndup(line, strcspn(line, "#"));
+	return add_entry(s, &x, suite, e);
+}
+
+int sources_add_list(struct sources *s, const char *text, const char *suite, struct err *e)
+{
+	for (const char *p = text; *p;) {
+		size_t n    = strcspn(p, "\n");
+		char  *line = strndup(p, n);
+		int    bad  = line ? add_list_line(s, line, suite, e) : err_set(e, ERR_LIMIT, "out of memory");
+
+		free(line);
+		if (bad < 0)
+			return -1;
+		p += n + (p[n] == '\n');
+	}
+	return 0;
+}
+
+/* --- deb822 style: stanzas of "Field: value", continued by lines that begin with a blank --- */
+
+static char **field_of(struct entry *x, const char *line, size_t n)
+{
+	const struct {
+		const char *name;
+		char      **at;
+	} fields[] = {
+		{ "Types", &x->types },           { "URIs", &x->uris },      { "Suites", &x->suites },
+		{ "Components", &x->components }, { "Signed-By", &x->keys }, { "Enabled", &x->enabled },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		if (strlen(fields[i].name) == n && strncasecmp(line, fields[i].name, n) == 0)
+			return fields[i].at;
+	return NULL;
+}
+
+static int append(char **to, const char *text, size_t n, struct err *e)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s %.*s", or_empty(*to), (int)n, text) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	free(*to);
+	*to = joined;
+	return 0;
+}
+
+/* A line of a stanza; *field is the one that a continuation belongs to. */
+static int add_stanza_line(struct entry *x, char ***field, const char *line, size_t n, struct err *e)
+{
+	const char *colon = memchr(line, ':', n);
+
+	if (line[0] == ' ' || line[0] == '\t')
+		return *field ? append(*field, line, n, e) : 0;
+	*field = colon ? field_of(x, line, (size_t)(colon - line)) : NULL;
+	return *field ? append(*field, colon + 1, n - (size_t)(colon + 1 - line), e) : 0;
+}
+
+int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e)
+{
+	scoped(entry_done) struct entry x     = { 0 };
+	char                          **field = NULL;
+
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, "\n");
+
+		if (strspn(p, BLANKS) >= n) { /* the stanza ends */
+			if (add_entry(s, &x, suite, e) < 0)
+				return -1;
+			entry_done(&x);
+			field = NULL;
+		} else if (p[0] != '#' && add_stanza_line(&x, &field, p, n, e) < 0) {
+			return -1;
+		}
+		p += n + (p[n] == '\n');
+	}
+	return add_entry(s, &x, suite, e);
+}
+
+/* --- the machine's --- */
+
+static bool ends_in(const char *name, const char *tail)
+{
+	size_t n = strlen(name), m = strlen(tail);
+
+	return n > m && strcmp(name + n - m, tail) == 0;
+}
+
+static int add_file(struct sources *s, const char *path, const char *suite, struct err *e)
+{
+	scoped_bytes b = { 0 };
+
+	if (file_read(AT_FDCWD, path, FILE_MAX, &b, e) < 0)
+		return -1;
+	return ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e);
+}
+
+static int is_apt_file(const struct dirent *at)
+{
+	return ends_in(at->d_name, ".list") || ends_in(at->d_name, ".sources");
+}
+
+static int add_folder(struct sources *s, const char *folder, const char *suite, struct err *e)
+{
+	struct dirent **list = NULL;
+	int             n = scandir(folder, &list, is_apt_file, alphasort), bad = 0;
+	char            path[512];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
+		if (!bad)
+			bad = add_file(s, path, suite, e);
+		free(list[i]);
+	}
+	free(list);
+	return bad;
+}
+
+static int add_machine(struct sources *s, const char *suite, struct err *e)
+{
+	if (add_file(s, "/etc/apt/sources.list", suite, e) < 0 && e->errnum != ENOENT)
+		return -1;
+	return add_folder(s, "/etc/apt/sources.list.d", suite, e);
+}
+
+int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e)
+{
+	scoped_sources s = { 0 };
+
+	if ((file ? add_file(&s, file, suite, e) : add_machine(&s, suite, e)) < 0)
+		return -1;
+	if (!s.len)
+		return err_set(e, ERR_MISSING, "%s has no source of Debian %s (main, signed by Debian); name a file that has one: --sources FILE",
+			       file ? file : "/etc/apt", suite);
+	*ret = s;
+	s    = (struct sources){ 0 };
+	return 0;
+}
+
+/* --- keeping host names to ourselves --- */
+
+static void replace_all(char *text, const char *what, const char *with)
+{
+	size_t n = strlen(what), m = strlen(with);
+
+	if (m > n)
+		with = "", m = 0;
+	for (char *at = text; (at = strcasestr(at, what)); at += m) {
+		memcpy(at, with, m);
+		memmove(at + m, at + n, strlen(at + n) + 1);
+	}
+}
+
+/* "[IP: 192.0.2.1 80]" and whatever stands between "://" and the next slash. */
+static void cut_between(char *text, const char *from, const char *until, size_t keep)
+{
+	for (char *at = text; (at = strstr(at, from));) {
+		char  *start = at + keep;
+		size_t n     = strcspn(start, until);
+
+		if (until[0] == ']' && start[n] == ']')
+			n++;
+		memmove(start, start + n, strlen(start + n) + 1);
+		at = start;
+	}
+}
+
+void sources_hide(const struct sources *s, char *text)
+{
+	for (size_t i = 0; i < s->n_hosts; i++)
+		replace_all(text, s->hosts[i], "(mirror)");
+	cut_between(text, "[IP:", "]\n", 0);
+	cut_between(text, "://", "/ \t\n'\"", 3);
+}

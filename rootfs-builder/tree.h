@@ -1,0 +1,57 @@
+/*
+ * tree.h - a rootfs under construction, seen as a list of its entries.
+ *
+ * Everything is reached from one descriptor of the tree's root, and no symlink
+ * in the tree can lead out of it: the kernel resolves them with the tree as /.
+ * A scan is a snapshot, sorted by the bytes of the path; it owns its texts.
+ */
+#pragma once
+#include "err.h"
+
+#include <sys/types.h>
+
+enum tree_type { TREE_FILE, TREE_DIR, TREE_LINK, TREE_OTHER };
+
+struct tree_entry {
+	char          *path; /* "/usr/bin/python3"; the root itself is no entry */
+	char          *target; /* of a link, else NULL */
+	enum tree_type type;
+	unsigned       mode; /* 07777 */
+	unsigned       links;
+	uid_t          uid;
+	gid_t          gid;
+	uint64_t       size; /* of a file, else 0 */
+};
+
+struct tree {
+	struct tree_entry *entry;
+	size_t             n, room;
+};
+
+#define TREE_ENTRIES_MAX 500000
+#define TREE_DEPTH_MAX   64
+
+must_use int tree_scan(int root, struct tree *ret, struct err *e);
+void         tree_done(struct tree *t);
+#define scoped_tree scoped(tree_done) struct tree
+
+const struct tree_entry *tree_find(const struct tree *t, const char *path); /* or NULL */
+
+/* What a path inside the tree names once links are followed with the tree as /. Return a descriptor, or -1 and errno. */
+int tree_open(int root, const char *path, int flags);
+/* The entry itself: no link is followed anywhere on the way. */
+int tree_open_entry(int root, const struct tree_entry *entry, int flags);
+/* The directory an entry lies in, links followed; *name points at its last component. */
+int tree_open_parent(int root, const char *path, const char **name);
+
+/* Directories as needed, 0755. */
+must_use int tree_make_dir(int root, const char *path, struct err *e);
+/* A new file in place of whatever had that name; never written through a link. */
+must_use int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e);
+must_use int tree_link(int root, const char *path, const char *target, struct err *e);
+
+/* name in dir and all below it. Missing is fine. */
+must_use int tree_remove(int dir, const char *name, struct err *e);
+
+/* "/a/b": absolute, no empty, "." or ".." component, no control character, nothing at the end. */
+bool tree_path_is_plain(const char *path);

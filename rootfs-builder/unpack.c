@@ -1,0 +1,209 @@
+#define _GNU_SOURCE
+#include "unpack.h"
+
+#include "fd.h"
+#include "file.h"
+#include "process.h"
+#include "tree.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARCHIVES   "/var/cache/apt/archives"
+#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr"
+
+static void free_textp(char **text)
+{
+	free(*text);
+}
+
+/* --- how apt fetches: the machine's own settings --- */
+
+/*
+ * mmdebstrap reads none of the machine's apt.conf. What decides whether and how
+ * a mirror can be reached must come along (a proxy, a clock that is off), and
+ * nothing else: no setting here can make apt trust what is not signed.
+ */
+static const char *const fetch_settings[] = {
+	"Acquire::http::", "Acquire::https::", "Acquire::Check-Valid-Until ", "Acquire::Check-Date ", "Acquire::Retries ",
+	"Acquire::ForceIPv4 ", "Acquire::ForceIPv6 ",
+};
+
+static bool is_fetch_setting(const char *line)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fetch_settings); i++)
+		if (strncmp(line, fetch_settings[i], strlen(fetch_settings[i])) == 0)
+			return true;
+	return false;
+}
+
+static int new_file(int dir, const char *name, struct err *e)
+{
+	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return fd < 0 ? err_sys(e, "%s", name) : fd;
+}
+
+static int filter_settings(int from, int to, struct err *e)
+{
+	scoped_bytes b = { 0 };
+
+	if (lseek(from, 0, SEEK_SET) < 0 || file_read_fd(from, "apt-config", MIB, &b, e) < 0)
+		return -1;
+	for (const char *p = b.data; *p;) {
+		size_t n = strcspn(p, "\n");
+
+		if (is_fetch_setting(p) && file_write_all(to, p, n + (p[n] == '\n')) < 0)
+			return err_sys(e, "apt.conf");
+		p += n + (p[n] == '\n');
+	}
+	return 0;
+}
+
+static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800", "TMPDIR=/tmp", NULL };
+
+static int write_settings(const struct unpack *u, struct err *e)
+{
+	static const char *const argv[] = { "apt-config", "dump", "Acquire", NULL };
+	/* The workspace is closed to apt's own user, and may lie below a directory that is closed to all. */
+	static const char as_root[] = "APT::Sandbox::User \"root\";\n";
+	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e), conf = -1;
+
+	if (nothing < 0 || all < 0)
+		return -1;
+	conf = new_file(u->work, "apt.conf", e);
+	if (conf < 0)
+		return -1;
+	if (process_run(&(struct process){ .argv = argv, .env = env, .root_fd = -1, .in = nothing, .out = all, .stop = u->stop }, e) < 0)
+		return -1;
+	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
+		return err_sys(e, "apt.conf");
+	return filter_settings(all, conf, e);
+}
+
+/* --- mmdebstrap --- */
+
+static char *join_packages(const struct recipe *r)
+{
+	char             *text = NULL;
+	size_t            len, i;
+	struct recipe_row row;
+	FILE             *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	fputs("--include=", out);
+	recipe_foreach(r->packages, row, i) {
+		fprintf(out, "%s%s", i ? "," : "", row.key);
+	}
+	fclose(out); /* the text is where it stays only from now on */
+	return text;
+}
+
+static int write_sources(const struct unpack *u, struct err *e)
+{
+	scoped_fd fd = new_file(u->work, "sources", e);
+
+	if (fd < 0)
+		return -1;
+	if (file_write_all(fd, u->sources->lines, u->sources->len) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return err_sys(e, "sources");
+	return fd_take(&fd);
+}
+
+static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, int in, struct err *e)
+{
+	const char *const argv[] = {
+		"mmdebstrap",
+		"--variant=extract",                 /* no maintainer script, nothing but what the recipe names */
+		"--mode=root",
+		"--format=directory",
+		"--hook-dir=" MERGED_USR,            /* /bin -> usr/bin and its like, before anything is extracted */
+		"--skip=cleanup/apt,output/dev",     /* the archives tell us the versions */
+		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
+	};
+	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .stop = u->stop };
+
+	if (process_run(&p, e) == 0)
+		return 0;
+	return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "mmdebstrap is not on this machine; apt install mmdebstrap") : -1;
+}
+
+int unpack_apply(const struct unpack *u, struct err *e)
+{
+	scoped(free_textp) char *packages = join_packages(u->recipe), *aptopt = NULL;
+	scoped_fd                in       = -1;
+
+	if (access(SOURCES_KEYRING, R_OK) < 0)
+		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
+	if (write_settings(u, e) < 0)
+		return -1;
+	in = write_sources(u, e);
+	if (in < 0)
+		return -1;
+	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", (int)(strrchr(u->into, '/') - u->into), u->into) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return run_mmdebstrap(u, packages, aptopt, in, e);
+}
+
+/* --- what came --- */
+
+/* NAME_VERSION_ARCH.deb; neither name nor version holds "_". apt writes a colon in a version as %3a. */
+static json_t *read_archive_name(const char *file)
+{
+	const char *first = strchr(file, '_'), *last = strrchr(file, '_');
+	char        version[256];
+	size_t      n = 0;
+
+	if (!first || last == first)
+		return NULL;
+	for (const char *p = first + 1; p < last && n < sizeof version - 1; p++) {
+		bool colon = strncmp(p, "%3a", 3) == 0;
+
+		version[n++] = colon ? ':' : *p;
+		p += colon ? 2 : 0;
+	}
+	version[n] = 0;
+	return json_pack("{s:s%, s:s}", "name", file, (size_t)(first - file), "version", version);
+}
+
+static json_t *list_archives(const struct tree *t)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < t->n; i++) {
+		const char *path = t->entry[i].path;
+		size_t      n    = strlen(path);
+		json_t     *one;
+
+		if (strncmp(path, ARCHIVES "/", strlen(ARCHIVES "/")) != 0 || n < 4 || strcmp(path + n - 4, ".deb") != 0)
+			continue;
+		one = read_archive_name(path + strlen(ARCHIVES "/"));
+		if (one)
+			json_array_append_new(list, one);
+	}
+	return list;
+}
+
+json_t *unpack_packages(int root, struct err *e)
+{
+	scoped_tree  t    = { 0 };
+	scoped_json *list = NULL;
+	const char  *name;
+	scoped_fd    cache = tree_open_parent(root, ARCHIVES, &name);
+
+	if (tree_scan(root, &t, e) < 0)
+		return NULL;
+	list = list_archives(&t);
+	if (json_array_size(list) == 0) {
+		err_set(e, ERR_BROKEN, "mmdebstrap left no archive in " ARCHIVES);
+		return NULL;
+	}
+	if (cache < 0 || tree_remove(cache, name, e) < 0)
+		return NULL;
+	return json_incref(list);
+}

@@ -1,0 +1,21 @@
+/*
+ * unpack.h - Debian packages become a tree, by mmdebstrap.
+ *
+ * Packages are extracted, not installed: no maintainer script runs. What the
+ * scripts would have done are rows of the recipe.
+ */
+#pragma once
+#include "recipe.h"
+#include "sources.h"
+
+struct unpack {
+	const struct recipe  *recipe;
+	const struct sources *sources;
+	const char           *into; /* an absolute path that does not exist yet */
+	int                   work; /* a directory for files of ours */
+	int                   log, stop;
+};
+
+must_use int unpack_apply(const struct unpack *u, struct err *e);
+/* [{"name","version"}] from the archives that unpack_apply() left in the tree, sorted; then removes these. */
+must_use json_t *unpack_packages(int root, struct err *e);

@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "verify.h"
+
+#include "fd.h"
+#include "file.h"
+#include "manifest.h"
+#include "store.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct verify {
+	FILE  *out;
+	size_t found;
+};
+
+static void printf_like(3, 4) found(struct verify *v, const char *path, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (v->found++ >= VERIFY_SHOWN)
+		return;
+	fprintf(v->out, "verify: %s: ", text_has_control(path) ? "(a name with a control character)" : path);
+	va_start(ap, fmt);
+	vfprintf(v->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', v->out);
+}
+
+static void compare(struct verify *v, const struct manifest *was, size_t i, const struct manifest *is, size_t j)
+{
+	const struct tree_entry *a = &was->tree.entry[i], *b = &is->tree.entry[j];
+	char                     mode_a[8], mode_b[8];
+
+	if (a->type != b->type) {
+		found(v, a->path, "is a %s, was a %s", manifest_types[b->type], manifest_types[a->type]);
+		return;
+	}
+	manifest_mode(a, mode_a);
+	manifest_mode(b, mode_b);
+	if (a->type != TREE_LINK && strcmp(mode_a, mode_b) != 0)
+		found(v, a->path, "mode is %s, was %s", mode_b, mode_a);
+	if (a->size != b->size)
+		found(v, a->path, "has %" PRIu64 " bytes, had %" PRIu64, b->size, a->size);
+	else if (strcmp(was->sha256[i], is->sha256[j]) != 0)
+		found(v, a->path, "content changed");
+	if (a->type == TREE_LINK && strcmp(a->target, b->target) != 0)
+		found(v, a->path, "leads to another place than %.200s", a->target);
+}
+
+/* Both lists are sorted by path. */
+static void compare_all(struct verify *v, const struct manifest *was, const struct manifest *is)
+{
+	size_t i = 0, j = 0;
+
+	while (i < was->tree.n || j < is->tree.n) {
+		int order = i == was->tree.n ? 1 : j == is->tree.n ? -1 : strcmp(was->tree.entry[i].path, is->tree.entry[j].path);
+
+		if (order < 0)
+			found(v, was->tree.entry[i++].path, "is missing");
+		else if (order > 0)
+			found(v, is->tree.entry[j++].path, "is extra");
+		else
+			compare(v, was, i++, is, j++);
+	}
+}
+
+static int read_manifest(const struct shelf *s, const char *digest, struct manifest *ret, struct err *e)
+{
+	scoped_bytes b = { 0 };
+	char         path[256];
+
+	snprintf(path, sizeof path, "trees/%s/manifest.json", digest);
+	if (file_read(s->dir, path, MANIFEST_MAX, &b, e) < 0)
+		return -1;
+	return manifest_parse(b.data, b.len, ret, e) < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+/* The root directory is no entry of the manifest. */
+static void check_root(struct verify *v, int root)
+{
+	struct stat st;
+
+	if (fstat(root, &st) == 0 && (st.st_mode & 07777) != 0755)
+		found(v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
+}
+
+static int judge(const struct verify *v, const char *digest, struct err *e)
+{
+	if (v->found > VERIFY_SHOWN)
+		fprintf(v->out, "verify: and %zu more\n", v->found - VERIFY_SHOWN);
+	if (v->found)
+		return err_set(e, ERR_BAD_SPEC, "tree %.12s: %zu difference%s; brig rootfs build --force repairs it", digest, v->found, v->found == 1 ? "" : "s");
+	return 0;
+}
+
+int verify_tree(const struct shelf *s, const char *digest, FILE *out, struct err *e)
+{
+	scoped_store_tree t   = STORE_TREE_NONE;
+	scoped_manifest   was = { 0 }, is = { 0 };
+	struct verify     v = { .out = out };
+
+	if (store_open_digest(s->path, digest, &t, e) < 0 || manifest_make(t.tree_fd, &is, e) < 0)
+		return -1;
+	check_root(&v, t.tree_fd);
+	if (strcmp(is.digest, digest) == 0) /* the name is the proof; no need to trust a manifest */
+		return judge(&v, digest, e);
+	if (read_manifest(s, digest, &was, e) < 0)
+		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot tell how", digest);
+	if (strcmp(was.digest, digest) != 0)
+		found(&v, "manifest.json", "was changed as well: its digest is %.12s", was.digest);
+	compare_all(&v, &was, &is);
+	return judge(&v, digest, e);
+}

@@ -1,0 +1,114 @@
+#define _GNU_SOURCE
+#include "workspace.h"
+
+#include "fd.h"
+#include "tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+/*
+ * tmp/ itself, locked: between making a workspace and locking it, a sweeper
+ * would take it for a dead one.
+ */
+static int open_tmp(int store, struct err *e)
+{
+	scoped_fd tmp = openat(store, "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (tmp < 0 || flock(tmp, LOCK_EX) < 0)
+		return err_sys(e, "the store's tmp/");
+	return fd_take(&tmp);
+}
+
+static int make_name(char name[WORKSPACE_NAME], struct err *e)
+{
+	uint64_t dice;
+
+	if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
+		return err_sys(e, "getrandom");
+	snprintf(name, WORKSPACE_NAME, "build-%016llx", (unsigned long long)dice);
+	return 0;
+}
+
+static int fill(struct workspace *w, struct err *e)
+{
+	w->dir = openat(w->tmp, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->dir < 0)
+		return err_sys(e, "tmp/%s", w->name);
+	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, "tmp/%s/lock", w->name);
+	return 0;
+}
+
+int workspace_open(int store, struct workspace *ret, struct err *e)
+{
+	scoped_workspace w = WORKSPACE_NONE;
+
+	w.tmp = open_tmp(store, e);
+	if (w.tmp < 0 || make_name(w.name, e) < 0)
+		return -1;
+	if (mkdirat(w.tmp, w.name, 0700) < 0)
+		return err_sys(e, "make tmp/%s in the store", w.name);
+	if (fill(&w, e) < 0)
+		return -1;
+	flock(w.tmp, LOCK_UN);
+	*ret = w;
+	w    = WORKSPACE_NONE;
+	return 0;
+}
+
+void workspace_close(struct workspace *w)
+{
+	struct err e;
+
+	/* What cannot be removed now is swept by the next build. */
+	if (w->dir >= 0 && w->name[0] && tree_remove(w->tmp, w->name, &e) < 0)
+		fprintf(stderr, "brig-rootfs: %s\n", e.text);
+	fd_closep(&w->lock);
+	fd_closep(&w->dir);
+	fd_closep(&w->tmp);
+}
+
+static bool is_dead(int tmp, const char *name)
+{
+	char path[WORKSPACE_NAME + 300];
+
+	snprintf(path, sizeof path, "%.255s/lock", name);
+	scoped_fd lock = openat(tmp, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void dir_closep(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+int workspace_sweep(int store, bool dry, unsigned *n, struct err *e)
+{
+	scoped_fd               tmp  = open_tmp(store, e);
+	scoped_fd               list = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped(dir_closep) DIR *d    = list < 0 ? NULL : fdopendir(list);
+
+	if (tmp < 0)
+		return -1;
+	if (!d)
+		return err_sys(e, "the store's tmp/");
+	fd_take(&list);
+	for (struct dirent *at; (at = readdir(d));) {
+		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 || !is_dead(tmp, at->d_name))
+			continue;
+		++*n;
+		if (!dry && tree_remove(tmp, at->d_name, e) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,180 @@
+"""Whatever is wrong is told in one clear line, with a status that fits, and leaves nothing behind."""
+import os
+import subprocess
+
+import pytest
+
+from support import brig as tool
+from support import host
+
+FITS = (2, 125)
+
+
+def one_line(run, *words, status=FITS):
+    assert run.status in (status if isinstance(status, tuple) else (status,)), str(run)
+    assert run.stdout == "" and len(run.stderr.splitlines()) == 1, str(run)
+    missing = [word for word in words if word.lower() not in run.stderr.lower()]
+    assert not missing, f"does not say {missing}: {run}"
+
+
+@pytest.fixture(autouse=True)
+def same_host():
+    before = host.Snapshot()
+    yield
+    left = before.left_since()
+    left.pop("process", None) # runs of others
+    assert not left, f"left behind: {left}"
+
+
+# --- the program ------------------------------------------------------------------------------------------
+
+def make(kind, tmp_path):
+    path = tmp_path / "program.py"
+    if kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "huge":
+        with open(path, "wb") as f:
+            f.truncate(200 << 20)
+    elif kind == "huge text":
+        path.write_bytes(b"#" * (200 << 20))
+    elif kind == "latin-1":
+        path.write_bytes(b"print('\xe4')\n")
+    elif kind == "binary":
+        path.write_bytes(b"\x7fELF\x02\x01\x01\x00\xff\xfe")
+    elif kind == "with a NUL":
+        path.write_bytes(b"print(1)\x00\n")
+    elif kind == "a link to nowhere":
+        path.symlink_to("nowhere")
+    elif kind == "endless":
+        return "/dev/zero"
+    return path
+
+
+PROGRAMS = [
+    ("missing", ("no such file",)), ("empty", ("empty",)), ("directory", ("director",)), ("huge", ("large",)), ("huge text", ("large",)),
+    ("latin-1", ("utf-8",)), ("binary", ("utf-8",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
+]
+
+
+@pytest.mark.parametrize("kind, words", PROGRAMS, ids=[f"a program that is {row[0]} is refused" for row in PROGRAMS])
+def test_program(jail, run_brig, tmp_path, kind, words):
+    path = make(kind, tmp_path)
+    one_line(run_brig(file=path, json_record=False, timeout=20), os.path.basename(path), *words)
+
+
+def test_an_empty_standard_input_is_no_program(jail, run_brig):
+    one_line(run_brig(file="-", input=b"", json_record=False), "empty")
+
+
+def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig, tmp_path):
+    run = run_brig(file=tmp_path / "nowhere.py")
+    assert run.status in FITS and (run.stdout == "" or run.reason in ("denied", "setup_failed")), str(run)
+    assert "nowhere.py" in run.stdout + run.stderr, str(run)
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
+    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict")
+
+
+@pytest.mark.parametrize("name", ["../basic", "/etc/passwd", "", ".", "BASIC", "a" * 300, "basic\n"])
+def test_profile_name(jail, run_brig, name):
+    one_line(run_brig("-p", name, program="pass", json_record=False))
+
+
+def test_a_store_without_the_rootfs_says_the_command_that_builds_it(jail, run_brig, tmp_path):
+    (tmp_path / "store").mkdir()
+    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "store")}), "basic", "brig-rootfs build basic", status=125)
+
+
+def test_a_store_that_does_not_exist_says_the_same(jail, run_brig, tmp_path):
+    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "nowhere")}), "brig-rootfs build basic", status=125)
+
+
+BAD_PROFILES = [
+    ("no JSON", "{", ("broken.json",)), ("an unknown key", '{"rootfs":"basic","policy":"python","net":1}', ("net",)),
+    ("a policy that does not exist", '{"rootfs":"basic","policy":"nonesuch"}', ("nonesuch",)),
+    ("a rootfs that does not exist", '{"rootfs":"nonesuch","policy":"python"}', ("nonesuch", "brig-rootfs build nonesuch")),
+    ("a default above its ceiling", '{"rootfs":"basic","policy":"python","limits":{"pids":300}}', ("pids", "300", "256")),
+]
+
+
+@pytest.mark.parametrize("text, words", [row[1:] for row in BAD_PROFILES], ids=[f"a profile with {row[0]} is refused" for row in BAD_PROFILES])
+def test_broken_profile(jail, run_brig, tmp_path, text, words):
+    shipped = host.build_dir() / "profiles"
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    for path in shipped.glob("*.policy"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "broken.json").write_text(text)
+    one_line(run_brig("-p", "broken", program="pass", json_record=False, env={"BRIG_PROFILES": str(folder)}), *words)
+
+
+# --- options ----------------------------------------------------------------------------------------------
+
+OPTIONS = [
+    ("--env", "LD_PRELOAD=x", ("LD_PRELOAD",)), ("--env", "PYTHONPATH=/tmp", ("PYTHONPATH",)), ("--env", "PYTHONSTARTUP=x", ("PYTHONSTARTUP",)),
+    ("--env", "PATH=/tmp", ("PATH",)), ("--env", "GLIBC_TUNABLES=x", ("GLIBC_TUNABLES",)), ("--env", "NEWLINE=a\nb", ("NEWLINE",)),
+    ("--env", "BELL=\x07", ("BELL",)), ("--env", "NOVALUE", ("NOVALUE",)), ("--env", "=x", ()), ("--env", "A B=x", ()),
+    ("--memory", "64X", ("64X",)), ("--memory", "-1", ("-1",)), ("--memory", "", ()), ("--memory", "99999999999999999999", ()), ("--memory", "1K", ("memory",)),
+    ("--pids", "0", ("0",)), ("--pids", "3.5", ("3.5",)), ("--timeout", "soon", ("soon",)), ("--timeout", "nan", ("nan",)), ("--cpus", "0", ()),
+    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()),
+    ("--stdin", "/nonexistent/file", ("/nonexistent/file",)), ("--stdin", "/etc", ("/etc",)), ("--nonesuch", None, ("nonesuch",)),
+]
+
+
+@pytest.mark.parametrize("option, value, words", OPTIONS, ids=[f"{row[0]} {row[1]!r} is refused" for row in OPTIONS])
+def test_option(jail, run_brig, option, value, words):
+    options = [option] if value is None else [option, value]
+    one_line(run_brig(*options, program="print('ran')", json_record=False), *words)
+
+
+def test_two_shown_directories_with_one_name_are_refused(jail, run_brig, tmp_path):
+    for name in "ab":
+        (tmp_path / name / "same").mkdir(parents=True)
+    one_line(run_brig("--ro", tmp_path / "a" / "same", "--ro", tmp_path / "b" / "same", program="pass", json_record=False), "same")
+
+
+def test_a_shown_directory_called_main_py_does_not_take_the_programs_place(jail, run_brig, tmp_path):
+    (tmp_path / "main.py").mkdir()
+    one_line(run_brig("--ro", tmp_path / "main.py", program="print('ran')", json_record=False), "main.py")
+
+
+USAGE = [("no command", []), ("no file", ["run"]), ("an unknown command", ["walk"]), ("an option without its value", ["run", "--memory"]),
+         ("exec without a command", ["exec", "--"])]
+
+
+@pytest.mark.parametrize("argv", [row[1] for row in USAGE], ids=[f"{row[0]} is wrong usage: 2" for row in USAGE])
+def test_usage(brig, argv):
+    done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and done.stdout == "" and 1 <= len(done.stderr.splitlines()) <= 3, done
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["exec", "--help"]], ids=" ".join)
+def test_help_goes_to_stdout(brig, argv):
+    done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+    assert done.returncode == 0 and "brig" in done.stdout and done.stderr == "", done
+
+
+# --- the host ---------------------------------------------------------------------------------------------
+
+LACKS = [
+    # what is missing, how it is taken away from one process, words
+    ("the memory controller", ["unshare", "--mount", "sh", "-c", "umount -l /sys/fs/cgroup/memory && exec \"$@\"", "sh"], ("memory",)),
+    ("the pids controller", ["unshare", "--mount", "sh", "-c", "umount -l /sys/fs/cgroup/pids && exec \"$@\"", "sh"], ("pids",)),
+    ("CAP_SYS_ADMIN", ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"], ()),
+    ("CAP_SETUID", ["setpriv", "--bounding-set", "-setuid", "--inh-caps", "-setuid"], ()),
+    ("user namespaces", ["unshare", "--user", "--map-root-user", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"", "sh"], ()),
+]
+
+
+@pytest.mark.parametrize("prefix, words", [row[1:] for row in LACKS], ids=[f"a host without {row[0]} is told, with doctor" for row in LACKS])
+def test_host_lacks(jail, prefix, words, tmp_path):
+    argv = tool.command(program="print('ran')", folder=tmp_path, json_record=False)
+    if "umount" in str(prefix) and not os.path.isdir("/sys/fs/cgroup/memory"):
+        pytest.skip("needs cgroup v1, where one controller can be taken away")
+    run = tool.Child([*prefix, *argv]).wait(20)
+    one_line(run, "doctor", *words, status=125)

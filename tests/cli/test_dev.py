@@ -1,0 +1,47 @@
+"""./dev says what it can do, and what to type when it cannot."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMANDS = "setup build rootfs demo test bench lint fuzz install clean help".split()
+
+
+def dev(*words, before=()):
+    return subprocess.run([*before, "./dev", *words], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_help_names_every_command():
+    done = dev("help")
+    named = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")]
+    assert done.returncode == 0 and sorted(named) == sorted(COMMANDS)
+
+
+def test_an_unknown_command_is_refused_with_the_list():
+    done = dev("dmeo")
+    assert done.returncode == 2 and "usage:" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "test", "bench", "rootfs", "install"])
+def test_who_is_not_root_gets_the_line_to_type(command):
+    other = ["unshare", "--user", "--map-user=1000"]
+    if subprocess.run([*other, "true"], capture_output=True).returncode != 0:
+        pytest.skip("missing kernel feature: user namespaces")
+    done = dev(command, before=other)
+    assert done.returncode == 1 and done.stderr == f"./dev: this needs root; type:  sudo ./dev {command}\n"
+
+
+def test_an_unknown_tier_is_refused():
+    assert "there are: long, vm, all" in dev("test", "short").stderr
+
+
+def test_ci_calls_what_the_readme_says():
+    assert "./dev test" in (ROOT / ".ci/run").read_text() and "    ./dev test" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="missing program: shellcheck")
+def test_shellcheck_finds_nothing():
+    done = subprocess.run(["shellcheck", "dev", ".ci/run"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == ""

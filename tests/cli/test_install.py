@@ -1,0 +1,49 @@
+"""cmake --install puts the right files in the right places, readable by everybody, whatever the umask of the clone was."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+
+
+def expected():
+    yield from ("bin/brig", "bin/brig-rootfs")
+    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
+    for source in (ROOT / "man").glob("*.[1-8].in"):
+        name = source.name.removesuffix(".in")
+        yield f"share/man/man{name[-1]}/{name}"
+    for kind in "profiles", "recipes":
+        for path in (ROOT / kind).rglob("*"):
+            if path.is_file():
+                yield f"share/brig/{path.relative_to(ROOT)}"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    if not shutil.which("cmake"):
+        pytest.skip("missing program: cmake")
+    dest = tmp_path_factory.mktemp("install")
+    done = subprocess.run(["cmake", "--install", BUILD, "--prefix", "/usr"], env={**os.environ, "DESTDIR": str(dest)},
+                          preexec_fn=lambda: os.umask(0o022), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dest / "usr"
+
+
+def test_exactly_these_files(tree):
+    assert sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if not p.is_dir()) == sorted(expected())
+
+
+def test_everybody_may_read_them_and_nobody_but_root_write(tree):
+    wrong = [str(p) for p in tree.rglob("*")
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name == "bin" else (0o644,))]
+    assert wrong == []
+
+
+def test_the_installed_programs_start(tree):
+    for name in "brig", "brig-rootfs":
+        done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,79 @@
+"""The manual is whole, clean, and says everything that --help says."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+SOURCES = sorted((ROOT / "man").glob("*.[1-8].in"))
+PAGES = [BUILD / "man" / source.name.removesuffix(".in") for source in SOURCES]
+TELLING_NOTHING = "referenced manual not found", "outdated mandoc.db"  # about this host, not about the page
+
+
+def needs(tool):
+    return pytest.mark.skipif(not shutil.which(tool), reason=f"missing program: {tool}")
+
+
+def text_of(page):
+    out = subprocess.run(["mandoc", "-T", "ascii", page], capture_output=True, text=True, check=True).stdout
+    return re.sub(".\b", "", out)
+
+
+def page(name):
+    return BUILD / "man" / name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@needs("mandoc")
+def test_mandoc_finds_nothing(path):
+    said = subprocess.run(["mandoc", "-T", "lint", path], capture_output=True, text=True).stdout.splitlines()
+    assert [line for line in said if not any(word in line for word in TELLING_NOTHING)] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@needs("groff")
+def test_groff_finds_nothing(path):
+    done = subprocess.run(["groff", "-ww", "-mdoc", "-Tutf8", "-z", path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_no_marker_is_left(path):
+    assert "@generate" not in path.read_text() and "@include" not in path.read_text()
+
+
+@pytest.mark.parametrize("command, name", [
+    (["brig", "--help"], "brig.1"),
+    (["brig", "run", "--help"], "brig.1"),
+    (["brig", "exec", "--help"], "brig.1"),
+    (["brig", "explain", "--help"], "brig.1"),
+    (["brig", "doctor", "--help"], "brig.1"),
+    (["brig", "profile", "--help"], "brig.1"),
+    (["brig-rootfs", "--help"], "brig-rootfs.1"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else value)
+@needs("mandoc")
+def test_every_option_of_help_is_in_its_page(command, name):
+    done = subprocess.run([BUILD / "bin" / command[0], *command[1:]], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", done.stdout))
+    assert options, "no option in the help"
+    known = text_of(page(name))
+    assert sorted(option for option in options if not re.search(rf"(?<![\w-]){option}(?![\w-])", known)) == []
+
+
+@needs("mandoc")
+def test_every_limit_is_an_option_in_the_page():
+    limits = (ROOT / "jail/spec/limits.def").read_text()
+    options = re.findall(r'^LIMIT\(\w+,\s*\w+,\s*"([\w-]+)"', limits, re.M)
+    known = text_of(page("brig.1"))
+    assert options and [option for option in options if f"--{option} " not in known] == []
+
+
+@needs("mandoc")
+def test_every_exit_reason_is_in_the_page():
+    reasons = re.findall(r"^EXIT\((\w+)", (ROOT / "jail/spec/exit.def").read_text(), re.M)
+    known = text_of(page("brig.1"))
+    assert reasons and [reason for reason in reasons if f"{reason} (status" not in known] == []

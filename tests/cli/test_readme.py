@@ -1,0 +1,27 @@
+"""Every command of the README works, in the order in which it is shown."""
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = "./dev "  # what the suite itself is started by
+
+
+def commands():
+    """(line, expected status): indented lines; "status N" in the comment says that it is not 0."""
+    for line in re.findall(r"^    (\S.*)$", (ROOT / "README.md").read_text().split("## The processes")[0], re.M):
+        if not line.startswith(SKIPPED):
+            status = re.search(r"#.*\bstatus (\d+)", line)
+            yield line, int(status[1]) if status else 0
+
+
+def test_every_command_of_the_readme(jail, tmp_path):
+    wrong = []
+    for line, status in commands():
+        line = line.replace("/tmp/", f"{tmp_path}/")
+        done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "LC_ALL": "C"})
+        if done.returncode != status:
+            wrong.append(f"{line}: status {done.returncode}, not {status}: {done.stderr.strip()[-300:]}")
+    assert wrong == []

@@ -1,0 +1,95 @@
+"""The result record: which keys, of which types, and whether the figures can be true."""
+import datetime
+import uuid
+
+import pytest
+
+KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
+stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables files stdout stderr""".split()
+REASONS = "exited signaled timeout_wall timeout_cpu oom output_limit cancelled client_gone setup_failed denied".split()
+LAYERS = {"user-ns", "own-ids", "mount-ns", "ro-rootfs", "pid-ns", "net-ns", "ipc-ns", "uts-ns", "memory-limit", "pids-limit",
+          "no-caps", "no-new-privs", "seccomp", "wall-limit", "closed-fds"}
+NUMBER, COUNT, TEXT = (int, float), int, str
+TYPES = {
+    "run_id": TEXT, "profile": TEXT, "rootfs": TEXT, "exit_reason": TEXT, "exit_code": COUNT, "signal": (str, type(None)), "limits_hit": list,
+    "wall_ms": NUMBER, "cpu_ms": NUMBER, "memory_peak_bytes": COUNT, "pids_peak": (int, type(None)), "io_read_bytes": (int, type(None)),
+    "io_write_bytes": (int, type(None)), "stdout_bytes": COUNT, "stderr_bytes": COUNT, "truncated": bool, "started_at": TEXT, "setup_ms": NUMBER,
+    "warm": bool, "isolation": list, "stdout": TEXT, "stderr": TEXT,
+}
+
+
+@pytest.fixture(scope="module")
+def record(jail, brig, tmp_path_factory):
+    """Of a program that used 0.2 s of CPU, 30 MB, three processes and 12 bytes of output."""
+    from support import brig as tool
+    program = """
+import os, time
+x = bytearray(30 << 20)
+for n in range(2):
+    if os.fork() == 0: time.sleep(0.3); os._exit(0)
+while time.process_time() < 0.2: pass
+[os.wait() for n in range(2)]
+print("hello record"[:11])
+"""
+    run = tool.run(program=program, folder=tmp_path_factory.mktemp("record"))
+    assert run.record, str(run)
+    return run.record
+
+
+def test_it_has_exactly_the_keys_of_the_design(record):
+    assert sorted(record) == sorted(KEYS)
+
+
+@pytest.mark.parametrize("key", TYPES)
+def test_type(record, key):
+    assert isinstance(record[key], TYPES[key]), record
+    assert not (TYPES[key] is COUNT and isinstance(record[key], bool)), record
+
+
+def test_what_the_guest_runner_would_say_is_null(record):
+    assert [record[key] for key in ("result", "result_repr", "error", "variables", "files")] == [None] * 5, record
+
+
+def test_the_run_id_is_a_uuid_and_the_start_is_now(record):
+    assert str(uuid.UUID(record["run_id"])) == record["run_id"]
+    began = datetime.datetime.strptime(record["started_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
+    assert abs((datetime.datetime.now(datetime.timezone.utc) - began).total_seconds()) < 60, record
+
+
+def test_two_runs_have_two_ids(jail, run_brig):
+    assert len({run_brig(program="pass").record["run_id"] for _ in range(3)}) == 3
+
+
+def test_the_figures_are_those_of_the_program(record):
+    assert record["exit_reason"] in REASONS and record["profile"] == "basic"
+    assert 200 <= record["cpu_ms"] < 1500, record
+    assert 300 <= record["wall_ms"] < 3000, record
+    assert 30 << 20 <= record["memory_peak_bytes"] < 100 << 20, record
+    assert record["pids_peak"] is None or 3 <= record["pids_peak"] <= 6, record
+    assert (record["stdout_bytes"], record["stderr_bytes"], record["stdout"], record["truncated"]) == (12, 0, "hello recor\n", False), record
+    assert 0 < record["setup_ms"] < 1000 and record["limits_hit"] == [], record
+
+
+def test_the_layers_in_force_are_named(record):
+    assert LAYERS <= set(record["isolation"]), LAYERS - set(record["isolation"])
+    assert not [layer for layer in record["isolation"] if layer.startswith("missing:")], record
+
+
+HITS = [
+    # option, value, limit's name in the record, program
+    ("--pids", "8", "pids", 8, "import os, time\nfor n in range(20):\n  try:\n    if os.fork() == 0: time.sleep(0.2); os._exit(0)\n  except OSError: pass"),
+    ("--memory", "32M", "memory_bytes", 32 << 20, "x = bytearray(64 << 20)"),
+    ("--timeout", "0.5", "wall_ms", 500, "import time; time.sleep(9)"),
+    ("--cpu-time", "0.5", "cpu_ms", 500, "while True: pass"),
+    ("--output", "1K", "output_bytes", 1024, "while True: print('x' * 100)"),
+    ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/tmp/x', 'wb', 0).write(b'x' * (2 << 20)) ; open('/tmp/y', 'wb', 0).write(b'x')"),
+    ("--workspace-size", "1M", "workspace_bytes", 1 << 20, "open('x', 'wb', 0).write(b'x' * (2 << 20)); open('y', 'wb', 0).write(b'x')"),
+]
+
+
+@pytest.mark.parametrize("option, value, name, number, program", HITS, ids=[f"{row[2]} is in limits_hit when {row[0]} is hit" for row in HITS])
+def test_limits_hit(jail, run_brig, option, value, name, number, program):
+    run = run_brig(option, value, program=program)
+    hits = {hit["name"]: hit for hit in run.record["limits_hit"]}
+    assert name in hits, str(run)
+    assert sorted(hits[name]) == ["name", "peak", "times", "value"] and hits[name]["value"] == number, str(run)

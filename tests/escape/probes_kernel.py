@@ -1,0 +1,196 @@
+"""Sections C, D (what a probe can see of them), G and H: kernel interfaces, network, identity."""
+from inside import *
+from outside import equals, none_of, only, probe, values
+
+
+@probe("C1", "no file of /proc/sys and no trigger opens for writing", jail=equals([]),
+       free=lambda r: "/proc/sys/kernel/core_pattern" in r)
+def kernel_settings():
+    paths = ["/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/fs/binfmt_misc/register",
+             "/proc/irq/0/smp_affinity", "/proc/irq/default_smp_affinity", "/proc/bus/pci/00/00.0", "/proc/mtrr", "/proc/acpi/wakeup"]
+    for folder, _, files in os.walk("/proc/sys"):
+        paths += [os.path.join(folder, f) for f in files]
+    return [p for p in paths if open_as(p, os.O_WRONLY) == "ok"][:20]
+
+
+@probe("C2", "kernel memory, symbols, keys and timers cannot be read", jail=equals([]), free=lambda r: len(r) > 3)
+def kernel_secrets():
+    names = ("kcore", "kallsyms", "kmsg", "keys", "key-users", "sched_debug", "timer_list", "slabinfo", "pressure/memory", "iomem",
+             "vmallocinfo", "modules", "cmdline", "config.gz", "interrupts", "version", "cpuinfo", "meminfo", "uptime", "loadavg",
+             "partitions", "diskstats", "mounts/../../net/tcp", "swaps", "buddyinfo", "zoneinfo", "vmstat", "cgroups")
+    return [n for n in names if open_as(f"/proc/{n}", os.O_RDONLY) == "ok"]
+
+
+@probe("C3", "only the program's own processes are in /proc", where="root", free=lambda r: len(r["others"]) > 5, jail=lambda r: r["others"] == [])
+def other_processes():
+    own = {os.getpid(), os.getppid()}
+    return {"others": sorted(int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) not in own), "own": sorted(own)}
+
+
+@probe("C3", "no process above the program can be looked at by its number", where="root", free=lambda r: r != [], jail=equals([]))
+def processes_by_number():
+    own = {os.getpid(), os.getppid()}
+    return [p for p in range(1, 400) if p not in own and os.path.exists(f"/proc/{p}/status")]
+
+
+@probe("C4", "process 1 shows nothing of itself", jail=lambda r: all(v in ("EACCES", "EPERM", "ENOENT", "") for v in values(r)),
+       free=none_of("EACCES", "ENOENT"))
+def process_one():
+    def first(path):
+        text = read_some(path)
+        return text[6:] if text.startswith("errno ") else ("content" if text else "")
+    out = {n: first(f"/proc/1/{n}") for n in ("environ", "cmdline", "maps", "task/1/environ")}
+    out["exe"] = open_as("/proc/1/exe", os.O_RDONLY)
+    out["fd"] = attempt(os.listdir, "/proc/1/fd")
+    out["mem"] = open_as("/proc/1/mem", os.O_RDWR)
+    out["root"] = attempt(os.listdir, "/proc/1/root")
+    return out
+
+
+@probe("C5", "no control group is mounted, and none can be", jail=lambda r: r["mounted"] == [] and r["mount"] == "EPERM" and r["found"] == [],
+       free=lambda r: r["mount"] == "ok" and r["procs"] == "ok")
+def control_groups():
+    mounted = [line.split()[4] for line in open("/proc/self/mountinfo") if " cgroup" in line]
+    import tempfile
+    target = tempfile.mkdtemp()
+
+    def mount():
+        ctypes.set_errno(0)
+        for kind, data in ((b"cgroup", b"memory"), (b"cgroup2", None)):
+            if libc.mount(b"none", target.encode(), kind, 0, data) == 0:
+                return
+        raise OSError(ctypes.get_errno(), "mount")
+    made = attempt(mount)
+    procs = open_as(f"{target}/cgroup.procs", os.O_WRONLY)
+    if made == "ok":
+        libc.umount2(target.encode(), 2)
+    os.rmdir(target)
+    places = [p for p in ("/sys/fs/cgroup", "/cgroup", "/run/cgroup", "/dev/cgroup") if os.path.exists(p)]
+    return {"mounted": mounted, "mount": made, "procs": procs, "found": places}
+
+
+@probe("C5", "the program sees its control group as the root of all", where="root",
+       jail=lambda r: all(path in ("/", "/payload") for path in values(r)), why="what is seen outside depends on the host")
+def own_cgroup():
+    text = read_some("/proc/self/cgroup", 4096)
+    return {"none": "/"} if text.startswith("errno") else {line.split(":")[1]: line.split(":", 2)[2] for line in text.splitlines()}
+
+
+@probe("C6", "/sys is not there", jail=equals([]), free=lambda r: r != [])
+def sys_there():
+    return [p for p in ("/sys/kernel", "/sys/class", "/sys/devices", "/sys/fs", "/sys/module") if os.path.exists(p)]
+
+
+@probe("C7", "the kernel log cannot be read", where="root", jail=only("EPERM", "ENOSYS", "ENOENT", "EACCES"), free=lambda r: isinstance(r["syslog"], int))
+def kernel_log():
+    buffer = ctypes.create_string_buffer(4096)
+    return {"syslog": sc(103, 3, buffer, 4096), "size": sc(103, 10, 0, 0), "kmsg": open_as("/dev/kmsg", os.O_RDONLY)}
+
+
+@probe("C11", "the list of mounts names no path of the host", where="root",
+       jail=lambda r: not any(mark in line for line in r for mark in ("/home", "/root", "/work", "/build", "/var/lib", "/tmp/", "/dev/vd", "/dev/sd", "/dev/nvme")),
+       free=lambda r: any("/dev/" in line or "/sys" in line for line in r))
+def mount_paths():
+    return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
+
+
+@probe("D11", "the out-of-memory score is not negative and cannot be", where="root", jail=lambda r: r["score"] >= 0 and r["write"] != "ok",
+       why="lowering it outside needs CAP_SYS_RESOURCE, which CI machines seldom give")
+def oom_score():
+    def lower():
+        with open("/proc/self/oom_score_adj", "w") as f:
+            f.write("-900")
+    return {"score": int(open("/proc/self/oom_score_adj").read()), "write": attempt(lower)}
+
+
+@probe("D12", "neither real time nor a better nice value can be had", where="root", jail=only("EPERM", "EACCES", "ENOSYS"), free=only("ok"))
+def priority():
+    return {"fifo": attempt(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))), "nice": attempt(os.nice, -5)}
+
+
+@probe("G1", "no address can be reached, by TCP or UDP, v4 or v6", jail=lambda r: all(v in ("ENETUNREACH", "EADDRNOTAVAIL", "EPERM", "EACCES") for v in values(r)),
+       free=lambda r: r["tcp 192.0.2.1"] in ("EINPROGRESS", "ok", "ECONNREFUSED") and r["udp 192.0.2.1"] == "ok")
+def reach_out():
+    def connect(family, kind, address):
+        with socket.socket(family, kind) as s:
+            s.setblocking(False)
+            s.connect((address, 53))
+    out = {}
+    for address in ("192.0.2.1", "198.51.100.7", "169.254.169.254", "2001:db8::1", "fd00:ec2::254"):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        out[f"tcp {address}"] = attempt(connect, family, socket.SOCK_STREAM, address)
+        out[f"udp {address}"] = attempt(connect, family, socket.SOCK_DGRAM, address)
+    return out
+
+
+@probe("G1", "lo is the only interface and carries packets", jail=lambda r: r["names"] in (["lo"], "EPERM", "EAFNOSUPPORT") and r["loopback"] == "ok",
+       where="root", why="what interfaces the host has is not ours to say; the first G1 row has a control")
+def interfaces():
+    def echo():
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), 2) as a:
+            b, _ = server.accept()
+            a.sendall(b"x")
+            assert b.recv(1) == b"x"
+            b.close()
+    try:
+        names = [name for _, name in socket.if_nameindex()]
+    except OSError as e:
+        names = name_of(e.errno)
+    return {"names": names, "loopback": attempt(echo)}
+
+
+@probe("G1", "names are not resolved", where="root", jail=equals("gaierror"), why="a look-up outside would leave the machine")
+def resolve():
+    try:
+        socket.getaddrinfo("brig-probe.invalid", 80)
+    except socket.gaierror:
+        return "gaierror"
+    return "resolved"
+
+
+@probe("G2", "what listens on the host's loopback or as an abstract socket is not there", where="root",
+       jail=only("ECONNREFUSED", "ENETUNREACH", "EADDRNOTAVAIL"), free=only("ok"))
+def host_loopback():
+    def connect(family, address):
+        with socket.socket(family, socket.SOCK_STREAM) as s:
+            s.settimeout(2)
+            s.connect(address)
+    return {"v4": attempt(connect, socket.AF_INET, ("127.0.0.1", GIVEN["port"])),
+            "abstract": attempt(connect, socket.AF_UNIX, "\0" + GIVEN["token"])}
+
+
+@probe("H1", "all five sets of capabilities are empty", jail=lambda r: len(r) == 5 and all(int(v, 16) == 0 for v in values(r)),
+       free=lambda r: int(r["CapEff"], 16) and int(r["CapBnd"], 16))
+def capabilities():
+    fields = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
+    return {name: value for name, value in fields.items() if name.startswith("Cap")}
+
+
+@probe("H3", "no group of the caller is kept", jail=lambda r: not set(r) & {4, 24, 27, 0}, free=lambda r: {4, 24, 27} <= set(r))
+def groups():
+    return os.getgroups()
+
+
+@probe("H3", "no group can be set", jail=equals("EPERM"), free=equals("ok"))
+def set_groups():
+    return attempt(os.setgroups, [0])
+
+
+@probe("H4", "no user or group can be switched to", jail=only("EPERM"), free=only("ok"))
+def switch_user():
+    return {"setuid": attempt(os.setuid, 0), "setgid": attempt(os.setgid, 0), "setresuid": attempt(os.setresuid, 0, 0, 0),
+            "setreuid": attempt(os.setreuid, 0, 0), "setfsuid": sc(122, 0) if os.geteuid() else "ok"}
+
+
+@probe("H5", "no_new_privs is set", where="user", jail=equals("1"), free=equals("0"))
+def no_new_privs():
+    fields = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
+    return fields["NoNewPrivs"]
+
+
+@probe("H8", "host name, users and machine are generic", where="root", free=lambda r: r["host"] != "brig",
+       jail=lambda r: r["host"] == "brig" and r["users"] <= 6 and not r["machine-id"])
+def generic_names():
+    with open("/etc/passwd") as f:
+        users = len(f.readlines())
+    return {"host": socket.gethostname(), "users": users, "machine-id": os.path.exists("/etc/machine-id")}

@@ -1,0 +1,92 @@
+"""Sections E and F, as far as one program can see them: what it may take, and what is refused."""
+from inside import *
+from outside import equals, only, probe, values
+from probes_files import SMALL
+
+
+@probe("E3", "no SysV segment, queue, semaphore or POSIX queue can be made", jail=only("EPERM", "ENOSYS"),
+       free=lambda r: all(isinstance(v, int) for v in values(r)))
+def sysv_objects():
+    create = 0o1600 # IPC_CREAT and mode
+    return {"shm": sc(29, 0x1234, 4096, create), "msg": sc(68, 0x1234, create), "sem": sc(64, 0x1234, 1, create)}
+
+
+@probe("F3", "no queue or segment of another jail can be attached", jail=only("EPERM", "ENOSYS"), free=lambda r: r["posix queue"] != "EPERM" and r["find"] == "ENOENT")
+def foreign_queues():
+    return {"posix queue": sc(240, b"brig-probe", 0o102, 0o600, 0), "attach": sc(30, 0, 0, 0), "find": sc(29, 0x4321, 1, 0)}
+
+
+@probe("E5", "threads end at the limit of processes", jail=lambda r: r["end"] == "RuntimeError" and r["threads"] < 64, free=equals({"end": "ok", "threads": 200}))
+def thread_bomb():
+    stop, threads = threading.Event(), []
+    threading.stack_size(65536)
+    try:
+        for n in range(200):
+            threads.append(threading.Thread(target=stop.wait, daemon=True))
+            threads[-1].start()
+        end = "ok"
+    except RuntimeError:
+        end = "RuntimeError"
+        threads.pop()
+    stop.set()
+    return {"end": end, "threads": len(threads)}
+
+
+@probe("E6", "descriptors of every kind end at their limit", jail=lambda r: all(n <= 256 and e == "EMFILE" for n, e in values(r)),
+       free=lambda r: all(n > 256 for n, e in values(r)))
+def descriptor_bombs():
+    def count(make):
+        kept, end = [], "ok"
+        try:
+            while len(kept) < 600:
+                kept.append(make())
+        except OSError as e:
+            end = name_of(e.errno)
+        for fd in kept:
+            os.close(fd)
+        return [len(kept), end]
+
+    def checked(call, *args):
+        fd = call(*args)
+        if fd < 0:
+            raise OSError(ctypes.get_errno(), "refused")
+        return fd
+    return {"file": count(lambda: os.open("/dev/null", os.O_RDONLY)), "socket": count(lambda: socket.socket().detach()),
+            "epoll": count(lambda: checked(libc.epoll_create1, 0)), "eventfd": count(lambda: checked(libc.eventfd, 0, 0)),
+            "timerfd": count(lambda: checked(libc.timerfd_create, 1, 0)), "memfd": count(lambda: os.memfd_create("x"))}
+
+
+@probe("E6", "the limit of descriptors cannot be raised", jail=lambda r: r["raise"] in ("ValueError", "EPERM") and r["hard"] <= 1024, free=lambda r: r["hard"] > 1024)
+def raise_descriptors():
+    import resource
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return {"hard": hard, "raise": attempt(resource.setrlimit, resource.RLIMIT_NOFILE, (hard + 1, hard + 1))}
+
+
+@probe("E11", "many files in the workspace end at its size", options=SMALL, jail=lambda r: r["end"] == "ENOSPC" and r["MiB"] <= 16, free=equals({"end": "ok", "MiB": 32}))
+def fill_with_files():
+    place, end, count = "/workspace" if os.path.isdir("/workspace") else "/var", "ok", 0
+    while end == "ok" and count < 32:
+        def write():
+            with open(f"{place}/part-{count}", "wb", buffering=0) as f:
+                os.posix_fallocate(f.fileno(), 0, 1 << 20)
+        end = attempt(write)
+        count += end == "ok"
+    for n in range(count + 1):
+        attempt(os.unlink, f"{place}/part-{n}")
+    return {"end": end, "MiB": count}
+
+
+@probe("E17", "a crash with the limits raised as far as they go dumps no core", jail=lambda r: r["core"] is False and r["files"] == [],
+       free=lambda r: r["core"] is True)
+def crash_with_core():
+    import resource
+    import tempfile
+    os.chdir(tempfile.mkdtemp())
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    attempt(resource.setrlimit, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    attempt(resource.setrlimit, resource.RLIMIT_CORE, (hard, hard))
+    pid = os.fork()
+    if pid == 0:
+        os.abort()
+    return {"core": os.WCOREDUMP(os.waitpid(pid, 0)[1]), "files": os.listdir(".")}

@@ -1,0 +1,290 @@
+"""Sections B (what needs two runs or a prepared start), F and H2: between jails, and between one run and the next."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from support import host
+
+HOLD = "print('ready', flush=True)\nimport time; time.sleep(30)\n"
+
+
+def two(start, run, holder, seeker, token):
+    """Starts the holder, waits until it says ready, and runs the seeker beside it; what the seeker printed."""
+    held = start("--timeout", "20", program=holder + HOLD, args=[token], json_record=False)
+    assert held.line() == "ready", f"the first jail did not start: {held.wait(1)}"
+    return run(program=seeker, args=[token])
+
+
+def two_free(tmp_path, holder, seeker, token):
+    """The same two programs without jails."""
+    held = subprocess.Popen([host.PYTHON, "-c", holder + HOLD, token], stdout=subprocess.PIPE, text=True)
+    try:
+        assert held.stdout.readline() == "ready\n"
+        return subprocess.run([host.PYTHON, "-c", seeker, token], capture_output=True, text=True).stdout.strip()
+    finally:
+        held.kill()
+        held.communicate()
+
+
+TRY = """
+import errno, os, sys
+def attempt(what, *args):
+    try: what(*args); return "ok"
+    except OSError as e: return errno.errorcode[e.errno]
+"""
+PAIRS = {
+    # row: (sentence, holder, seeker, with jails, without)
+    "F1": ("an abstract socket of one jail is not there in another",
+           "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('\\0' + sys.argv[1]); s.listen()\n",
+           TRY + "import socket; print(attempt(socket.socket(socket.AF_UNIX).connect, '\\0' + sys.argv[1]))", ("ECONNREFUSED",), ("ok",)),
+    "F4": ("/dev/shm of one jail is empty in another",
+           "import sys; open('/dev/shm/' + sys.argv[1], 'w')\n",
+           "import os, sys; print(sys.argv[1] in os.listdir('/dev/shm')); os.path.exists('/dev/shm/' + sys.argv[1]) and os.unlink('/dev/shm/' + sys.argv[1])",
+           ("False",), ("True",)),
+    "F5": ("a lock on a file of the rootfs tells another jail one bit",
+           "import fcntl, os; f = open(os.__file__); fcntl.flock(f, fcntl.LOCK_EX)\n",
+           TRY + "import fcntl; print(attempt(fcntl.flock, open(os.__file__), fcntl.LOCK_EX | fcntl.LOCK_NB))", ("EAGAIN", "EPERM", "ok"), ("EAGAIN",)),
+}
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=f"{r} {PAIRS[r][0]}", marks=pytest.mark.row(r)) for r in PAIRS])
+def test_two_jails(row, jail, start_brig, run_brig, token):
+    _, holder, seeker, wanted, _ = PAIRS[row]
+    run = two(start_brig, run_brig, holder, seeker, token)
+    assert run.out.strip() in wanted, str(run)
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=f"{r} {PAIRS[r][0]}", marks=pytest.mark.control(r)) for r in PAIRS])
+def test_control_two_programs(row, tmp_path, token):
+    _, holder, seeker, _, wanted = PAIRS[row]
+    assert two_free(tmp_path, holder, seeker, token) in wanted
+
+
+# --- users -------------------------------------------------------------------------------------------------
+
+def host_uids(token):
+    """Host users of the programs with this token; brig's own processes are of our user."""
+    return {uid for _, uid in host.with_token(token) if uid != os.geteuid()}
+
+
+@pytest.mark.row("H2")
+@pytest.mark.row("F10")
+def test_two_jails_have_two_host_users_that_nobody_else_has(jail, start_brig, token):
+    known = {int(line.split(":")[2]) for line in host.read("/etc/passwd").splitlines()}
+    uids = []
+    for n in range(2):
+        child = start_brig("--timeout", "20", program=HOLD, args=[f"{token}-{n}"], json_record=False)
+        assert child.line() == "ready", child.wait(1)
+        uids.append(host_uids(f"{token}-{n}"))
+    assert all(len(u) == 1 for u in uids) and uids[0] != uids[1], f"host users {uids}"
+    assert not (uids[0] | uids[1]) & known and min(uids[0] | uids[1]) >= 65536, f"host users {uids}"
+
+
+@pytest.mark.control("H2")
+def test_control_a_program_has_our_user_without_a_jail(token):
+    child = subprocess.Popen([host.PYTHON, "-c", HOLD, token], stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        assert host_uids(token) == set() and host.with_token(token)
+    finally:
+        child.kill()
+        child.communicate()
+
+
+# --- what is given along ----------------------------------------------------------------------------------
+
+HIGH = """
+import json, os, stat
+found = {}
+for fd in range(3, 4096):
+    try: found[fd] = stat.S_IFMT(os.fstat(fd).st_mode)
+    except OSError: pass
+try: canary = os.pread(2048, 100, 0).decode()
+except OSError as e: canary = e.errno
+dirs = []
+for fd in range(0, 4096):
+    try: os.fchdir(fd); dirs.append(fd)
+    except OSError: pass
+print(json.dumps({"found": found, "canary": canary, "dirs": dirs, "cwd": os.getcwd(), "link": os.readlink("/proc/self/cwd")}))
+"""
+
+
+@pytest.fixture
+def high_descriptors(tmp_path):
+    """2048 is open on a file of the host, 2049 on a directory."""
+    import resource
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+    canary = tmp_path / "canary"
+    canary.write_text("secret of the host")
+    opened = [os.open(canary, os.O_RDWR), os.open(tmp_path, os.O_RDONLY)]
+    os.dup2(opened[0], 2048)
+    os.dup2(opened[1], 2049)
+    yield {"pass_fds": (2048, 2049)}
+    for fd in (*opened, 2048, 2049):
+        os.close(fd)
+    assert canary.read_text() == "secret of the host"
+
+
+@pytest.mark.row("B3")
+@pytest.mark.row("B4")
+def test_inherited_descriptors_do_not_reach_the_program(jail, run_brig, high_descriptors):
+    run = run_brig(program=HIGH, popen=high_descriptors)
+    found = json.loads(run.out)
+    assert found["found"] == {} and found["canary"] == 9 and found["dirs"] == [], str(run)
+    assert found["cwd"] == found["link"] == "/workspace", str(run)
+
+
+@pytest.mark.control("B3")
+@pytest.mark.control("B4")
+def test_control_inherited_descriptors_reach_a_program_without_a_jail(high_descriptors):
+    done = subprocess.run([host.PYTHON, "-c", HIGH], capture_output=True, text=True, cwd="/", **high_descriptors)
+    found = json.loads(done.stdout)
+    assert found["canary"] == "secret of the host" and 2049 in found["dirs"]
+
+
+PLANT = """
+import os, shutil, sys
+target, made = sys.argv[1], []
+places = ["/workspace", "/tmp", "/dev/shm"] if os.path.isdir("/workspace") else [os.getcwd()]
+for place in places:
+    for name in os.listdir(place):
+        path = os.path.join(place, name)
+        try: shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+        except OSError: pass
+    for name, to in (("out", target), ("main.py", target), ("up", "/proc/self/root"), ("fd", "/proc/self/fd/2048"), ("null", "/proc/1/mem")):
+        try: os.symlink(to, os.path.join(place, name)); made.append(name)
+        except OSError: pass
+print("planted", len(made))
+"""
+FOLLOW = """
+import os, sys
+done = []
+for place in (["/workspace", "/tmp", "/dev/shm"] if os.path.isdir("/workspace") else [os.getcwd()]):
+    for name in ("out", "main.py", "null"):
+        try:
+            with open(os.path.join(place, name), "a") as f: f.write("changed")
+            done.append(os.path.realpath(os.path.join(place, name)))
+        except OSError: pass
+print(done)
+"""
+
+
+@pytest.mark.row("B5")
+def test_links_planted_by_one_run_are_not_followed_by_the_next(jail, run_brig, tmp_path, token, nothing_left):
+    canary = tmp_path / "canary"
+    canary.write_text("untouched")
+    first = run_brig(program=PLANT, args=[canary, token])
+    assert "planted" in first.out and first.status == 0, first
+    second = run_brig(program=FOLLOW, args=[token])
+    assert second.status == 0 and str(canary) not in second.out, second
+    assert canary.read_text() == "untouched"
+
+
+@pytest.mark.row("B5")
+def test_links_in_a_shown_directory_lead_nowhere_outside(jail, run_brig, tmp_path):
+    canary = tmp_path / "canary"
+    canary.write_text("untouched")
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    for name, to in (("absolute", canary), ("up", "../canary"), ("far", "../" * 30 + str(canary)), ("proc", "/proc/1/root" + str(canary))):
+        (shown / name).symlink_to(to)
+    program = "import os\nfor n in sorted(os.listdir('shown')):\n  print(n, os.path.exists('shown/' + n))"
+    run = run_brig("--ro", shown, program=program)
+    assert run.out.split() == ["absolute", "False", "far", "False", "proc", "False", "up", "False"], str(run)
+
+
+@pytest.mark.control("B5")
+def test_control_links_are_followed_in_a_folder_that_two_programs_share(tmp_path):
+    canary, folder = tmp_path / "canary", tmp_path / "shared"
+    canary.write_text("untouched")
+    folder.mkdir()
+    for text in (PLANT, FOLLOW):
+        subprocess.run([host.PYTHON, "-c", text, canary], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    assert canary.read_text() != "untouched"
+
+
+LOOK = """
+import json, os, socket, time
+print(json.dumps({"files": {p: sorted(os.listdir(p)) for p in ("/workspace", "/tmp", "/dev/shm")}, "env": dict(os.environ), "cwd": os.getcwd(),
+                  "umask": os.umask(0o22), "host": socket.gethostname(), "zone": time.tzname, "nice": os.nice(0)}))
+"""
+DIRTY = """
+import os, resource, time
+for place in ("/workspace", "/tmp", "/dev/shm"):
+    for n in range(20): open(f"{place}/left-{n}", "w").write("left")
+os.environ["LEFT"] = "1"; os.umask(0); os.nice(5); os.environ["TZ"] = "Asia/Tokyo"; time.tzset()
+os.chdir("/tmp"); resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+if os.fork() == 0:
+    os.setsid(); time.sleep(100)
+"""
+
+
+@pytest.mark.row("F8")
+def test_a_run_finds_nothing_of_the_one_before(jail, run_brig, token, nothing_left):
+    (first, _, second) = [run_brig(program=text) for text in (LOOK, DIRTY, LOOK)]
+    assert json.loads(first.out) == json.loads(second.out), second
+
+
+TAKE = """
+import ctypes, errno, fcntl, json, os, resource, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+found, keep = {}, []
+while (fd := libc.inotify_init1(0)) >= 0: keep.append(fd)
+found["inotify"] = len(keep)
+for fd in keep[20:]: os.close(fd)
+pipes = [os.pipe() for n in range(20)]
+found["pipe pages"] = sum(fcntl.fcntl(w, 1031, 1 << 20) for r, w in pipes)
+signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+sent = 0
+while sent < 100000 and libc.sigqueue(os.getpid(), 40, None) == 0: sent += 1
+found["signals"] = sent
+"""
+
+
+@pytest.mark.row("E6")
+@pytest.mark.row("E7")
+def test_what_one_jail_takes_of_per_user_limits_is_not_missing_in_another(jail, start_brig, run_brig, token):
+    seek = TAKE + "print(json.dumps(found))"
+    alone = json.loads(run_brig("--memory", "128M", program=seek).out)
+    beside = two(start_brig, run_brig, TAKE, seek, token)
+    assert json.loads(beside.out) == alone, beside
+    assert alone["signals"] > 0 and alone["inotify"] > 0, alone
+
+
+# --- the rootfs -------------------------------------------------------------------------------------------
+
+FILES = """
+import json, os, sys
+found = {os.path.realpath(line.split()[5]) for line in open("/proc/self/maps") if len(line.split()) == 6 and line.split()[5].startswith("/")}
+print(json.dumps([[st.st_dev, st.st_ino, st.st_nlink] for st in map(os.stat, sorted(found))]))
+"""
+
+
+def mapped_by_the_host():
+    """(device, inode) of every file that a process of the host's own users has mapped."""
+    found = set()
+    for pid, _, uids, _ in host.processes():
+        if uids[0] < 65536:
+            for line in host.read(f"/proc/{pid}/maps").splitlines():
+                _, _, _, device, inode, *_ = line.split()
+                major, minor = (int(part, 16) for part in device.split(":"))
+                if inode != "0": # anonymous memory has none
+                    found.add((os.makedev(major, minor), int(inode)))
+    return found
+
+
+@pytest.mark.row("B18")
+def test_no_page_of_the_rootfs_is_shared_with_a_process_of_the_host(jail, run_brig):
+    run = run_brig(program=FILES)
+    files = json.loads(run.out)
+    assert files and not {(dev, inode) for dev, inode, _ in files} & mapped_by_the_host(), str(run)
+    assert {links for _, _, links in files} == {1}, f"a file of the rootfs has another name\n{run}"
+
+
+@pytest.mark.control("B18")
+def test_control_a_program_without_a_jail_shares_the_hosts_pages():
+    files = json.loads(subprocess.run([host.PYTHON, "-c", FILES], capture_output=True, text=True).stdout)
+    assert {(dev, inode) for dev, inode, _ in files} & mapped_by_the_host()

@@ -1,0 +1,247 @@
+"""Section E: what a program takes is bounded, told in the record, and not missing elsewhere."""
+import subprocess
+import time
+
+import pytest
+
+from support import brig, host
+
+MIB = 1 << 20
+GROW = """
+chunks = []
+for n in range(160):
+    chunks.append(bytearray(1 << 20))
+print("survived", flush=True)
+"""
+
+
+def slowest_true(until, limit=10):
+    """Starts /bin/true again and again until the moment comes; seconds of the slowest."""
+    worst, end = 0.0, time.monotonic() + limit
+    while not until() and time.monotonic() < end:
+        began = time.monotonic()
+        subprocess.run(["/bin/true"], check=True)
+        worst = max(worst, time.monotonic() - began)
+    return worst
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+@pytest.mark.row("E1")
+def test_a_memory_bomb_ends_as_oom_at_its_limit(jail, run_brig, bystander, token, nothing_left):
+    run = run_brig("--memory", "64M", program=GROW, args=[token])
+    assert (run.reason, run.status) == ("oom", 137) and "survived" not in run.out, str(run)
+    assert 55 * MIB <= run.record["memory_peak_bytes"] <= 65 * MIB, str(run)
+
+
+@pytest.mark.row("E1")
+def test_a_child_that_uses_up_the_memory_ends_the_whole_run_as_oom(jail, run_brig, token, nothing_left):
+    program = f"import os, time\nif os.fork() == 0:\n  exec({GROW!r})\n  os._exit(0)\nos.wait()\nprint('parent lives', flush=True)\ntime.sleep(20)"
+    run = run_brig("--memory", "64M", "--timeout", "10", program=program, args=[token])
+    assert (run.reason, run.status) == ("oom", 137) and run.seconds < 5, str(run)
+
+
+@pytest.mark.control("E1")
+def test_control_the_same_memory_is_there_without_a_jail():
+    assert subprocess.run([host.PYTHON, "-c", GROW], capture_output=True, text=True).stdout == "survived\n"
+
+
+HOARDS = {
+    "a file in the workspace": "f = open('/workspace/f', 'wb', 0)\nfor n in range(160): f.write(b'x' * (1 << 20))",
+    "a memfd": "import os\nf = os.memfd_create('m')\nfor n in range(160): os.write(f, b'x' * (1 << 20))",
+    "files in /dev/shm": "for n in range(160):\n  open(f'/dev/shm/{n}', 'wb').write(b'x' * (1 << 20))",
+    "shared memory": "import mmap\nm = mmap.mmap(-1, 160 << 20)\nfor n in range(160 << 8): m[n << 12] = 1",
+    "page tables": "import mmap\nm = [mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000) for _ in range(8)]\n"
+                   "for a in m:\n  for n in range(0, 8 << 30, 2 << 20): a[n] = 1",
+    "pipes": "import os, fcntl\nkeep = []\nfor n in range(110):\n  r, w = os.pipe(); keep += [r, w]\n  os.set_blocking(w, False)\n"
+             "  try: fcntl.fcntl(w, 1031, 1 << 20)\n  except OSError: pass\n  try:\n    while True: os.write(w, b'x' * 65536)\n  except BlockingIOError: pass",
+    "socket buffers": "import socket\nkeep = []\nfor n in range(110):\n  a, b = socket.socketpair(); keep += [a, b]\n  a.setblocking(False)\n"
+                      "  a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 << 20)\n  try:\n    while True: a.send(b'x' * 65536)\n  except OSError: pass",
+}
+
+
+@pytest.mark.row("E2")
+@pytest.mark.parametrize("program", HOARDS.values(), ids=[f"memory taken by {what} is charged" for what in HOARDS])
+def test_memory_is_charged(jail, run_brig, program, token, nothing_left):
+    before = host.mem_available()
+    run = run_brig("--memory", "64M", "--timeout", "10", program=program + "\nprint('done')", args=[token])
+    refused = any(e in run.record["stderr"] for e in ("ENOSPC", "ENOMEM", "No space left", "MemoryError", "Cannot allocate"))
+    bounded = "done" in run.out and run.record["memory_peak_bytes"] <= 65 * MIB # the kernel's own bounds came first
+    assert run.reason == "oom" or refused or bounded, str(run)
+    assert run.record["memory_peak_bytes"] <= 66 * MIB, str(run)
+    assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
+
+
+@pytest.mark.control("E2")
+def test_control_a_memfd_takes_memory_without_a_jail():
+    program = HOARDS["a memfd"] + "\nprint(next(l for l in open('/proc/self/status') if 'RssShmem' in l) and os.fstat(f).st_blocks * 512)"
+    assert int(subprocess.run([host.PYTHON, "-c", program], capture_output=True, text=True).stdout) >= 160 * MIB
+
+
+@pytest.mark.row("E13")
+def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left):
+    program = "import os\nfor n in range(300000):\n  try: os.stat(f'/usr/lib/{n}-{\"x\" * 200}')\n  except OSError: pass\nprint('done')"
+    before = host.mem_available()
+    run = run_brig("--memory", "64M", "--timeout", "15", program=program, args=[token])
+    assert run.reason in ("exited", "oom", "timeout_wall", "timeout_cpu"), str(run)
+    assert run.record["memory_peak_bytes"] <= 66 * MIB, str(run)
+    assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
+
+
+@pytest.mark.row("E21")
+def test_a_working_set_as_large_as_the_limit_ends_at_the_wall_time(jail, run_brig, token, nothing_left):
+    program = "import mmap\nm = mmap.mmap(-1, 50 << 20)\nwhile True:\n  for n in range(50 << 8): m[n << 12] = 1"
+    run = run_brig("--memory", "64M", "--timeout", "2", program=program, args=[token])
+    assert run.reason in ("timeout_wall", "oom") and run.seconds < 4, str(run)
+
+
+# --- processes ------------------------------------------------------------------------------------------
+
+BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n"
+
+
+@pytest.mark.row("E4")
+def test_a_fork_bomb_is_held_and_the_host_stays_responsive(jail, start_brig, bystander, token, nothing_left):
+    child = start_brig("--timeout", "2", program=BOMB, args=[token])
+    worst = slowest_true(lambda: child.process.poll() is not None)
+    run = child.wait(20)
+    assert run.reason in ("timeout_wall", "timeout_cpu") and run.status == 124 and run.seconds < 4, str(run)
+    assert run.record["pids_peak"] is None or run.record["pids_peak"] <= 64, str(run)
+    assert any(hit["name"] == "pids" and hit["times"] > 0 for hit in run.record["limits_hit"]), str(run)
+    assert worst < 0.5, f"the host needed {worst:.2f} s to start /bin/true\n{run}"
+
+
+@pytest.mark.row("E4")
+def test_a_fork_is_refused_with_eagain_at_the_limit(jail, run_brig, token, nothing_left):
+    program = """
+import os, signal, errno
+children = []
+try:
+    while len(children) < 500:
+        pid = os.fork()
+        if pid == 0: signal.pause()
+        children.append(pid)
+except OSError as e:
+    print(errno.errorcode[e.errno], len(children), flush=True)
+"""
+    run = run_brig("--pids", "20", program=program, args=[token])
+    word, count = run.out.split()
+    assert word == "EAGAIN" and 10 <= int(count) <= 19, str(run)
+    hit = [hit for hit in run.record["limits_hit"] if hit["name"] == "pids"]
+    assert hit and hit[0]["value"] == 20 and hit[0]["times"] >= 1, str(run)
+
+
+@pytest.mark.control("E4")
+def test_control_five_hundred_forks_succeed_without_a_jail(free_python):
+    text = "import os, signal\nfor n in range(500):\n  if os.fork() == 0: signal.pause()\nprint('all', flush=True)\nos._exit(0)"
+    assert free_python(text).stdout == "all\n"
+
+
+# --- output ----------------------------------------------------------------------------------------------
+
+FLOODS = {
+    "stdout": "import os\nwhile True: os.write(1, b'x' * 65536)",
+    "stderr": "import os\nwhile True: os.write(2, b'y' * 65536)",
+    "both, in single binary bytes of lines": "import os\nwhile True: os.write(1, b'\\xff\\n' * 5000); os.write(2, b'\\x00\\n' * 5000)",
+    "stdout, from forty children": "import os\nfor n in range(40):\n  if os.fork() == 0:\n    while True: os.write(1, b'z' * 65536)\nos.wait()",
+}
+
+
+@pytest.mark.row("E8")
+@pytest.mark.parametrize("program", FLOODS.values(), ids=[f"a flood of {what} is cut and ended" for what in FLOODS])
+def test_output_flood(jail, start_brig, program, token, nothing_left):
+    child, peak = start_brig("--output", "64K", "--timeout", "15", program=program, args=[token]), 0
+    while child.process.poll() is None:
+        peak = max([peak] + [int(line.split()[1]) for line in host.read(f"/proc/{child.pid}/status").splitlines() if line.startswith("VmRSS")])
+        time.sleep(0.002)
+    run = child.wait(20)
+    assert (run.reason, run.status) == ("output_limit", 153), str(run)
+    assert run.record["truncated"] is True and run.seconds < 5, str(run)
+    assert max(run.record["stdout_bytes"], run.record["stderr_bytes"]) >= 8 * 64 * 1024, str(run)
+    kept = max(len(run.record["stdout"]), len(run.record["stderr"]))
+    assert 0 < kept <= 64 * 1024, f"kept {kept}\n{run.record['exit_reason']}"
+    assert peak < idle_rss() + 2048, f"brig grew to {peak} kB, idle it has {idle_rss()} kB\n{run}"
+
+
+def idle_rss(found={}):
+    """kB of a brig whose program prints nothing."""
+    if not found:
+        child = brig.start("--timeout", "5", program="import time; print(1, flush=True); time.sleep(0.3)")
+        while child.process.poll() is None:
+            for line in host.read(f"/proc/{child.pid}/status").splitlines():
+                if line.startswith("VmRSS"):
+                    found["kB"] = max(found.get("kB", 0), int(line.split()[1]))
+            time.sleep(0.002)
+        child.wait()
+    return found["kB"]
+
+
+@pytest.mark.row("E8")
+def test_output_just_below_the_end_is_cut_but_the_run_goes_on(jail, run_brig):
+    run = run_brig("--output", "64K", program="print('x' * 200000)\nraise SystemExit(3)")
+    assert (run.reason, run.status) == ("exited", 3), str(run)
+    assert run.record["truncated"] is True and run.record["stdout_bytes"] == 200001 and len(run.record["stdout"]) <= 65536, run.reason
+
+
+@pytest.mark.control("E8")
+def test_control_a_flood_does_not_end_without_a_jail():
+    child = subprocess.Popen([host.PYTHON, "-c", FLOODS["stdout"]], stdout=subprocess.PIPE)
+    try:
+        assert len(child.stdout.read(4 * MIB)) == 4 * MIB and child.poll() is None
+    finally:
+        child.kill()
+        child.stdout.close()
+        child.wait()
+
+
+# --- the rest ---------------------------------------------------------------------------------------------
+
+@pytest.mark.row("E10")
+def test_input_is_at_its_end(jail, run_brig):
+    run = run_brig("--timeout", "5", program="input()")
+    assert "EOFError" in run.record["stderr"] and (run.reason, run.status) == ("exited", 1) and run.seconds < 3, str(run)
+
+
+@pytest.mark.row("E10")
+def test_input_is_at_its_end_though_brigs_own_is_open(jail, start_brig):
+    child = start_brig("--timeout", "5", program="input()", popen={"stdin": subprocess.PIPE})
+    try:
+        run = child.wait(10) # communicate() closes the pipe only at the end
+    finally:
+        child.kill()
+    assert "EOFError" in run.record["stderr"], str(run)
+
+
+@pytest.mark.control("E10")
+def test_control_input_hangs_without_a_jail():
+    child = subprocess.Popen([host.PYTHON, "-c", "print('up', flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.3)
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.row("E17")
+def test_a_crash_leaves_no_core(jail, run_brig, token, nothing_left):
+    run = run_brig(program="import ctypes; ctypes.string_at(0)", args=[token])
+    assert (run.reason, run.record["signal"], run.status) == ("signaled", "SIGSEGV", 139), str(run)
+
+
+THOUGHTS = {
+    "a power that fills the memory": "print(len(str(10 ** 10 ** 8)))",
+    "a number of ten million digits": "import sys; sys.set_int_max_str_digits(0); int('9' * 10 ** 7)",
+    "a pattern that backtracks": "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
+    "a gigabyte of compressed zeros": "import zlib\nd = zlib.compress(bytes(1 << 20), 9)\nkeep = []\nwhile True: keep.append(zlib.decompress(d))",
+    "a source of a million minus signs": "compile('-' * 1000000 + '1', 'x', 'eval')",
+}
+
+
+@pytest.mark.row("E19")
+@pytest.mark.parametrize("program", THOUGHTS.values(), ids=[f"{what} ends at a limit" for what in THOUGHTS])
+def test_thought_bombs(jail, run_brig, program, token, nothing_left):
+    run = run_brig("--memory", "64M", "--cpu-time", "1", "--timeout", "3", program=program, args=[token])
+    assert run.reason in ("timeout_cpu", "timeout_wall", "oom", "exited", "signaled") and run.seconds < 5, str(run)
+    assert run.status != 0, str(run)

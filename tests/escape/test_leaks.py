@@ -1,0 +1,85 @@
+"""Five hundred runs, half of them killed at random moments: afterwards the host is as it was.
+
+BRIG_LEAK_SEED repeats a sequence, BRIG_LEAK_RUNS changes its length.
+"""
+import concurrent.futures
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from support import brig, host
+
+RUNS = int(os.environ.get("BRIG_LEAK_RUNS", "500"))
+AT_ONCE = 4
+PROGRAMS = [
+    # what a run may be in the middle of
+    "pass",
+    "open('/workspace/f', 'wb').write(b'x' * 100000); open('/tmp/g', 'w').write('x')",
+    "import os\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); __import__('time').sleep(60)",
+    "import time; time.sleep(60)",
+    "import socket; s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); c.send(b'x' * 1000)",
+    "while True: print('x' * 1000)",
+]
+
+
+def children(pid):
+    return [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def one_run(dice, folder):
+    """Runs one program, or kills it somewhere on its way; what was done, for the message."""
+    program, way = dice.choice(PROGRAMS), dice.choice(["let", "KILL", "TERM", "INT", "child"])
+    if dice.random() < 0.375: # with the fifth that is let anyway: half of all
+        way = "let"
+    if way == "let":
+        program = program.replace("sleep(60)", "sleep(0.01)").replace("while True", "for n in range(100)")
+    child = brig.start("--timeout", "5", program=program, folder=folder)
+    if way != "let":
+        time.sleep(dice.uniform(0, 0.08)) # the random moment
+        if way == "child":
+            for pid in children(child.pid):
+                kill(pid)
+        else:
+            child.signal(getattr(signal, f"SIG{way}"))
+    run = child.wait(15)
+    return way, run
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+@pytest.mark.row("D6")
+def test_many_runs_leave_nothing(jail, brig, tmp_path):
+    seed = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
+    print(f"seed {seed}: BRIG_LEAK_SEED={seed} BRIG_LEAK_RUNS={RUNS} repeats it")
+    before, slabs = host.Snapshot(), {name: host.slab(name) for name in ("mnt_cache", "net_namespace", "user_namespace", "pid_namespace")}
+    dice = [random.Random(seed * 1000 + n) for n in range(RUNS)]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        done = list(pool.map(lambda d: one_run(d, tmp_path), dice))
+    left = before.left_since(2)
+    assert not left, f"seed {seed}: left behind {left}"
+    assert host.poll(lambda: host.open_files() < before.open_files + 200, 2), f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
+    for name, count in slabs.items():
+        assert count is None or host.poll(lambda: host.slab(name) < count + RUNS // 2, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
+    hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]
+    assert not hung, f"seed {seed}: did not end by themselves:\n" + "\n".join(hung[:3])
+    bad = [(way, str(run)) for way, run in done if way == "let" and (run.status not in (0, 153) or run.record is None)]
+    assert not bad, f"seed {seed}: {len(bad)} runs that nobody disturbed failed:\n{bad[:3]}"
+
+
+@pytest.mark.row("D6")
+@pytest.mark.parametrize("way", ["KILL", "TERM", "INT", "HUP"])
+def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_left, way):
+    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+    assert child.line() == "ready"
+    child.signal(getattr(signal, f"SIG{way}"))
+    run = child.wait(5)
+    assert run.status == {"KILL": -9, "TERM": 143, "INT": 130, "HUP": 143}[way], str(run)
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"

@@ -1,0 +1,88 @@
+"""Every small attack, twice: in a jail, where it must fail, and outside of one, where it must succeed."""
+import secrets
+import socket
+
+import pytest
+
+import outside
+import probes_calls, probes_files, probes_kernel, probes_limits  # they register
+from outside import PROBES
+from support import brig, host
+
+GROUPS = (4, 24, 27) # brig is started with them, so that there is something to drop
+
+
+def each(probes):
+    """Parametrises with sentences as names, and marks of the row."""
+    return [pytest.param(p, id=str(p), marks=pytest.mark.row(p.id)) for p in probes]
+
+
+@pytest.fixture(scope="session")
+def given(tmp_path_factory):
+    """What the attacks look for: canary files, and listeners on the host."""
+    token = f"canary-{secrets.token_hex(8)}"
+    folder = tmp_path_factory.mktemp("host")
+    folder.chmod(0o755)
+    canaries = [folder / token, folder / "home" / token, folder / "root" / f"{token}.key"]
+    for path in canaries:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(token)
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind("\0" + token)
+        unix.listen()
+        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "seconds": 5}
+    assert [p.read_text() for p in canaries] == [token] * len(canaries), "a canary of the host was changed"
+
+
+@pytest.fixture(scope="session")
+def jailed(jail, brig, given, tmp_path_factory):
+    """Runs the probes of one set of options together in one jail; {probe: result} and the run."""
+    done = {}
+
+    def result(wanted):
+        if wanted.options not in done:
+            batch = [p for p in PROBES if p.options == wanted.options]
+            done[wanted.options] = run_batch(batch, given, tmp_path_factory.mktemp("jail"))
+        return done[wanted.options]
+    return result
+
+
+def run_batch(batch, given, folder):
+    text = outside.program({str(p): p.attack for p in batch}, given)
+    modules = host.read("/proc/modules")
+    run = brig.run("--timeout", "60", *(batch[0].options or ()), program=text, folder=folder, timeout=90,
+                   popen={"extra_groups": GROUPS})
+    assert host.read("/proc/modules") == modules, "a kernel module was loaded"
+    return run, outside.answers(run.out)
+
+
+@pytest.mark.parametrize("probe", each(PROBES))
+def test_jail(probe, jailed):
+    run, found = jailed(probe)
+    assert str(probe) in found, f"{probe}: no answer\n{run}"
+    result = found[str(probe)]
+    if not outside.holds(probe.jail, result):
+        pytest.fail(f"{probe}\n  result {str(result)[:1500]}\n  {run.argv[1:]}: {run.reason}, stderr {run.stderr[-500:]!r}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def freed(needs_root, given):
+    """Runs the controls of one place together; {probe: result}."""
+    done = {}
+
+    def result(wanted):
+        if wanted.where not in done:
+            batch = {str(p): p.attack for p in PROBES if p.where == wanted.where and p.free}
+            done[wanted.where] = outside.run_free(batch, given, wanted.where, extra_groups=GROUPS)
+        return done[wanted.where][str(wanted)]
+    return result
+
+
+@pytest.mark.parametrize("probe", [pytest.param(p, id=str(p), marks=pytest.mark.control(p.id)) for p in PROBES if p.free])
+def test_control(probe, freed):
+    if probe.where == "scratch" and host.lacks("overlay"):
+        pytest.skip(host.lacks("overlay"))
+    result = freed(probe)
+    if not outside.holds(probe.free, result):
+        pytest.fail(f"{probe}: the attack does not work without a jail, so the row proves nothing\n  result {str(result)[:1500]}", pytrace=False)
+

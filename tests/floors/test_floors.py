@@ -1,0 +1,94 @@
+"""The floors of the house: nothing looks up, and the pure ones ask the kernel for nothing."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from support import host
+
+REPO = host.REPO
+# Folder: the floors it stands on. A file may include headers of its own folder and of these.
+FLOORS = {
+    "common": [],
+    "common/json": ["common"],
+    "common/io": ["common"],
+    "jail/spec": ["common", "common/json"],
+    "jail/kernel": ["common", "common/json", "common/io", "jail/spec"],
+    "jail/cli": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
+    "jail/cli/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/cli"],
+    "rootfs-builder": ["common", "common/json", "common/io"],
+    "rootfs-builder/main": ["common", "common/json", "common/io", "rootfs-builder"],
+}
+APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher"}
+SHARED = {"jail/init": ["protocol.h"]}
+PURE = ["libcommon.a", "libcommon_json.a", "libjail_spec.a"]
+# What changes or asks the machine. Memory, text, time conversion and printing to a FILE are not among them.
+KERNEL_CALLS = """
+open openat open64 openat64 creat read write pread pwrite readv writev close dup dup2 dup3 pipe pipe2 fcntl ioctl stat fstat lstat fstatat
+access faccessat unlink unlinkat mkdir mkdirat rmdir rename renameat link symlink readlink readlinkat opendir fdopendir chdir fchdir chmod fchmod
+chown fchown mount umount umount2 pivot_root chroot unshare setns clone clone3 fork vfork execve execv execvp execl fexecve waitpid wait4 waitid
+kill raise socket socketpair bind listen accept connect send recv sendmsg recvmsg prctl seccomp ptrace syscall setuid setgid setresuid setresgid
+setgroups geteuid getuid setrlimit getrlimit prlimit memfd_create fopen fopen64 fdopen popen system getenv secure_getenv setenv poll epoll_wait
+select nanosleep sleep usleep gettimeofday clock_gettime time getrandom
+""".split()
+
+
+def headers(folder):
+    return {path.name for path in (REPO / folder).glob("*.h")} | {path.name for path in (REPO / folder).glob("*.def")}
+
+
+def sources():
+    for folder in FLOORS:
+        for path in sorted((REPO / folder).glob("*.[ch]")):
+            yield pytest.param(folder, path, id=f"{folder}/{path.name}")
+
+
+@pytest.mark.parametrize("folder, path", sources())
+def test_includes_look_down_only(folder, path):
+    """Nothing includes a header of a floor above or beside."""
+    allowed = set().union(*[headers(f) for f in [folder, *FLOORS[folder]]])
+    shared = {name for names in SHARED.values() for name in names} if folder == "jail/kernel" else set()
+    ours = set().union(*[headers(f) for f in [*FLOORS, *APART]])
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r'#include\s+"([^"]+)"', line)
+        if not found:
+            continue
+        name = pathlib.PurePath(found[1]).name
+        assert name in allowed | shared or name not in ours, f"{path.relative_to(REPO)}:{number}: {found[1]} belongs to a floor above or beside"
+
+
+def test_every_folder_with_c_files_is_a_floor():
+    tops = ("common", "jail", "rootfs-builder", "mcp")
+    found = {str(path.parent.relative_to(REPO)) for top in tops for path in (REPO / top).rglob("*.c")}
+    assert found - set(FLOORS) - set(APART) == set(), "say in tests/floors what these stand on"
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_floors_ask_the_kernel_for_nothing(name):
+    """Bytes in, struct out: no file, no process, no clock, no environment."""
+    path = host.build_dir() / name
+    assert path.exists(), f"{path} is missing: ./dev build"
+    found, member = [], ""
+    for line in subprocess.run(["nm", "-u", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        if line.endswith(":"):
+            member = line[:-1]
+        elif line.split()[-1:] and line.split()[-1].split("@")[0] in KERNEL_CALLS:
+            found.append(f"{member}: {line.split()[-1]}")
+    assert not found, f"{name}: {found}"
+
+
+def test_control_the_kernel_floor_is_seen_calling_the_kernel():
+    path = host.build_dir() / "libcommon_io.a"
+    undefined = {line.split()[-1] for line in subprocess.run(["nm", "-u", path], capture_output=True, text=True).stdout.splitlines() if line.strip()}
+    assert undefined & set(KERNEL_CALLS)
+
+
+def test_nothing_names_the_builders_home():
+    """No tracked text holds an absolute path of the machine it was written on."""
+    listed = subprocess.run(["git", "-C", REPO, "ls-files"], capture_output=True, text=True).stdout.split("\n")
+    home = str(REPO.parent)
+    if home in ("/", "/usr/src", "/src", "/tmp", "/root", "/home"):
+        pytest.skip(f"the repository lies in {home}, a name that may well be written somewhere")
+    found = [name for name in listed if name and (REPO / name).is_file() and home.encode() + b"/" in (REPO / name).read_bytes()]
+    assert not found

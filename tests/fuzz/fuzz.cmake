@@ -1,0 +1,12 @@
+# One fuzzer per tests/fuzz/fuzz_*.c: ./dev fuzz NAME. Everything it links is instrumented too.
+set(watch -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+target_compile_options(warnings INTERFACE ${watch} -O1)
+target_link_options(warnings INTERFACE ${watch})
+file(GLOB fuzzers CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source ${fuzzers})
+  cmake_path(GET source STEM name)
+  add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} jail_spec rootfs_floor warnings)
+endforeach()

@@ -1,0 +1,179 @@
+"""What this machine has, and what lies about on it: asked from outside of any jail."""
+import functools
+import os
+import pathlib
+import time
+
+REPO = pathlib.Path(__file__).resolve().parent.parent.parent
+PYTHON = "/usr/bin/python3"
+
+
+def build_dir():
+    return pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build")).resolve()
+
+
+def store_dir():
+    return pathlib.Path(os.environ.get("BRIG_STORE", build_dir() / "store"))
+
+
+def runtime_dir():
+    if os.geteuid() == 0:
+        return pathlib.Path("/run/brig")
+    return pathlib.Path(os.environ.get("XDG_RUNTIME_DIR", f"/tmp/brig-{os.geteuid()}"), "brig")
+
+
+def poll(ask, seconds, every=0.01):
+    """Asks until the answer is true or the time is over; returns the last answer."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = ask()
+        if answer or time.monotonic() > end:
+            return answer
+        time.sleep(every)
+
+
+# --- what is missing ------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def lacks(need):
+    """None when the machine has it, else the reason to print for a skip."""
+    kind, _, name = need.partition(":")
+    if kind == "root":
+        return None if os.geteuid() == 0 else "needs root: rootful jails are made by uid 0"
+    if kind == "cgroup":
+        return None if name in controllers() else f"needs the cgroup controller {name}: see /proc/cgroups"
+    if kind == "rootfs":
+        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: build/bin/brig-rootfs build {name}"
+    if kind == "tool":
+        return None if any(os.access(f"{d}/{name}", os.X_OK) for d in os.environ["PATH"].split(":")) else f"needs the program {name}"
+    if kind == "file":
+        return None if os.path.exists(name) else f"needs {name}: the kernel lacks the feature"
+    if kind == "overlay":
+        return None if "overlay" in read("/proc/filesystems") else "needs overlay file systems, for a scratch copy of the host"
+    raise ValueError(need)
+
+
+def has_rootfs(name):
+    store = store_dir()
+    return store.is_dir() and any(name in entry.name and not entry.name.startswith(".") for entry in store.iterdir())
+
+
+def controllers():
+    found = set()
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, options, *_ = line.split()
+        if kind == "cgroup":
+            found |= set(options.split(","))
+        elif kind == "cgroup2":
+            found |= set(read(f"{where}/cgroup.controllers").split())
+    return found
+
+
+def read(path, default=""):
+    try:
+        with open(path, errors="replace") as f:
+            return f.read()
+    except OSError:
+        return default
+
+
+# --- what lies about --------------------------------------------------------------------------------------
+
+def cgroup_mounts():
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, *_ = line.split()
+        if kind in ("cgroup", "cgroup2"):
+            yield where
+
+
+def cgroup_dirs():
+    return {dirpath for mount in cgroup_mounts() for dirpath, _, _ in os.walk(mount)}
+
+
+def files_below(path):
+    return {os.path.join(d, name) for d, dirs, names in os.walk(path) for name in dirs + names}
+
+
+def brig_files(folder):
+    """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
+    for entry in os.scandir(folder):
+        try:
+            if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
+                yield entry.path
+        except OSError:
+            pass
+
+
+def slab(name):
+    """Objects in use of one kernel cache, or None: counts namespaces and mounts that no process shows."""
+    for line in read("/proc/slabinfo").splitlines():
+        if line.split()[0] == name:
+            return int(line.split()[1])
+    return None
+
+
+def processes():
+    """(pid, comm, host uids, cmdline) of every process."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        status = read(f"/proc/{pid}/status")
+        if not status:
+            continue
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        yield (int(pid), fields["Name"], tuple(map(int, fields["Uid"].split())),
+               read(f"/proc/{pid}/cmdline").split("\0"))
+
+
+def cell_processes():
+    """Processes with a host uid that belongs to nobody on this host: only cells have such."""
+    known = {int(line.split(":")[2]) for line in read("/etc/passwd").splitlines() if line.count(":") > 2}
+    return {(pid, comm, uids[0]) for pid, comm, uids, _ in processes() if uids[0] not in known and uids[0] >= 65536}
+
+
+def with_token(token):
+    """Processes that have the token among their arguments: [(pid, uid)]."""
+    return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
+
+
+def mem_available():
+    """Bytes, MemAvailable of the host."""
+    for line in read("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("no MemAvailable")
+
+
+def open_files():
+    return int(read("/proc/sys/fs/file-nr").split()[0])
+
+
+class Snapshot:
+    """What a run must not change; compare with `left_since`."""
+
+    def __init__(self):
+        self.things = self.take()
+        self.open_files = open_files()
+
+    @staticmethod
+    def take():
+        return {
+            "mount": {line.split(" ", 3)[-1] for line in read("/proc/self/mountinfo").splitlines()},
+            "cgroup": cgroup_dirs(),
+            "process": cell_processes(),
+            "store": files_below(store_dir()) if store_dir().is_dir() else set(),
+            "runtime": files_below(runtime_dir()),
+            "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
+        }
+
+    def left_since(self, seconds=2.0, ignore=lambda kind, thing: False):
+        """Waits until nothing is new, at most so long; returns {kind: what is still new}."""
+        left = {}
+
+        def nothing_new():
+            nonlocal left
+            now = self.take()
+            left = {kind: sorted(str(t) for t in now[kind] - before if not ignore(kind, str(t)))
+                    for kind, before in self.things.items()}
+            left = {kind: things for kind, things in left.items() if things}
+            return not left
+        poll(nothing_new, seconds, every=0.05)
+        return left

@@ -1,0 +1,80 @@
+#include "layer.h"
+#include "record.h"
+#include "tap.h"
+
+static const char *const keys[] = {
+	"run_id", "profile", "rootfs", "exit_reason", "exit_code", "signal", "limits_hit", "wall_ms", "cpu_ms", "memory_peak_bytes",
+	"pids_peak", "io_read_bytes", "io_write_bytes", "stdout_bytes", "stderr_bytes", "truncated", "started_at", "setup_ms", "warm",
+	"isolation", "result", "result_repr", "error", "variables", "files",
+};
+
+static void check_keys(void)
+{
+	struct record r;
+	json_t       *j;
+	size_t        n = 0;
+	const char   *key;
+	json_t       *value;
+
+	record_init(&r);
+	j = record_json(&r);
+	json_object_foreach(j, key, value)
+		tap_ok(n < ARRAY_LEN(keys) && strcmp(key, keys[n++]) == 0, "key %s is in its place", key);
+	tap_ok(n == ARRAY_LEN(keys), "no key is missing");
+	tap_ok(json_is_null(json_object_get(j, "memory_peak_bytes")), "a figure that was not measured is null, not 0");
+	tap_ok(json_is_null(json_object_get(j, "started_at")), "what never started has no time");
+	json_decref(j);
+}
+
+static void check_values(void)
+{
+	struct record r;
+	json_t       *j;
+	char          name[16];
+
+	record_init(&r);
+	r.exit_reason    = EXIT_signaled;
+	r.signal         = 11;
+	r.exit_code      = 139;
+	r.wall_ms        = 7.41249;
+	r.started_at     = 1700000000.25;
+	r.layers         = LAYER_BIT(SECCOMP);
+	r.layers_missing = LAYER_BIT(LANDLOCK);
+	record_add_hit(&r, "pids", 64, 64, 3);
+	j = record_json(&r);
+	tap_is(json_string_value(json_object_get(j, "signal")), "SIGSEGV", "a signal has its name");
+	tap_is(json_string_value(json_object_get(j, "started_at")), "2023-11-14T22:13:20.250000Z", "the time is UTC in ISO 8601");
+	tap_ok(json_real_value(json_object_get(j, "wall_ms")) == 7.412, "milliseconds have three decimals");
+	tap_is(json_string_value(json_array_get(json_object_get(j, "isolation"), 0)), "missing:landlock", "a missing layer says so");
+	tap_is(json_string_value(json_array_get(json_object_get(j, "isolation"), 1)), "seccomp", "a layer in force is named");
+	json_decref(j);
+	tap_is(record_signal_name(34, name, sizeof name), "SIG34", "a real-time signal has its number");
+	tap_ok(record_status(&r) == 139, "a signal's status is 128 and its number");
+}
+
+static void check_statuses(void)
+{
+	static const struct {
+		enum exit_reason reason;
+		int              status;
+	} rows[] = {
+		{ EXIT_timeout_wall, 124 }, { EXIT_timeout_cpu, 124 }, { EXIT_oom, 137 },  { EXIT_output_limit, 153 },
+		{ EXIT_cancelled, 143 },    { EXIT_setup_failed, 125 }, { EXIT_denied, 125 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct record r;
+
+		record_init(&r);
+		r.exit_reason = rows[i].reason;
+		tap_ok(record_status(&r) == rows[i].status, "%s exits with %d", exit_reason_name(rows[i].reason), rows[i].status);
+	}
+}
+
+int main(void)
+{
+	check_keys();
+	check_values();
+	check_statuses();
+	return tap_done();
+}

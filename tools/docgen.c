@@ -1,0 +1,214 @@
+/*
+ * docgen.c - a manual page from its template and the tables of jail/spec.
+ *
+ *   docgen page FILE.in    the template on stdout, with two kinds of lines replaced:
+ *                            .\" @include NAME     the file NAME beside the template
+ *                            .\" @generate LIST    one of the lists below
+ *   docgen schema          the JSON schema of a profile
+ */
+#define _GNU_SOURCE
+#include "layer.h"
+#include "profile.h"
+#include "record.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As it is typed behind the option: FIELD_MS rows take seconds there. */
+static void print_typed(enum field_type type, uint64_t value, char *buf, size_t len)
+{
+	struct field row = { .type = type };
+
+	if (type == FIELD_MS)
+		text_from_milli(value, buf, len);
+	else
+		field_print_value(&row, value, buf, len);
+}
+
+static void print_option(FILE *out, enum field_type type, const char *option, const uint64_t bound[4], const char *doc)
+{
+	static const char *const argument[] = { [FIELD_COUNT] = "N", [FIELD_SIZE] = "SIZE", [FIELD_MS] = "SECONDS", [FIELD_MILLI] = "N" };
+	char is[4][32];
+
+	for (int i = 0; i < 4; i++)
+		print_typed(type, bound[i], is[i], sizeof is[i]);
+	fprintf(out, ".It Fl -%s Ar %s\n%s.\n", option, argument[type], doc);
+	fprintf(out, "From %s to %s; usually %s, at most %s.\n", is[0], is[1], is[2], is[3]);
+}
+
+static void print_options(FILE *out)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+#define LIMIT(name, type, option, least, most, preset, ceiling, doc) \
+	print_option(out, type, option, (uint64_t[4]){ least, most, preset, ceiling }, doc);
+#include "limits.def"
+#undef LIMIT
+	fputs(".El\n", out);
+}
+
+static void print_limits(FILE *out)
+{
+	fields_print_mdoc(limits_fields, out);
+}
+
+static void print_ceilings(FILE *out)
+{
+	char preset[32], ceiling[32];
+
+	fputs(".Bl -column \"workspace_bytes\" \"--workspace-size\" \"preset\" \"ceiling\" -compact\n"
+	      ".It Sy setting Ta Sy option Ta Sy preset Ta Sy ceiling\n", out);
+	for (const struct field *f = limits_fields; f->name; f++) {
+		field_print_value(f, f->preset, preset, sizeof preset);
+		field_print_value(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
+		fprintf(out, ".It Ic %s Ta Fl -%s Ta %s Ta %s\n", f->name, limits_option(f->name), preset, ceiling);
+	}
+	fputs(".El\n", out);
+}
+
+static void print_profile(FILE *out)
+{
+	fields_print_mdoc(profile_fields, out);
+}
+
+static void print_exits(FILE *out)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+	for (int i = 0; i < EXIT_REASONS; i++) {
+		int status = exit_reason_status(i);
+
+		fprintf(out, ".It Cm %s Pq status: ", exit_reason_name(i));
+		fprintf(out, status < 0 ? "the program's own\n" : "%d\n", status);
+		fprintf(out, "%s.\n", exit_reason_doc(i));
+	}
+	fputs(".El\n", out);
+}
+
+static void print_layers(FILE *out)
+{
+	static const char *const required[] = {
+		[NEED_ALWAYS]        = "always",
+		[NEED_ROOT]          = "when started by root",
+		[NEED_WHERE_PRESENT] = "where the kernel has it",
+	};
+
+	fputs(".Bl -tag -width Ds\n", out);
+	for (int i = 0; i < LAYER_COUNT; i++)
+		fprintf(out, ".It Cm %s Pq required: %s\n%s.\n", layer_name(i), required[layer_need(i)], layer_doc(i));
+	fputs(".El\n", out);
+}
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	void (*print)(FILE *);
+} lists[] = {
+	{ "options",  print_options },  /* brig(1): limits as options, in the units one types */
+	{ "limits",   print_limits },   /* brig-profile(5): limits as settings */
+	{ "ceilings", print_ceilings }, /* brig-profile(5): both presets of each, and the option */
+	{ "profile",  print_profile },  /* brig-profile(5): settings of a profile */
+	{ "exits",    print_exits },    /* brig(1): exit reasons and their statuses */
+	{ "layers",   print_layers },   /* brig-security(7): as the record names them */
+};
+/* clang-format on */
+
+/* Sentences of the tables are one line each; a page wants lines of at most 80 bytes. */
+static void print_wrapped(char *text, FILE *out)
+{
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		while (line[0] != '.' && strlen(line) > 79) {
+			char *space = memrchr(line, ' ', 79);
+
+			if (!space || space[1] == '.' || space[1] == '\'')
+				break;
+			fprintf(out, "%.*s\n", (int)(space - line), line);
+			line = space + 1;
+		}
+		fprintf(out, "%s\n", line);
+	}
+}
+
+static int generate(const char *name, FILE *out)
+{
+	char  *text = NULL;
+	size_t len;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (strcmp(lists[i].name, name) == 0) {
+			FILE *to = open_memstream(&text, &len);
+
+			if (!to)
+				return -1;
+			lists[i].print(to);
+			fclose(to);
+			print_wrapped(text, out);
+			free(text);
+			return 0;
+		}
+	fprintf(stderr, "docgen: no list \"%s\"\n", name);
+	return -1;
+}
+
+static int copy_page(const char *path, FILE *out, int depth);
+
+static int include(const char *page, const char *name, FILE *out, int depth)
+{
+	const char *slash = strrchr(page, '/');
+	char        path[1024];
+
+	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - page) + 1 : 0, page, name);
+	if (access(path, F_OK) < 0) {
+		fprintf(stderr, "docgen: %s goes without %s\n", page, name);
+		return 0;
+	}
+	return copy_page(path, out, depth + 1);
+}
+
+static int copy_page(const char *path, FILE *out, int depth)
+{
+	FILE *in = depth < 4 ? fopen(path, "re") : NULL;
+	char  line[1024], word[128];
+	int   r = 0;
+
+	if (!in) {
+		fprintf(stderr, "docgen: %s: %s\n", path, depth < 4 ? strerror(errno) : "included too deeply");
+		return -1;
+	}
+	while (r == 0 && fgets(line, sizeof line, in))
+		if (sscanf(line, ".\\\" @include %100s", word) == 1)
+			r = include(path, word, out, depth);
+		else if (sscanf(line, ".\\\" @generate %100s", word) == 1)
+			r = generate(word, out);
+		else
+			fputs(line, out);
+	fclose(in);
+	return r;
+}
+
+static int print_schema(FILE *out)
+{
+	json_t *schema = fields_schema(profile_fields);
+	int     r;
+
+	json_object_set_new(schema, "$schema", json_string("https://json-schema.org/draft/2020-12/schema"));
+	json_object_set_new(schema, "title", json_string("brig profile"));
+	r = json_dumpf(schema, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	json_decref(schema);
+	fputc('\n', out);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	int r;
+
+	if (argc == 3 && strcmp(argv[1], "page") == 0)
+		r = copy_page(argv[2], stdout, 0);
+	else if (argc == 2 && strcmp(argv[1], "schema") == 0)
+		r = print_schema(stdout);
+	else
+		return 2;
+	return r < 0 || fflush(stdout) != 0;
+}
