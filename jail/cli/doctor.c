@@ -19,10 +19,10 @@ struct checkup {
 	char                sentence[160];
 };
 
-static int usage(void)
+static int usage(FILE *out, int status)
 {
-	fputs("usage: brig doctor [--json]\n", stderr);
-	return 2;
+	fputs("usage: brig doctor [--json]\n", out);
+	return status;
 }
 
 /* Paths come from the environment: they may hold anything, and cut short they may end inside a letter. */
@@ -169,8 +169,10 @@ int doctor_main(int argc, char **argv)
 	bool           json = argc == 2 && strcmp(argv[1], "--json") == 0;
 	int            status;
 
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return usage(stdout, 0);
 	if (argc > 2 || (argc == 2 && !json))
-		return usage();
+		return usage(stderr, 2);
 	if (checkup_run(&c) < 0) {
 		perror("brig doctor");
 		return 1;
