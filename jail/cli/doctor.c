@@ -3,6 +3,7 @@
 
 #include "probe.h"
 #include "surroundings.h"
+#include "text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -18,10 +19,28 @@ struct checkup {
 	char                sentence[160];
 };
 
-static int usage(void)
+static int usage(FILE *out, int status)
 {
-	fputs("usage: brig doctor [--json]\n", stderr);
-	return 2;
+	fputs("usage: brig doctor [--json]\n", out);
+	return status;
+}
+
+/* Paths come from the environment: they may hold anything, and cut short they may end inside a letter. */
+static void make_printable(char *text)
+{
+	bool utf8 = text_is_utf8(text, strlen(text));
+
+	for (unsigned char *c = (unsigned char *)text; *c; c++)
+		if (*c < 0x20 || *c == 0x7f || (!utf8 && *c >= 0x80))
+			*c = '?';
+}
+
+static void probe_one(const struct probe_row *row, const struct surroundings *at, struct finding *f)
+{
+	probe_run(row, at, PROBE_DEADLINE_MS, f);
+	make_printable(f->detail);
+	make_printable(f->cause);
+	make_printable(f->fix);
 }
 
 static int checkup_run(struct checkup *c)
@@ -31,7 +50,7 @@ static int checkup_run(struct checkup *c)
 	if (!c->finding)
 		return -1;
 	for (size_t i = 0; i < probe_rows_len; i++) {
-		probe_run(&probe_rows[i], &c->at, PROBE_DEADLINE_MS, &c->finding[i]);
+		probe_one(&probe_rows[i], &c->at, &c->finding[i]);
 		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root);
 	}
 	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
@@ -150,8 +169,10 @@ int doctor_main(int argc, char **argv)
 	bool           json = argc == 2 && strcmp(argv[1], "--json") == 0;
 	int            status;
 
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return usage(stdout, 0);
 	if (argc > 2 || (argc == 2 && !json))
-		return usage();
+		return usage(stderr, 2);
 	if (checkup_run(&c) < 0) {
 		perror("brig doctor");
 		return 1;

@@ -57,6 +57,7 @@ const struct probe_row probe_rows[] = {
 	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids for jails that nobody else has" },
 	{ "kernel",             NEED_INFO,     probe_kernel,              NULL,    NULL,                   "where brig runs" },
 	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may say no here" },
+	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },
 	{ "namespace-limits",   NEED_INFO,     probe_namespace_limits,    NULL,    NULL,                   "how many jails may live at once" },
 	{ "core-pattern",       NEED_INFO,     probe_core_pattern,        NULL,    NULL,                   "where crashed programs go" },
 	{ "protected-hardlinks", NEED_INFO,    probe_protected_hardlinks, NULL,    NULL,                   "strangers cannot pin files of the store" },

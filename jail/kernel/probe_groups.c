@@ -495,6 +495,20 @@ bool probe_group_kill(struct probe *p)
 	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill said yes and killed nothing", ""));
 }
 
+bool probe_group_version(struct probe *p)
+{
+	unsigned    on[2] = { 0, 0 }; /* controllers by version */
+	struct home h;
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		if (find_home(&controllers[i], &h) == FOUND)
+			on[h.v2]++;
+	if (find_home(NULL, &h) != FOUND)
+		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
+	return probe_detail(p, on[0] ? "hybrid: of %u controllers that brig uses, %u are on v1" : "v2 (%u controllers that brig uses)",
+	                    on[0] + on[1], on[0]);
+}
+
 static void sweep(const struct controller *c, const char *tag)
 {
 	struct home h;

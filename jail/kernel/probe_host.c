@@ -5,20 +5,32 @@
 #include "surroundings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool probe_kernel(struct probe *p)
 {
 	return probe_detail(p, "Linux %s, %s", p->at->kernel, where_name(p->at->where));
 }
 
+/* Distributions' own sysctls, where they exist: ", name=1" or nothing. */
+static void add_sysctl(char *to, size_t len, const char *name, int value)
+{
+	size_t n = strlen(to);
+
+	if (value >= 0)
+		snprintf(to + n, len - n, ", %s=%d", name, value);
+}
+
 bool probe_layers(struct probe *p)
 {
-	char lsm[100];
+	char lsm[60], sysctls[100] = "";
 
 	if (!line_read("/sys/kernel/security/lsm", lsm, sizeof lsm))
 		snprintf(lsm, sizeof lsm, "unknown");
-	return probe_detail(p, "Seccomp: %d, CapBnd: %010llx, CapEff: %010llx, LSM: %s", p->at->seccomp,
-	                    (unsigned long long)p->at->cap_bnd, (unsigned long long)p->at->cap_eff, lsm);
+	add_sysctl(sysctls, sizeof sysctls, "unprivileged_userns_clone", p->at->userns_clone);
+	add_sysctl(sysctls, sizeof sysctls, "apparmor_restrict_unprivileged_userns", p->at->apparmor_userns);
+	return probe_detail(p, "Seccomp: %d, CapEff: %llx, CapBnd: %llx, LSM: %s%s", p->at->seccomp,
+	                    (unsigned long long)p->at->cap_eff, (unsigned long long)p->at->cap_bnd, lsm, sysctls);
 }
 
 /* clang-format off */

@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-static bool tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
+static bool printf_like(3, 0) tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
 {
 	struct finding *f = &p->finding;
 	char            why[160];

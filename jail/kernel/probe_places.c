@@ -19,7 +19,7 @@ static bool find_places(struct probe *p, struct places *ret)
 {
 	struct err e;
 
-	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "check BRIG_PROFILES, BRIG_STORE, BRIG_RUNTIME, HOME");
+	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "shorten BRIG_PROFILES, BRIG_STORE, XDG_RUNTIME_DIR or HOME");
 }
 
 /* The first of the two directories that has it, as for brig run. */
@@ -110,8 +110,8 @@ bool probe_runtime_dir(struct probe *p)
 	if (errno == EEXIST)
 		return is_ours_alone(p, at.runtime);
 	return did(p, -1, "mkdir %.160s", at.runtime) ||
-	       probe_advise(p, p->at->is_root ? "mkdir -p the directory above it, writable; or set BRIG_RUNTIME" :
-	                       "log in through PAM so that XDG_RUNTIME_DIR exists, or set BRIG_RUNTIME to a directory of yours");
+	       probe_advise(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
+	                       "set XDG_RUNTIME_DIR to a directory of yours (logind makes /run/user/UID)");
 }
 
 static char *read_or_empty(const char *path, struct bytes *into)

@@ -71,7 +71,7 @@ static enum where find_where(const char *kernel)
 		return WHERE_NSPAWN;
 	if (env_is("container", "lxc"))
 		return WHERE_LXC;
-	if (env_is("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && env_is("NOTIFY_SOCKET", NULL))
+	if (env_is("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && !isatty(STDERR_FILENO))
 		return WHERE_SERVICE;
 	return strstr(kernel, "microsoft") ? WHERE_WSL : WHERE_PLAIN;
 }

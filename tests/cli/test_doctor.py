@@ -158,11 +158,28 @@ def test_other_arguments_are_usage_errors(host, args):
     assert answer.out == ""
 
 
+def test_help_is_no_error(host):
+    answer = host.doctor("--help")
+    assert (answer.status, answer.out, answer.err) == (0, "usage: brig doctor [--json]\n", "")
+
+
 def test_a_full_disk_is_not_a_yes(host):
     with open("/dev/full", "w") as full:
         done = subprocess.run(host.command(), stdout=full, stderr=subprocess.PIPE, env=host.env(), timeout=30)
     assert done.returncode == 1
     assert b"write" in done.stderr
+
+
+@needs_root
+def test_bytes_that_are_no_text_do_no_harm(host):
+    store = os.fsencode(host.root) + b"/\xff\x1b[31m\n" + "ä".encode() * 300
+    for args in ([], ["--json"]):
+        done = subprocess.run(host.command(*args), env={**host.env(), "BRIG_STORE": store}, capture_output=True, timeout=30)
+        assert done.returncode == 1
+        assert b"\x1b" not in done.stdout
+        done.stdout.decode()
+    rows = json.loads(done.stdout)["rows"]
+    assert [r["name"] for r in rows if r["result"] == "missing"] == ["rootfs"]
 
 
 # --- user namespaces --------------------------------------------------------------------------
@@ -435,14 +452,34 @@ def test_a_replaced_device(host, setup, what):
 @pytest.mark.parametrize("change,row,cause,fix", [
     ({"BRIG_STORE": "/nowhere"}, "rootfs", "/nowhere/names/basic/tree: ENOENT", "brig-rootfs build basic"),
     ({"BRIG_PROFILES": "/nowhere"}, "profile", "/nowhere/basic.json: No such file", "/etc/brig/profiles"),
-    ({"BRIG_RUNTIME": "/nowhere/run"}, "runtime-dir", "mkdir /nowhere/run: ENOENT", "BRIG_RUNTIME"),
-    ({"BRIG_RUNTIME": "/tmp"}, "runtime-dir", "/tmp is not a directory of uid 0 alone", "chmod 0700"),
 ])
 def test_missing_places(host, change, row, cause, fix):
     answer = host.doctor("--json", env=host.env(**change))
     assert answer.status == 1
     assert answer.names("missing") == {row}
     assert says(answer.row(row), cause, fix)
+
+
+@needs_root
+@pytest.mark.parametrize("setup,cause,fix", [
+    ("mount -t tmpfs -o ro tmpfs /run", "mkdir /run/brig: EROFS", "mount -t tmpfs -o mode=0755 tmpfs /run"),
+    ("mount -t tmpfs tmpfs /run; mkdir -m 777 /run/brig", "/run/brig is not a directory of uid 0 alone", "chmod 0700"),
+    ("mount -t tmpfs tmpfs /run; touch /run/brig", "/run/brig is not a directory of uid 0 alone", "remove it"),
+    ("mount -t tmpfs tmpfs /run; ln -s /tmp /run/brig", "/run/brig is not a directory of uid 0 alone", "remove it"),
+], ids=["read-only", "everybody's", "a file", "a link"])
+def test_a_bad_runtime_directory(host, setup, cause, fix):
+    answer = host.after(setup, "--json")
+    assert answer.status == 1
+    assert answer.names("missing") == {"runtime-dir"}
+    assert says(answer.row("runtime-dir"), cause, fix)
+
+
+@needs_root
+def test_a_plain_user_whose_runtime_directory_is_gone(host):
+    answer = host.doctor("--json", env=host.env(XDG_RUNTIME_DIR="/nowhere"), **as_nobody())
+    assert answer.status == 1
+    assert answer.names("missing") == {"runtime-dir"}
+    assert says(answer.row("runtime-dir"), "mkdir /nowhere/brig: ENOENT", "XDG_RUNTIME_DIR")
 
 
 @needs_root
@@ -518,16 +555,21 @@ def session_members(sid):
 @pytest.mark.parametrize("below", [[], ["refuse", "namespaces"], ["refuse", "kill:unshare"]], ids=["fine", "refused", "killed"])
 def test_nothing_is_left_behind(host, below):
     mounts = our_mounts()
-    runtime = host.root / "runtime"
     below = [str(host.refuse), *below[1:]] if below else []
     child = subprocess.Popen([*below, *host.command("--json")], stdout=subprocess.DEVNULL, start_new_session=True,
-                             env=host.env(BRIG_RUNTIME=str(runtime)))
+                             env=host.env())
     child.wait(timeout=30)
     assert groups_named(f"brig-doctor-{child.pid}-") == []
     assert our_mounts() == mounts
     assert session_members(child.pid) == []
-    assert not runtime.exists()
     assert not list(Path("/tmp").glob("brig-doctor*"))
+
+
+@needs_root
+def test_the_runtime_directory_is_not_made(host):
+    brig = " ".join(host.command())
+    answer = host.after(f"mount -t tmpfs tmpfs /run; {brig} > /dev/null; ls -A /run; exit 0")
+    assert (answer.out, answer.err) == ("", "")
 
 
 @needs_root
