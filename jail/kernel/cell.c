@@ -42,9 +42,15 @@ void cell_init(struct cell *c)
 		c->child.shown_fd[i] = -1;
 }
 
-int cell_take_slot(struct cell *c, const struct run_order *order, struct err *e)
+int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e)
 {
-	return slot_take(order->runtime_dir, &c->slot, e);
+	slot_done(&c->slot);
+	return slot_take(order->runtime_dir, first, &c->slot, e);
+}
+
+enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e)
+{
+	return group_open(&c->group, order->runtime_dir, c->slot.number, e);
 }
 
 /* --- what must be there --- */
@@ -68,9 +74,9 @@ static int check_required(const struct cell *c, bool all, struct err *e)
 	return 0;
 }
 
-static int make_groups(struct cell *c, const struct run_order *order, struct err *e)
+static int limit_groups(struct cell *c, const struct run_order *order, struct err *e)
 {
-	if (group_open(&c->group, order->runtime_dir, c->slot.number, e) < 0 || group_limit(&c->group, order->limits, e) < 0)
+	if (group_limit(&c->group, order->limits, e) < 0)
 		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
@@ -216,17 +222,18 @@ static int write_id_maps(const struct cell *c, struct err *e)
 int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 {
 	scoped_filter     filter = { 0 };
+	scoped_net_job    net    = NET_JOB_NONE;
 	struct sock_fprog program;
 
 	note_optional(c);
-	if (privilege_forget_caller(e) < 0)
+	if (privilege_forget_caller(e) < 0 || net_job_start(&net, e) < 0)
 		return -1;
-	if (make_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+	if (limit_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
 		return -1;
 	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
-	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)
+	if (make_channels(c, e) < 0 || net_job_enter(&net, e) < 0)
 		return -1;
 	fill_child(c, order, &program);
 	if (clone_cell(c, e) < 0)

@@ -27,7 +27,11 @@ struct cell {
 
 /* After failure cell_close() is still to be called. */
 void         cell_init(struct cell *c);
-must_use int cell_take_slot(struct cell *c, const struct run_order *order, struct err *e);
+
+/* Ids from the slot `first` on. */
+must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);
+/* TAKEN: somebody else has this slot's groups; take the next one. */
+must_use enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
 
 /* The whole tree, now. Harmless when it is dead already. */

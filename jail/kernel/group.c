@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -331,47 +332,77 @@ static int remove_leaf(int base, const char *name)
 	return -1;
 }
 
-static int clear_leftover(int base, const char *name)
+/* Of a launcher that crashed: the kernel has let go of its lock. */
+static enum group_answer clear_leftover(int base, const char *name)
 {
 	scoped_fd dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir >= 0)
-		kill_members(dir);
-	return remove_leaf(base, name);
+	if (dir < 0)
+		return errno == ENOENT ? GROUP_MADE : GROUP_FAILED;
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
+	kill_members(dir);
+	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
-static int make_leaf(struct group_leaf *leaf, const char *name, struct err *e)
+static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {
+	enum group_answer answer = GROUP_MADE;
+
 	if (mkdirat(leaf->base_fd, name, 0755) < 0) {
-		if (errno != EEXIST || clear_leftover(leaf->base_fd, name) < 0 || mkdirat(leaf->base_fd, name, 0755) < 0)
-			return err_sys(e, "set-up step make-groups: %s", name);
+		answer = errno == EEXIST ? clear_leftover(leaf->base_fd, name) : GROUP_FAILED;
+		if (answer == GROUP_MADE && mkdirat(leaf->base_fd, name, 0755) < 0)
+			answer = errno == EEXIST ? GROUP_TAKEN : GROUP_FAILED;
 	}
-	leaf->fd = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return leaf->fd < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
+	if (answer != GROUP_MADE)
+		return answer;
+	leaf->made = true;
+	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (leaf->fd < 0)
+		return GROUP_FAILED;
+	return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? GROUP_TAKEN : GROUP_MADE;
 }
 
-int group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
+static enum group_answer make_leaves(struct group *g, const struct group_trees *trees)
+{
+	for (size_t i = 0; i < trees->n; i++) {
+		struct group_leaf *leaf = &g->leaf[g->n];
+		enum group_answer  answer;
+
+		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
+		if (group_trees_open_base(trees, i, leaf) < 0)
+			continue;
+		g->n++;
+		answer = make_leaf(leaf, g->name);
+		if (answer == GROUP_FAILED && errno == ENOENT) { /* another launcher just removed the empty base */
+			fd_closep(&leaf->base_fd);
+			if (group_trees_open_base(trees, i, leaf) == 0)
+				answer = make_leaf(leaf, g->name);
+		}
+		if (answer != GROUP_MADE)
+			return answer;
+	}
+	return GROUP_MADE;
+}
+
+enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {
 	struct group       g = { 0 };
 	struct group_trees trees;
+	enum group_answer  answer;
 	struct err         ignored;
 
 	snprintf(g.name, sizeof g.name, "cell-%u", slot);
 	group_trees_find(&trees, cache_dir);
-	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf *leaf = &g.leaf[g.n];
-
-		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees.tree[i].v2 };
-		if (group_trees_open_base(&trees, i, &leaf->base_fd, &leaf->controllers) < 0)
-			continue;
-		g.n++;
-		if (make_leaf(leaf, g.name, e) < 0) {
-			(void)!group_close(&g, &ignored);
-			return -1;
-		}
+	answer = make_leaves(&g, &trees);
+	if (answer == GROUP_FAILED)
+		err_sys(e, "set-up step make-groups: %s", g.name);
+	if (answer != GROUP_MADE) {
+		(void)!group_close(&g, &ignored);
+		return answer;
 	}
 	*ret = g;
-	return 0;
+	return GROUP_MADE;
 }
 
 int group_close(struct group *g, struct err *e)
@@ -381,9 +412,11 @@ int group_close(struct group *g, struct err *e)
 	for (size_t i = 0; i < g->n; i++) {
 		struct group_leaf *leaf = &g->leaf[i];
 
-		fd_closep(&leaf->fd);
-		if (leaf->base_fd >= 0 && remove_leaf(leaf->base_fd, g->name) < 0)
+		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
+		if (leaf->made && leaf->borrowed) /* fails while others use it */
+			unlinkat(leaf->base_fd, "../brig", AT_REMOVEDIR);
+		fd_closep(&leaf->fd);
 		fd_closep(&leaf->base_fd);
 	}
 	g->n = 0;
@@ -398,10 +431,13 @@ void group_clear(const char *cache_dir, uint32_t slot)
 	snprintf(name, sizeof name, "cell-%u", slot);
 	group_trees_find(&trees, cache_dir);
 	for (size_t i = 0; i < trees.n; i++) {
-		scoped_fd base = -1;
-		unsigned  ignored;
+		struct group_leaf leaf = { .base_fd = -1 };
 
-		if (group_trees_open_base(&trees, i, &base, &ignored) == 0)
-			(void)!clear_leftover(base, name);
+		if (group_trees_open_base(&trees, i, &leaf) < 0)
+			continue;
+		(void)!clear_leftover(leaf.base_fd, name);
+		if (leaf.borrowed)
+			unlinkat(leaf.base_fd, "../brig", AT_REMOVEDIR);
+		close(leaf.base_fd);
 	}
 }

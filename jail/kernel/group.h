@@ -3,8 +3,10 @@
  *
  * v2, v1 and hybrid hosts behind one table of knobs and one of counters. A
  * cell has one leaf in each hierarchy that carries a controller we use, named
- * by its slot: a leaf that is already there belonged to a launcher that
- * crashed, and is emptied first.
+ * by its slot and locked (flock) while its launcher lives. A leaf that is
+ * already there and not locked belonged to a launcher that crashed, and is
+ * emptied first; one that is locked belongs to a launcher that does not share
+ * our runtime directory (another mount namespace): its slot is not ours.
  *
  * Processes are never moved in from outside: writing a pid into cgroup.procs
  * waits for an RCU grace period, 11.6 ms on an idle machine (m). On v2 the
@@ -27,7 +29,8 @@ enum group_controller {
 struct group {
 	struct group_leaf {
 		int      base_fd, fd; /* the group above, and the leaf */
-		bool     v2;
+		bool     v2, made;
+		bool     borrowed;    /* the group above is below somebody else's: it goes when it is empty */
 		unsigned controllers; /* bits of enum group_controller */
 	} leaf[GROUP_TREES_MAX];
 	size_t   n;
@@ -41,12 +44,14 @@ struct group_usage {
 	int64_t memory_peak, cpu_ns, pids_peak, pids_refused, oom_kills, io_read, io_write;
 };
 
+enum group_answer { GROUP_MADE, GROUP_TAKEN, GROUP_FAILED };
+
 /*
  * Find the hierarchies (libcgroup; kept in cache_dir, checked at each use) and make the leaves. Never
- * fails for want of a controller: what is missing is in ->missing after group_limit(). Fails when a leaf
- * of a crashed predecessor cannot be emptied.
+ * fails for want of a controller: what is missing is in ->missing after group_limit(). FAILED, with *e,
+ * when a leaf of a crashed predecessor cannot be emptied; TAKEN when another slot must be tried.
  */
-must_use int group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
+must_use enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
 /* Writes every knob and reads it back. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);

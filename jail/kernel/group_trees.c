@@ -72,6 +72,19 @@ static void ask_libcgroup(struct group_trees *t)
 	}
 }
 
+/*
+ * Only a whole answer is kept or believed: a launcher in a mount namespace that
+ * hides a hierarchy would otherwise take it away from everybody else.
+ */
+static bool is_whole(const struct group_trees *t)
+{
+	unsigned have = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		have |= t->tree[i].controllers;
+	return !(~have & (GROUP_MEMORY | GROUP_PIDS | GROUP_CPU | GROUP_CPUACCT));
+}
+
 /* One line per tree: "3 0 /sys/fs/cgroup/memory". */
 static bool read_cache(struct group_trees *t, int dir)
 {
@@ -92,7 +105,7 @@ static bool read_cache(struct group_trees *t, int dir)
 		tree->v2 = is_v2;
 		t->n++;
 	}
-	return t->n > 0;
+	return is_whole(t);
 }
 
 static void write_cache(const struct group_trees *t, int dir)
@@ -126,7 +139,7 @@ void group_trees_find(struct group_trees *ret, const char *cache_dir)
 	if (dir < 0 || !read_cache(ret, dir)) {
 		*ret = (struct group_trees){ 0 };
 		ask_libcgroup(ret);
-		if (dir >= 0 && ret->n)
+		if (dir >= 0 && is_whole(ret))
 			write_cache(ret, dir);
 	}
 	read_own(ret);
@@ -186,17 +199,19 @@ static int open_below(const struct group_tree *tree, const char *own, int *ret, 
  * (nsjail#219). On v2 a group with processes in it cannot hand out
  * controllers; root may then use the top of the hierarchy.
  */
-int group_trees_open_base(const struct group_trees *t, size_t i, int *ret, unsigned *on)
+int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf)
 {
 	const struct group_tree *tree = &t->tree[i];
 	char                     own[GROUP_PATH_MAX];
 
 	if (find_own_path(t, tree, own, sizeof own) < 0)
 		return -1;
-	if (open_below(tree, own, ret, on) == 0) {
-		if (!tree->v2 || *on & ~(unsigned)GROUP_CPUACCT || !own[0])
+	leaf->borrowed = own[0] != 0;
+	if (open_below(tree, own, &leaf->base_fd, &leaf->controllers) == 0) {
+		if (!tree->v2 || leaf->controllers & ~(unsigned)GROUP_CPUACCT || !own[0])
 			return 0;
-		fd_closep(ret);
+		fd_closep(&leaf->base_fd);
 	}
-	return tree->v2 && own[0] ? open_below(tree, "", ret, on) : -1;
+	leaf->borrowed = false;
+	return tree->v2 && own[0] ? open_below(tree, "", &leaf->base_fd, &leaf->controllers) : -1;
 }

@@ -24,7 +24,8 @@ struct group_trees {
 void group_trees_find(struct group_trees *ret, const char *cache_dir);
 
 /*
- * The group "brig" below our own one, made when it is missing. On v2 controllers are switched on for
- * its leaves, and those that could not be are left out of *controllers. -1 when nothing is usable.
+ * The group "brig" below our own one, made when it is missing. Fills base_fd, controllers and borrowed
+ * of the leaf-to-be. On v2 controllers are switched on for leaves, and those that could not be are left out.
+ * -1 when nothing is usable.
  */
-must_use int group_trees_open_base(const struct group_trees *t, size_t i, int *ret, unsigned *controllers);
+must_use int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf);

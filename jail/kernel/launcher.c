@@ -387,6 +387,34 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static int take_place(struct watch *w, struct err *e)
+{
+	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
+		if (cell_take_slot(&w->cell, w->order, first, e) < 0)
+			return -1;
+		say_slot(w);
+		switch (cell_make_groups(&w->cell, w->order, e)) {
+		case GROUP_MADE:
+			return 0;
+		case GROUP_TAKEN:
+			continue;
+		case GROUP_FAILED:
+			return -1;
+		}
+	}
+}
+
+static void build_and_watch(struct watch *w)
+{
+	struct err e;
+
+	if (take_place(w, &e) < 0 || cell_open(&w->cell, w->order, &e) < 0 || privilege_drop(&e) < 0) {
+		fail(w, EXIT_setup_failed, &e);
+		return;
+	}
+	watch_cell(w);
+}
+
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
 {
 	struct watch w = {
@@ -397,24 +425,12 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 		.end     = { .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1, .started_at = -1, .memory_peak_bytes = -1,
 			     .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 },
 	};
-	struct err e;
 
 	prctl(PR_SET_NAME, "brig-launcher");
 	prctl(PR_SET_DUMPABLE, 0); /* nobody traces the set-up (CVE-2026-41163) */
 	cell_init(&w.cell);
 	w.signals = take_signals();
-	if (cell_take_slot(&w.cell, order, &e) < 0) {
-		fail(&w, EXIT_setup_failed, &e);
-	} else {
-		say_slot(&w);
-		if (cell_open(&w.cell, order, &e) < 0) {
-			fail(&w, EXIT_setup_failed, &e);
-		} else {
-			if (privilege_drop(&e) < 0)
-				fail(&w, EXIT_setup_failed, &e);
-			watch_cell(&w);
-		}
-	}
+	build_and_watch(&w);
 	finish(&w);
 	_exit(EXIT_SUCCESS);
 }

@@ -61,7 +61,7 @@ static struct slot make_slot(const struct id_range *range, uint32_t number, int 
 	return (struct slot){ .number = number, .init_id = first, .program_id = first + 1, .fd = fd_take(fd) };
 }
 
-int slot_take(const char *runtime_dir, struct slot *ret, struct err *e)
+int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct err *e)
 {
 	struct id_range range;
 	scoped_fd       fd = -1;
@@ -71,7 +71,7 @@ int slot_take(const char *runtime_dir, struct slot *ret, struct err *e)
 	fd = open_lock_file(runtime_dir, e);
 	if (fd < 0)
 		return -1;
-	for (uint32_t i = 0; i < id_range_slots(&range); i++) {
+	for (uint32_t i = first; i < id_range_slots(&range); i++) {
 		if (!try_lock(fd, i))
 			continue;
 		*ret = make_slot(&range, i, &fd);
