@@ -57,6 +57,7 @@ bool probe_net_namespace(struct probe *p);
 bool probe_ipc_namespace(struct probe *p);
 bool probe_uts_namespace(struct probe *p);
 bool probe_cgroup_namespace(struct probe *p);
+bool probe_clone3(struct probe *p);
 bool probe_setns_pidfd(struct probe *p);
 
 bool probe_proc(struct probe *p); /* probe_mounts.c */

@@ -21,7 +21,7 @@ NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes things away: needs root")
 
 NAMESPACES = {f"{n}-namespace" for n in ("user", "mount", "pid", "net", "ipc", "uts", "cgroup")}
-IN_A_NAMESPACE = NAMESPACES | {"id-range", "setns-pidfd", "proc", "tmpfs", "fsmount", "open-tree", "mount-setattr",
+IN_A_NAMESPACE = NAMESPACES | {"id-range", "clone3", "proc", "tmpfs", "fsmount", "open-tree", "mount-setattr",
                                "pivot-root", "device-nodes"}
 LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
 FIGURES = {"swap-limit", "io-figures", "memory-peak", "pids-peak", "clone-into-cgroup", "cgroup-kill"}
@@ -298,7 +298,9 @@ def test_a_filter_against_namespaces_is_told_from_everything_else(host, how):
     ("memfd_create", {"memfd-exec"}),
     ("execveat", {"memfd-exec"}),
     ("pidfd_send_signal", {"pidfd"}),
-    ("setns", {"setns-pidfd"}),
+    ("clone3", {"clone3", "pidfd"}),
+    ("nosys:clone3", {"clone3"}),
+    ("nosys:openat2", {"openat2"}),
     ("sethostname", {"user-namespace", "uts-namespace"}),
     ("keyctl", {"keyring"}),
     ("mkdirat", LIMITS),
@@ -312,10 +314,12 @@ def test_one_refused_call_is_one_row(host, call, rows):
 
 
 @needs_root
-def test_landlock_may_be_missing(host):
-    answer = host.doctor("--json", below=[host.refuse, "landlock_create_ruleset"])
+@pytest.mark.parametrize("call,row", [("landlock_create_ruleset", "landlock"), ("setns", "setns-pidfd")])
+def test_some_calls_may_be_missing(host, call, row):
+    answer = host.doctor("--json", below=[host.refuse, call])
     assert answer.status == 0
-    assert answer.names("degraded") == {"landlock"}
+    assert answer.names("degraded") == {row}
+    assert "seccomp filter" in answer.row(row)["cause"]
 
 
 @needs_root
@@ -526,6 +530,27 @@ def test_a_range_of_ids_for_a_plain_user(host, line, path, flags, cause, fix):
     row = answer.row("id-range")
     assert row["result"] == ("degraded" if cause else "ok"), row
     assert says(row, cause, fix)
+
+
+# --- is it true? ------------------------------------------------------------------------------
+
+STORE = Path(os.environ.get("BRIG_STORE", BUILD / "store"))
+CALLS = ("namespaces mount_setattr open_tree fsopen fsconfig fsmount move_mount mount umount2 pivot_root openat2 close_range "
+         "memfd_create execveat clone3 nosys:clone3 keyctl nosys:keyctl sethostname capset mkdirat landlock_create_ruleset "
+         "nosys:landlock_create_ruleset setns kill:setns kill:unshare").split()
+
+
+@needs_root
+@pytest.mark.skipif(not (STORE / "names" / "basic" / "tree").exists(), reason="no rootfs basic in the store")
+@pytest.mark.parametrize("call", CALLS)
+def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
+    program = tmp_path / "hello.py"
+    program.write_text("print('hello')")
+    env = {"PATH": os.environ["PATH"], "BRIG_STORE": str(STORE)}
+    below = [str(host.refuse), call, str(BUILD / "bin" / "brig")]
+    said = subprocess.run([*below, "doctor"], env=env, capture_output=True, timeout=30)
+    ran = subprocess.run([*below, "run", str(program)], env=env, capture_output=True, text=True, timeout=30)
+    assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout, ran.stderr)
 
 
 # --- manners ----------------------------------------------------------------------------------
