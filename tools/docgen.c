@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* As it is typed behind the option: FIELD_MS rows take seconds there. */
 static void print_typed(enum field_type type, uint64_t value, char *buf, size_t len)
@@ -114,20 +113,18 @@ static const struct {
 };
 /* clang-format on */
 
-/* Sentences of the tables are one line each; a page wants lines of at most 80 bytes. */
-static void print_wrapped(char *text, FILE *out)
+/* A page wants lines of at most 80 bytes; sentences of the tables and of fragments may be longer. */
+static void print_line(char *line, FILE *out)
 {
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		while (line[0] != '.' && strlen(line) > 79) {
-			char *space = memrchr(line, ' ', 79);
+	while (line[0] != '.' && strlen(line) > 79) {
+		char *space = memrchr(line, ' ', 79);
 
-			if (!space || space[1] == '.' || space[1] == '\'')
-				break;
-			fprintf(out, "%.*s\n", (int)(space - line), line);
-			line = space + 1;
-		}
-		fprintf(out, "%s\n", line);
+		if (!space || space[1] == '.' || space[1] == '\'')
+			break;
+		fprintf(out, "%.*s\n", (int)(space - line), line);
+		line = space + 1;
 	}
+	fprintf(out, "%s\n", line);
 }
 
 static int generate(const char *name, FILE *out)
@@ -143,7 +140,8 @@ static int generate(const char *name, FILE *out)
 				return -1;
 			lists[i].print(to);
 			fclose(to);
-			print_wrapped(text, out);
+			for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+				print_line(line, out);
 			free(text);
 			return 0;
 		}
@@ -159,17 +157,32 @@ static int include(const char *page, const char *name, FILE *out, int depth)
 	char        path[1024];
 
 	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - page) + 1 : 0, page, name);
-	if (access(path, F_OK) < 0) {
-		fprintf(stderr, "docgen: %s goes without %s\n", page, name);
-		return 0;
-	}
 	return copy_page(path, out, depth + 1);
+}
+
+static int copy_line(const char *path, char *line, bool *literal, FILE *out, int depth)
+{
+	char word[128];
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, ".\\\" @include %100s", word) == 1)
+		return include(path, word, out, depth);
+	if (sscanf(line, ".\\\" @generate %100s", word) == 1)
+		return generate(word, out);
+	if (strncmp(line, ".Bd", 3) == 0 || strncmp(line, ".Ed", 3) == 0)
+		*literal = line[1] == 'B';
+	if (*literal)
+		fprintf(out, "%s\n", line);
+	else
+		print_line(line, out);
+	return 0;
 }
 
 static int copy_page(const char *path, FILE *out, int depth)
 {
-	FILE *in = depth < 4 ? fopen(path, "re") : NULL;
-	char  line[1024], word[128];
+	FILE *in      = depth < 4 ? fopen(path, "re") : NULL;
+	bool  literal = false;
+	char  line[1024];
 	int   r = 0;
 
 	if (!in) {
@@ -177,12 +190,7 @@ static int copy_page(const char *path, FILE *out, int depth)
 		return -1;
 	}
 	while (r == 0 && fgets(line, sizeof line, in))
-		if (sscanf(line, ".\\\" @include %100s", word) == 1)
-			r = include(path, word, out, depth);
-		else if (sscanf(line, ".\\\" @generate %100s", word) == 1)
-			r = generate(word, out);
-		else
-			fputs(line, out);
+		r = copy_line(path, line, &literal, out, depth);
 	fclose(in);
 	return r;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 #include "fd.h"
+#include "privilege.h"
 #include "request.h"
 #include "stream.h"
 #include "text.h"
@@ -292,6 +293,8 @@ static int carry_out(struct client *c)
 	if (run_start(&c->run, &c->req.order, &e) < 0)
 		return refuse(c, &e);
 	catch_signals(c->run.sock);
+	if (privilege_drop(&e) < 0) /* what comes now is hostile data */
+		run_cancel(&c->run, EXIT_cancelled);
 	attend_until_end(c);
 	run_done(&c->run);
 	fill_record(c);
@@ -341,6 +344,10 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 		return STATUS_USAGE;
 	}
 	c->record.profile = c->req.profile_name;
+	if (geteuid() != 0) {
+		err_set(&e, ERR_DENIED, "needs root for now; type: sudo %s %s ...", program_invocation_name, argv[0]);
+		return refuse(c, &e);
+	}
 	if (take(&c->req, argv + n + 1, argc - n - 1, &e) < 0 || request_prepare(&c->req, &e) < 0)
 		return refuse(c, &e);
 	c->record.rootfs = c->req.profile.rootfs;

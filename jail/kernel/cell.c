@@ -7,6 +7,7 @@
 #include "init_image.h"
 #include "layer.h"
 #include "net.h"
+#include "privilege.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -218,6 +219,8 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	struct sock_fprog program;
 
 	note_optional(c);
+	if (privilege_forget_caller(e) < 0)
+		return -1;
 	if (make_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)

@@ -9,8 +9,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -36,6 +38,20 @@ static int program_session(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(setsid());
+}
+
+/* A caller with real-time priority or a negative nice value must not lend it. */
+static int program_scheduling(struct child_ctx *c)
+{
+	const struct sched_param zero = { 0 };
+
+	(void)c;
+	if (sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
+		return -errno;
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) < 0 && errno == 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return -errno;
+	return child_sys(personality(PER_LINUX)); /* setarch -R outside is no business of the program's */
 }
 
 /* What the caller ignored or blocked is no business of the program's. */
@@ -202,6 +218,7 @@ const struct child_step child_program_steps[] = {
 	{ "close-descriptors", program_close_descriptors, "first: whatever comes later has nothing of the host's to leak" },
 	{ "session",           program_session,           "no terminal, no job control of the caller" },
 	{ "signals",           program_signals,           "dispositions and mask as in a new process" },
+	{ "scheduling",        program_scheduling,        "no real-time policy, no negative nice, no personality of the caller" },
 	{ "rlimits",           program_rlimits,           "while the caller's may still be lowered" },
 	{ "bounding-set",      program_bounding_set,      "needs CAP_SETPCAP, which goes next" },
 	{ "securebits",        program_securebits,        "locked: id 0 means nothing any more" },

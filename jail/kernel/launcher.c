@@ -4,6 +4,7 @@
 #include "cell.h"
 #include "clock.h"
 #include "fd.h"
+#include "privilege.h"
 #include "protocol.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -371,16 +371,6 @@ static void finish(struct watch *w)
 	say_ended(w);
 }
 
-/* What built the cell is not needed to watch it. The owner of a user namespace may signal into it without any. */
-static void drop_privilege(void)
-{
-	cap_t none = cap_init();
-
-	if (!none || cap_set_proc(none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		_exit(EXIT_FAILURE); /* PID 1 dies with us */
-	cap_free(none);
-}
-
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. */
 static int take_signals(void)
 {
@@ -420,7 +410,8 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 		if (cell_open(&w.cell, order, &e) < 0) {
 			fail(&w, EXIT_setup_failed, &e);
 		} else {
-			drop_privilege();
+			if (privilege_drop(&e) < 0)
+				fail(&w, EXIT_setup_failed, &e);
 			watch_cell(&w);
 		}
 	}

@@ -58,7 +58,7 @@ def walk_for_canaries():
 @probe("B2", "no socket, state or home of the host is there", where="scratch", jail=equals([]), free=lambda r: len(r) > 2)
 def host_places():
     places = ["/var/run/docker.sock", "/run/systemd", "/run/brig", "/run/user", "/boot", "/var/lib/dpkg", "/var/log/dpkg.log", "/etc/shadow",
-              "/etc/machine-id", "/root/.bashrc", "/etc/ssh", "/usr/bin/bash", "/usr/bin/apt", "/usr/sbin", "/sys/kernel", "/sys/fs"]
+              "/etc/machine-id", "/root/.bashrc", "/etc/ssh", "/etc/fstab", "/usr/bin/apt", "/usr/bin/gcc", "/sys/kernel", "/sys/fs"]
     return [p for p in places if os.path.exists(p)]
 
 

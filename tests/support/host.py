@@ -54,8 +54,7 @@ def lacks(need):
 
 
 def has_rootfs(name):
-    store = store_dir()
-    return store.is_dir() and any(name in entry.name and not entry.name.startswith(".") for entry in store.iterdir())
+    return (store_dir() / "names" / name).exists()
 
 
 def controllers():

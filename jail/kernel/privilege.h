@@ -1,0 +1,14 @@
+/*
+ * privilege.h - what a process of ours gives up when it no longer needs it.
+ *
+ * uid 0 stays where it was uid 0: it owns the control groups that are to be
+ * removed, and the owner of a user namespace may signal into it. Everything
+ * that a capability would add is gone, for good.
+ */
+#pragma once
+#include "err.h"
+
+must_use int privilege_drop(struct err *e);
+
+/* No groups, no privileged place in the OOM killer's list: the cell inherits both. */
+must_use int privilege_forget_caller(struct err *e);
