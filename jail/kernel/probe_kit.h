@@ -57,6 +57,7 @@ bool probe_net_namespace(struct probe *p);
 bool probe_ipc_namespace(struct probe *p);
 bool probe_uts_namespace(struct probe *p);
 bool probe_cgroup_namespace(struct probe *p);
+bool probe_clone3(struct probe *p);
 bool probe_setns_pidfd(struct probe *p);
 
 bool probe_proc(struct probe *p); /* probe_mounts.c */
@@ -94,6 +95,7 @@ bool probe_profile(struct probe *p); /* probe_places.c */
 bool probe_rootfs(struct probe *p);
 bool probe_runtime_dir(struct probe *p);
 bool probe_id_pool(struct probe *p);
+bool probe_rootless(struct probe *p);
 
 bool probe_kernel(struct probe *p); /* probe_host.c */
 bool probe_layers(struct probe *p);

@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "file.h"
 #include "id_range.h"
+#include "sys.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -299,6 +300,40 @@ bool probe_uts_namespace(struct probe *p)
 bool probe_cgroup_namespace(struct probe *p)
 {
 	return room_enter(p, CLONE_NEWCGROUP);
+}
+
+static pid_t clone_cell(uint64_t flags)
+{
+	struct clone_args args  = { .flags = flags, .exit_signal = SIGCHLD };
+	pid_t             child = clone3(&args, sizeof args);
+
+	if (child == 0)
+		_exit(0);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	return child;
+}
+
+/*
+ * As the launcher begins a cell. Containers' filters answer ENOSYS to clone3
+ * (they cannot look into its struct), and there is no other road for us.
+ */
+bool probe_clone3(struct probe *p)
+{
+	uint64_t       flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	struct refusal r     = { .caps = 0 };
+
+	if (clone_cell(flags | CLONE_NEWUSER) > 0)
+		return true;
+	r.errnum = errno;
+	if (p->at->cap_eff & CAP(SYS_ADMIN) && clone_cell(flags) > 0)
+		return probe_detail(p, "works, but for user namespaces"); /* which have a row of their own */
+	if (r.errnum == ENOSPC)
+		return probe_missing(p, "clone3 of a process with namespaces of its own: ENOSPC (layer: limits)",
+		                     "see the namespaces above: one of them is at its limit");
+	if (clone3(NULL, 0) < 0) /* EINVAL, were it the kernel */
+		r.twin = errno;
+	return did_refused(p, r, "clone3 of a process with namespaces of its own");
 }
 
 static _Noreturn void host_main(int ready)

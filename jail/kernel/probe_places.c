@@ -131,3 +131,10 @@ bool probe_id_pool(struct probe *p)
 		return probe_missing(p, e.text, "usermod --add-subuids 1879048192-1879113727 --add-subgids 1879048192-1879113727 brig");
 	return probe_detail(p, "host ids %u to %u, %u cells", range.base, range.base + range.count - 1, id_range_slots(&range));
 }
+
+/* Not the host's fault, and not for ever: the row goes when brig run stops asking. */
+bool probe_rootless(struct probe *p)
+{
+	return p->at->is_root ? probe_detail(p, "we are root") :
+	                        probe_missing(p, "brig run asks for root for now, whatever this host can do", "sudo brig doctor, sudo brig run");
+}

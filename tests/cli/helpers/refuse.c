@@ -4,6 +4,7 @@
  *   refuse namespaces COMMAND...   EPERM for unshare and clone with any CLONE_NEW*, ENOSYS for clone3
  *   refuse NAME,NAME COMMAND...    EPERM for these calls
  *   refuse kill:NAME COMMAND...    SIGSYS for this call
+ *   refuse nosys:NAME COMMAND...   ENOSYS, as an old kernel would
  */
 #define _GNU_SOURCE
 #include "defs.h"
@@ -36,6 +37,9 @@ static int refuse_names(scmp_filter_ctx filter, char *names)
 	if (strncmp(names, "kill:", 5) == 0) {
 		action = SCMP_ACT_KILL_PROCESS;
 		names += 5;
+	} else if (strncmp(names, "nosys:", 6) == 0) {
+		action = SCMP_ACT_ERRNO(ENOSYS);
+		names += 6;
 	}
 	for (char *rest, *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
 		if (seccomp_rule_add(filter, action, seccomp_syscall_resolve_name(name), 0) < 0)
