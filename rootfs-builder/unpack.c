@@ -189,12 +189,28 @@ static json_t *list_archives(const struct tree *t)
 	return list;
 }
 
+/* What mmdebstrap copies from this machine, or writes about it. Left in, the digest would depend on who builds, and tell of it. */
+static const char *const traces[] = {
+	"/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
+	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",
+};
+
+static int remove_traces(int root, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
+		const char *name;
+		scoped_fd   parent = tree_open_parent(root, traces[i], &name);
+
+		if (parent >= 0 && tree_remove(parent, name, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 json_t *unpack_packages(int root, struct err *e)
 {
 	scoped_tree  t    = { 0 };
 	scoped_json *list = NULL;
-	const char  *name;
-	scoped_fd    cache = tree_open_parent(root, ARCHIVES, &name);
 
 	if (tree_scan(root, &t, e) < 0)
 		return NULL;
@@ -203,7 +219,5 @@ json_t *unpack_packages(int root, struct err *e)
 		err_set(e, ERR_BROKEN, "mmdebstrap left no archive in " ARCHIVES);
 		return NULL;
 	}
-	if (cache < 0 || tree_remove(cache, name, e) < 0)
-		return NULL;
-	return json_incref(list);
+	return remove_traces(root, e) < 0 ? NULL : json_incref(list);
 }
