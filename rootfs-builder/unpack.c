@@ -78,7 +78,7 @@ static int write_settings(const struct unpack *u, struct err *e)
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	if (process_run(&(struct process){ .argv = argv, .env = env, .root_fd = -1, .in = nothing, .out = all, .stop = u->stop }, e) < 0)
+	if (process_run(&(struct process){ .argv = argv, .env = env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop }, e) < 0)
 		return -1;
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
@@ -126,7 +126,7 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 		"--skip=cleanup/apt,output/dev",     /* the archives tell us the versions */
 		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
-	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .stop = u->stop };
+	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop };
 
 	if (process_run(&p, e) == 0)
 		return 0;

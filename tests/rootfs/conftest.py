@@ -23,7 +23,7 @@ class Rootfs:
 
     def __call__(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
-        return subprocess.run([BINARY, *map(str, args)], env=env, capture_output=True, text=True, timeout=300, **kwargs)
+        return subprocess.run([BINARY, *map(str, args)], env=env, capture_output=True, text=True, timeout=100, **kwargs)
 
     def start(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
