@@ -64,7 +64,11 @@ static int filter_settings(int from, int to, struct err *e)
 	return 0;
 }
 
-static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800", "TMPDIR=/tmp", NULL };
+static const char *const env[] = {
+	"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800", "TMPDIR=/tmp",
+	"TAR_OPTIONS=--no-same-owner", /* all will belong to the builder, who need not be able to give files away */
+	NULL,
+};
 
 static int write_settings(const struct unpack *u, struct err *e)
 {
