@@ -127,7 +127,7 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 		"--mode=root",
 		"--format=directory",
 		"--hook-dir=" MERGED_USR,            /* /bin -> usr/bin and its like, before anything is extracted */
-		"--skip=cleanup/apt,output/dev",     /* the archives tell us the versions */
+		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
 		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
 	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop };
