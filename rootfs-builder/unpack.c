@@ -195,7 +195,7 @@ static json_t *list_archives(const struct tree *t)
 
 /* What mmdebstrap copies from this machine, or writes about it. Left in, the digest would depend on who builds, and tell of it. */
 static const char *const traces[] = {
-	"/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
+	"/dev", "/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
 	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",
 };
 

@@ -11,7 +11,7 @@ BUILD = pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build"))
 BINARY = BUILD / "bin" / "brig-rootfs"
 
 # The smallest thing that goes through every stage but compile.
-TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/dev", "/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/bin", "/sbin", "/tmp"],
+TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/bin", "/sbin", "/tmp"],
         "dirs": ["/workspace"], "generate": ["/etc/passwd = passwd"]}
 
 
