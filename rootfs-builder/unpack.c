@@ -64,11 +64,9 @@ static int filter_settings(int from, int to, struct err *e)
 	return 0;
 }
 
-static const char *const env[] = {
-	"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800", "TMPDIR=/tmp",
-	"TAR_OPTIONS=--no-same-owner", /* all will belong to the builder, who need not be able to give files away */
-	NULL,
-};
+#define ENV "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800"
+
+static const char *const apt_env[] = { ENV, NULL };
 
 static int write_settings(const struct unpack *u, struct err *e)
 {
@@ -82,7 +80,7 @@ static int write_settings(const struct unpack *u, struct err *e)
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	if (process_run(&(struct process){ .argv = argv, .env = env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop }, e) < 0)
+	if (process_run(&(struct process){ .argv = argv, .env = apt_env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop }, e) < 0)
 		return -1;
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
@@ -119,8 +117,14 @@ static int write_sources(const struct unpack *u, struct err *e)
 	return fd_take(&fd);
 }
 
-static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, int in, struct err *e)
+static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, const char *tmpdir, int in, struct err *e)
 {
+	const char *const env[] = {
+		ENV,
+		"TAR_OPTIONS=--no-same-owner", /* all will belong to the builder, who need not be able to give files away */
+		tmpdir,                        /* killed, it leaves its own files where ours are */
+		NULL,
+	};
 	const char *const argv[] = {
 		"mmdebstrap",
 		"--variant=extract",                 /* no maintainer script, nothing but what the recipe names */
@@ -139,8 +143,10 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 
 int unpack_apply(const struct unpack *u, struct err *e)
 {
-	scoped(free_textp) char *packages = join_packages(u->recipe), *aptopt = NULL;
-	scoped_fd                in       = -1;
+	scoped(free_textp) char *packages = join_packages(u->recipe);
+	scoped(free_textp) char *aptopt = NULL, *tmpdir = NULL;
+	int                      head = (int)(strrchr(u->into, '/') - u->into);
+	scoped_fd                in   = -1;
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
 		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
@@ -149,9 +155,9 @@ int unpack_apply(const struct unpack *u, struct err *e)
 	in = write_sources(u, e);
 	if (in < 0)
 		return -1;
-	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", (int)(strrchr(u->into, '/') - u->into), u->into) < 0)
+	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->into) < 0 || asprintf(&tmpdir, "TMPDIR=%.*s", head, u->into) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return run_mmdebstrap(u, packages, aptopt, in, e);
+	return run_mmdebstrap(u, packages, aptopt, tmpdir, in, e);
 }
 
 /* --- what came --- */

@@ -166,8 +166,8 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	for (;;) {
 		if (poll(on, ARRAY_LEN(on), bad || p->space < 0 ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
 			return err_sys(e, "wait for %s", p->argv[0]);
-		if (on[0].revents & POLLIN)
-			return bad;
+		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, and it may be quicker */
+			return bad ? bad : process_stopped(p->stop, e);
 		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->space, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
