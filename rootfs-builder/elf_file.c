@@ -43,6 +43,8 @@ static int read_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
 		return broken(e, "not 64-bit little-endian");
 	if (h->e_phnum && h->e_phentsize != sizeof(Elf64_Phdr))
 		return broken(e, "odd program headers");
+	if (h->e_phoff > v->len || h->e_phnum * sizeof(Elf64_Phdr) > v->len - h->e_phoff)
+		return broken(e, "its program headers are outside of it");
 	return 0;
 }
 

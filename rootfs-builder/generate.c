@@ -75,15 +75,18 @@ static int make_ca_bundle(const struct generator_use *use, const char *text, str
 	return tree_scan(use->root, &t, e) < 0 ? -1 : write_bundle(use, &t, e);
 }
 
-/* -X: links are the packages' business. -i: no auxiliary cache, it is full of inode numbers and times. */
+/* -X: links are the packages' business. The auxiliary cache holds inode numbers and times; it is written whatever one says. */
 static int make_ld_cache(const struct generator_use *use, const char *text, struct err *e)
 {
-	const char *argv[] = { "/sbin/ldconfig", "-X", "-i", "-C", use->path, NULL };
+	const char *argv[] = { "/sbin/ldconfig", "-X", "-C", use->path, NULL };
+	const char *name;
 
 	(void)text;
 	if (chroot_run(use->root, argv, use->log, use->stop, e) < 0)
 		return err_wrap(e, "%s", use->path);
-	return 0;
+	scoped_fd parent = tree_open_parent(use->root, "/var/cache/ldconfig", &name);
+
+	return parent < 0 ? 0 : tree_remove(parent, name, e);
 }
 
 /* clang-format off */

@@ -64,7 +64,9 @@ static int filter_settings(int from, int to, struct err *e)
 	return 0;
 }
 
-static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800", "TMPDIR=/tmp", NULL };
+#define ENV "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800"
+
+static const char *const apt_env[] = { ENV, NULL };
 
 static int write_settings(const struct unpack *u, struct err *e)
 {
@@ -78,7 +80,7 @@ static int write_settings(const struct unpack *u, struct err *e)
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	if (process_run(&(struct process){ .argv = argv, .env = env, .root_fd = -1, .in = nothing, .out = all, .stop = u->stop }, e) < 0)
+	if (process_run(&(struct process){ .argv = argv, .env = apt_env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop }, e) < 0)
 		return -1;
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
@@ -115,18 +117,24 @@ static int write_sources(const struct unpack *u, struct err *e)
 	return fd_take(&fd);
 }
 
-static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, int in, struct err *e)
+static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, const char *tmpdir, int in, struct err *e)
 {
+	const char *const env[] = {
+		ENV,
+		"TAR_OPTIONS=--no-same-owner", /* all will belong to the builder, who need not be able to give files away */
+		tmpdir,                        /* killed, it leaves its own files where ours are */
+		NULL,
+	};
 	const char *const argv[] = {
 		"mmdebstrap",
 		"--variant=extract",                 /* no maintainer script, nothing but what the recipe names */
 		"--mode=root",
 		"--format=directory",
 		"--hook-dir=" MERGED_USR,            /* /bin -> usr/bin and its like, before anything is extracted */
-		"--skip=cleanup/apt,output/dev",     /* the archives tell us the versions */
+		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
 		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
-	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .stop = u->stop };
+	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop };
 
 	if (process_run(&p, e) == 0)
 		return 0;
@@ -135,8 +143,10 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 
 int unpack_apply(const struct unpack *u, struct err *e)
 {
-	scoped(free_textp) char *packages = join_packages(u->recipe), *aptopt = NULL;
-	scoped_fd                in       = -1;
+	scoped(free_textp) char *packages = join_packages(u->recipe);
+	scoped(free_textp) char *aptopt = NULL, *tmpdir = NULL;
+	int                      head = (int)(strrchr(u->into, '/') - u->into);
+	scoped_fd                in   = -1;
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
 		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
@@ -145,9 +155,9 @@ int unpack_apply(const struct unpack *u, struct err *e)
 	in = write_sources(u, e);
 	if (in < 0)
 		return -1;
-	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", (int)(strrchr(u->into, '/') - u->into), u->into) < 0)
+	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->into) < 0 || asprintf(&tmpdir, "TMPDIR=%.*s", head, u->into) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return run_mmdebstrap(u, packages, aptopt, in, e);
+	return run_mmdebstrap(u, packages, aptopt, tmpdir, in, e);
 }
 
 /* --- what came --- */
@@ -189,12 +199,28 @@ static json_t *list_archives(const struct tree *t)
 	return list;
 }
 
+/* What mmdebstrap copies from this machine, or writes about it. Left in, the digest would depend on who builds, and tell of it. */
+static const char *const traces[] = {
+	"/dev", "/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
+	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",
+};
+
+static int remove_traces(int root, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
+		const char *name;
+		scoped_fd   parent = tree_open_parent(root, traces[i], &name);
+
+		if (parent >= 0 && tree_remove(parent, name, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 json_t *unpack_packages(int root, struct err *e)
 {
 	scoped_tree  t    = { 0 };
 	scoped_json *list = NULL;
-	const char  *name;
-	scoped_fd    cache = tree_open_parent(root, ARCHIVES, &name);
 
 	if (tree_scan(root, &t, e) < 0)
 		return NULL;
@@ -203,7 +229,5 @@ json_t *unpack_packages(int root, struct err *e)
 		err_set(e, ERR_BROKEN, "mmdebstrap left no archive in " ARCHIVES);
 		return NULL;
 	}
-	if (cache < 0 || tree_remove(cache, name, e) < 0)
-		return NULL;
-	return json_incref(list);
+	return remove_traces(root, e) < 0 ? NULL : json_incref(list);
 }

@@ -17,5 +17,5 @@ struct unpack {
 };
 
 must_use int unpack_apply(const struct unpack *u, struct err *e);
-/* [{"name","version"}] from the archives that unpack_apply() left in the tree, sorted; then removes these. */
+/* [{"name","version"}] from the archives that unpack_apply() left in the tree, sorted; then removes these and all traces of this machine. */
 must_use json_t *unpack_packages(int root, struct err *e);

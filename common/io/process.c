@@ -15,8 +15,12 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#define SPACE_LEAST    (512 * KIB)
+#define SPACE_EVERY_MS 500
 
 /* What the child tells before it is somebody else: the step that failed, and why. */
 struct report {
@@ -69,6 +73,29 @@ static int set_streams(int in, int out)
 	return 0;
 }
 
+/*
+ * The program is not PID 1 itself: the kernel drops signals that PID 1 has no
+ * handler for, so a program that ends its own helpers, or is ended by them
+ * (mmdebstrap on a full disk), would wait for ever.
+ */
+static void __attribute__((noreturn)) run_under_init(const struct process *p, int pipe_fd)
+{
+	pid_t pid = fork(), gone;
+	int   status = 0;
+
+	if (pid < 0)
+		child_fail(pipe_fd, "fork");
+	if (pid == 0) {
+		execvpe(p->argv[0], (char *const *)p->argv, (char *const *)p->env);
+		child_fail(pipe_fd, "exec");
+	}
+	close(pipe_fd);
+	do
+		gone = waitpid(-1, &status, 0);
+	while (gone != pid && (gone > 0 || errno == EINTR));
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, gid_t gid, int pipe_fd)
 {
 	sigset_t none;
@@ -84,8 +111,7 @@ static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, 
 		child_fail(pipe_fd, "enter the root");
 	if (set_streams(p->in, p->out) < 0)
 		child_fail(pipe_fd, "set streams");
-	execvpe(p->argv[0], (char *const *)p->argv, (char *const *)p->env);
-	child_fail(pipe_fd, "exec");
+	run_under_init(p, pipe_fd);
 }
 
 static pid_t start(const struct process *p, int *pidfd, int pipe_fd)
@@ -118,21 +144,34 @@ int process_stopped(int stop, struct err *e)
 	return -1;
 }
 
-/* Until the program ends, or somebody asks us to stop. PID 1 of the namespace takes all others with it. */
+/* There are programs that wait for ever on a full disk (apt does), so somebody has to look. */
+static int check_space(int dir, struct err *e)
+{
+	struct statvfs fs;
+	uint64_t       left;
+
+	if (dir < 0 || fstatvfs(dir, &fs) < 0)
+		return 0;
+	left = (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize;
+	errno = ENOSPC;
+	return left < SPACE_LEAST ? err_sys(e, "less than %llu KiB are free", SPACE_LEAST / KIB) : 0;
+}
+
+/* Until the program ends, or there is a reason to end it: PID 1 of the namespace takes all others with it. */
 static int await(const struct process *p, int pidfd, struct err *e)
 {
 	struct pollfd on[] = { { .fd = pidfd, .events = POLLIN }, { .fd = p->stop, .events = POLLIN } };
 	int           bad  = 0;
 
 	for (;;) {
-		if (poll(on, ARRAY_LEN(on), -1) < 0 && errno != EINTR)
+		if (poll(on, ARRAY_LEN(on), bad || p->space < 0 ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
 			return err_sys(e, "wait for %s", p->argv[0]);
-		if (!bad && (on[1].revents & POLLIN) && (bad = process_stopped(p->stop, e)) < 0) {
+		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, and it may be quicker */
+			return bad ? bad : process_stopped(p->stop, e);
+		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->space, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
 		}
-		if (on[0].revents & POLLIN)
-			return bad;
 	}
 }
 
@@ -144,8 +183,8 @@ static int judge(const struct process *p, int status, int report_fd, struct err 
 		errno = r.errnum;
 		return err_sys(e, "%s: %.*s", p->argv[0], (int)sizeof r.step, r.step);
 	}
-	if (WIFSIGNALED(status))
-		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0], sigabbrev_np(WTERMSIG(status)));
+	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
+		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0], sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128));
 	if (WEXITSTATUS(status) != 0)
 		return err_set(e, ERR_SETUP, "%s: exit status %d", p->argv[0], WEXITSTATUS(status));
 	return 0;

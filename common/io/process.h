@@ -14,6 +14,7 @@ struct process {
 	int                root_fd; /* the directory that becomes /; -1: our own */
 	bool               network; /* else: no network at all */
 	int                in, out; /* stdin; stdout and stderr together */
+	int                space; /* a directory: its file system running full ends the program; -1: none */
 	int                stop; /* a signalfd: what arrives there kills the program; -1: none */
 };
 

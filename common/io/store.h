@@ -9,7 +9,7 @@
  *
  * Only brig-rootfs writes here. A run opens a tree by name and keeps both
  * descriptors for as long as something may look into the tree: the lock is what
- * keeps `brig-rootfs gc` away. This is on the way of every run: seven system
+ * keeps `brig-rootfs gc` away. This is on the way of every run: six system
  * calls, no heap. Not for after clone().
  */
 #pragma once

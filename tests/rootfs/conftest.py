@@ -1,0 +1,93 @@
+"""What the tests of brig-rootfs share: the binary, one built tree, small stores and recipes."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build"))
+BINARY = BUILD / "bin" / "brig-rootfs"
+
+# The smallest thing that goes through every stage but compile.
+TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/bin", "/sbin", "/tmp"],
+        "dirs": ["/workspace"], "generate": ["/etc/passwd = passwd"]}
+
+
+class Rootfs:
+    """brig-rootfs on one store."""
+
+    def __init__(self, store):
+        self.store = pathlib.Path(store)
+
+    def __call__(self, *args, **kwargs):
+        env = dict(os.environ, BRIG_STORE=str(self.store))
+        return subprocess.run([BINARY, *map(str, args)], env=env, capture_output=True, text=True, timeout=100, **kwargs)
+
+    def start(self, *args, **kwargs):
+        env = dict(os.environ, BRIG_STORE=str(self.store))
+        return subprocess.Popen([BINARY, *map(str, args)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+
+    def must(self, *args, **kwargs):
+        done = self(*args, **kwargs)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def rows(self):
+        return {row["name"]: row for row in json.loads(self.must("list", "--json").stdout)}
+
+    def leftovers(self):
+        return sorted(p.name for part in ("tmp", "trees", "names") for p in (self.store / part).iterdir()) if self.store.exists() else []
+
+
+@pytest.fixture(scope="session")
+def needs_root():
+    if os.geteuid() != 0:
+        pytest.skip("missed: root (chroot, device nodes, mounts)")
+
+
+@pytest.fixture
+def rootfs(tmp_path):
+    """A store of this test alone; its path has a blank in it, as people's have."""
+    return Rootfs(tmp_path / "a store")
+
+
+@pytest.fixture(scope="session")
+def basic():
+    """The one tree that all tests look at, built when it is not there."""
+    shared = Rootfs(os.environ.get("BRIG_STORE", BUILD / "store"))
+    shared.must("build", "basic")
+    shared.row = shared.rows()["basic"]
+    shared.tree = pathlib.Path(shared.row["path"])
+    return shared
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """recipe(name, key=value...) writes TINY with changes and returns its path."""
+    def write(name="tiny", **changes):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({**TINY, **changes}))
+        return path
+    return write
+
+
+@pytest.fixture(scope="session")
+def tiny_store(tmp_path_factory):
+    """A store that holds TINY; tests copy it rather than build again."""
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "tiny.json").write_text(json.dumps(TINY))
+    store = Rootfs(folder / "store")
+    store.must("build", folder / "tiny.json")
+    return store
+
+
+@pytest.fixture
+def tiny(tiny_store, tmp_path):
+    """A store with the tree "tiny" in it, to be damaged at will."""
+    subprocess.run(["cp", "-a", tiny_store.store, tmp_path / "copy"], check=True)
+    copy = Rootfs(tmp_path / "copy")
+    copy.row = copy.rows()["tiny"]
+    copy.tree = pathlib.Path(copy.row["path"])
+    return copy

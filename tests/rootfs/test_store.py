@@ -1,0 +1,272 @@
+"""build, verify, list, gc on small trees: what goes wrong is found, and nothing is left behind."""
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+
+def wait_for(condition, process):
+    """Until it is true; the process ending first is a failure, not a reason to wait on."""
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+
+
+def workspaces(rootfs):
+    return list((rootfs.store / "tmp").glob("build-*")) if rootfs.store.exists() else []
+
+
+# --- verify ---
+
+def test_verify_finds_a_changed_byte(tiny):
+    path = tiny.tree / "etc/services"
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    done = tiny("verify")
+    assert done.returncode == 1
+    assert done.stdout == "verify: /etc/services: content changed\n"
+    assert done.stderr.count("\n") == 1 and "1 difference" in done.stderr
+
+
+def test_verify_finds_a_changed_mode(tiny):
+    (tiny.tree / "etc/services").chmod(0o755)
+    assert tiny("verify", "tiny").stdout == "verify: /etc/services: mode is 0755, was 0644\n"
+
+
+def test_verify_finds_an_extra_file_and_a_missing_one(tiny):
+    (tiny.tree / "etc/services").rename(tiny.tree / "etc/extra")
+    assert tiny("verify", "tiny").stdout == "verify: /etc/extra: is extra\nverify: /etc/services: is missing\n"
+
+
+def test_verify_finds_a_manifest_that_was_changed_along(tiny):
+    (tiny.tree / "etc/passwd").write_text("root::0:0::/:/bin/sh\n")
+    manifest = tiny.tree.parent / "manifest.json"
+    text = json.loads(manifest.read_text())
+    text["files"] = [row for row in text["files"] if row["path"] != "/etc/passwd"]
+    manifest.write_text(json.dumps(text))
+    done = tiny("verify", "tiny")
+    assert done.returncode == 1 and "manifest.json: was changed as well" in done.stdout
+
+
+def test_verify_shows_twenty_lines_of_many(tiny):
+    for i in range(50):
+        (tiny.tree / f"etc/{i}").touch()
+    lines = tiny("verify", "tiny").stdout.splitlines()
+    assert len(lines) == 21 and lines[-1] == "verify: and 30 more"
+
+
+def test_building_again_with_force_repairs_a_damaged_tree(tiny, recipe):
+    (tiny.tree / "etc/services").unlink()
+    assert tiny("verify").returncode == 1
+    tiny.must("build", "--force", recipe())
+    tiny.must("verify")
+
+
+def test_verify_of_an_unknown_name_says_what_builds_it(tiny):
+    assert tiny("verify", "web").stderr == f'brig-rootfs: rootfs "web" is not in the store {tiny.store}; build it: brig rootfs build web\n'
+
+
+# --- list ---
+
+def test_list_of_no_store_is_empty(rootfs):
+    assert rootfs.must("list", "--json").stdout == "[]\n"
+    assert rootfs.must("list").stdout == ""
+
+
+def test_list_as_json_has_name_digest_path_and_size(tiny):
+    row = tiny.row
+    assert set(row) == {"name", "digest", "path", "size"}
+    assert pathlib.Path(row["path"]) == tiny.store / "trees" / row["digest"] / "tree" and (tiny.tree / "etc").is_dir()
+    assert os.readlink(tiny.store / "names/tiny") == f"../trees/{row['digest']}"
+
+
+# --- gc ---
+
+def test_gc_keeps_a_tree_that_has_a_name(tiny):
+    assert tiny.must("gc").stdout == ""
+    assert tiny.tree.exists()
+
+
+def test_gc_keeps_a_tree_in_use_and_removes_it_afterwards(tiny):
+    (tiny.store / "names/tiny").unlink()
+    with open(tiny.tree.parent / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert tiny.must("gc").stdout == f"kept {tiny.row['digest']}: in use\n"
+        assert tiny.tree.exists()
+    assert tiny.must("gc").stdout == f"removed {tiny.row['digest']}\n"
+    assert tiny.leftovers() == []
+
+
+def test_gc_dry_run_only_tells(tiny):
+    (tiny.store / "names/tiny").unlink()
+    assert tiny.must("gc", "--dry-run").stdout == f"would remove {tiny.row['digest']}\n"
+    assert tiny.tree.exists()
+
+
+def test_gc_takes_the_old_tree_when_a_name_moves_on(tiny, recipe):
+    tiny.must("build", recipe(dirs=["/another"]))
+    assert tiny.rows()["tiny"]["digest"] != tiny.row["digest"]
+    assert tiny.must("gc").stdout == f"removed {tiny.row['digest']}\n"
+    tiny.must("verify")
+
+
+# --- builds that do not finish ---
+
+@pytest.mark.parametrize("number, name", [(signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")])
+def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
+    build = rootfs.start("build", recipe())
+    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
+    build.send_signal(number)
+    _, err = build.communicate(timeout=60)
+    assert build.returncode == 1
+    assert err.splitlines()[-1] == f"brig-rootfs: tiny: unpack: interrupted by {name}; nothing of it was kept"
+    assert rootfs.leftovers() == []
+
+
+def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(rootfs, recipe):
+    build = rootfs.start("build", recipe())
+    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
+    [left] = workspaces(rootfs)
+    build.kill()
+    build.communicate(timeout=60)
+    assert left.exists()
+    rootfs.must("build", recipe())
+    assert not left.exists() and workspaces(rootfs) == []
+    assert sorted(rootfs.rows()) == ["tiny"]
+
+
+def test_a_build_does_not_sweep_away_one_that_is_running(rootfs, recipe):
+    builds = [rootfs.start("build", recipe(name), dirs) for name, dirs in (("one", "--force"), ("two", "--force"))]
+    assert [b.wait(timeout=120) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
+    assert sorted(rootfs.rows()) == ["one", "two"]
+
+
+def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
+    path = recipe()
+    builds = [rootfs.start("build", path) for _ in range(2)]
+    assert [b.wait(timeout=120) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
+    rootfs.must("verify", "tiny")
+    assert workspaces(rootfs) == []
+
+
+def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(rootfs, recipe):
+    done = rootfs("build", recipe(packages=["no-such-package-at-all"]))
+    assert done.returncode == 1
+    assert "Unable to locate package no-such-package-at-all" in done.stderr
+    assert done.stderr.splitlines()[-1] == "brig-rootfs: tiny: unpack: mmdebstrap: exit status 25" or "unpack: mmdebstrap: exit status" in done.stderr
+    assert rootfs.leftovers() == []
+
+
+def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
+    sources = tmp_path / "my.list"
+    sources.write_text("deb http://mirror.invalid/debian bookworm main\n")
+    done = rootfs("build", "--sources", sources, recipe())
+    assert done.returncode == 1 and "mirror.invalid" not in done.stderr and "(mirror)" in done.stderr
+    assert rootfs.leftovers() == []
+
+
+def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp_path):
+    sources = tmp_path / "vendor.list"
+    sources.write_text("deb [signed-by=/usr/share/keyrings/vendor.gpg] http://vendor.invalid/apt bookworm main\n")
+    done = rootfs("build", "--sources", sources, recipe())
+    assert done.stderr == f"brig-rootfs: tiny: {sources} has no source of Debian bookworm (main, signed by Debian); name a file that has one: --sources FILE\n"
+
+
+def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
+    done = rootfs("build", recipe(size_max="1K"))
+    assert done.returncode == 1 and "size_max of the recipe is 1K" in done.stderr.splitlines()[-1]
+    assert rootfs.leftovers() == []
+
+
+def test_a_full_disk_fails_and_leaves_nothing(rootfs, recipe, needs_root):
+    rootfs.store.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", rootfs.store], check=True)
+    try:
+        done = rootfs("build", recipe(packages=["python3"]))
+        assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("brig-rootfs: tiny: unpack")
+        assert rootfs.leftovers() == []
+    finally:
+        subprocess.run(["umount", rootfs.store], check=True)
+
+
+def test_a_store_below_a_0700_directory_with_umask_077_works(rootfs, recipe):
+    rootfs.store.parent.chmod(0o700)
+    rootfs.must("build", recipe(), preexec_fn=lambda: os.umask(0o077))
+    tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
+    for path in (rootfs.store, rootfs.store / "trees", tree.parent, tree, tree / "etc"):
+        assert path.stat().st_mode & 0o7777 == 0o755, path
+    assert (tree.parent / "lock").stat().st_mode & 0o7777 == 0o644
+
+
+# --- hostile recipes and trees ---
+
+ROWS = [
+    # what is wrong, the change, the error
+    ("an unknown key", {"package": []}, "package: no such setting"),
+    ("a number for a list", {"packages": 1}, "packages: expected a list of at most 1024 texts"),
+    ("a size out of range", {"size_max": 0}, "size_max: 0 is outside 1..64G"),
+    ("an option as package", {"packages": ["--hook"]}, 'packages: "--hook": no name of a Debian package'),
+    ("two packages in one row", {"packages": ["a1,b1"]}, 'packages: "a1,b1": no name of a Debian package'),
+    ("a directory with ..", {"dirs": ["/a/../../etc"]}, 'dirs: "/a/../../etc": not a plain absolute path'),
+    ("a relative directory", {"dirs": ["etc"]}, 'dirs: "etc": not a plain absolute path'),
+    ("a pattern with ..", {"prune": ["/../*"]}, 'prune: "/../*": not a plain absolute path'),
+    ("pruning the root", {"prune": ["/"]}, 'prune: "/": not a plain absolute path'),
+    ("a link without a target", {"links": ["/a"]}, 'links: "/a": expected PATH -> TARGET'),
+    ("a link at ..", {"links": ["/.. -> /etc"]}, 'links: "/.. -> /etc": expected PATH -> TARGET with a plain absolute PATH'),
+    ("an unknown generator", {"generate": ["/etc/x = magic"]}, 'generate: "/etc/x = magic": expected PATH = GENERATOR; brig-rootfs(1) lists them'),
+    ("a control character", {"dirs": ["/a\nb"]}, "dirs: a row with a control character"),
+    ("no package", {"packages": []}, "packages: missing; a rootfs without a package is empty"),
+]
+
+
+@pytest.mark.parametrize("change, error", [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
+    path = recipe(**change)
+    done = rootfs("build", path)
+    assert (done.returncode, done.stderr) == (1, f"brig-rootfs: {path}: {error}\n")
+
+
+def test_a_recipe_that_is_not_there_is_named(rootfs):
+    done = rootfs("build", "nothing")
+    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.count("\n") == 1
+
+
+def test_a_recipe_cannot_write_through_a_link_out_of_the_tree(rootfs, recipe, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    done = rootfs("build", recipe(links=[f"/way -> {outside}", "/up -> ../../../../../../.." + str(outside)],
+                                  dirs=["/workspace"], generate=["/way/passwd = passwd"]))
+    assert done.returncode == 1 and list(outside.iterdir()) == []
+    assert rootfs.leftovers() == []
+
+
+def test_a_link_out_of_the_tree_fails_the_build(rootfs, recipe):
+    done = rootfs("build", recipe(links=["/out -> ../../etc/passwd"]))
+    assert done.returncode == 1 and "lint: /out: leads out of the tree: -> ../../etc/passwd [link]" in done.stderr
+    assert rootfs.leftovers() == []
+
+
+def test_a_generated_file_replaces_a_link_and_does_not_follow_it(rootfs, recipe):
+    rootfs.must("build", recipe(links=["/etc/passwd -> services"]))
+    tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
+    assert not (tree / "etc/passwd").is_symlink() and (tree / "etc/services").stat().st_size > 1000
+
+
+# --- the command line ---
+
+def test_every_command_has_a_help(rootfs):
+    for command in "build verify list gc lint".split():
+        assert rootfs.must(command, "--help").stdout.startswith(f"usage: brig-rootfs {command}")
+
+
+@pytest.mark.parametrize("args", [[], ["bake"], ["build"], ["build", "a", "b"], ["list", "--color"], ["gc", "--store"]])
+def test_wrong_usage_is_status_2(rootfs, args):
+    assert rootfs(*args).returncode == 2
+
+
+def test_the_option_store_wins_over_the_environment(rootfs, tiny):
+    assert [row["name"] for row in json.loads(rootfs.must("list", "--json", "--store", tiny.store).stdout)] == ["tiny"]

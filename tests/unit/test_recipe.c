@@ -1,0 +1,85 @@
+#include "recipe.h"
+#include "tap.h"
+
+#define HEAD "{\"suite\":\"bookworm\",\"packages\":[\"dash\"]"
+
+static const struct {
+	const char   *name, *json;
+	enum err_kind kind;
+	const char   *says;
+} rows[] = {
+	/* sentence, file, answer, beginning of the error */
+	{ "the smallest recipe is accepted", HEAD "}", ERR_NONE, "" },
+	{ "a recipe needs a suite", "{\"packages\":[\"dash\"]}", ERR_BAD_SPEC, "suite: missing" },
+	{ "a recipe needs a package", "{\"suite\":\"bookworm\"}", ERR_BAD_SPEC, "packages: missing" },
+	{ "an unknown key is refused", HEAD ",\"hooks\":[]}", ERR_BAD_SPEC, "hooks: no such setting" },
+	{ "a duplicate key is refused", HEAD ",\"suite\":\"sid\"}", ERR_PROTOCOL, "line 1" },
+	{ "a suite with a slash is refused", "{\"suite\":\"a/b\",\"packages\":[\"dash\"]}", ERR_BAD_SPEC, "suite: \"a/b\" is no name" },
+	{ "a size beyond its range is refused", HEAD ",\"size_max\":\"1T\"}", ERR_BAD_SPEC, "size_max: 1T is outside 1..64G" },
+	{ "a number in a list is refused", HEAD ",\"dirs\":[1]}", ERR_BAD_SPEC, "dirs: expected text" },
+	{ "a row may end in its reason", HEAD ",\"dirs\":[\"/a # for tests\"]}", ERR_NONE, "" },
+	{ "a package cannot be an option", "{\"suite\":\"b1\",\"packages\":[\"-x\"]}", ERR_BAD_SPEC, "packages: \"-x\"" },
+	{ "a package cannot be a list", "{\"suite\":\"b1\",\"packages\":[\"a1,b1\"]}", ERR_BAD_SPEC, "packages: \"a1,b1\"" },
+	{ "a package cannot be a file", "{\"suite\":\"b1\",\"packages\":[\"./a.deb\"]}", ERR_BAD_SPEC, "packages: \"./a.deb\"" },
+	{ "the way up is no path", HEAD ",\"dirs\":[\"/a/../b\"]}", ERR_BAD_SPEC, "dirs: \"/a/../b\": not a plain" },
+	{ "a path that ends in a slash is refused", HEAD ",\"dirs\":[\"/a/\"]}", ERR_BAD_SPEC, "dirs: \"/a/\"" },
+	{ "a double slash is refused", HEAD ",\"dirs\":[\"/a//b\"]}", ERR_BAD_SPEC, "dirs: \"/a//b\"" },
+	{ "a relative path is refused", HEAD ",\"dirs\":[\"a\"]}", ERR_BAD_SPEC, "dirs: \"a\"" },
+	{ "the root cannot be pruned", HEAD ",\"prune\":[\"/\"]}", ERR_BAD_SPEC, "prune: \"/\"" },
+	{ "an empty row is refused", HEAD ",\"prune\":[\"\"]}", ERR_BAD_SPEC, "prune: \"\"" },
+	{ "a row that is only a reason is refused", HEAD ",\"prune\":[\" # why\"]}", ERR_BAD_SPEC, "prune: \" # why\"" },
+	{ "a newline in a row is refused", HEAD ",\"links\":[\"/a -> b\\nc\"]}", ERR_BAD_SPEC, "links: a row with a control" },
+	{ "a link needs a target", HEAD ",\"links\":[\"/a -> \"]}", ERR_BAD_SPEC, "links: \"/a -> \"" },
+	{ "a generator must be known", HEAD ",\"generate\":[\"/a = b\"]}", ERR_BAD_SPEC, "generate: \"/a = b\"" },
+	{ "a generator must be named", HEAD ",\"generate\":[\"/a\"]}", ERR_BAD_SPEC, "generate: \"/a\"" },
+	{ "the last list is checked as the first", HEAD ",\"prune_last\":[\"..\"]}", ERR_BAD_SPEC, "prune_last: \"..\"" },
+};
+
+static void check_row_halves(void)
+{
+	static const struct {
+		const char *text, *key, *value;
+	} halves[] = {
+		{ "/a", "/a", "" },
+		{ "/a # b -> c", "/a", "" },
+		{ "/a -> ../b # why = what", "/a", "../b" },
+		{ "/a = empty", "/a", "empty" },
+		{ "/a#b", "/a#b", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
+		json_t           *json = json_string(halves[i].text);
+		struct recipe_row row;
+
+		recipe_row_read(json, &row);
+		tap_ok(strcmp(row.key, halves[i].key) == 0 && strcmp(row.value, halves[i].value) == 0, "\"%s\" is \"%s\" and \"%s\"", halves[i].text, row.key, row.value);
+		json_decref(json);
+	}
+}
+
+static void check_long_row(void)
+{
+	scoped_recipe r = { 0 };
+	struct err    e = { 0 };
+	char          text[2200] = HEAD ",\"dirs\":[\"/";
+	size_t        n = strlen(text);
+
+	memset(text + n, 'a', 2000);
+	strcpy(text + n + 2000, "\"]}");
+	tap_ok(recipe_parse(&r, "x", text, strlen(text), &e) < 0 && strstr(e.text, "at most 1023"), "a row of 2000 bytes is refused");
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		scoped_recipe r  = { 0 };
+		struct err    e  = { 0 };
+		bool          ok = (recipe_parse(&r, "x", rows[i].json, strlen(rows[i].json), &e) == 0) == (rows[i].kind == ERR_NONE);
+
+		if (!tap_ok(ok && e.kind == rows[i].kind && strncmp(e.text, rows[i].says, strlen(rows[i].says)) == 0, "%s", rows[i].name))
+			printf("#   %s: %s\n", err_kind_name(e.kind), e.text);
+	}
+	check_row_halves();
+	check_long_row();
+	return tap_done();
+}
