@@ -1,5 +1,6 @@
 """Starts the built brig and reads what it says."""
 import dataclasses
+import fcntl
 import itertools
 import json
 import os
@@ -72,6 +73,9 @@ class Child:
         popen.setdefault("stdin", subprocess.DEVNULL)
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(env), **popen)
         self.pid = self.process.pid
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe: # a test may look at brig until it ends and read only then: a record must fit
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
     def signal(self, number):
         if self.process.poll() is None:
