@@ -50,32 +50,40 @@ static const char program[] =
 	"    reap()\n"
 	"sys.exit(1 if failed else 0)\n";
 
-#define WORKERS_MAX "8"
+#define WORKERS "8" /* at a time; more than processors does no harm */
 #define HEAD        7
 
-static const char *const head[HEAD] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS_MAX };
+static const char *const head[HEAD] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS };
 
-int compile_apply(int root, const struct recipe *r, int log, int stop, struct err *e)
+static int run(int root, const struct recipe_row *rows, size_t n, int log, int stop, struct err *e)
 {
-	const char **argv;
-	size_t       n = json_array_size(r->compile);
+	const char **argv = calloc(HEAD + n + 1, sizeof *argv);
 	int          result;
 
-	if (n == 0)
-		return 0;
-	argv = calloc(HEAD + n + 1, sizeof *argv);
 	if (!argv)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < HEAD; i++)
 		argv[i] = head[i];
-	struct recipe_row *rows = calloc(n, sizeof *rows);
-
-	for (size_t i = 0; rows && i < n; i++) {
-		recipe_row_read(json_array_get(r->compile, i), &rows[i]);
+	for (size_t i = 0; i < n; i++)
 		argv[HEAD + i] = rows[i].key;
-	}
-	result = rows ? chroot_run(root, argv, log, stop, e) : err_set(e, ERR_LIMIT, "out of memory");
-	free(rows);
+	result = chroot_run(root, argv, log, stop, e);
 	free(argv);
+	return result;
+}
+
+int compile_apply(int root, const struct recipe *r, int log, int stop, struct err *e)
+{
+	size_t             n    = json_array_size(r->compile);
+	struct recipe_row *rows = n ? calloc(n, sizeof *rows) : NULL;
+	int                result;
+
+	if (n == 0)
+		return 0;
+	if (!rows)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		recipe_row_read(json_array_get(r->compile, i), &rows[i]);
+	result = run(root, rows, n, log, stop, e);
+	free(rows);
 	return result;
 }

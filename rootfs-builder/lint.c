@@ -326,7 +326,8 @@ static size_t look_at(const struct lint *l, const struct tree_entry *entry, size
 		if (rules[i].look(l, entry, why))
 			continue;
 		if (before + found++ < LINT_SHOWN)
-			fprintf(out, "lint: %s: %s [%s]\n", text_has_control(entry->path) ? "(a name with a control character)" : entry->path, why, rules[i].name);
+			fprintf(out, "lint: %s: %s [%s]\n",
+				text_has_control(entry->path) ? "(a name with a control character)" : entry->path, why, rules[i].name);
 	}
 	return found;
 }
@@ -342,7 +343,9 @@ int lint_tree(int root, FILE *out, struct err *e)
 		found += look_at(&l, &l.tree.entry[i], found, out);
 	if (found > LINT_SHOWN)
 		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
-	return found ? err_set(e, ERR_BAD_SPEC, "%zu finding%s of lint; a row of prune takes such a thing out", found, found == 1 ? "" : "s") : 0;
+	if (found)
+		return err_set(e, ERR_BAD_SPEC, "%zu finding%s; a row of prune takes such a thing out", found, found == 1 ? "" : "s");
+	return 0;
 }
 
 void lint_print_rules(FILE *out)

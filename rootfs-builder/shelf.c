@@ -7,7 +7,6 @@
 #include "text.h"
 #include "tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -54,8 +53,10 @@ int shelf_open(const char *path, struct shelf *ret, struct err *e)
 	char         full[PATH_MAX];
 
 	s.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s.dir < 0 && errno == ENOENT)
+		return err_set(e, ERR_MISSING, "no store %s yet; brig rootfs build basic makes it", path);
 	if (s.dir < 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "no store %s yet; brig rootfs build basic makes it", path) : err_sys(e, "the store %s", path);
+		return err_sys(e, "the store %s", path);
 	if (!realpath(path, full) || strlen(full) >= sizeof s.path)
 		return err_set(e, ERR_BAD_SPEC, "the store %.60s...: path too long", path);
 	memcpy(s.path, full, strlen(full) + 1);
@@ -131,14 +132,21 @@ static int sync_dir(const struct shelf *s, const char *name, struct err *e)
 	return fd < 0 || fsync(fd) < 0 ? err_sys(e, "sync %s/%s", s->path, name) : 0;
 }
 
-/* From here on others may look inside and use it; the lock is theirs as well. */
+/*
+ * From here on others may look inside and use it; the lock is theirs as well.
+ * Turning an exclusive lock into a shared one drops it for a moment, in which a
+ * sweeper would take the workspace for a dead one: so sweepers wait.
+ */
 static int move_in(const struct shelf *s, struct workspace *w, const char *place, struct err *e)
 {
+	if (flock(w->tmp, LOCK_EX) < 0)
+		return err_sys(e, "lock %s/tmp", s->path);
 	if (fchmod(w->dir, 0755) < 0 || flock(w->lock, LOCK_SH | LOCK_NB) < 0)
 		return err_sys(e, "open %s to others", place);
 	if (renameat2(w->tmp, w->name, s->dir, place, RENAME_NOREPLACE) < 0)
 		return err_sys(e, "publish %s/%s", s->path, place);
 	w->name[0] = 0;
+	flock(w->tmp, LOCK_UN);
 	return 0;
 }
 
@@ -218,12 +226,6 @@ static int add_name(struct shelf_names *to, const char *name, const char *digest
 	return 0;
 }
 
-static void dir_closep(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static DIR *open_list(const struct shelf *s, const char *part, struct err *e)
 {
 	scoped_fd fd = openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -262,9 +264,9 @@ static void sort(struct shelf_names *n)
 
 int shelf_names(const struct shelf *s, struct shelf_names *ret, struct err *e)
 {
-	scoped_shelf_names      names = { 0 };
-	scoped(dir_closep) DIR *d     = open_list(s, "names", e);
-	char                    target[128];
+	scoped_shelf_names names = { 0 };
+	scoped_dir        *d     = open_list(s, "names", e);
+	char               target[128];
 
 	if (!d)
 		return -1;
@@ -279,8 +281,8 @@ int shelf_names(const struct shelf *s, struct shelf_names *ret, struct err *e)
 
 int shelf_trees(const struct shelf *s, struct shelf_names *ret, struct err *e)
 {
-	scoped_shelf_names      trees = { 0 };
-	scoped(dir_closep) DIR *d     = open_list(s, "trees", e);
+	scoped_shelf_names trees = { 0 };
+	scoped_dir        *d     = open_list(s, "trees", e);
 
 	if (!d)
 		return -1;

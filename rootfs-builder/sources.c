@@ -126,7 +126,8 @@ static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
 static int add_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite, struct err *e)
 {
 	char *line;
-	int   n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri, (int)n_suite, suite);
+	int   n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri,
+			   (int)n_suite, suite);
 
 	if (n < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -140,7 +141,9 @@ static int add_entry(struct sources *s, const struct entry *x, const char *suite
 {
 	size_t n, m;
 
-	if (!has_word(x->types, "deb") || !has_word(x->components, "main") || !is_debian_key(x->keys) || has_word(x->enabled, "no") || has_word(x->enabled, "false"))
+	if (!has_word(x->types, "deb") || !has_word(x->components, "main") || !is_debian_key(x->keys))
+		return 0;
+	if (has_word(x->enabled, "no") || has_word(x->enabled, "false"))
 		return 0;
 	for (const char *u = or_empty(x->uris); (n = next_word(&u)); u += n)
 		for (const char *w = or_empty(x->suites); (m = next_word(&w)); w += m)

@@ -5,7 +5,6 @@
 #include "file.h"
 #include "text.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,12 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-static void dir_closep(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 static int open_resolved(int root, const char *path, int flags, uint64_t resolve)
 {
@@ -143,7 +136,7 @@ static int scan_entry(struct scan *s, int dir, const char *name, size_t len, int
 /* Takes dir over. */
 static int scan_dir(struct scan *s, int dir, size_t len, int depth)
 {
-	scoped(dir_closep) DIR *d = fdopendir(dir);
+	scoped_dir *d = fdopendir(dir);
 
 	if (!d) {
 		close(dir);
@@ -293,7 +286,7 @@ static int remove_below(int dir, const char *name, int depth, struct err *e)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "remove %s", name);
-	scoped(dir_closep) DIR *d = fdopendir(fd);
+	scoped_dir *d = fdopendir(fd);
 
 	if (!d)
 		return err_sys(e, "remove %s", name);

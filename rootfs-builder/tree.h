@@ -8,6 +8,7 @@
 #pragma once
 #include "err.h"
 
+#include <dirent.h>
 #include <sys/types.h>
 
 enum tree_type { TREE_FILE, TREE_DIR, TREE_LINK, TREE_OTHER };
@@ -52,6 +53,13 @@ must_use int tree_link(int root, const char *path, const char *target, struct er
 
 /* name in dir and all below it. Missing is fine. */
 must_use int tree_remove(int dir, const char *name, struct err *e);
+
+static inline void tree_closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+#define scoped_dir scoped(tree_closedirp) DIR
 
 /* "/a/b": absolute, no empty, "." or ".." component, no control character, nothing at the end. */
 bool tree_path_is_plain(const char *path);

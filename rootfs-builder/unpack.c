@@ -75,12 +75,16 @@ static int write_settings(const struct unpack *u, struct err *e)
 	static const char as_root[] = "APT::Sandbox::User \"root\";\n";
 	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e), conf = -1;
 
-	if (nothing < 0 || all < 0)
+	if (nothing < 0)
+		return err_sys(e, "/dev/null");
+	if (all < 0)
 		return -1;
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	if (process_run(&(struct process){ .argv = argv, .env = apt_env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop }, e) < 0)
+	struct process p = { .argv = argv, .env = apt_env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop };
+
+	if (process_run(&p, e) < 0)
 		return -1;
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
@@ -134,7 +138,9 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
 		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
-	struct process p = { .argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop };
+	struct process p = {
+		.argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop,
+	};
 
 	if (process_run(&p, e) == 0)
 		return 0;
@@ -199,7 +205,7 @@ static json_t *list_archives(const struct tree *t)
 	return list;
 }
 
-/* What mmdebstrap copies from this machine, or writes about it. Left in, the digest would depend on who builds, and tell of it. */
+/* What mmdebstrap copies from this machine, or writes about it: left in, the digest would depend on who builds, and tell of it. */
 static const char *const traces[] = {
 	"/dev", "/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
 	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",

@@ -17,5 +17,8 @@ struct unpack {
 };
 
 must_use int unpack_apply(const struct unpack *u, struct err *e);
-/* [{"name","version"}] from the archives that unpack_apply() left in the tree, sorted; then removes these and all traces of this machine. */
+/*
+ * [{"name","version"}], sorted, from the archives that unpack_apply() left in
+ * the tree; then removes these and all traces of this machine.
+ */
 must_use json_t *unpack_packages(int root, struct err *e);

@@ -4,7 +4,6 @@
 #include "fd.h"
 #include "tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,8 +67,8 @@ void workspace_close(struct workspace *w)
 {
 	struct err e;
 
-	/* What cannot be removed now is swept by the next build. */
-	if (w->dir >= 0 && w->name[0] && tree_remove(w->tmp, w->name, &e) < 0)
+	/* Sweepers wait: its lock is among the first to go. What cannot be removed now is theirs, later. */
+	if (w->dir >= 0 && w->name[0] && flock(w->tmp, LOCK_EX) == 0 && tree_remove(w->tmp, w->name, &e) < 0)
 		fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	fd_closep(&w->lock);
 	fd_closep(&w->dir);
@@ -86,17 +85,11 @@ static bool is_dead(int tmp, const char *name)
 	return lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void dir_closep(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 int workspace_sweep(int store, bool dry, unsigned *n, struct err *e)
 {
-	scoped_fd               tmp  = open_tmp(store, e);
-	scoped_fd               list = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	scoped(dir_closep) DIR *d    = list < 0 ? NULL : fdopendir(list);
+	scoped_fd   tmp  = open_tmp(store, e);
+	scoped_fd   list = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped_dir *d    = list < 0 ? NULL : fdopendir(list);
 
 	if (tmp < 0)
 		return -1;

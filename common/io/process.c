@@ -184,7 +184,8 @@ static int judge(const struct process *p, int status, int report_fd, struct err 
 		return err_sys(e, "%s: %.*s", p->argv[0], (int)sizeof r.step, r.step);
 	}
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
-		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0], sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128));
+		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0],
+			       sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128));
 	if (WEXITSTATUS(status) != 0)
 		return err_set(e, ERR_SETUP, "%s: exit status %d", p->argv[0], WEXITSTATUS(status));
 	return 0;
