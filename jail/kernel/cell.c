@@ -162,6 +162,8 @@ static void fill_child(struct cell *c, const struct run_order *order, const stru
 	child->code           = order->code;
 	child->code_len       = order->code_len;
 	child->slot_fd        = c->slot.fd;
+	child->launcher_fd[0] = c->report_fd;
+	child->launcher_fd[1] = c->status_fd;
 	child->stdin_pipe     = order->stdin_pipe;
 	child->files          = order->limits->files;
 	child->pids           = order->limits->pids;

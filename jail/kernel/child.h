@@ -40,6 +40,7 @@ struct child_ctx {
 	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
 	size_t                   code_len;
 	int                      report_fd; /* socket; also brings the word that the id maps are written */
+	int                      launcher_fd[2]; /* the launcher's ends of both sockets: closed at once, or its death is not seen */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      status_fd; /* PID 1's end of the status socket */
 	int                      slot_fd;

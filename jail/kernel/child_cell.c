@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/keyctl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,10 +19,20 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/*
+ * The signal covers the steps up to take-ids, which clears it; brig-init arms
+ * it anew. In between, and for a launcher that died before the first call here,
+ * the ends of the sockets tell: none but the launcher may hold the other ones.
+ */
 static int cell_die_with_launcher(struct child_ctx *c)
 {
-	(void)c;
-	return child_sys(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	struct pollfd launcher = { .fd = c->report_fd };
+
+	for (size_t i = 0; i < ARRAY_LEN(c->launcher_fd); i++)
+		close(c->launcher_fd[i]);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&launcher, 1, 0) < 0)
+		return -errno;
+	return launcher.revents & POLLHUP ? -EPIPE : 0;
 }
 
 static int cell_join_groups(struct child_ctx *c)
