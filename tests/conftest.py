@@ -2,6 +2,7 @@
 import fnmatch
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -35,6 +36,22 @@ def pytest_collection_modifyitems(config, items):
     if out:
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
+
+
+# --- no test may hang -------------------------------------------------------------------------------
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """A test that is still running after two minutes fails where it stands (long and vm: an hour)."""
+    seconds = 3600 if any(item.get_closest_marker(tier) for tier in TIERS) else 120
+
+    def too_long(*_):
+        raise TimeoutError(f"still running after {seconds} s")
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 # --- C unit tests: one item per TAP line ------------------------------------------------------------

@@ -53,8 +53,8 @@ def make(kind, tmp_path):
 
 
 PROGRAMS = [
-    ("missing", ("no such file",)), ("empty", ("empty",)), ("directory", ("director",)), ("huge", ("large",)), ("huge text", ("large",)),
-    ("latin-1", ("utf-8",)), ("binary", ("utf-8",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
+    ("missing", ("no such file",)), ("empty", ("empty",)), ("directory", ("director",)), ("huge", ("209715200",)), ("huge text", ("209715200",)),
+    ("latin-1", ("utf-8",)), ("binary", ("text",)), ("with a NUL", ("nul",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
 ]
 
 
@@ -87,17 +87,17 @@ def test_profile_name(jail, run_brig, name):
 
 def test_a_store_without_the_rootfs_says_the_command_that_builds_it(jail, run_brig, tmp_path):
     (tmp_path / "store").mkdir()
-    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "store")}), "basic", "brig-rootfs build basic", status=125)
+    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "store")}), "basic", "rootfs build basic", status=125)
 
 
 def test_a_store_that_does_not_exist_says_the_same(jail, run_brig, tmp_path):
-    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "nowhere")}), "brig-rootfs build basic", status=125)
+    one_line(run_brig(program="pass", json_record=False, env={"BRIG_STORE": str(tmp_path / "nowhere")}), "rootfs build basic", status=125)
 
 
 BAD_PROFILES = [
     ("no JSON", "{", ("broken.json",)), ("an unknown key", '{"rootfs":"basic","policy":"python","net":1}', ("net",)),
     ("a policy that does not exist", '{"rootfs":"basic","policy":"nonesuch"}', ("nonesuch",)),
-    ("a rootfs that does not exist", '{"rootfs":"nonesuch","policy":"python"}', ("nonesuch", "brig-rootfs build nonesuch")),
+    ("a rootfs that does not exist", '{"rootfs":"nonesuch","policy":"python"}', ("nonesuch", "rootfs build nonesuch")),
     ("a default above its ceiling", '{"rootfs":"basic","policy":"python","limits":{"pids":300}}', ("pids", "300", "256")),
 ]
 
@@ -143,7 +143,7 @@ def test_a_shown_directory_called_main_py_does_not_take_the_programs_place(jail,
     one_line(run_brig("--ro", tmp_path / "main.py", program="print('ran')", json_record=False), "main.py")
 
 
-USAGE = [("no command", []), ("no file", ["run"]), ("an unknown command", ["walk"]), ("an option without its value", ["run", "--memory"]),
+USAGE = [("no file", ["run"]), ("an unknown command", ["walk"]), ("an option without its value", ["run", "--memory"]),
          ("exec without a command", ["exec", "--"])]
 
 
@@ -151,6 +151,11 @@ USAGE = [("no command", []), ("no file", ["run"]), ("an unknown command", ["walk
 def test_usage(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
     assert done.returncode == 2 and done.stdout == "" and 1 <= len(done.stderr.splitlines()) <= 3, done
+
+
+def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
+    done = subprocess.run([brig], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and done.stdout == "" and "usage: brig" in done.stderr and "doctor" in done.stderr, done
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["exec", "--help"]], ids=" ".join)

@@ -87,9 +87,10 @@ def kernel_log():
     return {"syslog": sc(103, 3, buffer, 4096), "size": sc(103, 10, 0, 0), "kmsg": open_as("/dev/kmsg", os.O_RDONLY)}
 
 
-@probe("C11", "the list of mounts names no path of the host", where="root",
-       jail=lambda r: not any(mark in line for line in r for mark in ("/home", "/root", "/work", "/build", "/var/lib", "/tmp/", "/dev/vd", "/dev/sd", "/dev/nvme")),
-       free=lambda r: any("/dev/" in line or "/sys" in line for line in r))
+@probe("C11", "the list of mounts names no path of the host but the store's", where="root", # a mount of a folder tells the folder
+       jail=lambda r: [line.split()[0] for line in r if line.count("/") > 1 and not line.split()[0].endswith("/tree")
+                       and line.split()[0] not in ("/null", "/zero", "/full", "/random", "/urandom")] == [],
+       free=lambda r: any(line.startswith("/ ") and "/dev/" in line or "/sys" in line for line in r))
 def mount_paths():
     return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
 

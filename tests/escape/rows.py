@@ -55,7 +55,7 @@ TABLE = [
     ("C5", GATE, "no control group is mounted or can be"),
     ("C6", MORE, "/sys is not there"),
     ("C7", MORE, "the kernel log cannot be read"),
-    ("C11", MORE, "the list of mounts tells no path of the host"),
+    ("C11", MORE, "the list of mounts tells no path of the host but the store's"),
     ("D1", GATE, "fifty daemons that ignore every signal die with the run"),
     ("D2", GATE, "process 1 and everybody else survive every kill the program tries"),
     ("D3", GATE, "a program that stops itself ends at its wall time"),

@@ -250,7 +250,7 @@ def test_what_one_jail_takes_of_per_user_limits_is_not_missing_in_another(jail, 
     seek = TAKE + "print(json.dumps(found))"
     alone = json.loads(run_brig("--memory", "128M", program=seek).out)
     beside = two(start_brig, run_brig, TAKE, seek, token)
-    assert json.loads(beside.out) == alone, beside
+    assert json.loads(beside.out) == alone, str(beside)
     assert alone["signals"] > 0 and alone["inotify"] > 0, alone
 
 

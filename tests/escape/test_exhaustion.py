@@ -1,4 +1,6 @@
 """Section E: what a program takes is bounded, told in the record, and not missing elsewhere."""
+import concurrent.futures
+import functools
 import subprocess
 import time
 
@@ -150,11 +152,7 @@ FLOODS = {
 @pytest.mark.row("E8")
 @pytest.mark.parametrize("program", FLOODS.values(), ids=[f"a flood of {what} is cut and ended" for what in FLOODS])
 def test_output_flood(jail, start_brig, program, token, nothing_left):
-    child, peak = start_brig("--output", "64K", "--timeout", "15", program=program, args=[token]), 0
-    while child.process.poll() is None:
-        peak = max([peak] + [int(line.split()[1]) for line in host.read(f"/proc/{child.pid}/status").splitlines() if line.startswith("VmRSS")])
-        time.sleep(0.002)
-    run = child.wait(20)
+    run, peak = watch_rss(start_brig("--output", "64K", "--timeout", "15", program=program, args=[token]))
     assert (run.reason, run.status) == ("output_limit", 153), str(run)
     assert run.record["truncated"] is True and run.seconds < 5, str(run)
     assert max(run.record["stdout_bytes"], run.record["stderr_bytes"]) >= 8 * 64 * 1024, str(run)
@@ -163,17 +161,23 @@ def test_output_flood(jail, start_brig, program, token, nothing_left):
     assert peak < idle_rss() + 2048, f"brig grew to {peak} kB, idle it has {idle_rss()} kB\n{run}"
 
 
-def idle_rss(found={}):
-    """kB of a brig whose program prints nothing."""
-    if not found:
-        child = brig.start("--timeout", "5", program="import time; print(1, flush=True); time.sleep(0.3)")
-        while child.process.poll() is None:
+def watch_rss(child):
+    """Waits for the end; the run, and the most memory in kB that brig itself was seen with."""
+    peak = 0
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        ending = pool.submit(child.wait, 20) # reads all the while: brig may wait for its reader
+        while not ending.done():
             for line in host.read(f"/proc/{child.pid}/status").splitlines():
                 if line.startswith("VmRSS"):
-                    found["kB"] = max(found.get("kB", 0), int(line.split()[1]))
+                    peak = max(peak, int(line.split()[1]))
             time.sleep(0.002)
-        child.wait()
-    return found["kB"]
+        return ending.result(), peak
+
+
+@functools.lru_cache(maxsize=None)
+def idle_rss():
+    """kB of a brig whose program prints one line."""
+    return watch_rss(brig.start("--timeout", "5", program="import time; print(1, flush=True); time.sleep(0.3)"))[1]
 
 
 @pytest.mark.row("E8")

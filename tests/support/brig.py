@@ -90,11 +90,18 @@ class Child:
             out, err = self.process.communicate(input=input, timeout=timeout)
         except subprocess.TimeoutExpired:
             self.kill()
-            out, err = self.process.communicate()
+            out, err = self.rest()
             err += f"\n[the test killed brig after {timeout} s]".encode()
         seconds = time.monotonic() - self.began
         out, err = out.decode(errors="replace"), err.decode(errors="replace")
         return Run(self.argv, self.process.returncode, out, err, seconds, parse(out) if "--json" in self.argv else None)
+
+    def rest(self):
+        """What is left in the pipes of a killed brig; a cell that outlives it may hold them open."""
+        try:
+            return self.process.communicate(timeout=2)
+        except subprocess.TimeoutExpired as e:
+            return e.stdout or b"", (e.stderr or b"") + b"\n[somebody still holds brig's output open]"
 
     def kill(self):
         if self.process.poll() is None:
