@@ -76,7 +76,7 @@ static void print_value(const struct limits *l, const struct field *f, FILE *out
 {
 	char buf[32];
 
-	field_print_value(f, *(const uint64_t *)((const char *)l + f->offset), buf, sizeof buf);
+	field_print_value(f, limits_value(l, f), buf, sizeof buf);
 	fprintf(out, " %10s", buf);
 }
 
@@ -131,7 +131,7 @@ static json_t *json_limits(const struct limits *l)
 	json_t *j = json_object();
 
 	for (const struct field *f = limits_fields; f->name; f++) {
-		uint64_t value = *(const uint64_t *)((const char *)l + f->offset);
+		uint64_t value = limits_value(l, f);
 
 		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
 	}

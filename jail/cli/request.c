@@ -136,13 +136,30 @@ void request_done(struct request *r)
 
 /* --- preparing --- */
 
+/* As the command line writes it: seconds, sizes. */
+static int refuse_above(const struct request *r, const struct field *f, struct err *e)
+{
+	uint64_t most = limits_value(&r->profile.ceilings, f);
+	char     text[32];
+
+	if (f->type == FIELD_MS)
+		text_from_milli(most, text, sizeof text);
+	else
+		field_print_value(f, most, text, sizeof text);
+	return err_set(e, ERR_DENIED, "--%s %s is above the ceiling %s of profile %s", limits_option(f->name),
+		       r->limit_text[f - limits_fields], text, r->profile.name);
+}
+
 static int lower_limits(struct request *r, struct err *e)
 {
+	const struct field *above;
+
 	r->limits = r->profile.limits;
 	for (unsigned i = 0; i < LIMIT_COUNT; i++)
 		if (r->limit_text[i] && field_from_text(&limits_fields[i], r->limit_text[i], &r->limits, e) < 0)
 			return err_wrap(e, "--%s", limits_option(limits_fields[i].name));
-	return limits_check(&r->limits, &r->profile.ceilings, e) < 0 ? err_wrap(e, "profile %s", r->profile.name) : 0;
+	above = limits_find_above(&r->limits, &r->profile.ceilings);
+	return above ? refuse_above(r, above, e) : 0;
 }
 
 /* The last part of the path, as it would be called inside. */

@@ -241,13 +241,19 @@ static void print_json(const struct client *c)
 	json_decref(j);
 }
 
+/* The kernel refused a step: the host is not as it should be. */
+static bool points_to_doctor(const struct client *c)
+{
+	return c->record.exit_reason == EXIT_setup_failed && c->record.why.kind == ERR_SETUP && !c->end.exec_errno;
+}
+
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
 static void print_story(const struct client *c)
 {
 	const struct record *r = &c->record;
 
 	if (r->why.kind != ERR_NONE && !c->started)
-		fprintf(stderr, "brig: %s\n", r->why.text);
+		fprintf(stderr, "brig: %s%s\n", r->why.text, points_to_doctor(c) ? "; brig doctor says what this host lacks" : "");
 	else if (r->exit_reason != EXIT_exited || r->truncated > 0 || c->req.verbose) {
 		fputs("brig: ", stderr);
 		record_print(r, stderr);

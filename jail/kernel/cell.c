@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
@@ -189,6 +190,15 @@ static int clone_cell(struct cell *c, struct err *e)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
+	/*
+	 * The user namespace belongs to the cell's own id: what the kernel counts
+	 * per owner (inotify instances, queued signals, locked memory) is then not
+	 * taken from root and from the other cells. fsuid stays 0: CLONE_INTO_CGROUP
+	 * asks who may write to the group.
+	 */
+	if (seteuid(c->slot.init_id) < 0)
+		return err_sys(e, "set-up step clone: seteuid");
+	setfsuid(0);
 	c->pid = clone3(&args, sizeof args);
 	if (c->pid == 0)
 		child_run_cell(&c->child);
@@ -196,7 +206,7 @@ static int clone_cell(struct cell *c, struct err *e)
 		c->pidfd = -1;
 		return err_sys(e, "set-up step clone");
 	}
-	return 0;
+	return seteuid(0) < 0 ? err_sys(e, "set-up step clone: seteuid") : 0;
 }
 
 /* The pid is our own unreaped child's: it cannot have become somebody else's. */
@@ -224,18 +234,17 @@ static int write_id_maps(const struct cell *c, struct err *e)
 int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 {
 	scoped_filter     filter = { 0 };
-	scoped_net_job    net    = NET_JOB_NONE;
 	struct sock_fprog program;
 
 	note_optional(c);
-	if (privilege_forget_caller(e) < 0 || net_job_start(&net, e) < 0)
+	if (privilege_forget_caller(e) < 0)
 		return -1;
 	if (limit_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
 		return -1;
 	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
-	if (make_channels(c, e) < 0 || net_job_enter(&net, e) < 0)
+	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)
 		return -1;
 	fill_child(c, order, &program);
 	if (clone_cell(c, e) < 0)

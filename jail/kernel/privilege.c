@@ -10,13 +10,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+static int keep_only_kill(void)
+{
+	static const cap_value_t kill_only[] = { CAP_KILL };
+	cap_t                    caps        = cap_init();
+	int                      r           = -1;
+
+	if (caps && cap_set_flag(caps, CAP_PERMITTED, 1, kill_only, CAP_SET) == 0 &&
+	    cap_set_flag(caps, CAP_EFFECTIVE, 1, kill_only, CAP_SET) == 0)
+		r = cap_set_proc(caps);
+	cap_free(caps);
+	return r;
+}
+
 int privilege_drop(struct err *e)
 {
-	cap_t none = cap_init();
-	int   r    = !none || cap_set_proc(none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "dropping privilege") : 0;
-
-	cap_free(none);
-	return r;
+	if (keep_only_kill() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "set-up step drop-privilege");
+	return 0;
 }
 
 /* At -1000 a cell could not be killed for its own memory limit (crun#1357). */

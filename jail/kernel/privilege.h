@@ -2,8 +2,8 @@
  * privilege.h - what a process of ours gives up when it no longer needs it.
  *
  * uid 0 stays where it was uid 0: it owns the control groups that are to be
- * removed, and the owner of a user namespace may signal into it. Everything
- * that a capability would add is gone, for good.
+ * removed. CAP_KILL stays too: a cell has ids of its own, and ends by our
+ * signal. Everything else that a capability would add is gone, for good.
  */
 #pragma once
 #include "err.h"

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,6 +22,8 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 	pid_t           pid;
 
 	clock_gettime(CLOCK_MONOTONIC, &asked);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_sys(e, "prctl");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
 	pid = fork();
@@ -46,6 +49,21 @@ static void take_fds(struct msghdr *msg, int streams[3])
 		memcpy(streams, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* at most three: the room had no more */
 }
 
+/* Every child that is left, within 2 s: the launcher, and PID 1 of its cell that came to us. */
+static void reap_children(struct run *run)
+{
+	for (int ms = 0; ms < 2000; ms++) {
+		pid_t pid;
+
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			if (pid == run->launcher)
+				run->launcher = 0;
+		if (pid < 0)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+}
+
 /* The launcher was killed: its PID 1 is dying with it. What is left are the control groups. */
 static void clean_after_launcher(struct run *run, struct run_end *end)
 {
@@ -55,6 +73,7 @@ static void clean_after_launcher(struct run *run, struct run_end *end)
 	*end = (struct run_end){ .reason = EXIT_cancelled, .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1,
 				 .started_at = -1, .memory_peak_bytes = -1, .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 };
 	err_set(&end->why, ERR_SETUP, "the launcher was killed");
+	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		group_clear(run->runtime_dir, run->slot);
 		slot_done(&slot);

@@ -7,8 +7,9 @@
  * early end. Either one cleans up when the other dies:
  *
  *   the caller's death closes the socket: the launcher kills the cell;
- *   the launcher's death kills PID 1 of the cell; run_next() then removes the
- *   control groups and says that the launcher was killed.
+ *   the launcher's death kills PID 1 of the cell, which the caller inherits
+ *   (it becomes a child subreaper); run_next() reaps it, removes the control
+ *   groups and says that the launcher was killed.
  *
  * Between the two go fixed-size structs over a socket, so that the launcher
  * can become a service without a change here.

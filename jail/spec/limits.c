@@ -34,18 +34,15 @@ const char *limits_option(const char *setting)
 	return NULL;
 }
 
-int limits_check(const struct limits *limits, const struct limits *ceilings, struct err *e)
+uint64_t limits_value(const struct limits *l, const struct field *f)
 {
-	for (const struct field *f = limits_fields; f->name; f++) {
-		uint64_t is   = *(const uint64_t *)((const char *)limits + f->offset);
-		uint64_t most = *(const uint64_t *)((const char *)ceilings + f->offset);
-		char     a[32], b[32];
+	return *(const uint64_t *)((const char *)l + f->offset);
+}
 
-		if (is <= most)
-			continue;
-		field_print_value(f, is, a, sizeof a);
-		field_print_value(f, most, b, sizeof b);
-		return err_set(e, ERR_DENIED, "%s: %s is above the ceiling %s of this profile", f->name, a, b);
-	}
-	return 0;
+const struct field *limits_find_above(const struct limits *limits, const struct limits *ceilings)
+{
+	for (const struct field *f = limits_fields; f->name; f++)
+		if (limits_value(limits, f) > limits_value(ceilings, f))
+			return f;
+	return NULL;
 }

@@ -22,5 +22,6 @@ extern const struct field ceilings_fields[]; /* presets are the ceilings */
 /* The command-line name of a row of limits_fields: "memory_bytes" -> "memory". */
 const char *limits_option(const char *setting);
 
-/* No default above its ceiling. The error names the setting and both values. */
-must_use int limits_check(const struct limits *limits, const struct limits *ceilings, struct err *e);
+/* The first row of limits_fields whose value is above its ceiling, or NULL. */
+const struct field *limits_find_above(const struct limits *limits, const struct limits *ceilings);
+uint64_t            limits_value(const struct limits *l, const struct field *f);

@@ -27,6 +27,18 @@ void profile_done(struct profile *p)
 	*p = (struct profile){ 0 };
 }
 
+static int check_ceilings(const struct profile *p, struct err *e)
+{
+	const struct field *f = limits_find_above(&p->limits, &p->ceilings);
+	char                is[32], most[32];
+
+	if (!f)
+		return 0;
+	field_print_value(f, limits_value(&p->limits, f), is, sizeof is);
+	field_print_value(f, limits_value(&p->ceilings, f), most, sizeof most);
+	return err_set(e, ERR_BAD_SPEC, "limits: %s: %s is above its ceiling %s", f->name, is, most);
+}
+
 int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e)
 {
 	scoped_profile p = { .name = name };
@@ -42,7 +54,7 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");
 	if (!p.policy)
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
-	if (limits_check(&p.limits, &p.ceilings, e) < 0)
+	if (check_ceilings(&p, e) < 0)
 		return -1;
 	*ret = p;
 	p    = (struct profile){ 0 };

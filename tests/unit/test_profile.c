@@ -19,7 +19,7 @@ static const struct {
 	{ "a size may be written 64M", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"64M\"}}", ERR_NONE, "" },
 	{ "a size that is none is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"lots\"}}", ERR_BAD_SPEC, "limits: memory_bytes: \"lots\" is no size" },
 	{ "half a CPU may be asked for", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"cpus\":0.5}}", ERR_NONE, "" },
-	{ "a default above its ceiling is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":300}}", ERR_DENIED, "pids: 300 is above the ceiling 256" },
+	{ "a default above its ceiling is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":300}}", ERR_BAD_SPEC, "limits: pids: 300 is above its ceiling 256" },
 	{ "a rootfs with a slash is refused", "{\"rootfs\":\"../etc\",\"policy\":\"p\"}", ERR_BAD_SPEC, "rootfs: \"../etc\" is no name" },
 	{ "a NUL inside a text is refused", "{\"rootfs\":\"a\\u0000b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
 	{ "require takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"require\":\"some\"}", ERR_BAD_SPEC, "require: \"some\" is none of mode, all" },
