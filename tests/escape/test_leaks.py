@@ -87,6 +87,18 @@ def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_lef
 
 
 @pytest.mark.row("D6")
+def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, start_brig, run_brig, token, nothing_left):
+    """Nobody is left to tidy up, so the next run does."""
+    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False,
+                       popen={"start_new_session": True})
+    assert child.line() == "ready"
+    os.killpg(child.pid, signal.SIGKILL)
+    assert child.wait(5).status == -9
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert run_brig(program="pass").status == 0
+
+
+@pytest.mark.row("D6")
 def test_a_launcher_that_dies_while_its_cell_is_born_leaves_no_cell(jail, brig, tmp_path, nothing_left):
     """strace holds both between clone3 and the moment from which the kernel kills the cell along with its launcher."""
     if host.lacks("tool:strace"):
