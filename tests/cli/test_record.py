@@ -78,18 +78,26 @@ def test_the_layers_in_force_are_named(record):
 HITS = [
     # option, value, limit's name in the record, program
     ("--pids", "8", "pids", 8, "import os, time\nfor n in range(20):\n  try:\n    if os.fork() == 0: time.sleep(0.2); os._exit(0)\n  except OSError: pass"),
-    ("--memory", "32M", "memory_bytes", 32 << 20, "x = bytearray(64 << 20)"),
-    ("--timeout", "0.5", "wall_ms", 500, "import time; time.sleep(9)"),
-    ("--cpu-time", "0.5", "cpu_ms", 500, "while True: pass"),
-    ("--output", "1K", "output_bytes", 1024, "while True: print('x' * 100)"),
-    ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/tmp/x', 'wb', 0).write(b'x' * (2 << 20)) ; open('/tmp/y', 'wb', 0).write(b'x')"),
+    ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/tmp/x', 'wb', 0).write(b'x' * (2 << 20)); open('/tmp/y', 'wb', 0).write(b'x')"),
+    ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/dev/shm/x', 'wb', 0).write(b'x' * (2 << 20)); open('/dev/shm/y', 'wb', 0).write(b'x')"),
     ("--workspace-size", "1M", "workspace_bytes", 1 << 20, "open('x', 'wb', 0).write(b'x' * (2 << 20)); open('y', 'wb', 0).write(b'x')"),
+    ("--inodes", "32", "inodes", 32, "for n in range(64): open(f'/tmp/{n}', 'w')"),
 ]
 
 
-@pytest.mark.parametrize("option, value, name, number, program", HITS, ids=[f"{row[2]} is in limits_hit when {row[0]} is hit" for row in HITS])
+@pytest.mark.parametrize("option, value, name, number, program", HITS, ids=[f"{row[2]} is in limits_hit when it refuses something" for row in HITS])
 def test_limits_hit(jail, run_brig, option, value, name, number, program):
     run = run_brig(option, value, program=program)
     hits = {hit["name"]: hit for hit in run.record["limits_hit"]}
-    assert name in hits, str(run)
+    assert name in hits and run.reason == "exited", str(run)
     assert sorted(hits[name]) == ["name", "peak", "times", "value"] and hits[name]["value"] == number, str(run)
+
+
+ENDS = [("--memory", "32M", "x = bytearray(64 << 20)"), ("--timeout", "0.3", "import time; time.sleep(9)"),
+        ("--cpu-time", "0.3", "while True: pass"), ("--output", "1K", "while True: print('x' * 100)")]
+
+
+@pytest.mark.parametrize("option, value, program", ENDS, ids=[f"{row[0]} ends a run, so it is the reason and not in limits_hit" for row in ENDS])
+def test_what_ends_a_run_is_its_reason(jail, run_brig, option, value, program):
+    run = run_brig(option, value, program=program)
+    assert run.reason not in ("exited", "signaled") and run.record["limits_hit"] == [], str(run)

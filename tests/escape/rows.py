@@ -10,7 +10,7 @@ Row = collections.namedtuple("Row", "id group gate sentence")
 GROUPS = {
     "A": "system calls and their ABI", "B": "files and mounts", "C": "/proc, /sys and kernel interfaces",
     "D": "processes, signals and lifetime", "E": "exhaustion", "F": "channels between jails",
-    "G": "network", "H": "identity and privilege",
+    "G": "network", "H": "identity and privilege", "I": "the launcher itself",
 }
 GATE, MORE = True, False
 TABLE = [
@@ -96,6 +96,7 @@ TABLE = [
     ("H5", MORE, "no_new_privs is on"),
     ("H7", MORE, "the environment is an exact list"),
     ("H8", MORE, "host name and users are generic"),
+    ("I6", MORE, "no program runs when any call of the set-up fails"),
 ]
 ROWS = {key: Row(key, GROUPS[key[0]], gate, sentence) for key, gate, sentence in TABLE}
 GATE_ROWS = [row.id for row in ROWS.values() if row.gate]

@@ -6,6 +6,7 @@ import concurrent.futures
 import os
 import random
 import signal
+import subprocess
 import time
 
 import pytest
@@ -83,3 +84,52 @@ def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_lef
     run = child.wait(5)
     assert run.status == {"KILL": -9, "TERM": 143, "INT": 130, "HUP": 143}[way], str(run)
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+
+
+@pytest.mark.row("D6")
+def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, start_brig, run_brig, token, nothing_left):
+    """Nobody is left to tidy up, so the next run does."""
+    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False,
+                       popen={"start_new_session": True})
+    assert child.line() == "ready"
+    os.killpg(child.pid, signal.SIGKILL)
+    assert child.wait(5).status == -9
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert run_brig(program="pass").status == 0
+
+
+@pytest.mark.row("D6")
+def test_a_launcher_that_dies_while_its_cell_is_born_leaves_no_cell(jail, brig, tmp_path, nothing_left):
+    """strace holds both between clone3 and the moment from which the kernel kills the cell along with its launcher."""
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    program = tmp_path / "program.py"
+    program.write_text("pass")
+    slow = ["-e", "trace=prctl,sendto", "-e", "inject=prctl:delay_enter=1000000:when=1", "-e", "inject=sendto:delay_enter=800000:when=1"]
+    tracer = brig_tracer([*slow, str(brig), "run", "--json", "--timeout", "5", str(program)])
+    cell = None
+    try:
+        launcher, cell = host.poll(lambda: born(tracer.pid), 10) or (None, None)
+        assert cell, "no cell was born"
+        kill(launcher)
+        gone = host.poll(lambda: not os.path.exists(f"/proc/{cell}") or "State:\tZ" in host.read(f"/proc/{cell}/status"), 4)
+        assert gone, f"the cell waits for ever: {host.read(f'/proc/{cell}/status')[:60]!r} in {host.read(f'/proc/{cell}/wchan')}"
+    finally:
+        if cell:
+            kill(cell)
+        tracer.terminate()
+        tracer.wait(10)
+
+
+def brig_tracer(argv):
+    return subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", *argv], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def born(tracer):
+    """(launcher, cell) below strace -> brig -> launcher -> cell, as soon as the cell is there."""
+    for tool in children(tracer):
+        for launcher in children(tool):
+            for cell in children(launcher):
+                return launcher, cell
+    return None

@@ -14,7 +14,7 @@ def marked(name):
     """Row ids in marks of the other test files, and in their tables of pairs."""
     found = set(re.findall(rf'mark\.{name}\("(\w+)"\)', TEXT))
     if f"mark.{name}(r)" in TEXT:
-        found |= set(re.findall(r'^    "([A-H]\d+)": \("', TEXT, re.M))
+        found |= set(re.findall(r'^    "([A-I]\d+)": \("', TEXT, re.M))
     return found
 
 

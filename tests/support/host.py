@@ -163,16 +163,16 @@ class Snapshot:
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 
-    def left_since(self, seconds=2.0, ignore=lambda kind, thing: False):
-        """Waits until nothing is new, at most so long; returns {kind: what is still new}."""
-        left = {}
+    def left_since(self, seconds=2.0):
+        """Waits until nothing of what is new now is there any more, at most so long; {kind: what stays}.
 
-        def nothing_new():
-            nonlocal left
-            now = self.take()
-            left = {kind: sorted(str(t) for t in now[kind] - before if not ignore(kind, str(t)))
-                    for kind, before in self.things.items()}
-            left = {kind: things for kind, things in left.items() if things}
-            return not left
-        poll(nothing_new, seconds, every=0.05)
-        return left
+        What appears later is somebody else's: whoever asks has ended all that was his.
+        """
+        left = {kind: now - self.things[kind] for kind, now in self.take().items()}
+
+        def all_gone():
+            for kind, now in self.take().items():
+                left[kind] &= now
+            return not any(left.values())
+        poll(all_gone, seconds, every=0.05)
+        return {kind: sorted(map(str, things)) for kind, things in left.items() if things}
