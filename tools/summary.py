@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""summary - the record of a run, for people: brig run --json FILE | tools/summary.py"""
+"""summary - the record of a run, for people: brig run --json FILE | tools/summary.py <(brig explain --json basic)"""
 import json
 import sys
 
@@ -40,17 +40,23 @@ def milliseconds(value):
     return known(value, lambda ms: f"{ms:.1f} ms")
 
 
+def of_limit(value, limit, show=str):
+    return known(value, show) + (f" at most, of {show(limit)}" if value is not None else "")
+
+
 def main():
     record = json.load(sys.stdin)
+    with open(sys.argv[1]) as plan:
+        limits = json.load(plan)["limits"]
     print(record.get("stdout") or "", end="")
     print(record.get("stderr") or "", end="", file=sys.stderr)
     rows = [
         ("run", f"{record['run_id']}, profile {record['profile']}"),
         ("ended", ended(record)),
-        ("took", f"{milliseconds(record['wall_ms'])} wall, {milliseconds(record['cpu_ms'])} CPU, "
+        ("took", f"{milliseconds(record['wall_ms'])} wall, of {limits['wall_ms'] // 1000} s, {milliseconds(record['cpu_ms'])} CPU, "
                  f"after {milliseconds(record['setup_ms'])} to build the jail"),
-        ("memory", known(record["memory_peak_bytes"], size) + " at most"),
-        ("processes", known(record["pids_peak"]) + " at most"),
+        ("memory", of_limit(record["memory_peak_bytes"], limits["memory_bytes"], size)),
+        ("processes", of_limit(record["pids_peak"], limits["pids"])),
         ("refused", ", ".join(hit["name"] for hit in record["limits_hit"]) or "nothing that a limit forbids"),
         ("layers", wrapped(row for row in record["isolation"] if not row.startswith(MISSING))),
         ("missing", wrapped(row.removeprefix(MISSING) for row in record["isolation"] if row.startswith(MISSING)) or "no layer"),

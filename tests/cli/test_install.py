@@ -13,8 +13,7 @@ BUILD = ROOT / "build"
 def expected():
     yield from ("bin/brig", "bin/brig-rootfs")
     yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
-    for source in (ROOT / "man").glob("*.[1-8].in"):
-        name = source.name.removesuffix(".in")
+    for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
     for kind in "profiles", "recipes":
         for path in (ROOT / kind).rglob("*"):

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-SOURCES = sorted((ROOT / "man").glob("*.[1-8].in"))
+SOURCES = sorted((ROOT / "man").glob("*.[1-8]*"))
 PAGES = [BUILD / "man" / source.name.removesuffix(".in") for source in SOURCES]
 TELLING_NOTHING = "referenced manual not found", "outdated mandoc.db"  # about this host, not about the page
 
