@@ -293,17 +293,23 @@ static int refuse(struct client *c, const struct err *e)
 static int carry_out(struct client *c)
 {
 	struct err e;
+	int        dropped;
 
 	c->out = (struct stream){ .fd = -1, .to = c->req.json ? -1 : STDOUT_FILENO, .keep = c->req.limits.output_bytes };
 	c->err = (struct stream){ .fd = -1, .to = c->req.json ? -1 : STDERR_FILENO, .keep = c->req.limits.output_bytes };
 	if (run_start(&c->run, &c->req.order, &e) < 0)
 		return refuse(c, &e);
 	catch_signals(c->run.sock);
-	if (privilege_drop(&e) < 0) /* what comes now is hostile data */
-		run_cancel(&c->run, EXIT_cancelled);
+	dropped = privilege_drop(&e); /* what comes now is hostile data */
+	if (dropped < 0)
+		run_cancel(&c->run, EXIT_cancelled); /* read before the launcher lets the program start */
 	attend_until_end(c);
 	run_done(&c->run);
 	fill_record(c);
+	if (dropped < 0) {
+		c->record.exit_reason = EXIT_setup_failed;
+		c->record.why         = e;
+	}
 	return report(c);
 }
 

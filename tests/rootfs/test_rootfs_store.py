@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -17,6 +18,15 @@ def wait_for(condition, process):
 
 def workspaces(rootfs):
     return list((rootfs.store / "tmp").glob("build-*")) if rootfs.store.exists() else []
+
+
+def is_let_go(workspace):
+    with open(workspace / "lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 # --- verify ---
@@ -147,6 +157,9 @@ def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(root
     build.kill()
     build.communicate(timeout=60)
     assert left.exists()
+    deadline = time.monotonic() + 10
+    while not is_let_go(left): # its programs die with it, a moment later
+        assert time.monotonic() < deadline, "the programs of a killed build live on"
     rootfs.must("build", recipe())
     assert not left.exists() and workspaces(rootfs) == []
     assert sorted(rootfs.rows()) == ["tiny"]
