@@ -1,4 +1,5 @@
 """Sections B (what needs two runs or a prepared start), F and H2: between jails, and between one run and the next."""
+import ctypes
 import json
 import os
 import subprocess
@@ -252,6 +253,40 @@ def test_what_one_jail_takes_of_per_user_limits_is_not_missing_in_another(jail, 
     beside = two(start_brig, run_brig, TAKE, seek, token)
     assert json.loads(beside.out) == alone, str(beside)
     assert alone["signals"] > 0 and alone["inotify"] > 0, alone
+
+
+HOARD = """
+import ctypes
+libc, n = ctypes.CDLL(None), 0
+while n < 100000 and libc.inotify_init1(0) >= 0: n += 1
+"""
+
+
+def host_has_inotify():
+    fd = ctypes.CDLL(None).inotify_init1(0)
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+@pytest.mark.row("E7")
+def test_a_jail_cannot_use_up_what_the_hosts_root_needs(jail, start_brig, token):
+    """Limits per user are also charged to the user who made the user namespace: that must not be root."""
+    child = start_brig("--timeout", "20", program=HOARD + HOLD, args=[token], json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    assert host_has_inotify(), "one jail took every inotify instance of the host's root"
+
+
+@pytest.mark.control("E7")
+def test_control_a_user_namespace_made_by_root_uses_up_what_root_needs(needs_root):
+    argv = ["unshare", "--user", "--map-user=1000", host.PYTHON, "-c", HOARD + HOLD]
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        assert not host_has_inotify()
+    finally:
+        child.kill()
+        child.communicate()
 
 
 # --- the rootfs -------------------------------------------------------------------------------------------
