@@ -55,8 +55,8 @@ class Host:
         (root / "bin").mkdir()
         (root / "profiles" / "basic.json").write_text('{"rootfs": "basic", "policy": "python"}')
         shutil.copy(BUILD / "bin" / "brig", self.brig)
-        for d in (root, self.brig.parent):
-            d.chmod(0o755)
+        for path in (root, *root.rglob("*")):  # made, and built, under whatever umask
+            path.chmod(0o644 if path.suffix == ".json" else 0o755)
 
     def env(self, **more):
         return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "BRIG_STORE": str(self.root / "store"),
@@ -280,6 +280,7 @@ def test_a_chroot_is_named(host):
 @pytest.mark.parametrize("how", [{}, as_nobody()], ids=["root", "nobody"])
 def test_a_filter_against_namespaces_is_told_from_everything_else(host, how):
     shutil.copy(host.refuse, host.root / "bin" / "refuse")
+    (host.root / "bin" / "refuse").chmod(0o755)
     answer = host.doctor("--json", below=[host.root / "bin" / "refuse", "namespaces"], **how)
     assert answer.status == 1
     assert NAMESPACES <= answer.names("missing")
