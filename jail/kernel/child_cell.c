@@ -256,30 +256,20 @@ static int cell_write_code(struct child_ctx *c)
 
 /*
  * The kernel's own limit, written into the cell's user namespace through the
- * host's procfs, which is still in sight. Hosts that hide /proc/sys keep the
- * filter as the only guard; the launcher's record says which.
+ * host's procfs, which is still in sight. Without a user namespace there is no
+ * capability, and without one no other namespace. Hosts that hide /proc/sys
+ * keep the filter as the only guard; the launcher's record says which.
  */
 static int cell_forbid_namespaces(struct child_ctx *c)
 {
-	static const char *const files[] = {
-		"/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_mnt_namespaces",    "/proc/sys/user/max_pid_namespaces",
-		"/proc/sys/user/max_net_namespaces",  "/proc/sys/user/max_ipc_namespaces",    "/proc/sys/user/max_uts_namespaces",
-		"/proc/sys/user/max_cgroup_namespaces", "/proc/sys/user/max_time_namespaces",
-	};
+	int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC), r;
 
 	(void)c;
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		int fd = open(files[i], O_WRONLY | O_CLOEXEC);
-		int r;
-
-		if (fd < 0)
-			return errno == ENOENT ? 0 : -errno;
-		r = write(fd, "0", 1) == 1 ? 0 : -errno;
-		close(fd);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = write(fd, "0", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return r;
 }
 
 /* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */

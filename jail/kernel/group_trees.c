@@ -173,24 +173,37 @@ static unsigned switch_on(int dir, unsigned wanted)
 	return on;
 }
 
-static int open_below(const struct group_tree *tree, const char *own, int *ret, unsigned *on)
+/* Nearly always there already: asked for before it is made. */
+static int open_or_make(const char *path)
 {
-	char      path[2 * GROUP_PATH_MAX];
-	scoped_fd parent = -1, base = -1;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	snprintf(path, sizeof path, "%s%s", tree->mount, own);
-	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent < 0)
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return -1;
-	*on = tree->v2 ? switch_on(parent, tree->controllers) : tree->controllers;
-	if (mkdirat(parent, "brig", 0755) < 0 && errno != EEXIST)
-		return -1;
-	base = openat(parent, "brig", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* In the group above first: it can only hand on what it was given. */
+static unsigned switch_on_for_leaves(int base, unsigned wanted)
+{
+	scoped_fd above = openat(base, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return above < 0 ? 0 : switch_on(base, switch_on(above, wanted));
+}
+
+static int open_below(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
+{
+	char      path[2 * GROUP_PATH_MAX + 8];
+	scoped_fd base = -1;
+
+	snprintf(path, sizeof path, "%s%s/brig", tree->mount, own);
+	base = open_or_make(path);
 	if (base < 0)
 		return -1;
-	if (tree->v2)
-		*on = switch_on(base, *on);
-	*ret = fd_take(&base);
+	leaf->controllers = tree->v2 ? switch_on_for_leaves(base, tree->controllers) : tree->controllers;
+	leaf->base_fd     = fd_take(&base);
 	return 0;
 }
 
@@ -207,11 +220,11 @@ int group_trees_open_base(const struct group_trees *t, size_t i, struct group_le
 	if (find_own_path(t, tree, own, sizeof own) < 0)
 		return -1;
 	leaf->borrowed = own[0] != 0;
-	if (open_below(tree, own, &leaf->base_fd, &leaf->controllers) == 0) {
+	if (open_below(tree, own, leaf) == 0) {
 		if (!tree->v2 || leaf->controllers & ~(unsigned)GROUP_CPUACCT || !own[0])
 			return 0;
 		fd_closep(&leaf->base_fd);
 	}
 	leaf->borrowed = false;
-	return tree->v2 && own[0] ? open_below(tree, "", &leaf->base_fd, &leaf->controllers) : -1;
+	return tree->v2 && own[0] ? open_below(tree, "", leaf) : -1;
 }
