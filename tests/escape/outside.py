@@ -104,7 +104,7 @@ def command(where, folder):
 
 def run_free(functions, given, where="scratch", **popen):
     """The same program without a jail; {key: result}."""
-    with tempfile.TemporaryDirectory(prefix="brig-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix="scratch-") as folder:
         done = subprocess.run(command(where, folder), input=program(functions, given).encode(),
                               capture_output=True, timeout=LIMIT, **popen)
     found = answers(done.stdout.decode(errors="replace"))

@@ -78,15 +78,19 @@ def read(path, default=""):
 
 # --- what lies about --------------------------------------------------------------------------------------
 
-def cgroup_mounts():
+def own_groups():
+    """Where our own control groups are: those of others are none of our business."""
+    paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in read("/proc/self/cgroup").splitlines())}
     for line in read("/proc/mounts").splitlines():
-        _, where, kind, *_ = line.split()
-        if kind in ("cgroup", "cgroup2"):
-            yield where
+        _, where, kind, options, *_ = line.split()
+        for controllers, path in paths.items():
+            if kind == "cgroup2" and not controllers or kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
+                yield where + path
 
 
 def cgroup_dirs():
-    return {dirpath for mount in cgroup_mounts() for dirpath, _, _ in os.walk(mount)}
+    """The groups that hold cells; above them is brig's base, which stays."""
+    return {dirpath for top in own_groups() for dirpath, _, _ in os.walk(top) if "/brig/" in dirpath}
 
 
 def files_below(path):
