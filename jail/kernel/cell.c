@@ -83,8 +83,7 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 	c->missing |= c->group.missing;
 	memcpy(c->missing_why, c->group.why, sizeof c->missing_why);
 	c->child.tasks_len = group_open_tasks(&c->group, c->child.tasks_fd, e);
-	c->oom_fd          = group_watch_oom(&c->group);
-	return c->child.tasks_len < 0 ? -1 : 0;
+	return c->child.tasks_len < 0 ? -1 : group_watch_oom(&c->group, &c->oom_fd, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */

@@ -227,20 +227,22 @@ int64_t group_cpu_ns(const struct group *g)
 }
 #undef AT
 
-int group_watch_oom(const struct group *g)
+int group_watch_oom(const struct group *g, int *ret, struct err *e)
 {
 	const struct group_leaf *leaf  = leaf_with(g, GROUP_MEMORY);
 	scoped_fd                event = -1, control = -1;
 	char                     text[32];
 
+	*ret = -1;
 	if (!leaf || leaf->v2)
-		return -1;
+		return 0;
 	event   = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	control = openat(leaf->fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	snprintf(text, sizeof text, "%d %d", event, control);
 	if (event < 0 || control < 0 || file_put(leaf->fd, "cgroup.event_control", text) < 0)
-		return -1;
-	return fd_take(&event);
+		return err_sys(e, "set-up step watch-memory");
+	*ret = fd_take(&event);
+	return 0;
 }
 
 /* --- coming and going --- */

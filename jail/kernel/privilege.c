@@ -45,6 +45,8 @@ static int raise_oom_score(struct err *e)
 
 int privilege_forget_caller(struct err *e)
 {
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) /* nobody traces the set-up (CVE-2026-41163) */
+		return err_sys(e, "set-up step forget-caller: dumpable");
 	if (setgroups(0, NULL) < 0)
 		return err_sys(e, "set-up step forget-caller: setgroups");
 	return raise_oom_score(e);

@@ -70,7 +70,7 @@ static void clean_after_launcher(struct run *run, struct run_end *end)
 	struct slot slot;
 	struct err  e;
 
-	*end = (struct run_end){ .reason = EXIT_cancelled, .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1,
+	*end = (struct run_end){ .reason = run->started ? EXIT_cancelled : EXIT_setup_failed, .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1,
 				 .started_at = -1, .memory_peak_bytes = -1, .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 };
 	err_set(&end->why, ERR_SETUP, "the launcher was killed");
 	reap_children(run);
@@ -103,6 +103,7 @@ enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 			continue;
 		case LAUNCH_STARTED:
 			take_fds(&msg, streams);
+			run->started = true;
 			return RUN_STARTED;
 		case LAUNCH_ENDED:
 			*end = word.end;

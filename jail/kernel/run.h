@@ -60,7 +60,7 @@ struct run {
 	int      sock;
 	pid_t    launcher;
 	uint32_t slot;
-	bool     has_slot;
+	bool     has_slot, started;
 	const char *runtime_dir;
 };
 
