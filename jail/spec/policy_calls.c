@@ -1,0 +1,73 @@
+/* policy_calls.c - words that name calls: read, 462, @file-read, ?statmount */
+#include "policy_parser.h"
+#include "text.h"
+
+#include <string.h>
+
+static int add_call(struct policy_parser *p, int number, const char *word, struct policy_call_set *set)
+{
+	struct policy_call *call = &p->policy->call[number];
+
+	if (!*call->name)
+		snprintf(call->name, sizeof call->name, "%.31s", word);
+	set->has[number] = true;
+	return 0;
+}
+
+static int add_number(struct policy_parser *p, const char *word, struct policy_call_set *set)
+{
+	uint64_t number;
+
+	if (text_to_u64(word, &number) < 0 || number > POLICY_NEWEST_CALL)
+		return policy_refuse(p, "%s is no number of a system call; they go from 0 to %d", word, POLICY_NEWEST_CALL);
+	return add_call(p, (int)number, word, set);
+}
+
+static int add_name(struct policy_parser *p, const char *word, struct policy_call_set *set)
+{
+	bool perhaps = *word == '?';
+	int  number  = p->number(word + perhaps);
+
+	if (number > POLICY_NEWEST_CALL) /* a library that knows more than we do */
+		number = POLICY_CALL_UNKNOWN;
+	if (number == POLICY_CALL_NOWHERE || (number == POLICY_CALL_UNKNOWN && perhaps))
+		return 0;
+	if (number < 0)
+		return policy_refuse(p, "\"%s\" is no system call known here; write its number, or ?%s if it may be missing", word, word);
+	return add_call(p, number, word + perhaps, set);
+}
+
+struct policy_call_set *policy_find_group(struct policy_parser *p, const char *name)
+{
+	for (size_t i = 0; i < p->groups; i++)
+		if (strcmp(p->group[i].name, name) == 0)
+			return &p->group[i].calls;
+	return NULL;
+}
+
+static int add_group(struct policy_parser *p, const char *word, struct policy_call_set *set)
+{
+	const struct policy_call_set *group = policy_find_group(p, word + 1);
+
+	if (!group)
+		return policy_refuse(p, "%s: no such group so far; \"group %s: ...\" makes one", word, word + 1);
+	for (size_t i = 0; i < POLICY_CALLS; i++)
+		set->has[i] |= group->has[i];
+	return 0;
+}
+
+int policy_take_calls(struct policy_parser *p, struct policy_call_set *set)
+{
+	size_t first = p->at;
+
+	*set = (struct policy_call_set){ 0 };
+	while (policy_peek(p) && !policy_is_keyword(policy_peek(p))) {
+		const char *word = policy_take(p);
+		int (*add)(struct policy_parser *, const char *, struct policy_call_set *) = *word == '@'                   ? add_group
+									       : *word >= '0' && *word <= '9' ? add_number
+													      : add_name;
+		if (add(p, word, set) < 0)
+			return -1;
+	}
+	return p->at > first ? 0 : policy_refuse(p, "expected names of system calls, numbers or @groups");
+}
