@@ -205,20 +205,28 @@ static void print_json(const struct explain *x, FILE *out)
 
 int explain_main(int argc, char **argv)
 {
-	struct explain x = { 0 };
+	struct explain x    = { 0 };
+	const char    *name = "basic";
 	struct err     e;
 	int            n = options_parse(options, argc, argv, &x, &e), status = STATUS_OK;
 
+	if (n >= 0 && n + 1 < argc) { /* options may stand on either side of the name */
+		int more;
+
+		name = argv[n + 1];
+		more = options_parse(options, argc - n - 1, argv + n + 1, &x, &e);
+		n    = more < 0 ? more : n + 1 + more;
+	}
 	if (n == OPTIONS_HELP) {
-		puts("usage: brig explain [--json] PROFILE\n\nPrint what a profile means, layer by layer.\n");
+		puts("usage: brig explain [--json] [PROFILE]\n\nPrint what a profile means, layer by layer.\n");
 		options_print(options, stdout);
 		return STATUS_OK;
 	}
-	if (n < 0 || n + 2 < argc) {
+	if (n < 0 || n + 1 < argc) {
 		fprintf(stderr, "brig explain: %s\n", n < 0 ? e.text : "name one profile");
 		return STATUS_USAGE;
 	}
-	if (load(&x, n + 1 < argc ? argv[n + 1] : "basic", &e) < 0) {
+	if (load(&x, name, &e) < 0) {
 		fprintf(stderr, "brig explain: %s\n", e.text);
 		status = STATUS_FAILED;
 	} else if (x.json) {

@@ -24,6 +24,12 @@ def test_golden(file, words):
     assert not diff, f"build/bin/brig {' '.join(words)} > tests/golden/{file}\n{diff}"
 
 
+@pytest.mark.parametrize("words", [["basic", "--json"], ["--json", "basic"], ["--json"]], ids=["behind the profile", "before it", "without one: basic"])
+def test_explain_takes_its_option_anywhere(words):
+    run = subprocess.run([brig.binary(), "explain", *words], capture_output=True, text=True, env=brig.environment())
+    assert (run.returncode, run.stdout[:1], run.stderr) == (0, "{", "")
+
+
 def test_explain_json_says_the_same_limits_as_text():
     import json
     j = json.loads(subprocess.run([brig.binary(), "explain", "--json", "basic"], capture_output=True, text=True, env=brig.environment()).stdout)
