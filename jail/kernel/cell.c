@@ -8,6 +8,7 @@
 #include "layer.h"
 #include "net.h"
 #include "privilege.h"
+#include "shown.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -88,14 +89,21 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-static int detach_tree(int from, unsigned extra, uint64_t attrs, const char *what, struct err *e)
+static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
-	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | extra);
+	bool all_inert = true;
 
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-		return err_sys(e, "set-up step open-rootfs: %s", what);
-	return fd_take(&tree);
+	for (size_t i = 0; i < order->shown_len; i++) {
+		bool inert = false;
+
+		c->child.shown_fd[i] = shown_open(order->shown_fd[i], c->slot.init_id, &inert, e);
+		if (c->child.shown_fd[i] < 0)
+			return -1;
+		all_inert &= inert;
+	}
+	if (order->shown_len)
+		*(all_inert ? &c->layers : &c->missing) |= LAYER_BIT(INERT_RO);
+	return 0;
 }
 
 static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
@@ -104,15 +112,8 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 
 	if (store_open(order->store, order->rootfs, &c->rootfs, e) < 0)
 		return -1;
-	c->child.root_fd = detach_tree(c->rootfs.tree_fd, 0, attrs, order->rootfs, e);
-	if (c->child.root_fd < 0)
-		return -1;
-	for (size_t i = 0; i < order->shown_len; i++) {
-		c->child.shown_fd[i] = detach_tree(order->shown_fd[i], 0, attrs | MOUNT_ATTR_NOEXEC, "--ro", e);
-		if (c->child.shown_fd[i] < 0)
-			return -1;
-	}
-	return 0;
+	c->child.root_fd = shown_detach(c->rootfs.tree_fd, attrs, order->rootfs, e);
+	return c->child.root_fd < 0 ? -1 : open_shown(c, order, e);
 }
 
 /* --- from one process to two --- */
@@ -238,9 +239,9 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	note_optional(c);
 	if (privilege_forget_caller(e) < 0)
 		return -1;
-	if (limit_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
-	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
+	if (filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
 		return -1;
 	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
 	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)

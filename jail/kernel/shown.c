@@ -1,0 +1,80 @@
+#define _GNU_SOURCE
+#include "shown.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Owns no file on any file system: the last id before the invalid one. */
+#define NOBODY_AT_ALL 4294967294u
+
+int shown_detach(int from, uint64_t attrs, const char *what, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
+	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+		return err_sys(e, "set-up step open-trees: %s", what);
+	return fd_take(&tree);
+}
+
+/* The namespace of a child that waits until we have it. */
+static int open_namespace_of(pid_t pid, uint32_t spare_id)
+{
+	char      path[32], map[48];
+	scoped_fd proc = -1;
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	snprintf(map, sizeof map, "%u %u 1", NOBODY_AT_ALL, spare_id);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0 || file_put(proc, "uid_map", map) < 0 || file_put(proc, "gid_map", map) < 0)
+		return -1;
+	return openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+}
+
+static int make_namespace(uint32_t spare_id)
+{
+	int   hold[2], fd, saved;
+	pid_t pid;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return -1;
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		close(hold[1]);
+		_exit((int)read(hold[0], &saved, 1));
+	}
+	fd    = pid < 0 ? -1 : open_namespace_of(pid, spare_id);
+	saved = errno;
+	close(hold[0]);
+	close(hold[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	errno = saved;
+	return fd;
+}
+
+int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
+{
+	scoped_fd         tree = shown_detach(dir, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
+	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
+
+	if (tree < 0)
+		return -1;
+	if (ns < 0)
+		return err_sys(e, "set-up step open-trees: --ro: user namespace");
+	*inert = mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0;
+	if (!*inert && errno != EINVAL) /* EINVAL: a file system that cannot */
+		return err_sys(e, "set-up step open-trees: --ro: id map");
+	return fd_take(&tree);
+}

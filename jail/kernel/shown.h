@@ -1,0 +1,21 @@
+/*
+ * shown.h - a host directory as --ro shows it: readable, and nothing else.
+ *
+ * A read-only mount does not keep a program from connecting to a socket or
+ * writing into a pipe that lies in it: the kernel asks only who may write to
+ * the inode. The mount is therefore id-mapped to a user namespace that knows
+ * no owner of any file, and then no inode of it can be written by anybody
+ * (inode_permission(), 5.12; the file system must support id-mapped mounts:
+ * ext4, xfs, btrfs, tmpfs from 6.3).
+ */
+#pragma once
+#include "err.h"
+
+/*
+ * A detached mount of the directory, without what is mounted below it. *inert tells whether its sockets
+ * and pipes are out of reach too. spare_id: a host id that owns no file.
+ */
+must_use int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e);
+
+/* A detached copy of one mount with these MOUNT_ATTR_*; what: for the message. For any tree a cell gets. */
+must_use int shown_detach(int from, uint64_t attrs, const char *what, struct err *e);
