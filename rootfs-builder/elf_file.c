@@ -66,7 +66,7 @@ static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t typ
 /* Where a virtual address lies in the file. */
 static bool to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t address, uint64_t *ret)
 {
-	Elf64_Phdr p;
+	Elf64_Phdr p = { 0 };
 
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		if (!read_segment(v, h, i, &p) || p.p_type != PT_LOAD)

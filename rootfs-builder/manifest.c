@@ -151,7 +151,7 @@ static int type_from(const char *text, enum tree_type *ret)
 static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct err *e)
 {
 	struct tree_entry *entry = &m->tree.entry[i];
-	const char        *path = NULL, *type = "", *mode = "", *sha = "", *target = NULL;
+	const char        *path = "", *type = "", *mode = "", *sha = "", *target = NULL;
 	json_int_t         size = 0;
 	char              *end;
 

@@ -286,7 +286,7 @@ static int make_argv(struct request *r, char *const *first, char **words, int n,
 {
 	size_t bytes = 0, own = 0;
 
-	while (first && first[own])
+	while (first[own])
 		own++;
 	for (int i = 0; i < n; i++)
 		bytes += strlen(words[i]) + 1;
@@ -318,6 +318,7 @@ int request_take_program(struct request *r, const char *path, char **words, int 
 int request_take_command(struct request *r, char **words, int n, struct err *e)
 {
 	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+	static char *const       nothing[] = { NULL };
 
 	if (strchr(words[0], '/')) {
 		r->exec_path[0] = strdup(words[0]);
@@ -326,5 +327,5 @@ int request_take_command(struct request *r, char **words, int n, struct err *e)
 			if (asprintf(&r->exec_path[i], "%s/%s", folders[i], words[0]) < 0)
 				return err_set(e, ERR_LIMIT, "out of memory");
 	}
-	return make_argv(r, NULL, words, n, e);
+	return make_argv(r, nothing, words, n, e);
 }

@@ -128,7 +128,7 @@ static bool pick_base(struct probe *p, uint64_t *ret)
 
 static bool map_range_as_root(struct probe *p)
 {
-	uint64_t     base;
+	uint64_t     base = 0;
 	struct inner in;
 
 	return pick_base(p, &base) && inner_start(p, &in) && inner_says(p, &in, "unshare(CLONE_NEWUSER)") &&

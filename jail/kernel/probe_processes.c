@@ -108,7 +108,7 @@ static int run_memfd(int fd, int *status)
 bool probe_memfd_exec(struct probe *p)
 {
 	scoped_fd fd    = make_memfd();
-	int       seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, status;
+	int       seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, status = 0;
 
 	if (fd < 0)
 		return tell_noexec(p, "memfd_create");
