@@ -32,6 +32,7 @@ struct watch {
 	int                     streams[3];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
 	double                  started_at;
+	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
 	bool                    execs, decided, reported, oom;
 	struct init_report      init;
 };
@@ -167,7 +168,8 @@ static void on_report(struct watch *w)
 		take_streams(w, &msg);
 		return;
 	case CHILD_EXECS:
-		w->execs = true;
+		w->execs        = true;
+		w->setup_cpu_ns = group_cpu_ns(&w->cell.group);
 		return;
 	}
 }
@@ -226,17 +228,23 @@ static double next_cpu_check(const struct watch *w, double used_ms)
 	return wait < CPU_CHECK_MS_LEAST ? CPU_CHECK_MS_LEAST : wait;
 }
 
+/* Of the program, out of what the group has counted; negative when this host does not count. */
+static double cpu_ms(const struct watch *w, int64_t group_ns)
+{
+	return group_ns < 0 ? RECORD_NONE : (double)(group_ns - w->setup_cpu_ns) / 1e6;
+}
+
 static double check_cpu(struct watch *w)
 {
-	int64_t ns = group_cpu_ns(&w->cell.group);
+	double used = cpu_ms(w, group_cpu_ns(&w->cell.group));
 
-	if (ns < 0)
+	if (used < 0)
 		return SETUP_MS_MAX;
-	if ((double)ns / 1e6 >= (double)w->order->limits->cpu_ms) {
+	if (used >= (double)w->order->limits->cpu_ms) {
 		decide(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
 	}
-	return next_cpu_check(w, (double)ns / 1e6);
+	return next_cpu_check(w, used);
 }
 
 static double check_clocks(struct watch *w, double *next_cpu)
@@ -321,7 +329,7 @@ static void note_usage(struct watch *w)
 	struct group_usage u;
 
 	group_read(&w->cell.group, &u);
-	w->end.cpu_ms            = u.cpu_ns < 0 ? RECORD_NONE : (double)u.cpu_ns / 1e6;
+	w->end.cpu_ms            = cpu_ms(w, u.cpu_ns);
 	w->end.memory_peak_bytes = u.memory_peak;
 	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* PID 1 is ours */
 	w->end.io_read_bytes     = u.io_read;
