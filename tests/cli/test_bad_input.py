@@ -77,7 +77,27 @@ def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig,
 # --- names ------------------------------------------------------------------------------------------------
 
 def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
-    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict")
+    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", str(host.build_dir() / "profiles")[:80])
+
+
+def test_a_profile_given_as_a_file_is_told_how_to_name_one(jail, run_brig):
+    one_line(run_brig("-p", "./own.json", program="pass", json_record=False), "./own.json", "BRIG_PROFILES", "basic")
+
+
+@pytest.mark.parametrize("name", ["BRIG_PROFILES", "BRIG_STORE"])
+def test_a_relative_place_is_refused_and_not_left_aside(jail, run_brig, name):
+    one_line(run_brig(program="print('ran')", json_record=False, env={name: "place"}), name, '"place"', "absolute", status=125)
+
+
+def test_a_folder_without_profiles_is_named(brig, tmp_path):
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=10)
+    assert (done.returncode, done.stdout) == (1, "") and str(tmp_path) in done.stderr, done
+
+
+def test_a_profile_without_a_description_is_listed_without_blanks(brig, tmp_path):
+    (tmp_path / "small.json").write_text('{"rootfs":"basic","policy":"python"}')
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=10)
+    assert (done.returncode, done.stdout) == (0, "small\n"), done
 
 
 @pytest.mark.parametrize("name", ["../basic", "/etc/passwd", "", ".", "BASIC", "a" * 300, "basic\n"])
