@@ -210,7 +210,7 @@ int explain_main(int argc, char **argv)
 	int            n = options_parse(options, argc, argv, &x, &e), status = STATUS_OK;
 
 	if (n == OPTIONS_HELP) {
-		puts("usage: brig explain [--json] PROFILE\n\nPrint what a profile means, layer by layer.\n");
+		puts("usage: brig explain [OPTION]... [PROFILE]\n\nPrint what a profile means, layer by layer; basic when none is named.\n");
 		options_print(options, stdout);
 		return STATUS_OK;
 	}

@@ -317,6 +317,7 @@ static void usage(FILE *out, const char *line, const char *what)
 {
 	fprintf(out, "usage: %s\n\n%s\n\n", line, what);
 	options_print(request_options, out);
+	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
 }
 
 static int complain(const char *command, const struct err *e)

@@ -165,7 +165,9 @@ def test_a_shown_directory_called_main_py_does_not_take_the_programs_place(jail,
 
 
 USAGE = [("no file", ["run"]), ("an unknown command", ["walk"]), ("an option without its value", ["run", "--memory"]),
-         ("exec without a command", ["exec", "--"])]
+         ("exec without a command", ["exec", "--"]), ("an unknown command of profile", ["profile", "walk"]),
+         ("a word too many for profile list", ["profile", "list", "basic"]), ("an option of profile list", ["profile", "list", "--color"]),
+         ("profile check without a name", ["profile", "check"]), ("an option of profile check", ["profile", "check", "--color", "basic"])]
 
 
 @pytest.mark.parametrize("argv", [row[1] for row in USAGE], ids=[f"{row[0]} is wrong usage: 2" for row in USAGE])
@@ -179,10 +181,11 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
     assert done.returncode == 2 and done.stdout == "" and "usage: brig" in done.stderr and "doctor" in done.stderr, done
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["exec", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("argv", [["--help"], *([word, "--help"] for word in "run exec explain doctor profile rootfs".split()),
+                                  *(["profile", word, "--help"] for word in "list check schema".split())], ids=" ".join)
 def test_help_goes_to_stdout(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
-    assert done.returncode == 0 and "brig" in done.stdout and done.stderr == "", done
+    assert done.returncode == 0 and "usage: brig" in done.stdout and "--help" in done.stdout and done.stderr == "", done
 
 
 # --- the host ---------------------------------------------------------------------------------------------
