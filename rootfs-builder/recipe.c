@@ -6,8 +6,10 @@
 #include "tree.h"
 #include "wire.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(struct recipe, member)
@@ -189,6 +191,29 @@ static int find_file(const char *folder, const char *text, char path[1280], char
 	return n < 1280 ? 0 : err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", text);
 }
 
+static int is_recipe(const struct dirent *entry)
+{
+	return ends_in_json(entry->d_name);
+}
+
+/* Whoever named a recipe, and no file, learns which there are. */
+static int err_unknown(const char *folder, const char *text, const char *path, struct err *e)
+{
+	struct dirent **found = NULL;
+	int             count = ends_in_json(text) ? 0 : scandir(folder, &found, is_recipe, alphasort);
+	char            list[200] = "";
+	size_t          n     = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (n < sizeof list)
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%.*s", i ? ", " : "; there are: ",
+					      (int)strlen(found[i]->d_name) - 5, found[i]->d_name);
+		free(found[i]);
+	}
+	free(found);
+	return err_set(e, ERR_MISSING, "no recipe %s%s", path, list);
+}
+
 int recipe_load(struct recipe *ret, const char *folder, const char *text, struct err *e)
 {
 	scoped_bytes b = { 0 };
@@ -197,6 +222,6 @@ int recipe_load(struct recipe *ret, const char *folder, const char *text, struct
 	if (find_file(folder, text, path, name, e) < 0)
 		return -1;
 	if (file_read(AT_FDCWD, path, RECIPE_MAX, &b, e) < 0)
-		return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "no recipe %s", path) : -1;
+		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
 	return recipe_parse(ret, name, b.data, b.len, e) < 0 ? err_wrap(e, "%s", path) : 0;
 }

@@ -174,8 +174,9 @@ static void read_options(const char **at, struct entry *x)
 	key = strcasestr(*at, "signed-by=");
 	if (key && key < end)
 		x->keys = strndup(key + strlen("signed-by="), strcspn(key + strlen("signed-by="), "] \t"));
-	for (char *comma = x->keys; comma && (comma = strchr(comma, ','));)
-		*comma = ' ';
+	for (char *c = x->keys; c && *c; c++)
+		if (*c == ',')
+			*c = ' ';
 	*at = end + 1;
 }
 

@@ -17,12 +17,26 @@ static int put(char *at, struct err *e, const char *dir, const char *tail)
 	return 0;
 }
 
-/* An environment variable that is unset, empty or relative is not an answer. */
+/* What others set for all programs: unset, empty or relative is not an answer. */
 static const char *env_path(const char *name)
 {
 	const char *value = secure_getenv(name);
 
 	return value && value[0] == '/' ? value : NULL;
+}
+
+/*
+ * What is set for us alone. A relative one would mean another place after the
+ * next cd, and to leave it aside would run with profiles that nobody named.
+ */
+static int own_path(const char *name, const char **ret, struct err *e)
+{
+	const char *value = secure_getenv(name);
+
+	*ret = value && *value ? value : NULL;
+	if (*ret && value[0] != '/')
+		return err_set(e, ERR_BAD_SPEC, "%s: \"%.60s\" is no absolute path", name, value);
+	return 0;
 }
 
 /* The build tree's root when this program runs from its bin/, else an empty text. */
@@ -86,20 +100,22 @@ int places_find(struct places *ret, struct err *e)
 {
 	struct places p = { 0 };
 	char          root[PLACE_MAX];
-	const char   *own;
+	const char   *profiles, *store;
 
+	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
+		return -1;
 	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0)
 		return -1;
 	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
 		return -1;
 	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_BINDIR, "")) < 0)
 		return -1;
-	if ((own = env_path("BRIG_PROFILES"))) {
+	if (profiles) {
 		p.profiles[1][0] = 0;
-		if (put(p.profiles[0], e, own, "") < 0)
+		if (put(p.profiles[0], e, profiles, "") < 0)
 			return -1;
 	}
-	if ((own = env_path("BRIG_STORE")) && put(p.store, e, own, "") < 0)
+	if (store && put(p.store, e, store, "") < 0)
 		return -1;
 	*ret = p;
 	return 0;

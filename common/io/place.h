@@ -7,7 +7,7 @@
  *             (not root: $XDG_DATA_HOME/brig/rootfs)
  *   runtime   /run/brig (not root: $XDG_RUNTIME_DIR/brig)
  *
- * The texts live as long as the struct. Nothing is created here.
+ * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
  */
 #pragma once
 #include "err.h"

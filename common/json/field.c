@@ -32,18 +32,33 @@ void field_print_value(const struct field *f, uint64_t value, char *buf, size_t 
 	}
 }
 
-static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
+void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len)
+{
+	if (f->type == FIELD_MS)
+		text_from_milli(value, buf, len);
+	else
+		field_print_value(f, value, buf, len);
+}
+
+typedef void print_fn(const struct field *, uint64_t value, char *buf, size_t len);
+
+static int put_number(const struct field *f, uint64_t x, void *into, print_fn *print, struct err *e)
 {
 	char is[32], least[32], most[32];
 
 	if (x < f->min || x > f->max) {
-		field_print_value(f, x, is, sizeof is);
-		field_print_value(f, f->min, least, sizeof least);
-		field_print_value(f, f->max, most, sizeof most);
-		return err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", f->name, is, least, most);
+		print(f, x, is, sizeof is);
+		print(f, f->min, least, sizeof least);
+		print(f, f->max, most, sizeof most);
+		return err_set(e, ERR_BAD_SPEC, "%s is outside %s..%s", is, least, most);
 	}
 	*(uint64_t *)at(f, into) = x;
 	return 0;
+}
+
+static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
+{
+	return put_number(f, x, into, field_print_value, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
 }
 
 static int decode_integer(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -223,7 +238,7 @@ int field_from_text(const struct field *f, const char *text, void *into, struct 
 		[FIELD_COUNT] = { text_to_u64,         "a whole number, like 64" },
 		[FIELD_SIZE]  = { text_to_size,        "a size, like 64M or 1G" },
 		[FIELD_MS]    = { text_to_duration_ms, "seconds, like 30 or 0.5" },
-		[FIELD_MILLI] = { text_to_milli,       "a number, like 0.5 or 2" },
+		[FIELD_MILLI] = { text_to_milli,       "a number, like 2 or 0.125" },
 	};
 	uint64_t x;
 
@@ -232,8 +247,8 @@ int field_from_text(const struct field *f, const char *text, void *into, struct 
 	if (!is_number(f))
 		return err_set(e, ERR_BROKEN, "%s: cannot be set from text", f->name);
 	if (readers[f->type].parse(text, &x) < 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: \"%.40s\" is not %s", f->name, text, readers[f->type].like);
-	return set_number(f, x, into, e);
+		return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not %s", text, readers[f->type].like);
+	return put_number(f, x, into, field_print_text, e);
 }
 
 static json_t *field_schema(const struct field *f)

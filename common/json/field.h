@@ -40,12 +40,13 @@ struct field {
 must_use int fields_decode(const struct field *table, const json_t *from, void *into, struct err *e);
 void         fields_preset(const struct field *table, void *into);
 
-/* One setting from a command line: "64M", "1.5", "yes". The error names option and range. */
+/* One setting from a command line: "64M", "1.5". The error names value and range, as the command line writes them; the caller, the option. */
 must_use int field_from_text(const struct field *f, const char *text, void *into, struct err *e);
 const struct field *field_find(const struct field *table, const char *name);
 
 /* "0.25..64 (default 1)", in the row's own unit. */
 void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len);
+void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len); /* as field_from_text() reads it: seconds */
 
 json_t *fields_schema(const struct field *table); /* new reference */
 int     fields_print_mdoc(const struct field *table, FILE *out);

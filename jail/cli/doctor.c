@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "doctor.h"
 
+#include "option.h"
 #include "probe.h"
 #include "surroundings.h"
 #include "text.h"
@@ -19,10 +20,24 @@ struct checkup {
 	char                sentence[160];
 };
 
-static int usage(FILE *out, int status)
+static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
 {
-	fputs("usage: brig doctor [--json]\n", out);
-	return status;
+	(void)row, (void)value, (void)e;
+	*(bool *)into = true;
+	return 0;
+}
+
+static const struct option_row options[] = {
+	{ "json", 0, NULL, "Print one JSON object", set_json },
+	{ 0 },
+};
+
+static int help(void)
+{
+	puts("usage: brig doctor [--json]\n\nTry what a jail needs on this host, and say what to change where it is missing.\n"
+	     "The status is 0 when the default profile can run, 1 when it cannot.\n");
+	options_print(options, stdout);
+	return 0;
 }
 
 /* Paths come from the environment: they may hold anything, and cut short they may end inside a letter. */
@@ -166,13 +181,16 @@ static int print_checkup(const struct checkup *c, bool json)
 int doctor_main(int argc, char **argv)
 {
 	struct checkup c    = { .finding = NULL };
-	bool           json = argc == 2 && strcmp(argv[1], "--json") == 0;
-	int            status;
+	bool           json = false;
+	struct err     e;
+	int            n = options_parse(options, argc, argv, &json, &e), status;
 
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		return usage(stdout, 0);
-	if (argc > 2 || (argc == 2 && !json))
-		return usage(stderr, 2);
+	if (n == OPTIONS_HELP)
+		return help();
+	if (n < 0 || n + 1 < argc) {
+		fprintf(stderr, "brig doctor: %.60s%s\n", n < 0 ? e.text : argv[n + 1], n < 0 ? "" : ": one word too many; see --help");
+		return 2;
+	}
 	if (checkup_run(&c) < 0) {
 		perror("brig doctor");
 		return 1;

@@ -218,7 +218,7 @@ int explain_main(int argc, char **argv)
 		n    = more < 0 ? more : n + 1 + more;
 	}
 	if (n == OPTIONS_HELP) {
-		puts("usage: brig explain [--json] [PROFILE]\n\nPrint what a profile means, layer by layer.\n");
+		puts("usage: brig explain [OPTION]... [PROFILE]\n\nPrint what a profile means, layer by layer; basic when none is named.\n");
 		options_print(options, stdout);
 		return STATUS_OK;
 	}

@@ -17,10 +17,14 @@ static int fail(const struct err *e)
 
 static int list(const struct places *places, char **words)
 {
-	char **names = profile_names(places);
+	char **names  = profile_names(places);
 	int    status = STATUS_OK;
 
 	(void)words;
+	if (names && !names[0]) {
+		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[0]);
+		status = STATUS_FAILED;
+	}
 	for (size_t i = 0; names && names[i]; i++) {
 		scoped_profile p = { 0 };
 		struct err     e;
@@ -28,7 +32,7 @@ static int list(const struct places *places, char **words)
 		if (profile_file_load(&p, places, names[i], &e) < 0)
 			status = fail(&e);
 		else
-			printf("%-14s %s\n", names[i], p.description);
+			printf("%-*s%s%s\n", *p.description ? 14 : 0, names[i], *p.description ? " " : "", p.description);
 	}
 	profile_names_free(names);
 	return status;
@@ -57,10 +61,6 @@ static int check(const struct places *places, char **words)
 {
 	int status = STATUS_OK;
 
-	if (!words[0]) {
-		fputs("brig profile check: name a profile or a file\n", stderr);
-		return STATUS_USAGE;
-	}
 	for (; *words; words++) {
 		struct err e;
 
@@ -90,11 +90,12 @@ static int schema(const struct places *places, char **words)
 static const struct {
 	const char *name;
 	int (*run)(const struct places *, char **words);
+	bool        wants_words;
 	const char *usage, *doc;
 } verbs[] = {
-	{ "list",   list,   "list",                      "which profiles there are" },
-	{ "check",  check,  "check NAME|FILE.json...",   "read profiles and their policies, say what is wrong" },
-	{ "schema", schema, "schema",                    "the JSON schema of a profile" },
+	{ "list",   list,   false, "list",                    "which profiles there are" },
+	{ "check",  check,  true,  "check NAME|FILE.json...", "read profiles and their policies, say what is wrong" },
+	{ "schema", schema, false, "schema",                  "the JSON schema of a profile" },
 };
 /* clang-format on */
 
@@ -106,18 +107,41 @@ static void usage(FILE *out)
 	fprintf(out, "  %-26s %s\n", "-h, --help", "This text");
 }
 
-int profile_main(int argc, char **argv)
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int complain(const char *word, const char *what)
+{
+	fprintf(stderr, "brig profile: %.60s: %s; see brig profile --help\n", word, what);
+	return STATUS_USAGE;
+}
+
+static int run_verb(size_t verb, char **words)
 {
 	struct places places;
 	struct err    e;
 
-	if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+	if (words[0] && words[0][0] == '-' && words[0][1])
+		return complain(words[0], "no such option");
+	if (verbs[verb].wants_words != (words[0] != NULL))
+		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one word too many" : "name a profile or a file");
+	return places_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
+}
+
+int profile_main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	if (is_help(argv[1]) || (argc > 2 && is_help(argv[2]))) {
 		usage(stdout);
 		return STATUS_OK;
 	}
-	for (size_t i = 0; argc >= 2 && i < ARRAY_LEN(verbs); i++)
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)
-			return places_find(&places, &e) < 0 ? fail(&e) : verbs[i].run(&places, argv + 2);
-	usage(stderr);
-	return STATUS_USAGE;
+			return run_verb(i, argv + 2);
+	return complain(argv[1], "no such command");
 }

@@ -72,11 +72,15 @@ static int err_unknown(const struct places *places, const char *name, struct err
 	char   list[256] = "none";
 	char **names     = profile_names(places);
 	size_t n         = 0;
+	bool   is_two    = places->profiles[1][0];
 
 	for (size_t i = 0; names && names[i] && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
 	profile_names_free(names);
-	return err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist; there are: %s", name, list);
+	if (strchr(name, '/') || strstr(name, ".json"))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a profile; name one: %s; BRIG_PROFILES=DIRECTORY is for those of your own", name, list);
+	return err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist in %.80s%s%.80s; there are: %s", name, places->profiles[0],
+		       is_two ? " or " : "", places->profiles[1], list);
 }
 
 /* --- files --- */

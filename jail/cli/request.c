@@ -136,16 +136,12 @@ void request_done(struct request *r)
 
 /* --- preparing --- */
 
-/* As the command line writes it: seconds, sizes. */
 static int refuse_above(const struct request *r, const struct field *f, struct err *e)
 {
 	uint64_t most = limits_value(&r->profile.ceilings, f);
 	char     text[32];
 
-	if (f->type == FIELD_MS)
-		text_from_milli(most, text, sizeof text);
-	else
-		field_print_value(f, most, text, sizeof text);
+	field_print_text(f, most, text, sizeof text);
 	return err_set(e, ERR_DENIED, "--%s %s is above the ceiling %s of profile %s", limits_option(f->name),
 		       r->limit_text[f - limits_fields], text, r->profile.name);
 }

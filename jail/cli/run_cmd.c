@@ -196,6 +196,30 @@ static void fill_output(struct client *c)
 	r->truncated    = stream_is_truncated(&c->out) || stream_is_truncated(&c->err);
 }
 
+/* The limit that ended the run, as the option that would give another one. */
+static void fill_limit(struct record *r, const struct limits *limits)
+{
+	static const struct {
+		enum exit_reason reason;
+		const char      *limit;
+	} ends[] = {
+		{ EXIT_timeout_wall, "wall_ms" },
+		{ EXIT_timeout_cpu,  "cpu_ms" },
+		{ EXIT_oom,          "memory_bytes" },
+		{ EXIT_output_limit, "output_bytes" },
+	};
+	char text[32];
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		const struct field *f = field_find(limits_fields, ends[i].limit);
+
+		if (ends[i].reason != r->exit_reason)
+			continue;
+		field_print_text(f, limits_value(limits, f), text, sizeof text);
+		snprintf(r->limit, sizeof r->limit, "--%s %s", limits_option(f->name), text);
+	}
+}
+
 static void fill_record(struct client *c)
 {
 	struct record        *r   = &c->record;
@@ -217,6 +241,7 @@ static void fill_record(struct client *c)
 		record_add_hit(r, limits_fields[end->hit[i].limit].name, end->hit[i].value, end->hit[i].peak, end->hit[i].times);
 	fill_outcome(r, end);
 	fill_output(c);
+	fill_limit(r, &c->req.limits);
 }
 
 static json_t *output_text(const struct stream *s)
@@ -317,6 +342,7 @@ static void usage(FILE *out, const char *line, const char *what)
 {
 	fprintf(out, "usage: %s\n\n%s\n\n", line, what);
 	options_print(request_options, out);
+	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
 }
 
 static int complain(const char *command, const struct err *e)

@@ -19,7 +19,7 @@ static bool find_places(struct probe *p, struct places *ret)
 {
 	struct err e;
 
-	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "shorten BRIG_PROFILES, BRIG_STORE, XDG_RUNTIME_DIR or HOME");
+	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_STORE, XDG_RUNTIME_DIR and HOME short, absolute paths");
 }
 
 /* The first of the two directories that has it, as for brig run. */

@@ -180,6 +180,8 @@ static void print_outcome(const struct record *r, FILE *out)
 		fprintf(out, " %s", record_signal_name(r->signal, name, sizeof name));
 	else if (r->exit_reason == EXIT_exited)
 		fprintf(out, " %d", r->exit_code);
+	else if (*r->limit)
+		fprintf(out, " (%s)", r->limit);
 }
 
 void record_print(const struct record *r, FILE *out)

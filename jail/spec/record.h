@@ -23,7 +23,7 @@ const char *exit_reason_doc(enum exit_reason reason);
 int         exit_reason_status(enum exit_reason reason); /* of brig itself; -1: the program's own */
 enum { EXIT_REASONS = EXIT_denied + 1 };
 
-/* A limit that refused something, or that ended the run. */
+/* A limit that refused something; one that ended the run is the exit_reason. */
 struct limit_hit {
 	const char *name;  /* as in the profile: "pids" */
 	int64_t     value; /* the limit */
@@ -47,6 +47,7 @@ struct record {
 	double           started_at;                 /* seconds since 1970; negative: never */
 	uint64_t         layers, layers_missing;     /* bits of enum layer */
 	struct err       why;                        /* for setup_failed and denied */
+	char             limit[48];                  /* "--timeout 0.5" ended it; for people, empty otherwise */
 };
 
 void record_init(struct record *r);
@@ -55,7 +56,7 @@ void record_add_hit(struct record *r, const char *name, int64_t value, int64_t p
 /* New reference. Every key of brig(1) is there, in that order. */
 json_t *record_json(const struct record *r);
 
-/* "signaled SIGSEGV, wall 12 ms, ...": one line for people. */
+/* "timeout_wall (--timeout 0.5), wall 501 ms, ...": one line for people. */
 void record_print(const struct record *r, FILE *out);
 
 /* "SIGSEGV"; "SIG34" for those without a name. */

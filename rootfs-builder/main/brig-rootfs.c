@@ -125,7 +125,10 @@ static int command_list(const struct options *o, struct err *e)
 	if (shelf_open(o->places.store, &s, e) < 0) {
 		if (e->kind != ERR_MISSING)
 			return -1;
-		printf("%s", o->json ? "[]\n" : "");
+		if (o->json)
+			puts("[]");
+		else
+			fprintf(stderr, "brig-rootfs: no store %s yet; brig rootfs build basic makes it\n", o->places.store);
 		return 0;
 	}
 	return list_print(&s, o->json, stdout, e);
@@ -220,10 +223,10 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 static int set_store(struct options *o, const char *dir, struct err *e)
 {
 	char *cwd = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
-	int   n   = cwd ? snprintf(o->places.store, sizeof o->places.store, "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
+	int   n   = cwd && *dir ? snprintf(o->places.store, sizeof o->places.store, "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
 
 	free(cwd);
-	return n < 0 || n >= (int)sizeof o->places.store ? err_set(e, ERR_BAD_SPEC, "--store %.60s...: path too long", dir) : 0;
+	return n < 0 || n >= (int)sizeof o->places.store ? err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir) : 0;
 }
 
 static int take_choice(struct options *o, int letter, const char *value, struct err *e)

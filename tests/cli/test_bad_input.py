@@ -77,7 +77,27 @@ def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig,
 # --- names ------------------------------------------------------------------------------------------------
 
 def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
-    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict")
+    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", str(host.build_dir() / "profiles")[:80])
+
+
+def test_a_profile_given_as_a_file_is_told_how_to_name_one(jail, run_brig):
+    one_line(run_brig("-p", "./own.json", program="pass", json_record=False), "./own.json", "BRIG_PROFILES", "basic")
+
+
+@pytest.mark.parametrize("name", ["BRIG_PROFILES", "BRIG_STORE"])
+def test_a_relative_place_is_refused_and_not_left_aside(jail, run_brig, name):
+    one_line(run_brig(program="print('ran')", json_record=False, env={name: "place"}), name, '"place"', "absolute", status=125)
+
+
+def test_a_folder_without_profiles_is_named(brig, tmp_path):
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=10)
+    assert (done.returncode, done.stdout) == (1, "") and str(tmp_path) in done.stderr, done
+
+
+def test_a_profile_without_a_description_is_listed_without_blanks(brig, tmp_path):
+    (tmp_path / "small.json").write_text('{"rootfs":"basic","policy":"python"}')
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=10)
+    assert (done.returncode, done.stdout) == (0, "small\n"), done
 
 
 @pytest.mark.parametrize("name", ["../basic", "/etc/passwd", "", ".", "BASIC", "a" * 300, "basic\n"])
@@ -121,6 +141,7 @@ OPTIONS = [
     ("--env", "BELL=\x07", ("BELL",)), ("--env", "NOVALUE", ("NOVALUE",)), ("--env", "=x", ()), ("--env", "A B=x", ()),
     ("--memory", "64X", ("64X",)), ("--memory", "-1", ("-1",)), ("--memory", "", ()), ("--memory", "99999999999999999999", ()), ("--memory", "1K", ("memory",)),
     ("--pids", "0", ("0",)), ("--pids", "3.5", ("3.5",)), ("--timeout", "soon", ("soon",)), ("--timeout", "nan", ("nan",)), ("--cpus", "0", ()),
+    ("--timeout", "100000", ("--timeout: 100000 is outside 0.01..86400",)), ("--pids", "x", ('--pids: "x" is not',)),
     ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()),
     ("--stdin", "/nonexistent/file", ("/nonexistent/file",)), ("--stdin", "/etc", ("/etc",)), ("--nonesuch", None, ("nonesuch",)),
 ]
@@ -144,7 +165,9 @@ def test_a_shown_directory_called_main_py_does_not_take_the_programs_place(jail,
 
 
 USAGE = [("no file", ["run"]), ("an unknown command", ["walk"]), ("an option without its value", ["run", "--memory"]),
-         ("exec without a command", ["exec", "--"])]
+         ("exec without a command", ["exec", "--"]), ("an unknown command of profile", ["profile", "walk"]),
+         ("a word too many for profile list", ["profile", "list", "basic"]), ("an option of profile list", ["profile", "list", "--color"]),
+         ("profile check without a name", ["profile", "check"]), ("an option of profile check", ["profile", "check", "--color", "basic"])]
 
 
 @pytest.mark.parametrize("argv", [row[1] for row in USAGE], ids=[f"{row[0]} is wrong usage: 2" for row in USAGE])
@@ -158,10 +181,11 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
     assert done.returncode == 2 and done.stdout == "" and "usage: brig" in done.stderr and "doctor" in done.stderr, done
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["exec", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("argv", [["--help"], *([word, "--help"] for word in "run exec explain doctor profile rootfs".split()),
+                                  *(["profile", word, "--help"] for word in "list check schema".split())], ids=" ".join)
 def test_help_goes_to_stdout(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
-    assert done.returncode == 0 and "brig" in done.stdout and done.stderr == "", done
+    assert done.returncode == 0 and "usage: brig" in done.stdout and "--help" in done.stdout and done.stderr == "", done
 
 
 # --- the host ---------------------------------------------------------------------------------------------

@@ -36,5 +36,17 @@ def test_an_unknown_tier_is_refused():
     assert "there are: long, vm, all" in dev("test", "short").stderr
 
 
+def test_clean_refuses_a_word_it_does_not_know():
+    built = ROOT / "build/build.ninja"
+    had = built.exists()
+    done = dev("clean", "store")
+    assert done.returncode == 1 and '"store"' in done.stderr and built.exists() == had
+
+
+def test_setup_refuses_a_group_it_does_not_know():
+    done = dev("setup", "nonesuch")
+    assert done.returncode == 1 and '"nonesuch"' in done.stderr and "bench" in done.stderr and done.stdout == ""
+
+
 def test_ci_calls_what_the_readme_says():
     assert "./dev test" in (ROOT / ".ci/run").read_text() and "    ./dev test" in (ROOT / "README.md").read_text()

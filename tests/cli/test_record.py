@@ -100,4 +100,5 @@ ENDS = [("--memory", "32M", "x = bytearray(64 << 20)"), ("--timeout", "0.3", "im
 @pytest.mark.parametrize("option, value, program", ENDS, ids=[f"{row[0]} ends a run, so it is the reason and not in limits_hit" for row in ENDS])
 def test_what_ends_a_run_is_its_reason(jail, run_brig, option, value, program):
     run = run_brig(option, value, program=program)
+    assert f"{run.reason} ({option} {value}), wall" in run.stderr, str(run)
     assert run.reason not in ("exited", "signaled") and run.record["limits_hit"] == [], str(run)

@@ -13,14 +13,22 @@ from support import host
 PROBES = []
 SCRATCH = """
 set -e
+bare_dev() { # where the host has no device worth stealing
+	mount -t tmpfs dev "$1"
+	cp -ax /dev/. "$1"
+	mount --rbind /dev/pts "$1"/pts
+	mknod "$1"/kmsg c 1 11
+}
 mount -t tmpfs scratch "$1"
-mkdir "$1"/upper "$1"/work "$1"/root
+mkdir "$1"/upper "$1"/work "$1"/root "$1"/upper-tmp "$1"/work-tmp
 mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1"/root
+mount -t overlay -o "lowerdir=/tmp,upperdir=$1/upper-tmp,workdir=$1/work-tmp" overlay "$1"/root/tmp # it may be a tmpfs
 mount -t proc proc "$1"/root/proc
 mount -t sysfs sysfs "$1"/root/sys 2>/dev/null || true
 mount --rbind /dev "$1"/root/dev
+[ -e /dev/kmsg ] || bare_dev "$1"/root/dev
 mount -t tmpfs shm "$1"/root/dev/shm
-ip link set lo up && ip route add default dev lo 2>/dev/null || true
+ip link set lo up && ip route add default dev lo || true
 exec chroot "$1"/root %s
 """
 LIMIT = 60 # seconds for a whole batch outside

@@ -21,7 +21,7 @@ def kernel_secrets():
     return [n for n in names if open_as(f"/proc/{n}", os.O_RDONLY) == "ok"]
 
 
-@probe("C3", "only the program's own processes are in /proc", where="root", free=lambda r: len(r["others"]) > 5, jail=lambda r: r["others"] == [])
+@probe("C3", "only the program's own processes are in /proc", where="root", free=lambda r: r["others"] != [], jail=lambda r: r["others"] == [])
 def other_processes():
     own = {os.getpid(), os.getppid()}
     return {"others": sorted(int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) not in own), "own": sorted(own)}
@@ -90,7 +90,7 @@ def kernel_log():
 @probe("C11", "the list of mounts names no path of the host but the store's", where="root", # a mount of a folder tells the folder
        jail=lambda r: [line.split()[0] for line in r if line.count("/") > 1 and not line.split()[0].endswith("/tree")
                        and line.split()[0] not in ("/null", "/zero", "/full", "/random", "/urandom")] == [],
-       free=lambda r: any(line.startswith("/ ") and "/dev/" in line or "/sys" in line for line in r))
+       free=lambda r: any(line.count("/") > 1 for line in r))
 def mount_paths():
     return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
 

@@ -84,7 +84,8 @@ def test_verify_of_an_unknown_name_says_what_builds_it(tiny):
 
 def test_list_of_no_store_is_empty(rootfs):
     assert rootfs.must("list", "--json").stdout == "[]\n"
-    assert rootfs.must("list").stdout == ""
+    done = rootfs.must("list")
+    assert done.stdout == "" and str(rootfs.store) in done.stderr and "build basic" in done.stderr
 
 
 def test_list_as_json_has_name_digest_path_and_size(tiny):
@@ -259,7 +260,16 @@ def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
 
 def test_a_recipe_that_is_not_there_is_named(rootfs):
     done = rootfs("build", "nothing")
-    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic\n")
+
+
+def test_a_file_that_is_not_there_is_no_name_of_a_recipe(rootfs):
+    assert rootfs("build", "./nothing.json").stderr == "brig-rootfs: no recipe ./nothing.json\n"
+
+
+def test_an_empty_store_is_not_the_current_directory(rootfs):
+    done = rootfs("list", "--store", "")
+    assert done.returncode == 1 and done.stderr.startswith('brig-rootfs: --store "": ')
 
 
 def test_a_recipe_cannot_write_through_a_link_out_of_the_tree(rootfs, recipe, tmp_path):

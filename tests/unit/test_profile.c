@@ -51,7 +51,7 @@ static void check_options(void)
 	tap_ok(field_from_text(field_find(limits_fields, "memory_bytes"), "64M", &l, &e) == 0 && l.memory_bytes == 64 * MIB,
 	       "an option reads the same units as the file");
 	tap_ok(field_from_text(field_find(limits_fields, "wall_ms"), "soon", &l, &e) < 0, "a bad option is refused");
-	tap_is(e.text, "wall_ms: \"soon\" is not seconds, like 30 or 0.5", "a bad option says what to write instead");
+	tap_is(e.text, "\"soon\" is not seconds, like 30 or 0.5", "a bad option says what to write instead");
 }
 
 int main(void)

@@ -19,7 +19,9 @@ static void check_keys(void)
 	record_init(&r);
 	j = record_json(&r);
 	json_object_foreach(j, key, value)
+	{
 		tap_ok(n < ARRAY_LEN(keys) && strcmp(key, keys[n++]) == 0, "key %s is in its place", key);
+	}
 	tap_ok(n == ARRAY_LEN(keys), "no key is missing");
 	tap_ok(json_is_null(json_object_get(j, "memory_peak_bytes")), "a figure that was not measured is null, not 0");
 	tap_ok(json_is_null(json_object_get(j, "started_at")), "what never started has no time");
