@@ -10,5 +10,5 @@
 
 must_use int privilege_drop(struct err *e);
 
-/* No groups, no privileged place in the OOM killer's list: the cell inherits both. */
+/* No groups, no privileged place in the OOM killer's list, no crash handler: the cell inherits all three. */
 must_use int privilege_forget_caller(struct err *e);
