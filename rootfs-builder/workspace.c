@@ -40,7 +40,7 @@ static int fill(struct workspace *w, struct err *e)
 	w->dir = openat(w->tmp, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->dir < 0)
 		return err_sys(e, "tmp/%s", w->name);
-	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* who may open it may keep everybody out */
 	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, "tmp/%s/lock", w->name);
 	return 0;

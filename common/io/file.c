@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,6 +63,22 @@ int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct e
 	return fd < 0 ? err_sys(e, "%s", path) : file_read_fd(fd, path, max, ret, e);
 }
 
+int file_fill_standard(void)
+{
+	for (int fd = 0; fd <= 2; fd++) /* open() takes the lowest that is free; not O_CLOEXEC, like what it stands for */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return -1;
+	return 0;
+}
+
+/* False when it will never be writable again. */
+static bool wait_writable(int fd)
+{
+	struct pollfd p = { fd, POLLOUT, 0 };
+
+	return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
 int file_write_all(int fd, const void *bytes, size_t len)
 {
 	const char *p = bytes;
@@ -69,7 +86,7 @@ int file_write_all(int fd, const void *bytes, size_t len)
 	while (len) {
 		ssize_t n = write(fd, p, len);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(fd))))
 			continue;
 		if (n < 0)
 			return -1;

@@ -18,7 +18,14 @@ void bytes_done(struct bytes *b);
 must_use int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct err *e);
 must_use int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct err *e);
 
-/* The whole buffer, retrying on EINTR. Returns 0 or -1 with errno. */
+/*
+ * Before anything else is opened: descriptors 0, 1 and 2 that the caller closed
+ * become /dev/null, or the next thing opened would be taken for a standard
+ * stream. 0 or -1 with errno.
+ */
+must_use int file_fill_standard(void);
+
+/* The whole buffer, retrying on EINTR and waiting where the caller's file does not block. Returns 0 or -1 with errno. */
 must_use int file_write_all(int fd, const void *bytes, size_t len);
 /* For kernel files: open, write once, close. Returns 0 or -1 with errno. */
 must_use int file_put(int dir, const char *path, const char *text);

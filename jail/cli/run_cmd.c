@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 #include "fd.h"
+#include "file.h"
 #include "privilege.h"
 #include "request.h"
 #include "stream.h"
@@ -122,6 +123,9 @@ static void on_launcher(struct client *c)
 	c->out.fd  = streams[0];
 	c->err.fd  = streams[1];
 	c->stdin_to = streams[2];
+	/* the program can open the other ends again: it could read what poll promised us, and keep what it wrote to open */
+	fcntl(c->out.fd, F_SETFL, O_NONBLOCK);
+	fcntl(c->err.fd, F_SETFL, O_NONBLOCK);
 	if (c->stdin_to >= 0)
 		fcntl(c->stdin_to, F_SETFL, O_NONBLOCK);
 }
@@ -151,11 +155,27 @@ static void attend(struct client *c)
 		on_launcher(c);
 }
 
-/* Until the launcher has cleaned up and the last byte is read: every process that could write is dead by then. */
+/* What is in the pipe, without waiting for more and without end. */
+static void drain(struct stream *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	while (s->fd >= 0 && poll(&p, 1, 0) > 0)
+		if (stream_read(s) != STREAM_GOES_ON)
+			return;
+}
+
+/*
+ * Until the launcher has cleaned up and the last byte is read. Every process of
+ * the cell is dead by then; the pipes need not be closed, for a program may have
+ * sent its end of one to somebody outside, through a socket that --ro shows.
+ */
 static void attend_until_end(struct client *c)
 {
-	while (!c->ended || c->out.fd >= 0 || c->err.fd >= 0)
+	while (!c->ended)
 		attend(c);
+	drain(&c->out);
+	drain(&c->err);
 	close_stdin(c);
 }
 
@@ -254,16 +274,47 @@ static json_t *output_text(const struct stream *s)
 	return j;
 }
 
-static void print_json(const struct client *c)
+/* jansson hands over a few bytes at a time; stdio would lose what a full pipe that does not block refuses. */
+struct printer {
+	char   buf[64 * 1024];
+	size_t n;
+};
+
+static int flush_printer(struct printer *p)
 {
-	json_t *j = record_json(&c->record);
+	int r = file_write_all(STDOUT_FILENO, p->buf, p->n);
+
+	p->n = 0;
+	return r;
+}
+
+static int print_piece(const char *piece, size_t len, void *context)
+{
+	struct printer *p = context;
+
+	if (len > sizeof p->buf - p->n && flush_printer(p) < 0)
+		return -1;
+	if (len > sizeof p->buf)
+		return file_write_all(STDOUT_FILENO, piece, len);
+	memcpy(p->buf + p->n, piece, len);
+	p->n += len;
+	return 0;
+}
+
+/* A record that nobody could read is no success: 0 or -1 with errno. */
+static int print_json(const struct client *c)
+{
+	struct printer p = { .n = 0 };
+	json_t        *j = record_json(&c->record);
+	int            r;
 
 	json_object_set_new(j, "stdout", c->started ? output_text(&c->out) : json_null());
 	json_object_set_new(j, "stderr", c->started ? output_text(&c->err) : json_null());
-	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-	putchar('\n');
-	fflush(stdout);
+	r = json_dump_callback(j, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	if (r == 0 && (r = print_piece("\n", 1, &p)) == 0)
+		r = flush_printer(&p);
 	json_decref(j);
+	return r;
 }
 
 /* The kernel refused a step: the host is not as it should be. */
@@ -300,10 +351,12 @@ static int status_of(const struct client *c)
 
 static int report(struct client *c)
 {
-	if (c->req.json)
-		print_json(c);
+	int printed = c->req.json ? print_json(c) : 0;
+
+	if (printed < 0)
+		fprintf(stderr, "brig: the record cannot be written: %m\n");
 	print_story(c);
-	return status_of(c);
+	return printed < 0 ? STATUS_SIGPIPE : status_of(c);
 }
 
 /* --- from words to a run --- */

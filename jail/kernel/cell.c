@@ -226,8 +226,6 @@ static int write_id_maps(const struct cell *c, struct err *e)
 		return err_sys(e, "set-up step id-maps: setgroups");
 	if (file_put(proc, "gid_map", text) < 0)
 		return err_sys(e, "set-up step id-maps: gid_map");
-	if (send(c->report_fd, "g", 1, MSG_NOSIGNAL) != 1)
-		return err_sys(e, "set-up step id-maps: go");
 	return 0;
 }
 
@@ -254,6 +252,11 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
+}
+
+int cell_let_go(struct cell *c, struct err *e)
+{
+	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : err_sys(e, "set-up step id-maps: go");
 }
 
 void cell_kill(const struct cell *c)

@@ -40,9 +40,10 @@ static int program_session(struct child_ctx *c)
 	return child_sys(setsid());
 }
 
-/* A caller with real-time priority or a negative nice value must not lend it. */
+/* A caller with real-time priority, for the CPU or the disk, or a negative nice value must not lend it. */
 static int program_scheduling(struct child_ctx *c)
 {
+	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
 	const struct sched_param zero = { 0 };
 
 	(void)c;
@@ -50,6 +51,8 @@ static int program_scheduling(struct child_ctx *c)
 		return -errno;
 	errno = 0;
 	if (getpriority(PRIO_PROCESS, 0) < 0 && errno == 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return -errno;
+	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_NONE) < 0 && errno != ENOSYS)
 		return -errno;
 	return child_sys(personality(PER_LINUX)); /* setarch -R outside is no business of the program's */
 }

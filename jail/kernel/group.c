@@ -60,6 +60,7 @@ static const struct knob {
 	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
 	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
 	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
+	{ GROUP_MEMORY,  false, "memory.kmem.tcp.limit_in_bytes", VALUE_MEMORY, LAYER_MEMORY, true }, /* v1 counts buffers of sockets apart, and only when told to */
 	{ GROUP_PIDS,    true,  "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_PIDS,    false, "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_CPU,     true,  "cpu.max",                     VALUE_CPU_MAX, LAYER_CPU,    false },
@@ -347,13 +348,15 @@ static enum group_answer clear_leftover(int base, const char *name)
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
+enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
+
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {
 	enum group_answer answer = GROUP_MADE;
 
-	if (mkdirat(leaf->base_fd, name, 0755) < 0) {
+	if (mkdirat(leaf->base_fd, name, LEAF_MODE) < 0) {
 		answer = errno == EEXIST ? clear_leftover(leaf->base_fd, name) : GROUP_FAILED;
-		if (answer == GROUP_MADE && mkdirat(leaf->base_fd, name, 0755) < 0)
+		if (answer == GROUP_MADE && mkdirat(leaf->base_fd, name, LEAF_MODE) < 0)
 			answer = errno == EEXIST ? GROUP_TAKEN : GROUP_FAILED;
 	}
 	if (answer != GROUP_MADE)

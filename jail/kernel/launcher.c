@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -379,13 +380,15 @@ static void finish(struct watch *w)
 	say_ended(w);
 }
 
-/* Terminal keys go to the client; an end asked of us by signal is a cancel. */
+/* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
 static int take_signals(void)
 {
 	sigset_t set;
 
 	setsid();
+	umask(022); /* under 0777 what we make is shut to ourselves, once privilege is dropped */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -416,7 +419,8 @@ static void build_and_watch(struct watch *w)
 {
 	struct err e;
 
-	if ((w->signals < 0 && err_sys(&e, "set-up step watch-signals") < 0) || take_place(w, &e) < 0 || cell_open(&w->cell, w->order, &e) < 0 || privilege_drop(&e) < 0) {
+	if ((w->signals < 0 && err_sys(&e, "set-up step watch-signals") < 0) || take_place(w, &e) < 0 || cell_open(&w->cell, w->order, &e) < 0 ||
+	    privilege_drop(&e) < 0 || cell_let_go(&w->cell, &e) < 0) {
 		fail(w, EXIT_setup_failed, &e);
 		return;
 	}

@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int keep_only_kill(void)
@@ -43,11 +44,33 @@ static int raise_oom_score(struct err *e)
 	return 0;
 }
 
+/* Is there a program that the kernel starts, as root, for every crash? Who cannot know says yes. */
+static bool host_handles_crashes(void)
+{
+	scoped_fd fd    = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+	char      first = '|';
+
+	return fd < 0 ? errno != ENOENT : read(fd, &first, 1) < 0 || first == '|';
+}
+
+/*
+ * The kernel starts no handler for a limit of exactly 1, but it does for 0: and
+ * the program's step can only lower what a caller with "ulimit -c 0" left.
+ */
+static int raise_core_limit(struct err *e)
+{
+	const struct rlimit one = { 1, 1 };
+
+	if (setrlimit(RLIMIT_CORE, &one) == 0 || !host_handles_crashes())
+		return 0;
+	return err_sys(e, "set-up step forget-caller: the core limit is 0, which calls the host's crash handler, and cannot be 1");
+}
+
 int privilege_forget_caller(struct err *e)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) /* nobody traces the set-up (CVE-2026-41163) */
 		return err_sys(e, "set-up step forget-caller: dumpable");
 	if (setgroups(0, NULL) < 0)
 		return err_sys(e, "set-up step forget-caller: setgroups");
-	return raise_oom_score(e);
+	return raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
 }

@@ -10,5 +10,5 @@
 
 must_use int privilege_drop(struct err *e);
 
-/* Not traceable, no groups, no privileged place in the OOM killer's list: the cell inherits all three. */
+/* Not traceable, no groups, no privileged place in the OOM killer's list, no crash handler: the cell inherits all of it. */
 must_use int privilege_forget_caller(struct err *e);

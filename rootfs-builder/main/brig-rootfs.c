@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "build.h"
 #include "fd.h"
+#include "file.h"
 #include "gc.h"
 #include "lint.h"
 #include "list.h"
@@ -302,6 +303,8 @@ int main(int argc, char **argv)
 {
 	/* Modes in a store do not depend on who builds: a tree is for others, too. */
 	umask(022);
+	if (file_fill_standard() < 0)
+		return EXIT_FAILED;
 	if (argc < 2)
 		return print_usage(stderr);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

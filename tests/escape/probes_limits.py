@@ -83,7 +83,8 @@ def crash_with_core():
     import resource
     import tempfile
     os.chdir(tempfile.mkdtemp())
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    limit = next(line for line in open("/proc/self/limits") if line.startswith("Max core")).split()[5]
+    hard = resource.RLIM_INFINITY if limit == "unlimited" else int(limit)
     attempt(resource.setrlimit, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     attempt(resource.setrlimit, resource.RLIMIT_CORE, (hard, hard))
     pid = os.fork()

@@ -1,6 +1,7 @@
 /* brig.c - one word chooses what is done */
 #include "command.h"
 #include "doctor.h"
+#include "file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,8 @@ int main(int argc, char **argv)
 {
 	if (argc < 1)
 		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+	if (file_fill_standard() < 0)
+		return STATUS_DENIED;
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;
