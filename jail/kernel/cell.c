@@ -7,6 +7,7 @@
 #include "init_image.h"
 #include "layer.h"
 #include "net.h"
+#include "ownerless.h"
 #include "privilege.h"
 #include "sys.h"
 
@@ -60,6 +61,7 @@ static void note_optional(struct cell *c)
 {
 	c->child.landlock_abi = (unsigned)landlock_abi();
 	*(c->child.landlock_abi ? &c->layers : &c->missing) |= LAYER_BIT(LANDLOCK);
+	c->layers |= LAYER_BIT(SHOWN_CLOSED); /* until a file system of --ro cannot */
 	*(access("/proc/sys/user/max_user_namespaces", F_OK) == 0 ? &c->layers : &c->missing) |= LAYER_BIT(NO_NESTED_NS);
 }
 
@@ -99,6 +101,38 @@ static int detach_tree(int from, unsigned extra, uint64_t attrs, const char *wha
 	return fd_take(&tree);
 }
 
+/*
+ * A read-only mount does not stop a program from connecting to a socket or from
+ * filling a fifo below it. File systems without id-mapped mounts (overlay, NFS)
+ * are shown without that guard; the record says so.
+ */
+static int close_to_writers(struct cell *c, int tree, int ownerless, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ownerless };
+
+	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0)
+		return 0;
+	if (errno != EINVAL && errno != EPERM)
+		return err_sys(e, "set-up step open-rootfs: --ro");
+	c->layers &= ~LAYER_BIT(SHOWN_CLOSED);
+	c->missing |= LAYER_BIT(SHOWN_CLOSED);
+	return 0;
+}
+
+static int open_shown(struct cell *c, const struct run_order *order, uint64_t attrs, struct err *e)
+{
+	scoped_fd ownerless = ownerless_open(c->slot.init_id, e);
+
+	if (ownerless < 0)
+		return -1;
+	for (size_t i = 0; i < order->shown_len; i++) {
+		c->child.shown_fd[i] = detach_tree(order->shown_fd[i], 0, attrs, "--ro", e);
+		if (c->child.shown_fd[i] < 0 || close_to_writers(c, c->child.shown_fd[i], ownerless, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
 {
 	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -108,12 +142,7 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 	c->child.root_fd = detach_tree(c->rootfs.tree_fd, 0, attrs, order->rootfs, e);
 	if (c->child.root_fd < 0)
 		return -1;
-	for (size_t i = 0; i < order->shown_len; i++) {
-		c->child.shown_fd[i] = detach_tree(order->shown_fd[i], 0, attrs | MOUNT_ATTR_NOEXEC, "--ro", e);
-		if (c->child.shown_fd[i] < 0)
-			return -1;
-	}
-	return 0;
+	return order->shown_len ? open_shown(c, order, attrs | MOUNT_ATTR_NOEXEC, e) : 0;
 }
 
 /* --- from one process to two --- */
@@ -237,9 +266,9 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	note_optional(c);
 	if (privilege_forget_caller(e) < 0)
 		return -1;
-	if (limit_groups(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
-	if (open_trees(c, order, e) < 0 || filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
+	if (filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
 		return -1;
 	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
 	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)

@@ -81,6 +81,48 @@ print("told", file=sys.stderr, flush=True)
     assert run.reason == "exited" and run.record["stderr"] == "told\n", str(run)
 
 
+@pytest.fixture
+def shown(tmp_path):
+    """A directory for --ro in which everybody may use everything: a socket that listens, a fifo that is read, a file."""
+    folder = tmp_path / "shown"
+    folder.mkdir()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(folder / "socket"))
+    listening.listen()
+    os.mkfifo(folder / "fifo")
+    (folder / "file").write_text("to be read")
+    for entry in folder.iterdir():
+        entry.chmod(0o777)
+    folder.chmod(0o755)
+    reading = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    yield folder
+    os.close(reading)
+    listening.close()
+
+
+REACH = """
+import errno, os, socket, sys
+folder = sys.argv[1]
+def attempt(what, *args):
+    try: what(*args); return "ok"
+    except OSError as e: return errno.errorcode[e.errno]
+print(attempt(socket.socket(socket.AF_UNIX).connect, folder + "/socket"), attempt(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).connect, folder + "/socket"),
+      attempt(os.open, folder + "/fifo", os.O_WRONLY | os.O_NONBLOCK), attempt(os.open, folder + "/file", os.O_RDWR), open(folder + "/file").read())
+"""
+
+
+def test_sockets_and_fifos_of_a_shown_directory_are_out_of_reach(jail, run_brig, shown, nothing_left):
+    run = run_brig("--ro", shown, program=REACH, args=["/workspace/shown"])
+    if "missing:ro-closed" in run.record["isolation"]:
+        pytest.skip("the file system of the test's folder has no id-mapped mounts")
+    assert run.out in ("EACCES EACCES EACCES EACCES to be read\n", "EACCES EACCES EACCES EROFS to be read\n"), str(run)
+
+
+def test_control_sockets_and_fifos_of_a_directory_can_be_reached_without_a_jail(shown):
+    text = subprocess.run([host.PYTHON, "-c", REACH, str(shown)], capture_output=True, text=True).stdout
+    assert text == "ok EPROTOTYPE ok ok to be read\n"
+
+
 def test_an_end_of_the_output_that_is_given_away_does_not_hold_the_client(jail, start_brig, tmp_path, token, nothing_left):
     """Through a socket below --ro: somebody outside then has the writing end of the client's pipe."""
     folder = tmp_path / "shown"
