@@ -133,8 +133,8 @@ static int sync_dir(const struct shelf *s, const char *name, struct err *e)
 }
 
 /*
- * From here on others may look inside and use it; the lock is theirs as well.
- * Turning an exclusive lock into a shared one drops it for a moment, in which a
+ * From here on others may look inside; the lock is the owner's, who may be root
+ * only: whoever could open it could keep it. Turning an exclusive lock into a shared one drops it for a moment, in which a
  * sweeper would take the workspace for a dead one: so sweepers wait.
  */
 static int move_in(const struct shelf *s, struct workspace *w, const char *place, struct err *e)

@@ -74,7 +74,7 @@ int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
 	if (ns < 0)
 		return err_sys(e, "set-up step open-trees: --ro: user namespace");
 	*inert = mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0;
-	if (!*inert && errno != EINVAL) /* EINVAL: a file system that cannot */
+	if (!*inert && errno != EINVAL && errno != EPERM) /* a file system that cannot, or belongs to another user namespace */
 		return err_sys(e, "set-up step open-trees: --ro: id map");
 	return fd_take(&tree);
 }

@@ -227,7 +227,7 @@ def test_a_store_below_a_0700_directory_with_umask_077_works(rootfs, recipe):
     tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
     for path in (rootfs.store, rootfs.store / "trees", tree.parent, tree, tree / "etc"):
         assert path.stat().st_mode & 0o7777 == 0o755, path
-    assert (tree.parent / "lock").stat().st_mode & 0o7777 == 0o644
+    assert (tree.parent / "lock").stat().st_mode & 0o7777 == 0o600
 
 
 # --- hostile recipes and trees ---
