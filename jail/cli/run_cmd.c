@@ -254,16 +254,21 @@ static json_t *output_text(const struct stream *s)
 	return j;
 }
 
-static void print_json(const struct client *c)
+/* A record that got lost is no success, whatever the program said. */
+static bool print_json(const struct client *c)
 {
 	json_t *j = record_json(&c->record);
+	bool    is_written;
 
 	json_object_set_new(j, "stdout", c->started ? output_text(&c->out) : json_null());
 	json_object_set_new(j, "stderr", c->started ? output_text(&c->err) : json_null());
 	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	putchar('\n');
-	fflush(stdout);
+	is_written = fflush(stdout) == 0 && !ferror(stdout);
+	if (!is_written)
+		fprintf(stderr, "brig: the record cannot be written: %s\n", strerror(errno));
 	json_decref(j);
+	return is_written;
 }
 
 /* The kernel refused a step: the host is not as it should be. */
@@ -300,10 +305,10 @@ static int status_of(const struct client *c)
 
 static int report(struct client *c)
 {
-	if (c->req.json)
-		print_json(c);
+	bool is_told = !c->req.json || print_json(c);
+
 	print_story(c);
-	return status_of(c);
+	return is_told ? status_of(c) : STATUS_SIGPIPE;
 }
 
 /* --- from words to a run --- */

@@ -188,6 +188,31 @@ def test_help_goes_to_stdout(brig, argv):
     assert done.returncode == 0 and "usage: brig" in done.stdout and "--help" in done.stdout and done.stderr == "", done
 
 
+# --- the standard streams ---------------------------------------------------------------------------------
+
+def in_shell(brig, line):
+    return subprocess.run(["bash", "-c", line, str(brig)], capture_output=True, text=True, timeout=20)
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "run --help", "explain basic", "profile list", "profile schema"])
+def test_a_full_disk_is_no_success(brig, words):
+    done = in_shell(brig, f"$0 {words} > /dev/full")
+    assert done.returncode == 1 and "No space left" in done.stderr, done
+
+
+def test_a_record_that_cannot_be_written_is_no_success(jail, brig):
+    done = in_shell(brig, "echo 'print(1)' | $0 run --json - > /dev/full")
+    assert done.returncode == 141 and "record" in done.stderr and "No space left" in done.stderr, done
+
+
+@pytest.mark.parametrize("option, closed, status, words", [("", ">&-", 141, "cancelled, wall"), ("", "2>&-", 0, ""), ("--stdin -", "<&-", 0, "")],
+                         ids=["stdout", "stderr", "stdin"])
+def test_a_closed_stream_is_not_taken_for_one_of_ours(jail, brig, tmp_path, option, closed, status, words):
+    (tmp_path / "x.py").write_text("import sys; print(sys.stdin.read() + 'ran')")
+    done = in_shell(brig, f"$0 run {option} {tmp_path}/x.py {closed}")
+    assert (done.returncode, done.stdout) == (status, "ran\n" if status == 0 else "") and words in done.stderr, done
+
+
 # --- the host ---------------------------------------------------------------------------------------------
 
 LACKS = [

@@ -2,8 +2,11 @@
 #include "command.h"
 #include "doctor.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const struct command {
@@ -29,25 +32,43 @@ static void usage(FILE *out)
 	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  --version      which brig this is\n", out);
 }
 
+/* What was closed stays useless, but no descriptor of ours takes its number. */
+static void fill_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			_exit(STATUS_DENIED);
+}
+
+/* A full disk is no success. */
+static int flush(int status)
+{
+	if (status != STATUS_OK || (fflush(stdout) == 0 && !ferror(stdout)))
+		return status;
+	fprintf(stderr, "brig: write to standard output: %s\n", strerror(errno));
+	return STATUS_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 1)
 		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+	fill_streams();
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(stdout);
-		return STATUS_OK;
+		return flush(STATUS_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("brig " BRIG_VERSION);
-		return STATUS_OK;
+		return flush(STATUS_OK);
 	}
 	for (const struct command *c = commands; c->name; c++)
 		if (strcmp(argv[1], c->name) == 0)
-			return c->main(argc - 1, argv + 1);
+			return flush(c->main(argc - 1, argv + 1));
 	fprintf(stderr, "brig: %.40s: no such command; see brig --help\n", argv[1]);
 	return STATUS_USAGE;
 }
