@@ -142,7 +142,8 @@ OPTIONS = [
     ("--memory", "64X", ("64X",)), ("--memory", "-1", ("-1",)), ("--memory", "", ()), ("--memory", "99999999999999999999", ()), ("--memory", "1K", ("memory",)),
     ("--pids", "0", ("0",)), ("--pids", "3.5", ("3.5",)), ("--timeout", "soon", ("soon",)), ("--timeout", "nan", ("nan",)), ("--cpus", "0", ()),
     ("--timeout", "100000", ("--timeout: 100000 is outside 0.01..86400",)), ("--pids", "x", ('--pids: "x" is not',)),
-    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()),
+    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()), ("--ro", "/proc", ("/proc", "host")),
+    ("--ro", "/proc/self/net", ("/proc/self/net",)), ("--ro", "/sys/kernel", ("/sys/kernel",)),
     ("--stdin", "/nonexistent/file", ("/nonexistent/file",)), ("--stdin", "/etc", ("/etc",)), ("--nonesuch", None, ("nonesuch",)),
 ]
 
