@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* --- options --- */
@@ -179,6 +181,19 @@ static int name_shown(struct request *r, size_t i, struct err *e)
 	return 0;
 }
 
+/* What the kernel says about the host, /proc before all, is what the cell's own namespaces hide. */
+static bool is_of_the_kernel(int fd)
+{
+	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
+		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
+	struct statfs     fs;
+
+	for (size_t i = 0; fstatfs(fd, &fs) == 0 && i < ARRAY_LEN(kinds); i++)
+		if ((long)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
 static int open_shown(struct request *r, struct err *e)
 {
 	for (size_t i = 0; i < r->shown_len; i++) {
@@ -187,6 +202,8 @@ static int open_shown(struct request *r, struct err *e)
 		r->shown_fd[i] = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (r->shown_fd[i] < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
+		if (is_of_the_kernel(r->shown_fd[i]))
+			return err_set(e, ERR_BAD_SPEC, "--ro %s: holds what the kernel tells of the host, no files", r->shown[i]);
 	}
 	return 0;
 }

@@ -142,7 +142,8 @@ OPTIONS = [
     ("--memory", "64X", ("64X",)), ("--memory", "-1", ("-1",)), ("--memory", "", ()), ("--memory", "99999999999999999999", ()), ("--memory", "1K", ("memory",)),
     ("--pids", "0", ("0",)), ("--pids", "3.5", ("3.5",)), ("--timeout", "soon", ("soon",)), ("--timeout", "nan", ("nan",)), ("--cpus", "0", ()),
     ("--timeout", "100000", ("--timeout: 100000 is outside 0.01..86400",)), ("--pids", "x", ('--pids: "x" is not',)),
-    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()),
+    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()), ("--ro", "/proc", ("/proc", "host")),
+    ("--ro", "/proc/self/net", ("/proc/self/net",)), ("--ro", "/sys/kernel", ("/sys/kernel",)),
     ("--stdin", "/nonexistent/file", ("/nonexistent/file",)), ("--stdin", "/etc", ("/etc",)), ("--nonesuch", None, ("nonesuch",)),
 ]
 
@@ -186,6 +187,31 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
 def test_help_goes_to_stdout(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
     assert done.returncode == 0 and "usage: brig" in done.stdout and "--help" in done.stdout and done.stderr == "", done
+
+
+# --- the standard streams ---------------------------------------------------------------------------------
+
+def in_shell(brig, line):
+    return subprocess.run(["bash", "-c", line, str(brig)], capture_output=True, text=True, timeout=20)
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "run --help", "explain basic", "profile list", "profile schema"])
+def test_a_full_disk_is_no_success(brig, words):
+    done = in_shell(brig, f"$0 {words} > /dev/full")
+    assert done.returncode == 1 and "No space left" in done.stderr, done
+
+
+def test_a_record_that_cannot_be_written_is_no_success(jail, brig):
+    done = in_shell(brig, "echo 'print(1)' | $0 run --json - > /dev/full")
+    assert done.returncode == 141 and "record" in done.stderr and "No space left" in done.stderr, done
+
+
+@pytest.mark.parametrize("option, closed, prints", [("", ">&-", ""), ("", "2>&-", "ran\n"), ("--stdin -", "<&-", "ran\n")],
+                         ids=["stdout", "stderr", "stdin"])
+def test_a_closed_stream_is_not_taken_for_one_of_ours(jail, brig, tmp_path, option, closed, prints):
+    (tmp_path / "x.py").write_text("import sys; print(sys.stdin.read() + 'ran')")
+    done = in_shell(brig, f"$0 run {option} {tmp_path}/x.py {closed}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, prints, ""), done
 
 
 # --- the host ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ os.write(1, json.dumps({
     "argv": sys.argv, "cwd": os.getcwd(), "path": sys.path, "flags": [sys.flags.isolated, sys.flags.no_user_site], "uid": [os.getuid(), os.getgid()],
     "name": pwd.getpwuid(os.getuid()).pw_name, "host": socket.gethostname(), "env": dict(os.environ), "pid": os.getpid(), "ppid": os.getppid(),
     "site": [hasattr(builtins, n) for n in ("exit", "help", "quit")], "main": __name__, "umask": os.umask(0), "sid": os.getsid(0) == os.getpid(),
-    "fds": sorted(int(n) for n in os.listdir("/proc/self/fd"))[:-1], "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
+    "fds": sorted(int(n) for n in os.listdir("/proc/self/fd"))[:-1], "core": [l.split()[4:6] for l in open("/proc/self/limits") if l.startswith("Max core file size")][0],
     "files": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "input": sys.stdin.read(), "statvfs": {p: [os.statvfs(p).f_blocks * os.statvfs(p).f_frsize,
     os.statvfs(p).f_files] for p in ("/tmp", "/dev/shm", "/workspace")}, "exe": sys.executable, "tmp": [os.stat(p).st_mode & 0o7777 for p in ("/tmp", "/dev/shm")],
 }).encode())
@@ -46,7 +46,7 @@ PROMISES = [
     ("the standard input is empty", lambda s: s["input"] == ""),
     ("the umask is the usual one", lambda s: s["umask"] == 0o22),
     ("/tmp and /dev/shm are everybody's, with the sticky bit", lambda s: s["tmp"] == [0o1777, 0o1777]),
-    ("no core is dumped", lambda s: s["core"] in (0, 1)),
+    ("no core is dumped, and no handler of the host is called", lambda s: s["core"] == ["1", "1"]),
     ("the sizes and files are those of basic", lambda s: s["statvfs"] == {"/tmp": [64 << 20, 10000], "/dev/shm": [64 << 20, 10000],
                                                                            "/workspace": [256 << 20, 10000]} and s["files"] == 256),
 ]

@@ -3,6 +3,7 @@
 #include "doctor.h"
 #include "file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,15 @@ static void usage(FILE *out)
 	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  --version      which brig this is\n", out);
 }
 
+/* A full disk is no success. */
+static int flush(int status)
+{
+	if (status != STATUS_OK || (fflush(stdout) == 0 && !ferror(stdout)))
+		return status;
+	fprintf(stderr, "brig: write to standard output: %s\n", strerror(errno));
+	return STATUS_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 1)
@@ -42,15 +52,15 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(stdout);
-		return STATUS_OK;
+		return flush(STATUS_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("brig " BRIG_VERSION);
-		return STATUS_OK;
+		return flush(STATUS_OK);
 	}
 	for (const struct command *c = commands; c->name; c++)
 		if (strcmp(argv[1], c->name) == 0)
-			return c->main(argc - 1, argv + 1);
+			return flush(c->main(argc - 1, argv + 1));
 	fprintf(stderr, "brig: %.40s: no such command; see brig --help\n", argv[1]);
 	return STATUS_USAGE;
 }
