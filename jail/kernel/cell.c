@@ -194,11 +194,14 @@ static int clone_cell(struct cell *c, struct err *e)
 	 * The user namespace belongs to the cell's own id: what the kernel counts
 	 * per owner (inotify instances, queued signals, locked memory) is then not
 	 * taken from root and from the other cells. fsuid stays 0: CLONE_INTO_CGROUP
-	 * asks who may write to the group.
+	 * asks who may write to the group. The capabilities stay too: hosts that keep
+	 * user namespaces from unprivileged users (Debian, Ubuntu) ask for them.
 	 */
 	if (seteuid(c->slot.init_id) < 0)
 		return err_sys(e, "set-up step clone: seteuid");
 	setfsuid(0);
+	if (privilege_keep_effective(e) < 0)
+		return err_wrap(e, "set-up step clone");
 	c->pid = clone3(&args, sizeof args);
 	if (c->pid == 0)
 		child_run_cell(&c->child);

@@ -25,7 +25,7 @@ int policy_file_read(void *context, const char *name, char **text, size_t *len, 
 
 		if (!**dir || snprintf(path, sizeof path, "%s/%s.policy", *dir, name) >= (int)sizeof path)
 			continue;
-		scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a fifo must not hold us up */
 		if (fd >= 0)
 			return read_open(fd, path, text, len, e);
 		if (errno != ENOENT)

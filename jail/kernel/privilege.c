@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int keep_only_kill(void)
@@ -29,6 +31,18 @@ int privilege_drop(struct err *e)
 	if (keep_only_kill() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, "set-up step drop-privilege");
 	return 0;
+}
+
+int privilege_keep_effective(struct err *e)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   set[2];
+
+	if (syscall(SYS_capget, &head, set) < 0)
+		return err_sys(e, "capget");
+	for (size_t i = 0; i < ARRAY_LEN(set); i++)
+		set[i].effective = set[i].permitted;
+	return syscall(SYS_capset, &head, set) < 0 ? err_sys(e, "capset") : 0;
 }
 
 /* At -1000 a cell could not be killed for its own memory limit (crun#1357). */

@@ -10,5 +10,8 @@
 
 must_use int privilege_drop(struct err *e);
 
+/* Every permitted capability works again: the kernel switches them off when the effective user is no longer root. */
+must_use int privilege_keep_effective(struct err *e);
+
 /* Not traceable, no groups, no privileged place in the OOM killer's list, no crash handler: the cell inherits all of it. */
 must_use int privilege_forget_caller(struct err *e);

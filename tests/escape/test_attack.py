@@ -169,7 +169,9 @@ def lock_as_nobody(path):
 def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
     child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
-    leaves = [path for path in host.cgroup_dirs() if os.path.basename(path).startswith("cell-")]
+    program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
+    paths = {line.split(":", 2)[2] for line in host.read(f"/proc/{program}/cgroup").splitlines() if "/cell-" in line}
+    leaves = [mount + path for mount in host.cgroup_mounts() for path in paths if os.path.isdir(mount + path)]
     assert leaves
     for leaf in leaves:
         other, word = lock_as_nobody(leaf)
@@ -191,3 +193,23 @@ def test_no_program_runs_while_privilege_is_still_to_be_dropped(jail, brig, tmp_
     seen = host.poll(lambda: child.poll() is not None or [pid for pid, uid in host.with_token(token) if uid >= 65536], 20)
     _, stderr = child.communicate(timeout=20)
     assert seen is True and child.returncode == 125 and "drop-privilege" in stderr, (seen, child.returncode, stderr)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tmp_path, token):
+    """Hosts that keep unprivileged users from user namespaces (Debian's sysctl, Ubuntu's AppArmor) look at both."""
+    program = tmp_path / "program.py"
+    program.write_text("pass")
+    child = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e", "inject=clone3:delay_enter=500000",
+                              str(brig), "run", program, token], stderr=subprocess.PIPE, text=True)
+
+    def launcher_as_somebody_else():
+        for pid, name, uids, _ in host.processes():
+            if name == "brig-launcher" and uids[1] >= 65536 and token in host.read(f"/proc/{pid}/cmdline"):
+                return host.read(f"/proc/{pid}/status")
+        return None
+    status = host.poll(launcher_as_somebody_else, 10)
+    _, stderr = child.communicate(timeout=20)
+    assert status and child.returncode == 0, (status, stderr)
+    effective = int(next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16)
+    assert effective & 1 << 21, f"CAP_SYS_ADMIN is not effective: {effective:x}"
