@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "child.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { CHILD_EXIT_SETUP = 125 };
@@ -18,36 +18,13 @@ int child_sys(long r)
 	return r < 0 ? -errno : 0;
 }
 
-static int send_report(int fd, const struct child_report *report, const int *fds, int n)
-{
-	union {
-		struct cmsghdr head;
-		char           room[CMSG_SPACE(3 * sizeof(int))];
-	} control = { 0 };
-	struct iovec   io  = { (void *)report, sizeof *report };
-	struct msghdr  msg = { .msg_iov = &io, .msg_iovlen = 1 };
-
-	if (n) {
-		size_t len          = (size_t)n * sizeof(int);
-		msg.msg_control     = control.room;
-		msg.msg_controllen  = CMSG_SPACE(len);
-		struct cmsghdr *cmh = CMSG_FIRSTHDR(&msg);
-
-		cmh->cmsg_level = SOL_SOCKET;
-		cmh->cmsg_type  = SCM_RIGHTS;
-		cmh->cmsg_len   = CMSG_LEN(len);
-		memcpy(CMSG_DATA(cmh), fds, len);
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof *report ? 0 : -errno;
-}
-
-int child_say(const struct child_ctx *c, enum child_word word, const int *fds, int n)
+int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n)
 {
 	struct child_report report;
 
 	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
 	report.word = word;
-	return send_report(c->report_fd, &report, fds, n);
+	return packet_send(c->report_fd, &report, sizeof report, fds, n);
 }
 
 static _Noreturn void run_table(struct child_ctx *c, enum child_table table)
@@ -66,7 +43,7 @@ static _Noreturn void run_table(struct child_ctx *c, enum child_table table)
 			report.step   = i;
 			report.detail = c->detail;
 			report.errnum = -r;
-			send_report(c->report_fd, &report, NULL, 0);
+			packet_send(c->report_fd, &report, sizeof report, NULL, 0);
 			break;
 		}
 	}

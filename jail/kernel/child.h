@@ -84,4 +84,4 @@ extern const struct child_step child_cell_steps[], child_program_steps[]; /* end
 int child_sys(long r);
 
 /* Tells the launcher; a lost word means that nothing runs. */
-int child_say(const struct child_ctx *c, enum child_word word, const int *fds, int n);
+int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n);

@@ -24,4 +24,9 @@ struct launch_cancel {
 	enum exit_reason reason;
 };
 
+struct watch;
+
+/* The streams go to the client, and are closed here. */
+void launcher_say_started(struct watch *w);
+
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked);

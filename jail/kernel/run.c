@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "group.h"
 #include "launcher.h"
+#include "packet.h"
 #include "slot.h"
 
 #include <errno.h>
@@ -40,15 +41,6 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 	return 0;
 }
 
-static void take_fds(struct msghdr *msg, int streams[3])
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-
-	streams[0] = streams[1] = streams[2] = -1;
-	if (c)
-		memcpy(streams, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* at most three: the room had no more */
-}
-
 /* Every child that is left, within 2 s: the launcher, and PID 1 of its cell that came to us. */
 static void reap_children(struct run *run)
 {
@@ -83,16 +75,14 @@ static void clean_after_launcher(struct run *run, struct run_end *end)
 enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 {
 	struct launch_word word;
-	char               room[CMSG_SPACE(3 * sizeof(int))];
-	struct iovec       io = { &word, sizeof word };
 
 	for (;;) {
-		struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
-		ssize_t       n   = recvmsg(run->sock, &msg, MSG_CMSG_CLOEXEC);
+		size_t  n;
+		ssize_t got;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != sizeof word) {
+		streams[0] = streams[1] = streams[2] = -1;
+		got                                  = packet_receive(run->sock, &word, sizeof word, streams, &n);
+		if (got != sizeof word) {
 			clean_after_launcher(run, end);
 			return RUN_ENDED;
 		}
@@ -102,7 +92,6 @@ enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 			run->has_slot = true;
 			continue;
 		case LAUNCH_STARTED:
-			take_fds(&msg, streams);
 			run->started = true;
 			return RUN_STARTED;
 		case LAUNCH_ENDED:

@@ -47,6 +47,11 @@ static int open_lock_file(const char *runtime_dir, struct err *e)
 	return fd < 0 ? err_sys(e, "%s/slots", runtime_dir) : fd_take(&fd);
 }
 
+static int open_slots(const char *runtime_dir, struct id_range *range, struct err *e)
+{
+	return choose_range(range, e) < 0 ? -1 : open_lock_file(runtime_dir, e);
+}
+
 static bool try_lock(int fd, uint32_t number)
 {
 	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
@@ -64,11 +69,8 @@ static struct slot make_slot(const struct id_range *range, uint32_t number, int 
 int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct err *e)
 {
 	struct id_range range;
-	scoped_fd       fd = -1;
+	scoped_fd       fd = open_slots(runtime_dir, &range, e);
 
-	if (choose_range(&range, e) < 0)
-		return -1;
-	fd = open_lock_file(runtime_dir, e);
 	if (fd < 0)
 		return -1;
 	for (uint32_t i = first; i < id_range_slots(&range); i++) {
@@ -83,11 +85,8 @@ int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct 
 int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
 {
 	struct id_range range;
-	scoped_fd       fd = -1;
+	scoped_fd       fd = open_slots(runtime_dir, &range, e);
 
-	if (choose_range(&range, e) < 0)
-		return -1;
-	fd = open_lock_file(runtime_dir, e);
 	if (fd < 0)
 		return -1;
 	for (int ms = 0; ms < 2000; ms++) {

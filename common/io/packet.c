@@ -1,0 +1,67 @@
+#define _GNU_SOURCE
+#include "packet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union control {
+	struct cmsghdr head; /* for its alignment */
+	char           room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
+};
+
+int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n)
+{
+	union control control;
+	struct iovec  io  = { (void *)bytes, len };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
+	ssize_t       sent;
+
+	memset(&control, 0, sizeof control);
+	if (n) {
+		msg.msg_control    = control.room;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		struct cmsghdr *c  = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level      = SOL_SOCKET;
+		c->cmsg_type       = SCM_RIGHTS;
+		c->cmsg_len        = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	if (sent < 0)
+		return -errno;
+	return sent == (ssize_t)len ? 0 : -EMSGSIZE;
+}
+
+static size_t take_fds(struct msghdr *msg, int fds[PACKET_FDS_MAX])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	size_t          n;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+	return n;
+}
+
+ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX], size_t *n)
+{
+	union control control;
+	struct iovec  io  = { bytes, len };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room };
+	ssize_t       got;
+
+	do
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	*n = got < 0 ? 0 : take_fds(&msg, fds);
+	if (got >= 0 && msg.msg_flags & MSG_CTRUNC) {
+		while (*n)
+			close(fds[--*n]);
+		errno = EMSGSIZE;
+		return -1;
+	}
+	return got;
+}

@@ -1,0 +1,21 @@
+/*
+ * packet.h - one struct and a few descriptors over a SOCK_SEQPACKET socket.
+ *
+ * Whole or not at all. Sending is one system call and may be done after
+ * clone(). Received descriptors are close-on-exec.
+ */
+#pragma once
+#include "defs.h"
+
+#include <sys/types.h>
+
+enum { PACKET_FDS_MAX = 3 };
+
+/* 0 or -errno; never a signal. */
+int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n);
+
+/*
+ * Bytes received, as from recvmsg(): 0 at the end, -1 with errno. *n: how many descriptors came with them,
+ * the caller's now. More than PACKET_FDS_MAX are an error (EMSGSIZE), none of them is kept.
+ */
+ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX], size_t *n);

@@ -1,0 +1,85 @@
+#include "verdict.h"
+
+#include "clock.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static void add_hit(struct run_end *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
+{
+	if (end->hits < ARRAY_LEN(end->hit))
+		end->hit[end->hits++] = (struct run_hit){ limit, value, peak, times };
+}
+
+/* tmpfs does not count what it refused: that it was full when the program ended is all that can be known. */
+static void note_full_mounts(struct watch *w)
+{
+	const struct limits *l    = w->order->limits;
+	uint64_t             full = 0, inodes = 0;
+
+	for (uint32_t i = 0; i < w->init.mounts_read && i < INIT_MOUNTS; i++) {
+		if (w->init.free_bytes[i] == 0)
+			full |= 1u << i;
+		inodes |= w->init.free_inodes[i] == 0;
+	}
+	if (full & 3)
+		add_hit(&w->end, LIMIT_tmp_bytes, (int64_t)l->tmp_bytes, (int64_t)l->tmp_bytes, -1);
+	if (full & 4)
+		add_hit(&w->end, LIMIT_workspace_bytes, (int64_t)l->workspace_bytes, (int64_t)l->workspace_bytes, -1);
+	if (inodes)
+		add_hit(&w->end, LIMIT_inodes, (int64_t)l->inodes, (int64_t)l->inodes, -1);
+}
+
+static void note_usage(struct watch *w)
+{
+	struct group_usage u;
+
+	group_read(&w->cell.group, &u);
+	w->end.cpu_ms            = watch_cpu_ms(w, u.cpu_ns);
+	w->end.memory_peak_bytes = u.memory_peak;
+	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* PID 1 is ours */
+	w->end.io_read_bytes     = u.io_read;
+	w->end.io_write_bytes    = u.io_write;
+	if (u.pids_refused > 0)
+		add_hit(&w->end, LIMIT_pids, (int64_t)w->order->limits->pids, w->end.pids_peak, u.pids_refused);
+	w->oom |= u.oom_kills > 0;
+}
+
+/* What ended the program, when nothing that we did: the kernel's words only. */
+static void judge(struct watch *w)
+{
+	bool killed;
+
+	if (w->decided)
+		return;
+	if (!w->reported) { /* PID 1 was killed, which nothing inside can do */
+		w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
+		w->end.wait_status = SIGKILL;
+		return;
+	}
+	w->end.wait_status = w->init.status;
+	killed             = WIFSIGNALED(w->init.status);
+	if (w->oom)
+		w->end.reason = EXIT_oom;
+	else if (killed && w->end.cpu_ms >= (double)w->order->limits->cpu_ms)
+		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than our clock */
+	else
+		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
+}
+
+void verdict_fill(struct watch *w)
+{
+	if (w->started) {
+		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->started;
+		w->end.started_at = w->started_at;
+		w->end.layers     = w->cell.layers;
+		w->end.missing    = w->cell.missing;
+		memcpy(w->end.missing_why, w->cell.missing_why, sizeof w->end.missing_why);
+		note_usage(w);
+		note_full_mounts(w);
+	}
+	judge(w);
+	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
+		w->end.wait_status = -1;
+}

@@ -1,0 +1,10 @@
+/*
+ * verdict.h - how a run ended and what it cost, from the kernel's words only.
+ *
+ * After watch_cell(), before cell_close(): the control groups are still there.
+ * Fills w->end; the reason only when nothing that we did was the reason.
+ */
+#pragma once
+#include "watch.h"
+
+void verdict_fill(struct watch *w);

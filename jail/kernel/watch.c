@@ -1,0 +1,222 @@
+#define _GNU_SOURCE
+#include "watch.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5 };
+
+void watch_decide(struct watch *w, enum exit_reason reason)
+{
+	if (!w->decided) {
+		w->decided    = true;
+		w->end.reason = reason;
+	}
+	cell_kill(&w->cell);
+}
+
+void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
+{
+	if (!w->decided)
+		w->end.why = *why;
+	watch_decide(w, reason);
+}
+
+/* --- from the cell's set-up --- */
+
+static void take_streams(struct watch *w, const int *fds, size_t n)
+{
+	struct err e;
+
+	if (n == (w->order->stdin_pipe ? 3 : 2) && w->streams[0] < 0) {
+		memcpy(w->streams, fds, n * sizeof *fds);
+		return;
+	}
+	while (n)
+		close(fds[--n]);
+	err_set(&e, ERR_BROKEN, "garbled streams from the cell's set-up");
+	watch_fail(w, EXIT_setup_failed, &e);
+}
+
+static void on_failed_step(struct watch *w, const struct child_report *report)
+{
+	struct err  e;
+	const char *step = report->table <= CHILD_PROGRAM ? child_step_name(report->table, report->step) : NULL;
+
+	child_explain(report, &w->cell.child, &e);
+	if (step && strcmp(step, "exec") == 0)
+		w->end.exec_errno = report->errnum;
+	watch_fail(w, EXIT_setup_failed, &e);
+}
+
+/* End of file: both processes have become what they should, or are dead. */
+static void on_report_end(struct watch *w)
+{
+	struct err e;
+
+	fd_closep(&w->cell.report_fd);
+	if (w->decided)
+		return;
+	if (!w->execs || w->streams[0] < 0) {
+		err_set(&e, ERR_SETUP, "the cell died during its set-up");
+		watch_fail(w, EXIT_setup_failed, &e);
+		return;
+	}
+	w->started      = clock_ms(CLOCK_MONOTONIC);
+	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
+	w->end.setup_ms = w->started - w->asked;
+	launcher_say_started(w);
+}
+
+static void on_report(struct watch *w)
+{
+	struct child_report report;
+	int                 fds[PACKET_FDS_MAX];
+	size_t              n;
+
+	if (packet_receive(w->cell.report_fd, &report, sizeof report, fds, &n) != sizeof report) {
+		on_report_end(w);
+		return;
+	}
+	switch (report.word) {
+	case CHILD_FAILED:
+		on_failed_step(w, &report);
+		return;
+	case CHILD_STREAMS:
+		take_streams(w, fds, n);
+		return;
+	case CHILD_EXECS:
+		w->execs        = true;
+		w->setup_cpu_ns = group_cpu_ns(&w->cell.group);
+		return;
+	}
+}
+
+/* --- from the running cell --- */
+
+static void on_status(struct watch *w)
+{
+	ssize_t n = recv(w->cell.status_fd, &w->init, sizeof w->init, 0);
+
+	if (n == sizeof w->init)
+		w->reported = true;
+	fd_closep(&w->cell.status_fd);
+}
+
+static void on_client(struct watch *w)
+{
+	struct launch_cancel cancel;
+	ssize_t              n = recv(w->client, &cancel, sizeof cancel, 0);
+
+	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit)) {
+		watch_decide(w, cancel.reason);
+		return;
+	}
+	watch_decide(w, EXIT_client_gone);
+	fd_closep(&w->client);
+}
+
+static void on_signal(struct watch *w)
+{
+	struct signalfd_siginfo info;
+
+	if (read(w->signals, &info, sizeof info) == sizeof info)
+		watch_decide(w, EXIT_cancelled);
+}
+
+static void on_oom(struct watch *w)
+{
+	uint64_t count;
+
+	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && w->cell.group.n) {
+		w->oom = true;
+		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
+	}
+}
+
+/* --- the clocks --- */
+
+/* When to look again: the limit cannot be reached sooner than by every CPU spinning. */
+static double next_cpu_check(const struct watch *w, double used_ms)
+{
+	double left = (double)w->order->limits->cpu_ms - used_ms;
+	double cpus = (double)w->order->limits->cpus / 1000;
+	double wait = left / (cpus < 1 ? 1 : cpus);
+
+	return wait < CPU_CHECK_MS_LEAST ? CPU_CHECK_MS_LEAST : wait;
+}
+
+double watch_cpu_ms(const struct watch *w, int64_t group_ns)
+{
+	return group_ns < 0 ? RECORD_NONE : (double)(group_ns - w->setup_cpu_ns) / 1e6;
+}
+
+static double check_cpu(struct watch *w)
+{
+	double used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
+
+	if (used < 0)
+		return SETUP_MS_MAX;
+	if (used >= (double)w->order->limits->cpu_ms) {
+		watch_decide(w, EXIT_timeout_cpu);
+		return SETUP_MS_MAX;
+	}
+	return next_cpu_check(w, used);
+}
+
+static double check_clocks(struct watch *w, double *next_cpu)
+{
+	double     now = clock_ms(CLOCK_MONOTONIC), deadline;
+	struct err e;
+
+	if (!w->started) {
+		deadline = w->asked + SETUP_MS_MAX;
+		if (now >= deadline && !w->decided) {
+			err_set(&e, ERR_SETUP, "the cell was not built within %d s", SETUP_MS_MAX / 1000);
+			watch_fail(w, EXIT_setup_failed, &e);
+		}
+		return deadline - now;
+	}
+	deadline = w->started + (double)w->order->limits->wall_ms;
+	if (now >= deadline)
+		watch_decide(w, EXIT_timeout_wall);
+	if (now >= *next_cpu)
+		*next_cpu = now + check_cpu(w);
+	return (deadline < *next_cpu ? deadline : *next_cpu) - now;
+}
+
+void watch_cell(struct watch *w)
+{
+	double next_cpu = 0;
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
+			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
+		};
+		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
+
+		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR)
+			watch_decide(w, EXIT_client_gone);
+		if (fds[1].revents)
+			on_report(w);
+		if (fds[2].revents)
+			on_status(w);
+		if (fds[3].revents)
+			on_oom(w);
+		if (fds[4].revents)
+			on_client(w);
+		if (fds[5].revents)
+			on_signal(w);
+		if (fds[0].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
+			return;
+	}
+}

@@ -1,0 +1,34 @@
+/*
+ * watch.h - one run as its launcher sees it, from the clone to the last process.
+ *
+ * Everything that can end a run comes together here: the cell's own word, its
+ * control groups, the clocks, the client, a signal. The first reason stays;
+ * what comes later is its consequence.
+ */
+#pragma once
+#include "cell.h"
+#include "launcher.h"
+#include "protocol.h"
+
+struct watch {
+	const struct run_order *order;
+	struct cell             cell;
+	struct run_end          end;
+	int                     client, signals;
+	int                     streams[3];
+	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
+	double                  started_at;
+	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
+	bool                    execs, decided, reported, oom;
+	struct init_report      init;
+};
+
+/* Ends the run for this reason, or for the one that was first. */
+void watch_decide(struct watch *w, enum exit_reason reason);
+void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
+
+/* Until PID 1 is gone, and with it every process of the cell. Fills started, streams and what brig-init said. */
+void watch_cell(struct watch *w);
+
+/* Of the program, out of what the group has counted in nanoseconds; negative when this host does not count. */
+double watch_cpu_ms(const struct watch *w, int64_t group_ns);
