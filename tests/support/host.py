@@ -86,7 +86,15 @@ def cgroup_mounts():
 
 
 def cgroup_dirs():
-    return {dirpath for mount in cgroup_mounts() for dirpath, _, _ in os.walk(mount)}
+    """Paths with their inodes: a neighbour makes a group of the same name for each of its runs."""
+    return {(folder, inode_of(folder)) for mount in cgroup_mounts() for folder, _, _ in os.walk(mount)}
+
+
+def inode_of(path):
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
 
 
 def files_below(path):
