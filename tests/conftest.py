@@ -201,9 +201,10 @@ def needs_rootfs():
 
 
 @pytest.fixture(scope="session")
-def jail(needs_root, needs_rootfs):
+def jail(needs_root, needs_rootfs, tmp_path_factory):
     """Asked for by every test that starts a real jail."""
     require("cgroup:memory", "cgroup:pids")
+    brig_tool.run(program="pass", folder=tmp_path_factory.mktemp("first")) # the first one since boot makes what /run/brig keeps
 
 
 @pytest.fixture(scope="session")

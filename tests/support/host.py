@@ -89,8 +89,15 @@ def own_groups():
 
 
 def cgroup_dirs():
-    """The groups that hold cells; above them is brig's base, which stays."""
-    return {dirpath for top in own_groups() for dirpath, _, _ in os.walk(top) if "/brig/" in dirpath}
+    """The groups that hold cells, with their inodes: a neighbour makes one of the same name for each of its runs. Brig's base above them stays."""
+    return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
+
+
+def inode_of(path):
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
 
 
 def files_below(path):
