@@ -39,11 +39,18 @@ static int make_parents(const char *path, struct err *e)
 
 static int make_inside(const struct shelf *s, struct err *e)
 {
-	static const char *const parts[] = { "trees", "names", "tmp" };
+	/* Builders lock trees and tmp: whoever may open one for reading could hold it, and they would wait for ever. */
+	static const struct {
+		const char *name;
+		mode_t      mode;
+	} parts[] = { { "trees", 0711 }, { "names", 0755 }, { "tmp", 0700 } };
 
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (mkdirat(s->dir, parts[i], 0755) < 0 && errno != EEXIST)
-			return err_sys(e, "make %s/%s", s->path, parts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (mkdirat(s->dir, parts[i].name, parts[i].mode) == 0)
+			continue;
+		if (errno != EEXIST || fchmodat(s->dir, parts[i].name, parts[i].mode, 0) < 0) /* made by an older version */
+			return err_sys(e, "make %s/%s", s->path, parts[i].name);
+	}
 	return 0;
 }
 

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 static int read_open(int fd, const char *path, char **text, size_t *len, struct err *e)
 {
 	struct bytes bytes;
+	struct stat  st;
 
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
 	if (file_read_fd(fd, path, POLICY_SOURCE_MAX, &bytes, e) < 0)
 		return -1;
 	*text = bytes.data;

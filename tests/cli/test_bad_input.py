@@ -1,5 +1,6 @@
 """Whatever is wrong is told in one clear line, with a status that fits, and leaves nothing behind."""
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -233,3 +234,14 @@ def test_host_lacks(jail, prefix, words, tmp_path):
         pytest.skip("needs cgroup v1, where one controller can be taken away")
     run = tool.Child([*prefix, *argv]).wait(20)
     one_line(run, "doctor", *words, status=125)
+
+
+def test_a_fifo_in_the_place_of_a_policy_is_refused_at_once(needs_root, brig, tmp_path):
+    folder = tmp_path / "profiles"
+    shutil.copytree(host.build_dir() / "profiles", folder)
+    (folder / "python.policy").unlink()
+    os.mkfifo(folder / "python.policy")
+    program = tmp_path / "program.py"
+    program.write_text("print('ran')")
+    done = subprocess.run([brig, "run", program], env={**os.environ, "BRIG_PROFILES": str(folder)}, capture_output=True, text=True, timeout=10)
+    assert done.returncode == 125 and "python.policy: not a regular file" in done.stderr and "ran" not in done.stdout, done

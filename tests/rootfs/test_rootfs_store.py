@@ -225,9 +225,19 @@ def test_a_store_below_a_0700_directory_with_umask_077_works(rootfs, recipe):
     rootfs.store.parent.chmod(0o700)
     rootfs.must("build", recipe(), preexec_fn=lambda: os.umask(0o077))
     tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
-    for path in (rootfs.store, rootfs.store / "trees", tree.parent, tree, tree / "etc"):
+    for path in (rootfs.store, rootfs.store / "names", tree.parent, tree, tree / "etc"):
         assert path.stat().st_mode & 0o7777 == 0o755, path
-    assert (tree.parent / "lock").stat().st_mode & 0o7777 == 0o600
+
+
+def test_what_is_locked_cannot_be_opened_by_others_also_in_a_store_of_an_older_version(rootfs, recipe):
+    """A lock that everybody may open, everybody may hold: then nothing is built, or run, any more."""
+    for part in ("trees", "tmp"):
+        (rootfs.store / part).mkdir(parents=True)
+        (rootfs.store / part).chmod(0o755)
+    rootfs.must("build", recipe())
+    tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
+    for path, mode in ((rootfs.store / "trees", 0o711), (rootfs.store / "tmp", 0o700), (tree.parent / "lock", 0o600)):
+        assert path.stat().st_mode & 0o7777 == mode, path
 
 
 # --- hostile recipes and trees ---
