@@ -2,9 +2,11 @@
 #include "place.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,19 +41,33 @@ static int own_path(const char *name, const char **ret, struct err *e)
 	return 0;
 }
 
+/* Our own path; without /proc the one that we were started by. */
+static bool find_program(char *path)
+{
+	char    whole[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, PLACE_MAX - 1);
+
+	if (n >= 0) {
+		path[n] = 0;
+		return true;
+	}
+	if (!realpath((const char *)getauxval(AT_EXECFN), whole) || strlen(whole) >= PLACE_MAX)
+		return false;
+	strcpy(path, whole);
+	return true;
+}
+
 /* The build tree's root when this program runs from its bin/, else an empty text. */
 static int find_build(char *root, struct err *e)
 {
 	char        mark[PLACE_MAX + 32];
 	struct stat st;
 	char       *slash;
-	ssize_t     n = readlink("/proc/self/exe", root, PLACE_MAX - 1);
 
-	if (n < 0) { /* no /proc: installed places are the best guess */
+	if (!find_program(root)) {
 		root[0] = 0;
 		return 0;
 	}
-	root[n] = 0;
 	for (int up = 0; up < 2; up++)
 		if ((slash = strrchr(root, '/')))
 			*slash = 0;

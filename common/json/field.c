@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void *at(const struct field *f, void *into)
@@ -61,12 +62,25 @@ static int set_number(const struct field *f, uint64_t x, void *into, struct err 
 	return put_number(f, x, into, field_print_value, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
 }
 
+/* "pids: \"64\" is not a whole number from 1 to 32768" */
+static int refuse_type(const struct field *f, const json_t *v, const char *what, struct err *e)
+{
+	char *is = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+	char  least[32], most[32];
+
+	field_print_value(f, f->min, least, sizeof least);
+	field_print_value(f, f->max, most, sizeof most);
+	err_set(e, ERR_BAD_SPEC, "%s: %.40s is not %s from %s to %s", f->name, is ? is : "?", what, least, most);
+	free(is);
+	return -1;
+}
+
 static int decode_integer(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	json_int_t x = json_integer_value(v);
 
 	if (!json_is_integer(v) || x < 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: expected a non-negative integer", f->name);
+		return refuse_type(f, v, "a whole number", e);
 	return set_number(f, (uint64_t)x, into, e);
 }
 
@@ -76,9 +90,9 @@ static int decode_size(const struct field *f, const json_t *v, void *into, struc
 
 	if (!json_is_string(v))
 		return json_is_integer(v) ? decode_integer(f, v, into, e)
-					  : err_set(e, ERR_BAD_SPEC, "%s: expected bytes (67108864) or a size (\"64M\")", f->name);
+					  : refuse_type(f, v, "bytes (67108864) or a size (\"64M\")", e);
 	if (text_to_size(json_string_value(v), &x) < 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: \"%.40s\" is no size; write 64M or 1G", f->name, json_string_value(v));
+		return refuse_type(f, v, "a size like 64M", e);
 	return set_number(f, x, into, e);
 }
 
@@ -88,7 +102,7 @@ static int decode_milli(const struct field *f, const json_t *v, void *into, stru
 	uint64_t whole = json_is_number(v) && x >= 0 && x <= 1e15 ? (uint64_t)(x + 0.5) : UINT64_MAX;
 
 	if (whole == UINT64_MAX || x - (double)whole > 1e-6 || (double)whole - x > 1e-6)
-		return err_set(e, ERR_BAD_SPEC, "%s: expected a number with at most three decimals", f->name);
+		return refuse_type(f, v, "a number with at most three decimals", e);
 	return set_number(f, whole, into, e);
 }
 

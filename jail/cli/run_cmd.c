@@ -257,6 +257,7 @@ static void fill_record(struct client *c)
 	r->layers            = end->layers;
 	r->layers_missing    = end->missing;
 	r->why               = end->why;
+	r->rootfs_digest     = end->rootfs_digest[0] ? end->rootfs_digest : NULL;
 	for (unsigned i = 0; i < end->hits; i++)
 		record_add_hit(r, limits_fields[end->hit[i].limit].name, end->hit[i].value, end->hit[i].peak, end->hit[i].times);
 	fill_outcome(r, end);
@@ -326,8 +327,13 @@ static bool points_to_doctor(const struct client *c)
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
 static void print_story(const struct client *c)
 {
-	const struct record *r = &c->record;
+	const struct record *r      = &c->record;
+	int                  broken = c->out.broken ? c->out.broken : c->err.broken;
 
+	if (broken == EPIPE && !c->req.verbose)
+		return; /* brig run ... | head: nobody wants to hear more */
+	if (broken)
+		fprintf(stderr, "brig: the output cannot be written: %s\n", strerror(broken));
 	if (r->why.kind != ERR_NONE && !c->started)
 		fprintf(stderr, "brig: %s%s\n", r->why.text, points_to_doctor(c) ? "; brig doctor says what this host lacks" : "");
 	else if (r->exit_reason != EXIT_exited || r->truncated > 0 || c->req.verbose) {

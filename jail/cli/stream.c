@@ -34,7 +34,7 @@ static void keep(struct stream *s, const char *bytes, size_t n)
 	if (s->to < 0)
 		append(s, bytes, n);
 	else if (!s->broken && file_write_all(s->to, bytes, n) < 0)
-		s->broken = true;
+		s->broken = errno;
 }
 
 enum stream_answer stream_read(struct stream *s)
@@ -42,7 +42,7 @@ enum stream_answer stream_read(struct stream *s)
 	char     chunk[CHUNK];
 	ssize_t  n    = read(s->fd, chunk, sizeof chunk);
 	uint64_t left = s->keep > s->seen ? s->keep - s->seen : 0;
-	bool     was  = s->broken;
+	bool     was  = s->broken != 0;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return STREAM_GOES_ON;

@@ -14,7 +14,7 @@ struct stream {
 	uint64_t keep, seen;
 	char    *data;
 	size_t   len, room;
-	bool     broken; /* nobody reads `to` any more */
+	int      broken; /* errno of the write to `to` that failed; 0: none did */
 };
 
 enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -47,6 +48,7 @@ static void say_ended(const struct watch *w)
 static void finish(struct watch *w)
 {
 	verdict_fill(w);
+	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
 	(void)!cell_close(&w->cell, &w->end.left);
 	say_ended(w);
 }

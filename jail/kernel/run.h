@@ -52,6 +52,7 @@ struct run_end {
 	uint64_t         layers, missing;
 	char             missing_why[160];
 	int              exec_errno; /* the program itself could not be started: 126/127 as in the shell */
+	char             rootfs_digest[65]; /* hex; "" when it did not come that far */
 	struct err       why;
 	struct err       left;       /* what could not be cleaned up; kind NONE when all was */
 };

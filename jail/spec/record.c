@@ -91,6 +91,12 @@ static json_t *json_text(const char *text)
 	return text ? json_string(text) : json_null();
 }
 
+/* Which tree exactly: "basic@sha256:2bc0..." */
+static json_t *json_rootfs(const struct record *r)
+{
+	return r->rootfs && r->rootfs_digest ? json_sprintf("%s@sha256:%s", r->rootfs, r->rootfs_digest) : json_text(r->rootfs);
+}
+
 static json_t *json_hits(const struct record *r)
 {
 	json_t *list = json_array();
@@ -144,7 +150,7 @@ json_t *record_json(const struct record *r)
 #define PUT(key, value) json_object_set_new(j, key, value)
 	PUT("run_id", json_string(r->run_id));
 	PUT("profile", json_text(r->profile));
-	PUT("rootfs", json_text(r->rootfs));
+	PUT("rootfs", json_rootfs(r));
 	PUT("exit_reason", json_string(exit_reason_name(r->exit_reason)));
 	PUT("exit_code", json_figure(r->exit_code));
 	PUT("signal", signal);

@@ -34,6 +34,7 @@ struct limit_hit {
 struct record {
 	char             run_id[37];
 	const char      *profile, *rootfs; /* borrowed; NULL when it did not come that far */
+	const char      *rootfs_digest;    /* hex, borrowed; NULL: not opened */
 	enum exit_reason exit_reason;
 	int              exit_code;        /* RECORD_NONE when nothing ran or it was killed by a limit */
 	int              signal;           /* 0: none */

@@ -207,6 +207,16 @@ def test_a_record_that_cannot_be_written_is_no_success(jail, brig):
     assert done.returncode == 141 and "record" in done.stderr and "No space left" in done.stderr, done
 
 
+def test_output_that_cannot_be_written_says_why(jail, brig):
+    done = in_shell(brig, "echo 'print(1)' | $0 run - > /dev/full")
+    assert done.returncode == 141 and "output cannot be written: No space left" in done.stderr, done
+
+
+def test_a_reader_that_has_enough_hears_nothing_more(jail, brig):
+    done = in_shell(brig, "echo 'while 1: print(1)' | $0 run - | head -n 1; echo ${PIPESTATUS[1]}")
+    assert (done.stdout, done.stderr) == ("1\n141\n", ""), done
+
+
 @pytest.mark.parametrize("option, closed, prints", [("", ">&-", ""), ("", "2>&-", "ran\n"), ("--stdin -", "<&-", "ran\n")],
                          ids=["stdout", "stderr", "stdin"])
 def test_a_closed_stream_is_not_taken_for_one_of_ours(jail, brig, tmp_path, option, closed, prints):

@@ -171,7 +171,7 @@ def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
     assert child.line() == "ready", child.wait(1)
     program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
     paths = {line.split(":", 2)[2] for line in host.read(f"/proc/{program}/cgroup").splitlines() if "/cell-" in line}
-    leaves = [mount + path for mount in host.cgroup_mounts() for path in paths if os.path.isdir(mount + path)]
+    leaves = [folder for folder, _ in host.cgroup_dirs() if any(folder.endswith(path) for path in paths)]
     assert leaves
     for leaf in leaves:
         other, word = lock_as_nobody(leaf)
