@@ -74,3 +74,10 @@ must_use int group_close(struct group *g, struct err *e);
 
 /* Empties and removes the leaves of a slot whose launcher died. The caller holds the slot. */
 void group_clear(const char *cache_dir, uint32_t slot);
+
+/* --- for group_limit.c and group_count.c --- */
+
+const struct group_leaf *group_leaf_with(const struct group *g, unsigned controller); /* or NULL */
+
+/* A kernel file of at most a page or so, NUL-terminated; "" and false when it is not there. */
+bool group_read_file(int dir, const char *name, char *buf, size_t len);

@@ -1,0 +1,131 @@
+/* group_limit.c - limits as rows: a knob of the control groups, and what it is turned to */
+#define _GNU_SOURCE
+#include "fd.h"
+#include "group.h"
+#include "layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum value { VALUE_MEMORY, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE };
+enum { CPU_PERIOD_US = 100000 };
+
+/* clang-format off */
+static const struct knob {
+	unsigned    controller;
+	bool        v2;
+	const char *file;
+	enum value  value;
+	enum layer  layer;
+	bool        optional; /* kernels without swap accounting do not have the file */
+} knobs[] = {
+	{ GROUP_MEMORY,  true,  "memory.max",                  VALUE_MEMORY,  LAYER_MEMORY, false },
+	{ GROUP_MEMORY,  true,  "memory.swap.max",             VALUE_ZERO,    LAYER_MEMORY, true },
+	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
+	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
+	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
+	{ GROUP_MEMORY,  false, "memory.kmem.tcp.limit_in_bytes", VALUE_MEMORY, LAYER_MEMORY, true }, /* v1 counts buffers of sockets apart, and only when told to */
+	{ GROUP_PIDS,    true,  "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
+	{ GROUP_PIDS,    false, "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
+	{ GROUP_CPU,     true,  "cpu.max",                     VALUE_CPU_MAX, LAYER_CPU,    false },
+	{ GROUP_CPU,     false, "cpu.cfs_period_us",           VALUE_PERIOD,  LAYER_CPU,    false },
+	{ GROUP_CPU,     false, "cpu.cfs_quota_us",            VALUE_QUOTA,   LAYER_CPU,    false },
+};
+/* clang-format on */
+
+static uint64_t knob_text(const struct knob *k, const struct limits *l, char *buf, size_t len)
+{
+	uint64_t value = 0;
+
+	switch (k->value) {
+	case VALUE_MEMORY:
+		value = l->memory_bytes;
+		break;
+	case VALUE_PIDS:
+		value = l->pids + 1; /* PID 1 of the cell is ours */
+		break;
+	case VALUE_CPU_MAX:
+	case VALUE_QUOTA:
+		value = l->cpus * CPU_PERIOD_US / 1000;
+		break;
+	case VALUE_PERIOD:
+		value = CPU_PERIOD_US;
+		break;
+	case VALUE_ONE:
+		value = 1;
+		break;
+	case VALUE_ZERO:
+		break;
+	}
+	snprintf(buf, len, k->value == VALUE_CPU_MAX ? "%" PRIu64 " %d" : "%" PRIu64, value, CPU_PERIOD_US);
+	return value;
+}
+
+/* What the kernel kept: it rounds memory down to a page, and nothing else. */
+static bool kept(const char *text, uint64_t asked)
+{
+	uint64_t got = strtoull(text, NULL, 10);
+
+	return got <= asked && asked - got < 64 * KIB && (got || !asked);
+}
+
+static int turn_knob(const struct group_leaf *leaf, const struct knob *k, const struct limits *l, struct err *e)
+{
+	char      text[64], back[64];
+	uint64_t  asked = knob_text(k, l, text, sizeof text);
+	scoped_fd fd    = openat(leaf->fd, k->file, O_RDWR | O_CLOEXEC);
+	ssize_t   n;
+
+	if (fd < 0 && k->optional && errno == ENOENT)
+		return 0;
+	if (fd < 0 || write(fd, text, strlen(text)) < 0 || (n = pread(fd, back, sizeof back - 1, 0)) < 0)
+		return err_sys(e, "set-up step limits: %s = %s", k->file, text);
+	back[n] = 0;
+	if (!kept(back, asked))
+		return err_set(e, ERR_SETUP, "set-up step limits: %s = %s: the kernel kept %.20s", k->file, text, back);
+	return 0;
+}
+
+static void note_missing(struct group *g, enum layer layer, const char *controller)
+{
+	if (!g->missing)
+		snprintf(g->why, sizeof g->why, "no usable %s controller in the control groups", controller);
+	g->missing |= 1ull << layer;
+}
+
+static void note_controllers(struct group *g)
+{
+	static const struct {
+		unsigned    controller;
+		enum layer  layer;
+		const char *name;
+	} rows[] = {
+		{ GROUP_MEMORY, LAYER_MEMORY, "memory" },
+		{ GROUP_PIDS, LAYER_PIDS, "pids" },
+		{ GROUP_CPU, LAYER_CPU, "cpu" },
+		{ GROUP_CPUACCT, LAYER_CPU_TIME, "cpuacct" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (group_leaf_with(g, rows[i].controller))
+			g->layers |= 1ull << rows[i].layer;
+		else
+			note_missing(g, rows[i].layer, rows[i].name);
+	}
+}
+
+int group_limit(struct group *g, const struct limits *limits, struct err *e)
+{
+	note_controllers(g);
+	for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
+		const struct group_leaf *leaf = group_leaf_with(g, knobs[i].controller);
+
+		if (leaf && leaf->v2 == knobs[i].v2 && turn_knob(leaf, &knobs[i], limits, e) < 0)
+			return -1;
+	}
+	return 0;
+}
