@@ -25,6 +25,12 @@ must_use int file_read(int dir, const char *path, size_t max, struct bytes *ret,
  */
 must_use int file_fill_standard(void);
 
+/*
+ * A file that decides what a jail may do: regular, and not writable by everybody. ENOENT stays in e->errnum,
+ * so that the next folder can be tried.
+ */
+must_use int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e);
+
 /* The whole buffer, retrying on EINTR and waiting where the caller's file does not block. Returns 0 or -1 with errno. */
 must_use int file_write_all(int fd, const void *bytes, size_t len);
 /* For kernel files: open, write once, close. Returns 0 or -1 with errno. */

@@ -94,7 +94,7 @@ int profile_file_check(struct profile *ret, const char *path, struct err *e)
 {
 	scoped_bytes text = { 0 };
 
-	if (file_read(AT_FDCWD, path, PROFILE_MAX, &text, e) < 0)
+	if (file_read_rules(path, PROFILE_MAX, &text, e) < 0)
 		return -1;
 	return parse(ret, path, &text, path, e);
 }
@@ -110,7 +110,7 @@ int profile_file_load(struct profile *ret, const struct places *places, const ch
 		if (!places->profiles[i][0])
 			continue;
 		snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name);
-		if (file_read(AT_FDCWD, path, PROFILE_MAX, &text, e) == 0)
+		if (file_read_rules(path, PROFILE_MAX, &text, e) == 0)
 			return parse(ret, name, &text, path, e);
 		if (e->errnum != ENOENT)
 			return -1;

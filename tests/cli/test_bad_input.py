@@ -1,5 +1,6 @@
 """Whatever is wrong is told in one clear line, with a status that fits, and leaves nothing behind."""
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -188,6 +189,16 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
 def test_help_goes_to_stdout(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
     assert done.returncode == 0 and "usage: brig" in done.stdout and "--help" in done.stdout and done.stderr == "", done
+
+
+@pytest.mark.parametrize("file", ["basic.json", "python.policy", "groups.policy"])
+def test_rules_that_everybody_may_write_are_refused(brig, tmp_path, file):
+    for source in (pathlib.Path(__file__).parents[2] / "profiles").iterdir():
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+        (tmp_path / source.name).chmod(0o664)
+    (tmp_path / file).chmod(0o666)
+    done = subprocess.run([brig, "profile", "check", "basic"], capture_output=True, text=True, env={"BRIG_PROFILES": str(tmp_path)})
+    assert done.returncode == 1 and f"{tmp_path}/{file}: everybody may write to it; type: chmod o-w" in done.stderr, done
 
 
 # --- the standard streams ---------------------------------------------------------------------------------
