@@ -396,7 +396,14 @@ bool probe_cpu_time(struct probe *p)
 
 bool probe_io_figures(struct probe *p)
 {
-	return try_knob(p, &(struct knob){ C_IO, "blkio.throttle.io_service_bytes", "io.stat", NULL, NULL });
+	scoped_leaf l = LEAF_NONE;
+
+	if (!leaf_open(p, &controllers[C_IO], &l))
+		return false;
+	if (!l.v2)
+		return probe_degraded(p, "blkio of cgroup v1 does not know whose a write-back is: the figures are null",
+				      "boot with systemd.unified_cgroup_hierarchy=1");
+	return turn(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
 }
 
 bool probe_memory_peak(struct probe *p)
