@@ -47,6 +47,7 @@ TABLE = [
     ("B10", MORE, "what is written to /tmp or /dev/shm cannot be executed"),
     ("B12", GATE, "each writable place ends at its size"),
     ("B13", MORE, "each writable place ends at its number of files"),
+    ("B16", MORE, "a device of the host that is not what its name says is not shown"),
     ("B18", MORE, "the rootfs is not the host's, and no process of the host runs from it"),
     ("C1", GATE, "nothing under /proc/sys and no trigger file can be opened for writing"),
     ("C2", MORE, "kernel memory, symbols, keys and timers cannot be read"),

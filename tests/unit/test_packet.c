@@ -1,0 +1,67 @@
+#define _GNU_SOURCE
+#include "packet.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int pair[2];
+
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+/* Around packet_send(), which takes no more than it can: what a stranger would send. */
+static void send_many(const int *fds, size_t n)
+{
+	char            room[CMSG_SPACE(8 * sizeof(int))] = { 0 };
+	struct iovec    io  = { (void *)"x", 1 };
+	struct msghdr   msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c   = CMSG_FIRSTHDR(&msg);
+
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(n * sizeof(int)) };
+	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	if (sendmsg(pair[0], &msg, MSG_NOSIGNAL) < 0)
+		perror("sendmsg");
+}
+
+static int lowest_free(void)
+{
+	int fd = dup(pair[0]);
+
+	close(fd);
+	return fd;
+}
+
+int main(void)
+{
+	int    null = open("/dev/null", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int    many[] = { null, zero, null, zero, null }, got[PACKET_FDS_MAX], before;
+	char   text[8];
+	size_t n;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return EXIT_FAILURE;
+	tap_ok(packet_send(pair[0], "abc", 3, NULL, 0) == 0, "a struct is sent alone");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 3 && n == 0, "it arrives whole, with no descriptor");
+	tap_ok(packet_send(pair[0], "abc", 3, many, 2) == 0, "two descriptors go with a struct");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 3 && n == 2, "two arrive");
+	tap_ok(is_same_file(got[0], null) && is_same_file(got[1], zero), "they are those that were sent, in order");
+	tap_ok(fcntl(got[0], F_GETFD) == FD_CLOEXEC, "they close on exec");
+	close(got[0]);
+	close(got[1]);
+	before = lowest_free();
+	send_many(many, 5);
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) < 0 && errno == EMSGSIZE && n == 0, "more than three descriptors are an error");
+	tap_ok(lowest_free() == before, "and none of them stays open");
+	close(pair[0]);
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 0, "the other end's death is the end");
+	tap_ok(packet_send(pair[1], "abc", 3, NULL, 0) == -EPIPE, "sending then is an errno, not a signal");
+	return tap_done();
+}
