@@ -14,6 +14,7 @@ from support import host
 
 KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES")
 numbers = itertools.count(1)
+SCRATCH = tempfile.TemporaryDirectory(prefix="brig-test-") # removed when the tests end
 
 
 def binary():
@@ -55,7 +56,7 @@ def command(*options, verb="run", program=None, file=None, args=(), json_record=
     if json_record and "--json" not in argv:
         argv.insert(2, "--json")
     if program is not None:
-        folder = pathlib.Path(folder or tempfile.gettempdir())
+        folder = pathlib.Path(folder or SCRATCH.name)
         file = folder / f"program-{next(numbers)}.py"
         if isinstance(program, str):
             program = program.encode()
