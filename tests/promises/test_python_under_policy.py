@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -247,10 +248,11 @@ ROWS = [(policy, name, text) for name, policies, text in WORKS for policy in pol
 def test_works(policy, name, text, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(program_of(text))
-    run = subprocess.run(
-        [HELPER, SOURCE / "profiles", policy, PYTHON, "-I", program],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path, stdin=subprocess.DEVNULL,
-    )
+    with tempfile.TemporaryDirectory(prefix="brig-") as scratch: # a short path: sockets are made in it
+        run = subprocess.run(
+            [HELPER, SOURCE / "profiles", policy, PYTHON, "-I", program], env={**os.environ, "TMPDIR": scratch},
+            capture_output=True, text=True, timeout=60, cwd=tmp_path, stdin=subprocess.DEVNULL,
+        )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr, run.stderr
 
