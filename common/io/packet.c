@@ -34,6 +34,7 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 	return sent == (ssize_t)len ? 0 : -EMSGSIZE;
 }
 
+/* The room that recvmsg() was given is CMSG_LEN, not CMSG_SPACE: what the latter rounds up to holds a fourth descriptor. */
 static size_t take_fds(struct msghdr *msg, int fds[PACKET_FDS_MAX])
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -50,7 +51,7 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX
 {
 	union control control;
 	struct iovec  io  = { bytes, len };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(PACKET_FDS_MAX * sizeof(int)) };
 	ssize_t       got;
 
 	do
