@@ -191,9 +191,9 @@ def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(ro
 
 def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
     sources = tmp_path / "my.list"
-    sources.write_text("deb http://mirror.invalid/debian bookworm main\n")
+    sources.write_text("deb http://packages.invalid/debian bookworm main\n")
     done = rootfs("build", "--sources", sources, recipe())
-    assert done.returncode == 1 and "mirror.invalid" not in done.stderr and "(mirror)" in done.stderr
+    assert done.returncode == 1 and "packages.invalid" not in done.stderr and "(mirror)" in done.stderr
     assert rootfs.leftovers() == []
 
 
