@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
+#include "detach.h"
 #include "fd.h"
 #include "file.h"
 #include "filter_cache.h"
@@ -13,15 +14,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,7 +111,7 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 
 	if (store_open(order->store, order->rootfs, &c->rootfs, e) < 0)
 		return -1;
-	c->child.root_fd = shown_detach(c->rootfs.tree_fd, attrs, order->rootfs, e);
+	c->child.root_fd = detach_mount(c->rootfs.tree_fd, attrs, order->rootfs, e);
 	return c->child.root_fd < 0 ? -1 : open_shown(c, order, e);
 }
 
@@ -177,7 +176,22 @@ static void fill_child(struct cell *c, const struct run_order *order, const stru
 		child->exec_path[i] = order->exec_path[i];
 }
 
-static int clone_cell(struct cell *c, struct err *e)
+/*
+ * The user namespace belongs to the cell's own id: what the kernel counts per
+ * owner (inotify instances, queued signals, locked memory) is then not taken
+ * from root and from the other cells. fsuid stays 0: CLONE_INTO_CGROUP asks who
+ * may write to the group. The capabilities stay too: hosts that keep user
+ * namespaces from unprivileged users (Debian, Ubuntu) ask for them.
+ */
+static int become_owner(uint32_t id, struct err *e)
+{
+	if (seteuid(id) < 0)
+		return err_sys(e, "set-up step clone: seteuid");
+	setfsuid(0);
+	return privilege_keep_effective(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
+}
+
+static int clone_into(struct cell *c, struct err *e)
 {
 	int               group = group_clone_fd(&c->group);
 	struct clone_args args  = {
@@ -190,26 +204,25 @@ static int clone_cell(struct cell *c, struct err *e)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
-	/*
-	 * The user namespace belongs to the cell's own id: what the kernel counts
-	 * per owner (inotify instances, queued signals, locked memory) is then not
-	 * taken from root and from the other cells. fsuid stays 0: CLONE_INTO_CGROUP
-	 * asks who may write to the group. The capabilities stay too: hosts that keep
-	 * user namespaces from unprivileged users (Debian, Ubuntu) ask for them.
-	 */
-	if (seteuid(c->slot.init_id) < 0)
-		return err_sys(e, "set-up step clone: seteuid");
-	setfsuid(0);
-	if (privilege_keep_effective(e) < 0)
-		return err_wrap(e, "set-up step clone");
 	c->pid = clone3(&args, sizeof args);
 	if (c->pid == 0)
 		child_run_cell(&c->child);
-	if (c->pid < 0) {
-		c->pidfd = -1;
-		return err_sys(e, "set-up step clone");
-	}
-	return seteuid(0) < 0 ? err_sys(e, "set-up step clone: seteuid") : 0;
+	if (c->pid > 0)
+		return 0;
+	c->pidfd = -1;
+	return err_sys(e, "set-up step clone");
+}
+
+/* Root again on every way out: what is to be removed after a failure is root's. */
+static int clone_cell(struct cell *c, struct err *e)
+{
+	int r = become_owner(c->slot.init_id, e);
+
+	if (r == 0)
+		r = clone_into(c, e);
+	if (seteuid(0) < 0 && r == 0)
+		r = err_sys(e, "set-up step clone: seteuid");
+	return r;
 }
 
 /* The pid is our own unreaped child's: it cannot have become somebody else's. */

@@ -6,12 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -75,7 +73,6 @@ static int cell_new_keyring(struct child_ctx *c)
 static int cell_private_mounts(struct child_ctx *c)
 {
 	(void)c;
-	umask(022); /* the caller's may be 077, and what is made from here on is for the program, which has another id */
 	return child_sys(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 }
 

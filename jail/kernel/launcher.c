@@ -59,7 +59,7 @@ static int take_signals(void)
 	sigset_t set;
 
 	setsid();
-	umask(022); /* under 0777 what we make is shut to ourselves, once privilege is dropped */
+	umask(022); /* the cell inherits it: under 077 the program could not read main.py, under 0777 we could not remove what we made */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
 	signal(SIGCHLD, SIG_DFL);
@@ -107,8 +107,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 		.client  = sock,
 		.streams = { -1, -1, -1 },
 		.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6,
-		.end     = { .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1, .started_at = -1, .memory_peak_bytes = -1,
-			     .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 },
+		.end     = RUN_END_NONE,
 	};
 
 	prctl(PR_SET_NAME, "brig-launcher");

@@ -62,8 +62,8 @@ static void clean_after_launcher(struct run *run, struct run_end *end)
 	struct slot slot;
 	struct err  e;
 
-	*end = (struct run_end){ .reason = run->started ? EXIT_cancelled : EXIT_setup_failed, .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1,
-				 .started_at = -1, .memory_peak_bytes = -1, .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 };
+	*end        = RUN_END_NONE;
+	end->reason = run->started ? EXIT_cancelled : EXIT_setup_failed;
 	err_set(&end->why, ERR_SETUP, "the launcher was killed");
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {

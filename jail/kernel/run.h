@@ -57,6 +57,11 @@ struct run_end {
 	struct err       left;       /* what could not be cleaned up; kind NONE when all was */
 };
 
+/* Nothing is known: every figure becomes null. */
+#define RUN_END_NONE                                                                                                                   \
+	((struct run_end){ .wait_status = -1, .wall_ms = -1, .cpu_ms = -1, .setup_ms = -1, .started_at = -1, .memory_peak_bytes = -1, \
+			   .pids_peak = -1, .io_read_bytes = -1, .io_write_bytes = -1 })
+
 struct run {
 	int      sock;
 	pid_t    launcher;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "shown.h"
 
+#include "detach.h"
 #include "fd.h"
 #include "file.h"
 
@@ -16,16 +17,6 @@
 
 /* Owns no file on any file system: the last id before the invalid one. */
 #define NOBODY_AT_ALL 4294967294u
-
-int shown_detach(int from, uint64_t attrs, const char *what, struct err *e)
-{
-	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
-	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-		return err_sys(e, "set-up step open-trees: %s", what);
-	return fd_take(&tree);
-}
 
 /* The namespace of a child that waits until we have it. */
 static int open_namespace_of(pid_t pid, uint32_t spare_id)
@@ -65,7 +56,7 @@ static int make_namespace(uint32_t spare_id)
 
 int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
 {
-	scoped_fd         tree = shown_detach(dir, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
+	scoped_fd         tree = detach_mount(dir, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
 	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
 

@@ -16,6 +16,3 @@
  * and pipes are out of reach too. spare_id: a host id that owns no file.
  */
 must_use int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e);
-
-/* A detached copy of one mount with these MOUNT_ATTR_*; what: for the message. For any tree a cell gets. */
-must_use int shown_detach(int from, uint64_t attrs, const char *what, struct err *e);

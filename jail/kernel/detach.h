@@ -1,0 +1,6 @@
+/* detach.h - one mount of the host as a copy that lies nowhere, for a cell to attach */
+#pragma once
+#include "err.h"
+
+/* Without what is mounted below it, private, with these MOUNT_ATTR_*. what: for the message. The descriptor is the caller's. */
+must_use int detach_mount(int from, uint64_t attrs, const char *what, struct err *e);
