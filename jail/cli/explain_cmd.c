@@ -45,7 +45,7 @@ static const char *need_words(enum layer_need need)
 
 static int load(struct explain *x, const char *name, struct err *e)
 {
-	struct mount_wishes wishes = { 0 };
+	struct mount_wishes wishes;
 
 	x->policy = malloc(sizeof *x->policy);
 	if (!x->policy)
@@ -53,10 +53,7 @@ static int load(struct explain *x, const char *name, struct err *e)
 	if (places_find(&x->places, e) < 0 || profile_file_load(&x->profile, &x->places, name, e) < 0 ||
 	    profile_policy_load(&x->bundle, &x->places, &x->profile, e) < 0 || policy_parse(x->policy, &x->bundle, call_number, e) < 0)
 		return -1;
-	wishes.tmp_bytes       = x->profile.limits.tmp_bytes;
-	wishes.workspace_bytes = x->profile.limits.workspace_bytes;
-	wishes.inodes          = x->profile.limits.inodes;
-	wishes.workspace_exec  = x->profile.workspace_exec;
+	wishes = mount_wishes_of(&x->profile.limits, x->profile.workspace_exec);
 	if (mount_plan_build(&x->mounts, &wishes, e) < 0)
 		return -1;
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);

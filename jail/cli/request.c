@@ -208,13 +208,19 @@ static int open_shown(struct request *r, struct err *e)
 	return 0;
 }
 
+/* "-" is our own standard input. */
+static int open_input(const char *path)
+{
+	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
 static int open_stdin(struct request *r, struct err *e)
 {
 	struct stat st;
 
 	if (!r->stdin_path)
 		return 0;
-	r->stdin_fd = strcmp(r->stdin_path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(r->stdin_path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	r->stdin_fd = open_input(r->stdin_path);
 	if (r->stdin_fd < 0 || fstat(r->stdin_fd, &st) < 0)
 		return err_sys(e, "--stdin %s", r->stdin_path);
 	if (S_ISDIR(st.st_mode))
@@ -224,15 +230,10 @@ static int open_stdin(struct request *r, struct err *e)
 
 static int plan_mounts(struct request *r, struct err *e)
 {
-	const struct mount_wishes wishes = {
-		.tmp_bytes       = r->limits.tmp_bytes,
-		.workspace_bytes = r->limits.workspace_bytes,
-		.inodes          = r->limits.inodes,
-		.workspace_exec  = r->profile.workspace_exec,
-		.shown           = (const char *const *)r->shown_to,
-		.shown_len       = r->shown_len,
-	};
+	struct mount_wishes wishes = mount_wishes_of(&r->limits, r->profile.workspace_exec);
 
+	wishes.shown     = (const char *const *)r->shown_to;
+	wishes.shown_len = r->shown_len;
 	return mount_plan_build(&r->mounts, &wishes, e);
 }
 
@@ -283,15 +284,14 @@ static int check_program(const struct bytes *text, const char *name, struct err 
 
 static int read_program(const char *path, struct bytes *ret, struct err *e)
 {
-	bool        ours = strcmp(path, "-") == 0;
-	scoped_fd   fd   = ours ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	scoped_fd   fd = open_input(path);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "%s", path);
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, ERR_BAD_SPEC, "%s: is a directory; name a Python file", path);
-	return file_read_fd(fd, ours ? "stdin" : path, PROGRAM_BYTES_MAX, ret, e);
+	return file_read_fd(fd, strcmp(path, "-") == 0 ? "stdin" : path, PROGRAM_BYTES_MAX, ret, e);
 }
 
 /* argv of what is executed: `first` words of ours, then the caller's. */

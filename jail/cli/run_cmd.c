@@ -119,9 +119,9 @@ static void on_launcher(struct client *c)
 		c->ended = true;
 		return;
 	}
-	c->started = true;
-	c->out.fd  = streams[0];
-	c->err.fd  = streams[1];
+	c->started  = true;
+	c->out.fd   = streams[0];
+	c->err.fd   = streams[1];
 	c->stdin_to = streams[2];
 	/* the program can open the other ends again: it could read what poll promised us, and keep what it wrote to open */
 	fcntl(c->out.fd, F_SETFL, O_NONBLOCK);
@@ -221,17 +221,17 @@ static void fill_limit(struct record *r, const struct limits *limits)
 {
 	static const struct {
 		enum exit_reason reason;
-		const char      *limit;
+		enum limit_id    limit;
 	} ends[] = {
-		{ EXIT_timeout_wall, "wall_ms" },
-		{ EXIT_timeout_cpu,  "cpu_ms" },
-		{ EXIT_oom,          "memory_bytes" },
-		{ EXIT_output_limit, "output_bytes" },
+		{ EXIT_timeout_wall, LIMIT_wall_ms },
+		{ EXIT_timeout_cpu,  LIMIT_cpu_ms },
+		{ EXIT_oom,          LIMIT_memory_bytes },
+		{ EXIT_output_limit, LIMIT_output_bytes },
 	};
 	char text[32];
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		const struct field *f = field_find(limits_fields, ends[i].limit);
+		const struct field *f = &limits_fields[ends[i].limit];
 
 		if (ends[i].reason != r->exit_reason)
 			continue;

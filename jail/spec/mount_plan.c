@@ -22,6 +22,16 @@ static const struct mount_step base_mounts[] = {
 };
 /* clang-format on */
 
+struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec)
+{
+	return (struct mount_wishes){
+		.tmp_bytes       = limits->tmp_bytes,
+		.workspace_bytes = limits->workspace_bytes,
+		.inodes          = limits->inodes,
+		.workspace_exec  = workspace_exec,
+	};
+}
+
 static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
 {
 	if (plan->n == ARRAY_LEN(plan->step))

@@ -52,6 +52,9 @@ struct mount_wishes {
 	size_t             shown_len;
 };
 
+/* Without anything shown. */
+struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec);
+
 must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e);
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
