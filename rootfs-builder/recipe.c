@@ -54,7 +54,7 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 	ret->value[0] = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
 		cut = strstr(text, splits[i]);
-		if (!cut || cut >= text + len)
+		if (!cut || cut + strlen(splits[i]) > text + len) /* its blank may be the one before the reason: "/a -> # why" */
 			continue;
 		put_half(ret->key, text, (size_t)(cut - text));
 		put_half(ret->value, cut + strlen(splits[i]), len - (size_t)(cut - text) - strlen(splits[i]));

@@ -30,6 +30,7 @@ static const struct {
 	{ "a row that is only a reason is refused", HEAD ",\"prune\":[\" # why\"]}", ERR_BAD_SPEC, "prune: \" # why\"" },
 	{ "a newline in a row is refused", HEAD ",\"links\":[\"/a -> b\\nc\"]}", ERR_BAD_SPEC, "links: a row with a control" },
 	{ "a link needs a target", HEAD ",\"links\":[\"/a -> \"]}", ERR_BAD_SPEC, "links: \"/a -> \"" },
+	{ "a link to nothing but a reason is refused", HEAD ",\"links\":[\"/a -> # why\"]}", ERR_BAD_SPEC, "links: \"/a -> # why\"" },
 	{ "a generator must be known", HEAD ",\"generate\":[\"/a = b\"]}", ERR_BAD_SPEC, "generate: \"/a = b\"" },
 	{ "a generator must be named", HEAD ",\"generate\":[\"/a\"]}", ERR_BAD_SPEC, "generate: \"/a\"" },
 	{ "the last list is checked as the first", HEAD ",\"prune_last\":[\"..\"]}", ERR_BAD_SPEC, "prune_last: \"..\"" },
@@ -45,6 +46,8 @@ static void check_row_halves(void)
 		{ "/a -> ../b # why = what", "/a", "../b" },
 		{ "/a = empty", "/a", "empty" },
 		{ "/a#b", "/a#b", "" },
+		{ "/a -> # why", "/a ->", "" },
+		{ "/a = # why", "/a =", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
