@@ -108,7 +108,7 @@ static void on_report(struct watch *w)
 		return;
 	case CHILD_EXECS:
 		w->execs        = true;
-		w->setup_cpu_ns = group_cpu_ns(&w->cell.group);
+		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
 		return;
 	}
 }
