@@ -28,7 +28,9 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 		c->cmsg_len        = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
-	sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	do
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;
 	return sent == (ssize_t)len ? 0 : -EMSGSIZE;

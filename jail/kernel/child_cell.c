@@ -43,9 +43,10 @@ static int cell_join_groups(struct child_ctx *c)
 
 static int cell_await_id_maps(struct child_ctx *c)
 {
-	char go;
+	char    go;
+	ssize_t n = recv(c->report_fd, &go, 1, 0);
 
-	return recv(c->report_fd, &go, 1, 0) == 1 ? 0 : -EPIPE;
+	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
 static int cell_take_ids(struct child_ctx *c)

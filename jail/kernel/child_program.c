@@ -187,9 +187,10 @@ static int program_no_new_privs(struct child_ctx *c)
 
 static int program_await_init(struct child_ctx *c)
 {
-	char go;
+	char    go;
+	ssize_t n = read(c->ready_fd[0], &go, 1);
 
-	return read(c->ready_fd[0], &go, 1) == 1 ? 0 : -EPIPE;
+	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
 static int program_say_exec(struct child_ctx *c)

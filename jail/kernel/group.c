@@ -151,7 +151,9 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->fd < 0)
 		return GROUP_FAILED;
-	return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? GROUP_TAKEN : GROUP_MADE;
+	if (flock(leaf->fd, LOCK_EX | LOCK_NB) == 0)
+		return GROUP_MADE;
+	return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
 }
 
 static enum group_answer make_leaves(struct group *g, const struct group_trees *trees)

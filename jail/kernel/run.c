@@ -56,15 +56,26 @@ static void reap_children(struct run *run)
 	}
 }
 
-/* The launcher was killed: its PID 1 is dying with it. What is left are the control groups. */
-static void clean_after_launcher(struct run *run, struct run_end *end)
+static void judge_silence(const struct run *run, bool cut_off, struct run_end *end)
+{
+	*end        = RUN_END_NONE;
+	end->reason = run->started || cut_off ? EXIT_cancelled : EXIT_setup_failed;
+	if (cut_off)
+		err_sys(&end->why, "the launcher cannot be heard");
+	else
+		err_set(&end->why, ERR_SETUP, "the launcher was killed, or could not tell how the run ended");
+}
+
+/*
+ * The launcher was killed: its PID 1 is dying with it. One that lives, and cannot be heard, ends its cell when the
+ * client goes. What is left are the control groups.
+ */
+static void clean_after_launcher(struct run *run)
 {
 	struct slot slot;
 	struct err  e;
 
-	*end        = RUN_END_NONE;
-	end->reason = run->started ? EXIT_cancelled : EXIT_setup_failed;
-	err_set(&end->why, ERR_SETUP, "the launcher was killed");
+	shutdown(run->sock, SHUT_RDWR);
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		group_clear(run->runtime_dir, run->slot);
@@ -83,7 +94,8 @@ enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 		streams[0] = streams[1] = streams[2] = -1;
 		got                                  = packet_receive(run->sock, &word, sizeof word, streams, &n);
 		if (got != sizeof word) {
-			clean_after_launcher(run, end);
+			judge_silence(run, got < 0, end);
+			clean_after_launcher(run);
 			return RUN_ENDED;
 		}
 		switch (word.kind) {
