@@ -144,12 +144,16 @@ def with_token(token):
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
 
 
-def mem_available():
-    """Bytes, MemAvailable of the host."""
+def meminfo(name):
+    """Bytes of one line of the host's /proc/meminfo."""
     for line in read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("no MemAvailable")
+    raise RuntimeError(f"no {name} in /proc/meminfo")
+
+
+def mem_available():
+    return meminfo("MemAvailable")
 
 
 def open_files():
