@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     """A test that is still running after two minutes fails where it stands (long and vm: an hour)."""
-    seconds = 3600 if any(item.get_closest_marker(tier) for tier in TIERS) else 120
+    seconds = 3600 if any(item.get_closest_marker(tier) for tier in TIERS) else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")

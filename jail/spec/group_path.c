@@ -45,6 +45,21 @@ int group_path_find(const char *text, const char *controller, char *ret, size_t 
 	return -1;
 }
 
+bool group_list_has(const char *list, const char *word)
+{
+	static const char between[] = " ,\n";
+	size_t            len       = strlen(word);
+
+	for (const char *at = list + strspn(list, between); *at; at += strspn(at, between)) {
+		size_t n = strcspn(at, between);
+
+		if (n == len && memcmp(at, word, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
 int64_t group_key_value(const char *text, const char *key)
 {
 	size_t len = strlen(key);

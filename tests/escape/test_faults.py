@@ -27,8 +27,8 @@ def trace(folder, *inject, profile="basic"):
     """One run under strace; (CompletedProcess, lines of the trace)."""
     program, log = folder / "program.py", folder / "strace.log"
     program.write_text(PROGRAM)
-    argv = ["strace", "-f", "-qq", "-o", log, *inject, brig.binary(), "run", "-p", profile, "--json", "--timeout", "5", program]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+    argv = ["strace", "-f", "-qq", "-o", log, *inject, brig.binary(), "run", "-p", profile, "--json", "--timeout", str(5 * host.SLOWER), program]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30 * host.SLOWER, env=brig.environment(), stdin=subprocess.DEVNULL)
     return done, log.read_text(errors="replace").splitlines()
 
 
