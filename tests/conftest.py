@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_call(item):
     """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
     tier = next((mark for mark in map(item.get_closest_marker, TIERS) if mark), None)
-    seconds = tier.kwargs.get("seconds", 3600) if tier else 120
+    seconds = tier.kwargs.get("seconds", 3600) if tier else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")

@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "group_place.h"
 #include "group_trees.h"
 
 #include <errno.h>
@@ -198,6 +199,15 @@ enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t 
 	return GROUP_MADE;
 }
 
+/* Fails while others use it. */
+static void remove_base(struct group_leaf *leaf)
+{
+	scoped_fd above = openat(leaf->base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (above >= 0 && unlinkat(above, "brig", AT_REMOVEDIR) == 0 && leaf->v2)
+		group_place_leave(above);
+}
+
 int group_close(struct group *g, struct err *e)
 {
 	int r = 0;
@@ -207,8 +217,8 @@ int group_close(struct group *g, struct err *e)
 
 		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
-		if (leaf->made && leaf->borrowed) /* fails while others use it */
-			unlinkat(leaf->base_fd, "../brig", AT_REMOVEDIR);
+		if (leaf->borrowed)
+			remove_base(leaf);
 		fd_closep(&leaf->fd);
 		fd_closep(&leaf->base_fd);
 	}
@@ -224,13 +234,13 @@ void group_clear(const char *cache_dir, uint32_t slot)
 	snprintf(name, sizeof name, "cell-%u", slot);
 	group_trees_find(&trees, cache_dir);
 	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf leaf = { .base_fd = -1 };
+		struct group_leaf leaf = { .base_fd = -1, .v2 = trees.tree[i].v2 };
 
 		if (group_trees_open_base(&trees, i, &leaf) < 0)
 			continue;
 		(void)!clear_leftover(leaf.base_fd, name);
 		if (leaf.borrowed)
-			unlinkat(leaf.base_fd, "../brig", AT_REMOVEDIR);
+			remove_base(&leaf);
 		close(leaf.base_fd);
 	}
 }

@@ -6,6 +6,7 @@ import time
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = "/usr/bin/python3"
+SLOWER = float(os.environ.get("BRIG_TEST_SLOWER", "1")) # by so much whoever waits waits longer: a machine without hardware of its own
 
 
 def build_dir():
@@ -24,7 +25,7 @@ def runtime_dir():
 
 def poll(ask, seconds, every=0.01):
     """Asks until the answer is true or the time is over; returns the last answer."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWER
     while True:
         answer = ask()
         if answer or time.monotonic() > end:
@@ -79,12 +80,15 @@ def read(path, default=""):
 # --- what lies about --------------------------------------------------------------------------------------
 
 def own_groups():
-    """Where our own control groups are: those of others are none of our business."""
+    """Where our own control groups are, and on v2 the brig's above: those of others are none of our business."""
     paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in read("/proc/self/cgroup").splitlines())}
     for line in read("/proc/mounts").splitlines():
         _, where, kind, options, *_ = line.split()
         for controllers, path in paths.items():
-            if kind == "cgroup2" and not controllers or kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
+            if kind == "cgroup2" and not controllers:
+                yield where + path
+                yield from (f"{where}{above}/brig".replace("//", "/") for above in pathlib.PurePosixPath(path).parents)
+            elif kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
                 yield where + path
 
 
