@@ -99,6 +99,24 @@ def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, 
 
 
 @pytest.mark.row("D6")
+def test_what_brigs_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
+    """Nobody was left to remove the control groups of three slots; the next run takes one slot, and removes all."""
+    running = [start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+               for _ in range(3)]
+    assert [child.line() for child in running] == ["ready"] * 3
+    both = [(child, children(child.pid)) for child in running]
+    for child, launchers in both:
+        for pid in [child.pid, *launchers]:
+            os.kill(pid, signal.SIGSTOP) # neither sees the other die
+    for child, launchers in both:
+        for pid in [child.pid, *launchers]:
+            kill(pid)
+    assert [child.wait(5).status for child in running] == [-9] * 3
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert run_brig(program="pass").status == 0
+
+
+@pytest.mark.row("D6")
 def test_a_launcher_that_dies_while_its_cell_is_born_leaves_no_cell(jail, brig, tmp_path, nothing_left):
     """strace holds both between clone3 and the moment from which the kernel kills the cell along with its launcher."""
     if host.lacks("tool:strace"):
