@@ -344,6 +344,16 @@ static void make_group_path(struct seeds *s)
 	word(s, "/../");
 }
 
+static void make_mountinfo(struct seeds *s)
+{
+	static const char *const tokens[] = { " - ", "\\040", "\\134", " rw", " shared:1", " cgroup2", " cgroup", " /", " / " };
+
+	begin(s, "mountinfo");
+	words(s, tokens, ARRAY_LEN(tokens));
+	put_text(s, "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n%c/a%c/a/b", 0, 0);
+	put_text(s, "1 2 0:3 /a\\040b /c\\134d rw - cgroup cgroup rw,memory\n1 2 0:3 / /e rw - ext4 /dev/a rw%c/%c/", 0, 0);
+}
+
 static void make_numbers(struct seeds *s)
 {
 	static const char *const units[] = { "K", "M", "G", "T", "KiB", "B", "ms", "s", "m", "." };
@@ -476,6 +486,7 @@ int main(int argc, char **argv)
 	make_manifest(&s);
 	make_id_range(&s);
 	make_group_path(&s);
+	make_mountinfo(&s);
 	make_numbers(&s);
 	make_options(&s);
 	make_environment(&s);
