@@ -44,7 +44,7 @@ def lacks(need):
     if kind == "cgroup":
         return None if name in controllers() else f"needs the cgroup controller {name}: see /proc/cgroups"
     if kind == "rootfs":
-        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: build/bin/brig-rootfs build {name}"
+        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: ./dev rootfs {name}"
     if kind == "tool":
         return None if any(os.access(f"{d}/{name}", os.X_OK) for d in os.environ["PATH"].split(":")) else f"needs the program {name}"
     if kind == "file":
@@ -56,6 +56,11 @@ def lacks(need):
 
 def has_rootfs(name):
     return (store_dir() / "names" / name).exists()
+
+
+def cpus():
+    """CPUs that this machine lets us use."""
+    return len(os.sched_getaffinity(0))
 
 
 def controllers():
@@ -95,6 +100,27 @@ def own_groups():
 def cgroup_dirs():
     """The groups that hold cells, with their inodes: a neighbour makes one of the same name for each of its runs. Brig's base above them stays."""
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
+
+
+def group_cpu_seconds(pid):
+    """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        for top in mounts_of(names):
+            usage, stat = read(f"{top}{path}/cpuacct.usage"), read(f"{top}{path}/cpu.stat")
+            if usage:
+                return int(usage) / 1e9
+            if stat.startswith("usage_usec"):
+                return int(stat.split()[1]) / 1e6
+    return None
+
+
+def mounts_of(names):
+    """Where the hierarchy of these controllers is mounted; v2 has the name ""."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, options, *_ = line.split()
+        if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
+            yield where
 
 
 def inode_of(path):
