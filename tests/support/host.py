@@ -1,4 +1,5 @@
 """What this machine has, and what lies about on it: asked from outside of any jail."""
+import fcntl
 import functools
 import os
 import pathlib
@@ -91,6 +92,41 @@ def own_groups():
 def cgroup_dirs():
     """The groups that hold cells, with their inodes: a neighbour makes one of the same name for each of its runs. Brig's base above them stays."""
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
+
+
+def abandoned_groups():
+    """Groups of cells that no launcher holds locked, with their inodes."""
+    found = set()
+    for folder, inode in cgroup_dirs():
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found.add((folder, inode))
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+    return found
+
+
+def kernel_groups(controller):
+    """How many the kernel has, those included that are removed and not yet free."""
+    for line in read("/proc/cgroups").splitlines():
+        if line.split()[0] == controller:
+            return int(line.split()[2])
+    return None
+
+
+def dying_groups():
+    """Of v2: removed and not yet free."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
+    return None
 
 
 def inode_of(path):
