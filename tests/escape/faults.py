@@ -1,7 +1,6 @@
 """What can fail in one run of brig: the calls come from a trace of a real run, their errnos from the table of classes below."""
 import collections
 import errno
-import os
 import re
 import subprocess
 
@@ -192,21 +191,3 @@ class Attempt:
             return "an end without a reason"
         return "the program ran, they say it did not" if self.ran and self.reason in ("setup_failed", "denied") else None
 
-
-def abandoned_groups():
-    """Groups of cells that no launcher holds locked."""
-    import fcntl
-    found = set()
-    for folder, inode in host.cgroup_dirs():
-        try:
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            found.add((folder, inode))
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
-    return found

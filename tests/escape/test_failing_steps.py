@@ -59,11 +59,11 @@ def test_a_step_that_fails_starts_no_program(order, step):
     ways = [(error, "instead") for error in ERRNOS]
     if step.islower() and "_" not in step and step not in NO_WAY_BACK:
         ways.append((errno.EPERM, "after"))
-    before = faults.abandoned_groups()
+    before = host.abandoned_groups()
     for error, how in ways:
         done = attempt(order, step, error, how)
         assert not complaint(done, step, error), f"{complaint(done, step, error)}: {step} {how} {errno.errorcode[error]}: {done}"
-    assert host.poll(lambda: not faults.abandoned_groups() - before, 2), f"left behind: {faults.abandoned_groups() - before}"
+    assert host.poll(lambda: not host.abandoned_groups() - before, 2), f"left behind: {host.abandoned_groups() - before}"
 
 
 @pytest.mark.control("I6")

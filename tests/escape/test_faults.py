@@ -36,11 +36,11 @@ def calls(order):
 
 def bad_ends(attempts, order):
     """Fails one call after the other; what is wrong with how the runs ended."""
-    bad, before, reached = [], faults.abandoned_groups(), collections.Counter()
+    bad, before, reached = [], host.abandoned_groups(), collections.Counter()
     for call, error in attempts:
         attempt = faults.Attempt(call, error, *order)
-        left = faults.abandoned_groups() - before
-        if left and "left behind: control group" not in attempt.stderr and not host.poll(lambda: not left & faults.abandoned_groups(), 2):
+        left = host.abandoned_groups() - before
+        if left and "left behind: control group" not in attempt.stderr and not host.poll(lambda: not left & host.abandoned_groups(), 2):
             bad.append(f"left behind {left}: {attempt}")
         if attempt.complaint():
             bad.append(f"{attempt.complaint()}: {attempt}")

@@ -57,16 +57,19 @@ def kill(pid):
 
 
 @pytest.mark.row("D6")
+@pytest.mark.row("E14")
 def test_many_runs_leave_nothing(jail, brig, tmp_path):
     seed = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
     print(f"seed {seed}: BRIG_LEAK_SEED={seed} BRIG_LEAK_RUNS={RUNS} repeats it")
-    before, slabs = host.Snapshot(), {name: host.slab(name) for name in ("mnt_cache", "net_namespace", "user_namespace", "pid_namespace")}
+    before, groups = host.Snapshot(), host.kernel_groups("pids")
+    slabs = {name: host.slab(name) for name in ("mnt_cache", "net_namespace", "user_namespace", "pid_namespace")}
     dice = [random.Random(seed * 1000 + n) for n in range(RUNS)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(lambda d: one_run(d, tmp_path), dice))
     left = before.left_since(2)
     assert not left, f"seed {seed}: left behind {left}"
     assert host.poll(lambda: host.open_files() < before.open_files + 200, 2), f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
+    assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + RUNS // 10, 5), f"seed {seed}: control groups that do not go"
     for name, count in slabs.items():
         assert count is None or host.poll(lambda: host.slab(name) < count + RUNS // 2, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
     hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]

@@ -1,4 +1,5 @@
 """What this machine has, and what lies about on it: asked from outside of any jail."""
+import fcntl
 import functools
 import os
 import pathlib
@@ -121,6 +122,41 @@ def mounts_of(names):
         _, where, kind, options, *_ = line.split()
         if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
             yield where
+
+
+def abandoned_groups():
+    """Groups of cells that no launcher holds locked, with their inodes."""
+    found = set()
+    for folder, inode in cgroup_dirs():
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found.add((folder, inode))
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+    return found
+
+
+def kernel_groups(controller):
+    """How many the kernel has, those included that are removed and not yet free."""
+    for line in read("/proc/cgroups").splitlines():
+        if line.split()[0] == controller:
+            return int(line.split()[2])
+    return None
+
+
+def dying_groups():
+    """Of v2: removed and not yet free."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
+    return None
 
 
 def inode_of(path):
