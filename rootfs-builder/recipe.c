@@ -46,7 +46,10 @@ static void put_half(char half[1024], const char *from, size_t len)
 	snprintf(half, 1024, "%.*s", (int)len, from);
 }
 
-static const char *const splits[] = { " -> ", " = " };
+static const struct {
+	const char *text;
+	char        name;
+} splits[] = { { " -> ", '>' }, { " = ", '=' } };
 
 void recipe_row_read(const json_t *row, struct recipe_row *ret)
 {
@@ -55,12 +58,14 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 
 	put_half(ret->key, text, len);
 	ret->value[0] = 0;
+	ret->between  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
-		cut = strstr(text, splits[i]);
-		if (!cut || cut + strlen(splits[i]) > text + len) /* its blank may be the one before the reason: "/a -> # why" */
+		cut = strstr(text, splits[i].text);
+		if (!cut || cut + strlen(splits[i].text) > text + len) /* its blank may be the one before the reason: "/a -> # why" */
 			continue;
 		put_half(ret->key, text, (size_t)(cut - text));
-		put_half(ret->value, cut + strlen(splits[i]), len - (size_t)(cut - text) - strlen(splits[i]));
+		put_half(ret->value, cut + strlen(splits[i].text), len - (size_t)(cut - text) - strlen(splits[i].text));
+		ret->between = splits[i].name;
 		return;
 	}
 }
@@ -85,14 +90,14 @@ static const char *check_link(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH -> TARGET with a plain absolute PATH";
-	return row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
+	return row->between == '>' && row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
 }
 
 static const char *check_generate(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH = GENERATOR with a plain absolute PATH";
-	return generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
+	return row->between == '=' && generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
 }
 
 static const struct {

@@ -37,6 +37,7 @@ void         recipe_done(struct recipe *r);
 /* A row in its two halves; the second is empty where the list has none ("links" and "generate" do). */
 struct recipe_row {
 	char key[1024], value[1024];
+	char between; /* '>' of " -> ", '=' of " = ", 0 when there is no second half */
 };
 void recipe_row_read(const json_t *row, struct recipe_row *ret); /* only for rows of a parsed recipe */
 #define recipe_foreach(list, row, i) \

@@ -1,22 +1,12 @@
 /* fuzz_policy.c - any bytes as a policy and what it includes: the floor holds, and what is printed is the same policy */
+#include "call_number.h"
 #include "fuzz_texts.h"
 #include "policy_floor.h"
 #include "policy_value.h"
 
-/* A small world of calls: some harmless, some of the floor. */
-static const char *const names[] = { "read", "write", "ioctl", "socket", "clone", "mknod", "unshare", "mount", "bpf", "clone3", "prctl" };
-
-static int number(const char *name)
-{
-	for (int i = 0; i < (int)ARRAY_LEN(names); i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return strcmp(name, "elsewhere") == 0 ? POLICY_CALL_NOWHERE : POLICY_CALL_UNKNOWN;
-}
-
 static void check_floor(const struct policy *p)
 {
-	struct policy_floor floor = policy_floor_init(number);
+	struct policy_floor floor = policy_floor_init(call_number);
 
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		must_about(p->call[i].name, p->call[i].verdict != POLICY_ALLOW || !policy_floor_forbids(&floor, i, NULL));
@@ -91,12 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_texts    t = fuzz_texts_take(data, size);
 	size_t               len, again;
 
-	if (fuzz_policy_parse(&p, &t, number)) {
+	if (fuzz_policy_parse(&p, &t, call_number)) {
 		check_bounds(&p);
 		check_floor(&p);
 		char *text = print(&p, &len);
 		if (len <= POLICY_SOURCE_MAX) {
-			must_about(text, fuzz_policy_parse(&q, &(struct fuzz_texts){ text, text, text, (char *)"" }, number));
+			must_about(text, fuzz_policy_parse(&q, &(struct fuzz_texts){ text, text, text, (char *)"" }, call_number));
 			must_mean_the_same(&p, &q);
 			char *twice = print(&q, &again);
 			must_about(text, len == again && memcmp(text, twice, len) == 0);

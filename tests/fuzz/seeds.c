@@ -93,6 +93,27 @@ static void word(struct seeds *s, const char *text)
 	fputs("\"\n", s->dict);
 }
 
+/* head, `row` as often as it is said, tail: one more than fits. */
+static void put_many(struct seeds *s, const char *head, const char *row, size_t times, const char *tail)
+{
+	char  *text = NULL;
+	size_t len;
+	FILE  *out = open_memstream(&text, &len);
+
+	must(out);
+	fputs(head, out);
+	for (size_t i = 0; i < times; i++)
+		for (const char *p = row; *p; p++)
+			if (*p == '%')
+				fprintf(out, "%zu", i);
+			else
+				fputc(*p == '\v' ? 0 : *p, out); /* where the target wants a NUL */
+	fputs(tail, out);
+	fclose(out);
+	put(s, text, len);
+	free(text);
+}
+
 static void words(struct seeds *s, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -161,6 +182,17 @@ static void put_choices(struct seeds *s, struct frame in, const struct field *f)
 	}
 }
 
+/* One byte, or one text of a list, more than the row holds. */
+static void put_too_much(struct seeds *s, struct frame in, const struct field *f)
+{
+	char head[600], tail[80];
+	bool list = f->type == FIELD_LIST;
+
+	snprintf(head, sizeof head, "%s\"%s\":%s", in.head, f->name, list ? "[\"aa\"" : "\"");
+	snprintf(tail, sizeof tail, "%s%s", list ? "]" : "\"", in.tail);
+	put_many(s, head, list ? ",\"aa\"" : "a", f->type == FIELD_NAME ? 64 : f->max + !list, tail);
+}
+
 static void put_rows(struct seeds *s, struct frame in, const struct field *table);
 
 static void put_table(struct seeds *s, struct frame in, const struct field *f)
@@ -191,6 +223,7 @@ static void put_rows(struct seeds *s, struct frame in, const struct field *table
 			put_table(s, in, f);
 		} else {
 			put_row(s, in, f->name, f->type == FIELD_LIST ? "[\"aa\",\"/b\"]" : "\"a\"");
+			put_too_much(s, in, f);
 		}
 	}
 }
@@ -272,6 +305,14 @@ static void make_policy(struct seeds *s, const char *target)
 #undef VALUE
 #undef VALUE_IS
 	put_errnos(s);
+	put_many(s, "", "allow read if arg0 in % else errno EINVAL\n", POLICY_CLAUSES + 1, "");
+	put_many(s, "allow read if arg0 in", " 1%", POLICY_TEST_VALUES + 1, "");
+	put_many(s, "allow read if arg0 in 1", " and arg1 in 1", POLICY_CLAUSE_TESTS, "");
+	put_many(s, "allow", " read", POLICY_WORDS_MAX, "");
+	put_many(s, "", "group g%: read\n", 65, "");
+	put_many(s, "", "include x%\n", POLICY_SOURCES_MAX, "");
+	put_many(s, "#", "a", POLICY_SOURCE_MAX, "");
+	put_many(s, "allow ", "a", POLICY_WORD_MAX + 1, "");
 	each_shipped(s, "profiles", ".policy", put_words);
 	each_shipped(s, "profiles", ".policy", put_policy);
 }
@@ -386,6 +427,8 @@ static void make_options(struct seeds *s)
 		if (row->letter)
 			put_text(s, "-%c%s", row->letter, row->arg ? "1" : "");
 	}
+	put_many(s, "", "--env=A%\v", REQUEST_ENV_MAX + 1, "");
+	put_many(s, "", "--ro=/%\v", MOUNT_SHOWN_MAX + 1, "");
 	put_text(s, "--%cmain.py", 0);
 	put_text(s, "--help");
 }
@@ -405,6 +448,8 @@ static void make_environment(struct seeds *s)
 		word(s, env.entry[i]);
 	}
 	program_env_done(&env);
+	put_many(s, "", "A%=1\v", PROGRAM_ENV_MAX, "");
+	put_many(s, "A=", "aaaaaaaaaaaaaaaa", PROGRAM_ENV_BYTES / 16, "");
 	put_text(s, "LD_PRELOAD=x");
 	put_text(s, "PYTHONPATH=x");
 	word(s, "LD_");

@@ -32,6 +32,8 @@ static const struct {
 	{ "a link needs a target", HEAD ",\"links\":[\"/a -> \"]}", ERR_BAD_SPEC, "links: \"/a -> \"" },
 	{ "a link to nothing but a reason is refused", HEAD ",\"links\":[\"/a -> # why\"]}", ERR_BAD_SPEC, "links: \"/a -> # why\"" },
 	{ "a generator must be known", HEAD ",\"generate\":[\"/a = b\"]}", ERR_BAD_SPEC, "generate: \"/a = b\"" },
+	{ "a generator is not linked to", HEAD ",\"generate\":[\"/a -> empty\"]}", ERR_BAD_SPEC, "generate: \"/a -> empty\"" },
+	{ "a link is not made by a generator", HEAD ",\"links\":[\"/a = b\"]}", ERR_BAD_SPEC, "links: \"/a = b\"" },
 	{ "a generator must be named", HEAD ",\"generate\":[\"/a\"]}", ERR_BAD_SPEC, "generate: \"/a\"" },
 	{ "a recipe that extends another need not be whole", "{\"extends\":\"base\"}", ERR_NONE, "" },
 	{ "what it extends is a name and no path", "{\"extends\":\"../base\"}", ERR_BAD_SPEC, "extends: \"../base\" is no name" },
