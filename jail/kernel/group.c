@@ -164,8 +164,11 @@ static enum group_answer make_leaves(struct group *g, const struct group_trees *
 		enum group_answer  answer;
 
 		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
-		if (group_trees_open_base(trees, i, leaf) < 0)
+		if (group_trees_open_base(trees, i, leaf) < 0) {
+			if (errno == EBUSY)
+				snprintf(g->why, sizeof g->why, "our control group is delegated, but holds other processes");
 			continue;
+		}
 		g->n++;
 		answer = make_leaf(leaf, g->name);
 		if (answer == GROUP_FAILED && errno == ENOENT) { /* another launcher just removed the empty base */

@@ -194,7 +194,7 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 {
 	struct group_place best = { .fd = -1 };
 	char               path[2 * GROUP_PATH_MAX];
-	bool               is_own = true, is_last = false;
+	bool               is_own = true, is_last = false, is_busy = false;
 
 	if (snprintf(path, sizeof path, "%s%s", mount, own) >= (int)sizeof path) {
 		errno = ENAMETOOLONG;
@@ -208,12 +208,15 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 		is_last = is_delegated(dir) || strlen(path) == strlen(mount);
 		if (is_own && is_last && !is_hierarchy_top(dir) && is_writable(dir) && holds_only_us(dir))
 			step_aside(dir);
+		is_busy = is_last && is_writable(dir);
 		if (can_hand_out(dir))
 			keep_better(&best, path, &dir);
 		is_own = false;
 	} while (!is_last && count(best.offers) < count(WANTED) && go_up(path, mount));
-	if (best.fd < 0)
+	if (best.fd < 0) {
+		errno = is_busy ? EBUSY : EACCES;
 		return -1;
+	}
 	*ret = best;
 	return 0;
 }

@@ -17,7 +17,10 @@ struct group_place {
 	char     path[2 * GROUP_PATH_MAX];
 };
 
-/* `own`: our own group below the mount, "" for the mount itself. -1 when there is none; errno says why of our own. */
+/*
+ * `own`: our own group below the mount, "" for the mount itself. -1 when there is no place: errno is EBUSY when our
+ * group was delegated but holds other processes, which are not ours to move.
+ */
 must_use int group_place_open(const char *mount, const char *own, struct group_place *ret);
 
 /* Undoes the step aside when there was one: when nothing lives below the place any more. */

@@ -60,17 +60,23 @@ static void add_controller(struct group_trees *t, const char *mount, enum group_
 	tree->controllers |= bit;
 }
 
+static void ask_for(struct group_trees *t, const char *name, enum group_controller bit)
+{
+	char *mount = NULL;
+
+	if (name && cgroup_get_subsys_mount_point(name, &mount) == 0)
+		add_controller(t, mount, bit);
+	free(mount);
+}
+
 static void ask_libcgroup(struct group_trees *t)
 {
 	if (cgroup_init() != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		char *mount = NULL;
-
-		/* libcgroup names controllers as /proc/cgroups does, so io is "blkio" on v2 as well */
-		if (cgroup_get_subsys_mount_point(controllers[i].v1, &mount) == 0)
-			add_controller(t, mount, controllers[i].bit);
-		free(mount);
+		ask_for(t, controllers[i].v1, controllers[i].bit);
+		if (controllers[i].v2 && strcmp(controllers[i].v1, controllers[i].v2) != 0)
+			ask_for(t, controllers[i].v2, controllers[i].bit);
 	}
 }
 

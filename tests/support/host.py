@@ -75,6 +75,11 @@ def controllers():
     return found
 
 
+def kinds_of_groups():
+    """Of {"cgroup", "cgroup2"}, what is mounted."""
+    return {line.split()[2] for line in read("/proc/mounts").splitlines()} & {"cgroup", "cgroup2"}
+
+
 def read(path, default=""):
     try:
         with open(path, errors="replace") as f:
