@@ -104,6 +104,7 @@ const struct generator generators[] = {
 	{ "hosts",     make_text,       "127.0.0.1 localhost brig\n::1 localhost brig\n", "localhost and brig" },
 	{ "hostname",  make_text,       "brig\n", "brig" },
 	{ "utc",       make_text,       "Etc/UTC\n", "The name of the time zone" },
+	{ "four-cpus", make_text,       "0-3\n", "What os.cpu_count() says: as many CPUs as the shipped profiles give at most, wherever it runs" },
 	{ "matplotlibrc", make_text,    "backend: Agg\n", "Figures are drawn into files: there is no screen" },
 	{ "openblas-dirs", make_text,   "/usr/lib/x86_64-linux-gnu/openblas-pthread\n/usr/lib/aarch64-linux-gnu/openblas-pthread\n",
 	                                "Where the loader finds OpenBLAS as libblas.so.3 and liblapack.so.3" },

@@ -39,12 +39,12 @@ def test_half_a_cpu_by_the_record(needs_cpu, run_brig, program, at_once):
     assert 0.02 < run.record["cpu_ms"] / run.record["wall_ms"] <= MOST, str(run)
 
 
-@pytest.mark.parametrize("program", [row[1] for row in WAYS], ids=[row[0] for row in WAYS])
-def test_half_a_cpu_by_the_kernels_counter(needs_cpu, start_brig, program):
+@pytest.mark.parametrize("program, at_once", [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
+def test_half_a_cpu_by_the_kernels_counter(needs_cpu, start_brig, program, at_once):
     """Asked from outside, while it runs."""
-    child = start_brig("--cpus", "0.5", program="print('ready', flush=True)" + program.replace("+ 3", "+ 30"), args=["token-half"], json_record=False)
+    child = start_brig("--cpus", "0.5", program="print('ready', flush=True)" + program.replace("+ 3", "+ 30"), args=[f"token-half-{at_once}"], json_record=False)
     assert child.line() == "ready"
-    pid = next(pid for pid, uid in host.with_token("token-half") if uid != os.geteuid())
+    pid = next(pid for pid, uid in host.with_token(f"token-half-{at_once}") if uid != os.geteuid())
     before, began = host.group_cpu_seconds(pid), time.monotonic()
     host.poll(lambda: host.group_cpu_seconds(pid) - before >= 1, 6) # a busy machine gives it less
     used = host.group_cpu_seconds(pid) - before

@@ -139,9 +139,8 @@ AT_ONCE = [
         from joblib import Parallel, delayed
         assert Parallel(n_jobs=2)(delayed(pow)(i, 2) for i in range(10)) == [i * i for i in range(10)]"""),
     ("joblib with as many workers as there are", ("--cpus", "2"), r"""
-        import joblib
         from joblib import Parallel, delayed
-        assert joblib.cpu_count() <= 2 and Parallel(n_jobs=-1)(delayed(abs)(-i) for i in range(10)) == list(range(10))"""),
+        assert Parallel(n_jobs=-1)(delayed(abs)(-i) for i in range(10)) == list(range(10))"""),
     ("joblib with threads and with multiprocessing", (), r"""
         from joblib import Parallel, delayed
         for how in "threading", "multiprocessing": assert Parallel(n_jobs=2, backend=how)(delayed(abs)(-i) for i in range(10)) == list(range(10))"""),
@@ -171,7 +170,8 @@ AT_ONCE = [
     ("a pool of processes of the default size", ("--pids", "40"), r"""
         import concurrent.futures, multiprocessing
         with multiprocessing.Pool() as pool: assert pool.map(abs, range(-5, 0)) == [5, 4, 3, 2, 1]
-        with concurrent.futures.ProcessPoolExecutor() as pool: assert list(pool.map(abs, range(-5, 0))) == [5, 4, 3, 2, 1]"""),
+        for how in concurrent.futures.ProcessPoolExecutor, concurrent.futures.ThreadPoolExecutor:
+            with how() as pool: assert list(pool.map(abs, range(-5, 0))) == [5, 4, 3, 2, 1]"""),
 ]
 
 
@@ -222,12 +222,11 @@ a = np.random.default_rng(1).random((300, 300)); assert np.allclose(np.linalg.in
 
 @pytest.mark.parametrize("cpus, threads", [("1", 1), ("2", 2), ("1.5", 2), ("0.5", 1)], ids=lambda value: str(value))
 def test_every_library_has_as_many_threads_as_cpus(needs, run_brig, cpus, threads):
-    """Also those that read no variable: threadpoolctl asks the libraries themselves."""
+    """threadpoolctl asks the libraries themselves. (On a machine with fewer CPUs joblib has fewer workers.)"""
     needs("data-science")
     run = run_brig("-p", "data-science", "--cpus", cpus, program="""
 import joblib, numpy, scipy.linalg, sklearn.utils._openmp_helpers as omp, threadpoolctl
 import sklearn.ensemble
 pools = {row["user_api"]: row["num_threads"] for row in threadpoolctl.threadpool_info()}
 print(pools["blas"], pools["openmp"], omp._openmp_effective_n_threads(), joblib.cpu_count())""")
-    found = [int(word) for word in run.out.split()]
-    assert len(found) == 4 and all(n == min(threads, host.cpus()) or n == threads for n in found), str(run)
+    assert [int(word) for word in run.out.split()] == [threads, threads, threads, min(threads, host.cpus())], str(run)
