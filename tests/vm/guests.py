@@ -21,7 +21,7 @@ GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root in a service", ["tests/escape", "tests/cli/test_run_status.py"], env=LEAKS),
+            part("root in a service", ["tests/escape", "tests/cli/test_run_status.py", "tests/cli/test_program_view.py"], env=LEAKS),
         ],
     },
     "bare": {
