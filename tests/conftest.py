@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import brig as brig_tool
-from support import host
+from support import host, matrix
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -27,6 +27,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
     config.pluginmanager.register(MustRun(config), "must-run")
+    config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
 
 
 def pytest_collection_modifyitems(config, items):

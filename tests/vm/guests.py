@@ -30,7 +30,7 @@ GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/escape"], env=LEAKS),
+            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape"], env=LEAKS),
         ],
     },
     "bare": { # cgroup v2 and nobody who manages it
