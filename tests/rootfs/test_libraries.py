@@ -186,7 +186,7 @@ def needs(jail):
 
 
 def works(run_brig, options, program):
-    run = run_brig(*options, program=textwrap.dedent(program) + "\nif __name__ == '__main__': print('fine')")
+    run = run_brig(*options, program=textwrap.dedent(program) + "\nif __name__ == '__main__': print('fine')", timeout=100)
     assert (run.status, run.reason, run.out, run.record["stderr"]) == (0, "exited", "fine\n", ""), str(run)
     return run
 
