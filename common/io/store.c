@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LINK_HEAD "../trees/"
 #define TRIES     8 /* a rootfs rebuilt and collected eight times while we look at it is a fault */
@@ -54,6 +55,8 @@ static enum lock_answer take_lock(const char *path, struct store_tree *t)
 	struct stat st;
 
 	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->lock_fd < 0 && errno == EACCES && geteuid() != 0)
+		return LOCK_TAKEN; /* somebody else's store: see the header */
 	if (t->lock_fd < 0)
 		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;
 	if (flock(t->lock_fd, LOCK_SH | LOCK_NB) < 0)
@@ -93,6 +96,8 @@ static enum lock_answer open_tree_of(const char *store, struct store_tree *t, st
 	if (answer != LOCK_TAKEN)
 		return answer;
 	t->tree_fd = open(t->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->tree_fd < 0 && errno == ENOENT && t->lock_fd < 0)
+		return LOCK_GONE;
 	if (t->tree_fd < 0) {
 		err_sys(e, "%s", t->path);
 		return LOCK_FAILED;

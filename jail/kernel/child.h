@@ -36,7 +36,7 @@ struct child_ctx {
 	const char              *hostname;
 	int                      tasks_fd[GROUP_TREES_MAX]; /* v1 groups to join */
 	int                      tasks_len;
-	unsigned                 program_uid, program_gid;  /* as seen inside; PID 1 is 0 */
+	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
 	size_t                   code_len;
 	int                      report_fd; /* socket; also brings the word that the id maps are written */
@@ -79,6 +79,10 @@ struct child_step {
 	const char    *reason;
 };
 extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+
+/* In both tables: whoever executes something after them can gain nothing by it. */
+int child_bounding_set(struct child_ctx *c);
+int child_securebits(struct child_ctx *c);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 int child_sys(long r);

@@ -48,12 +48,12 @@ static int cell_await_id_maps(struct child_ctx *c)
 	return recv(c->report_fd, &go, 1, 0) == 1 ? 0 : -EPIPE;
 }
 
+/* Not traceable either, where no id changes that would make it so. */
 static int cell_take_ids(struct child_ctx *c)
 {
-	(void)c;
-	if (setresgid(0, 0, 0) < 0)
+	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
 		return -errno;
-	return child_sys(setresuid(0, 0, 0));
+	return child_sys(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
 }
 
 static int cell_group_namespace(struct child_ctx *c)
@@ -340,6 +340,8 @@ const struct child_step child_cell_steps[] = {
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
 	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
+	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
+	{ "securebits",         child_securebits,           "locked: its id means nothing" },
 	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },
 	{ NULL, NULL, NULL },
 };
