@@ -98,18 +98,29 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 	return put(p->store, e, root, "/store");
 }
 
-/* Not from the environment: two launchers that disagree about it would share host ids. */
+static bool is_own_directory(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/*
+ * Not from the environment: two launchers that disagree about it would share
+ * host ids. XDG_RUNTIME_DIR is there in a session and not in a cron job; what
+ * it says is what logind makes, and that is there for both.
+ */
 static int find_runtime(struct places *p, struct err *e)
 {
-	const char *xdg = env_path("XDG_RUNTIME_DIR");
-	char        fallback[64];
+	char path[64];
 
 	if (geteuid() == 0)
 		return put(p->runtime, e, "/run/brig", "");
-	if (xdg)
-		return put(p->runtime, e, xdg, "/brig");
-	snprintf(fallback, sizeof fallback, "/tmp/brig-%u", geteuid());
-	return put(p->runtime, e, fallback, "");
+	snprintf(path, sizeof path, "/run/user/%u", geteuid());
+	if (is_own_directory(path))
+		return put(p->runtime, e, path, "/brig");
+	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
+	return put(p->runtime, e, path, "");
 }
 
 int places_find(struct places *ret, struct err *e)

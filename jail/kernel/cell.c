@@ -190,13 +190,21 @@ static void close_child_ends(struct cell *c)
 	c->child.tasks_len = 0;
 }
 
+static bool has_one_id(const struct cell *c)
+{
+	return c->slot.init_id == c->slot.program_id;
+}
+
+/* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
+enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
+
 static void fill_child(struct cell *c, const struct run_order *order, const struct sock_fprog *filter)
 {
 	struct child_ctx *child = &c->child;
 
 	child->mounts         = order->mounts;
 	child->hostname       = "brig";
-	child->init_id        = c->slot.init_id == c->slot.program_id ? PROGRAM_ID : 0;
+	child->init_id        = has_one_id(c) ? PROGRAM_ID : 0;
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
 	child->code           = order->code;
@@ -206,8 +214,8 @@ static void fill_child(struct cell *c, const struct run_order *order, const stru
 	child->launcher_fd[1] = c->status_fd;
 	child->stdin_pipe     = order->stdin_pipe;
 	child->files          = order->limits->files;
-	child->pids           = order->limits->pids;
-	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000;
+	child->processes      = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = filter;
 	child->argv           = order->argv;
@@ -277,7 +285,7 @@ static int write_id_maps(const struct cell *c, struct err *e)
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return err_sys(e, "set-up step id-maps: %s", path);
-	if (c->slot.init_id == c->slot.program_id)
+	if (has_one_id(c))
 		snprintf(text, sizeof text, "%d %u 1\n", PROGRAM_ID, c->slot.program_id);
 	else
 		snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", c->slot.init_id, PROGRAM_ID, c->slot.program_id);
@@ -287,6 +295,9 @@ static int write_id_maps(const struct cell *c, struct err *e)
 		return err_sys(e, "set-up step id-maps: setgroups");
 	if (file_put(proc, "gid_map", text) < 0)
 		return err_sys(e, "set-up step id-maps: gid_map");
+	/* without a limit of its own, the cell is what the host kills first when its memory is used up */
+	if (c->missing & LAYER_BIT(MEMORY) && file_put(proc, "oom_score_adj", "1000") < 0 && errno != ENOENT)
+		return err_sys(e, "set-up step id-maps: oom_score_adj");
 	return 0;
 }
 

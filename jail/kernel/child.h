@@ -46,7 +46,7 @@ struct child_ctx {
 	int                      slot_fd;
 	int                      ready_fd[2]; /* PID 1 writes, the program reads */
 	bool                     stdin_pipe;
-	uint64_t                 files, cpu_s, pids;
+	uint64_t                 files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;

@@ -115,8 +115,8 @@ static int program_rlimits(struct child_ctx *c)
 	} rows[] = {
 		{ RLIMIT_NOFILE,     c->files,       c->files },
 		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
-		{ RLIMIT_CPU,        c->cpu_s + 2,   c->cpu_s + 3 }, /* per process; the control group counts the tree */
-		{ RLIMIT_NPROC,      c->pids + 16,   c->pids + 16 }, /* pids.max comes first and is counted */
+		{ RLIMIT_CPU,        c->cpu_s,       c->cpu_s + 1 }, /* per process; the control group counts the tree */
+		{ RLIMIT_NPROC,      c->processes,   c->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
 		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
 		{ RLIMIT_MSGQUEUE,   0,              0 },

@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "file.h"
 #include "sub_ids.h"
+#include "surroundings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -116,20 +118,45 @@ static bool has_mappers(const struct mappers *m, struct err *e)
 	return check_mapper(m->uid.program, e) && check_mapper(m->gid.program, e);
 }
 
+/* --- what a host may have against it --- */
+
+/* Cause and fix in the words of brig doctor. From outside we had no capability, whatever we have in P. */
+static int refused(const char *what, struct refusal r, struct err *e)
+{
+	struct surroundings at;
+	enum refuser        by;
+	char                cause[160], fix[240];
+
+	surroundings_read(&at);
+	at.is_root = false;
+	at.cap_eff = 0;
+	by         = refusal_by(&r, &at);
+	refusal_cause(&r, by, cause, sizeof cause);
+	refusal_fix(&r, by, &at, fix, sizeof fix);
+	errno = r.errnum;
+	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
+}
+
+static int unshare_refused(int errnum, struct err *e)
+{
+	struct refusal r = { .errnum = errnum, .limit = "user.max_user_namespaces", .config = "CONFIG_USER_NS" };
+
+	if (unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0) /* EINVAL, were it the kernel */
+		r.twin = errno;
+	return refused("unshare(CLONE_NEWUSER)", r, e);
+}
+
 /* --- the maps --- */
 
 static int map_single(uint32_t uid, uint32_t gid, struct err *e)
 {
-	char text[24];
+	char uid_map[24], gid_map[24];
 
-	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
-		return err_sys(e, "set-up step outer-namespace: /proc/self/setgroups");
-	snprintf(text, sizeof text, "0 %u 1", gid);
-	if (file_put(AT_FDCWD, "/proc/self/gid_map", text) < 0)
-		return err_sys(e, "set-up step outer-namespace: /proc/self/gid_map");
-	snprintf(text, sizeof text, "0 %u 1", uid);
-	if (file_put(AT_FDCWD, "/proc/self/uid_map", text) < 0)
-		return err_sys(e, "set-up step outer-namespace: /proc/self/uid_map");
+	snprintf(gid_map, sizeof gid_map, "0 %u 1", gid);
+	snprintf(uid_map, sizeof uid_map, "0 %u 1", uid);
+	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_put(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
+	    file_put(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
+		return refused("id maps", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
@@ -169,7 +196,7 @@ static int enter(struct outer *o, struct mappers *m, struct err *e)
 	uint32_t uid = geteuid(), gid = getegid();
 
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return err_sys(e, "set-up step outer-namespace: unshare");
+		return unshare_refused(errno, e);
 	if (o->kind == OUTER_RANGE && map_range(o, m, e) < 0)
 		return -1;
 	if (o->kind == OUTER_SINGLE) {
@@ -177,8 +204,9 @@ static int enter(struct outer *o, struct mappers *m, struct err *e)
 		if (map_single(uid, gid, e) < 0)
 			return -1;
 	}
-	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return err_sys(e, "set-up step outer-namespace: ids");
+	/* Ubuntu lets the namespace be made and denies every capability in it: seen here, at the first one used. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return refused("private mounts", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
