@@ -78,31 +78,43 @@ static int find_build(char *root, struct err *e)
 	return 0;
 }
 
-static int find_installed(struct places *p, struct err *e)
-{
-	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
-
-	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
-	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
-	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0)
-		return -1;
-	if (geteuid() == 0 || (!data && !home))
-		return put(p->store, e, "/var/lib/brig/rootfs", "");
-	return data ? put(p->store, e, data, "/brig/rootfs") : put(p->store, e, home, "/.local/share/brig/rootfs");
-}
-
-static int find_in_build(struct places *p, const char *root, struct err *e)
-{
-	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0)
-		return -1;
-	return put(p->store, e, root, "/store");
-}
-
 static bool is_own_directory(const char *path)
 {
 	struct stat st;
 
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* A plain user's own store, if he has a place for one, over the one that root fills. */
+static int find_stores(struct places *p, const char *shared, struct err *e)
+{
+	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
+
+	if (geteuid() == 0 || (!data && !home))
+		return put(p->store[0], e, shared, "");
+	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return -1;
+	return put(p->store[1], e, shared, "");
+}
+
+static int find_installed(struct places *p, struct err *e)
+{
+	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
+	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0)
+		return -1;
+	return find_stores(p, "/var/lib/brig/rootfs", e);
+}
+
+static int find_in_build(struct places *p, const char *root, struct err *e)
+{
+	char store[PLACE_MAX];
+
+	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0)
+		return -1;
+	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
+	return is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
 }
 
 /*
@@ -142,8 +154,11 @@ int places_find(struct places *ret, struct err *e)
 		if (put(p.profiles[0], e, profiles, "") < 0)
 			return -1;
 	}
-	if (store && put(p.store, e, store, "") < 0)
-		return -1;
+	if (store) {
+		p.store[1][0] = 0;
+		if (put(p.store[0], e, store, "") < 0)
+			return -1;
+	}
 	*ret = p;
 	return 0;
 }

@@ -141,6 +141,23 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 	return missing(store, name, e);
 }
 
+int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)
+{
+	struct err first;
+
+	if (store_open(stores[0], name, ret, &first) == 0)
+		return 0;
+	*e = first;
+	if (first.kind != ERR_MISSING || !stores[1][0])
+		return -1;
+	if (store_open(stores[1], name, ret, e) == 0)
+		return 0;
+	if (e->kind != ERR_MISSING)
+		return -1;
+	return err_set(e, ERR_MISSING, "rootfs \"%s\" is neither in your store %.150s nor in %.150s; build it: brig rootfs build %s", name,
+		       stores[0], stores[1], name);
+}
+
 int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e)
 {
 	if (!store_is_digest(digest))

@@ -350,7 +350,7 @@ static void print_losses(const struct run_end *end)
 			lost |= end->missing & (1ull << i);
 	if (!lost)
 		return;
-	fputs("brig: without root, without:", stderr);
+	fputs("brig: not in force without root:", stderr);
 	print_missing(lost & ~limits, end->missing_why[0]);
 	fputs(lost & ~limits && lost & limits ? ";" : "", stderr);
 	print_missing(lost & limits, end->missing_why[1]);

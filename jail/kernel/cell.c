@@ -45,7 +45,7 @@ void cell_init(struct cell *c)
 
 int cell_enter_outer(struct cell *c, const struct run_order *order, struct err *e)
 {
-	return store_open(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : outer_enter(&c->outer, e);
+	return store_open_first(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : outer_enter(&c->outer, e);
 }
 
 int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e)

@@ -100,22 +100,32 @@ static void mappers_done(struct mappers *m)
 
 /* --- which of the two kinds --- */
 
-static bool check_mapper(const char *program, struct err *e)
+/* clang-format off */
+#define FIX_SUBIDS  "as root: usermod --add-subuids A-B --add-subgids A-B USER, ids that nobody else has; man subuid"
+#define FIX_MAPPERS "as root: apt install uidmap (elsewhere: shadow-utils or shadow)"
+#define FIX_SETUID  "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid"
+#define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
+/* clang-format on */
+
+static void say_why(struct outer *o, const char *why, const char *fix)
 {
-	if (access(program, X_OK) == 0)
-		return true;
-	err_set(e, ERR_MISSING, "%s: %s (package uidmap)", program, strerror(errno));
-	return false;
+	snprintf(o->why, sizeof o->why, "%.190s", why);
+	snprintf(o->fix, sizeof o->fix, "%s", fix);
 }
 
-/* Would the two be of any use? *e says why not. */
-static bool has_mappers(const struct mappers *m, struct err *e)
+static enum outer_kind choose(struct outer *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
 {
-	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-		err_set(e, ERR_MISSING, "no_new_privs is set: newuidmap gets no power");
-		return false;
-	}
-	return check_mapper(m->uid.program, e) && check_mapper(m->gid.program, e);
+	struct err e;
+
+	if (sub_ids_of_user(uids, gids, &e) < 0)
+		say_why(o, e.text, FIX_SUBIDS);
+	else if (access(m->uid.program, X_OK) < 0 || access(m->gid.program, X_OK) < 0)
+		say_why(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
+	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		say_why(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
+	else
+		return OUTER_RANGE;
+	return OUTER_SINGLE;
 }
 
 /* --- what a host may have against it --- */
@@ -175,14 +185,16 @@ static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
 
 static int map_range(struct outer *o, struct mappers *m, struct err *e)
 {
-	int uid_status, gid_status;
+	int  uid_status, gid_status;
+	char why[100];
 
 	switch (let_map(m, &uid_status, &gid_status)) {
 	case MAPPED:
 		return 0;
 	case MAPPED_NOT:
 		o->kind = OUTER_SINGLE;
-		snprintf(o->why, sizeof o->why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
+		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
+		say_why(o, why, FIX_SETUID);
 		return 0;
 	case MAPPED_HALF:
 		break;
@@ -214,16 +226,12 @@ static int enter_as_user(struct outer *o, struct err *e)
 {
 	scoped(mappers_done) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
 	struct id_range uids, gids;
-	struct err      why;
 
-	o->kind = OUTER_SINGLE;
-	if (sub_ids_of_user(&uids, &gids, &why) == 0 && has_mappers(&m, &why)) {
-		o->kind = OUTER_RANGE;
-		o->ids  = (struct id_range){ .base = 1, .count = uids.count };
+	o->kind = choose(o, &m, &uids, &gids);
+	if (o->kind == OUTER_RANGE) {
+		o->ids = (struct id_range){ .base = 1, .count = uids.count };
 		if (mapper_start(&m.uid, getuid(), &uids, e) < 0 || mapper_start(&m.gid, getgid(), &gids, e) < 0)
 			return -1;
-	} else {
-		snprintf(o->why, sizeof o->why, "%.190s", why.text);
 	}
 	return enter(o, &m, e);
 }

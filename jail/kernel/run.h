@@ -32,7 +32,7 @@ struct run_order {
 	size_t                 shown_len;
 	bool                   stdin_pipe, workspace_exec;
 	bool                   require_all; /* every layer, also those that kernels may lack */
-	const char            *store, *rootfs, *runtime_dir;
+	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy;
 };
 
