@@ -101,7 +101,6 @@ static void mappers_done(struct mappers *m)
 /* --- which of the two kinds --- */
 
 /* clang-format off */
-#define FIX_SUBIDS  "as root: usermod --add-subuids A-B --add-subgids A-B USER, ids that nobody else has; man subuid"
 #define FIX_MAPPERS "as root: apt install uidmap (elsewhere: shadow-utils or shadow)"
 #define FIX_SETUID  "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid"
 #define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
@@ -110,7 +109,7 @@ static void mappers_done(struct mappers *m)
 static void say_why(struct outer *o, const char *why, const char *fix)
 {
 	snprintf(o->why, sizeof o->why, "%.190s", why);
-	snprintf(o->fix, sizeof o->fix, "%s", fix);
+	o->fix = fix;
 }
 
 static enum outer_kind choose(struct outer *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
@@ -118,7 +117,7 @@ static enum outer_kind choose(struct outer *o, const struct mappers *m, struct i
 	struct err e;
 
 	if (sub_ids_of_user(uids, gids, &e) < 0)
-		say_why(o, e.text, FIX_SUBIDS);
+		say_why(o, e.text, NULL);
 	else if (access(m->uid.program, X_OK) < 0 || access(m->gid.program, X_OK) < 0)
 		say_why(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
 	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)

@@ -25,7 +25,8 @@ enum outer_kind { OUTER_NONE, OUTER_RANGE, OUTER_SINGLE };
 struct outer {
 	enum outer_kind kind;
 	struct id_range ids;      /* for cells, as the launcher sees them; SINGLE: count 1 */
-	char            why[200], fix[200]; /* SINGLE: what the range failed for, and what to do about it */
+	char            why[200]; /* SINGLE: what the range failed for */
+	const char     *fix;      /* and what to do about it; NULL: sub_ids_advise() knows */
 };
 
 /* Changes the calling process for good. What cannot be undone after a failure does not matter: nothing may run then. */

@@ -5,6 +5,7 @@
 #include "file.h"
 #include "id_range.h"
 #include "outer.h"
+#include "sub_ids.h"
 #include "sys.h"
 
 #include <arpa/inet.h>
@@ -142,12 +143,14 @@ static bool map_range_as_user(struct probe *p)
 {
 	struct outer o;
 	struct err   e;
+	char         advice[160];
 
+	sub_ids_advise(advice, sizeof advice); /* while we are who we are */
 	if (outer_enter(&o, &e) < 0)
 		return probe_missing(p, e.text, "see user-namespace: it comes first");
 	if (o.kind == OUTER_RANGE)
 		return probe_detail(p, "%u subordinate ids of this user", o.ids.count);
-	probe_degraded(p, o.why, o.fix);
+	probe_degraded(p, o.why, o.fix ? o.fix : advice);
 	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
 }
 

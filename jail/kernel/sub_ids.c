@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,4 +41,19 @@ int sub_ids_of_user(struct id_range *uids, struct id_range *gids, struct err *e)
 	struct id_user who     = { .name = account ? account->pw_name : NULL, .uid = getuid(), .gid = getgid() };
 
 	return read_both(&uid_text, &gid_text, e) < 0 ? -1 : id_range_of_user(uid_text.data, gid_text.data, &who, uids, gids, e);
+}
+
+char *sub_ids_advise(char *buf, size_t len)
+{
+	scoped_bytes   uids = { 0 }, gids = { 0 };
+	struct passwd *account = getpwuid(getuid());
+	struct id_range free   = { 0 };
+	struct err     e;
+
+	if (read_both(&uids, &gids, &e) < 0 || id_range_find_free(uids.data, gids.data, &free) < 0)
+		snprintf(buf, len, "as root: give this user a line of its own in /etc/subuid and /etc/subgid, see subuid(5)");
+	else
+		snprintf(buf, len, "as root: usermod --add-subuids %u-%u --add-subgids %u-%u %.32s", free.base, free.base + free.count - 1,
+			 free.base, free.base + free.count - 1, account ? account->pw_name : "USER");
+	return buf;
 }

@@ -157,3 +157,24 @@ int id_range_of_user(const char *subuid, const char *subgid, const struct id_use
 	*gids = (struct id_range){ g.range.base, count };
 	return 0;
 }
+
+static bool moves_behind(const struct line *line, void *arg)
+{
+	struct id_range *r = arg;
+
+	if (!is_in(r, line->base, line->count))
+		return false;
+	r->base = line->base + line->count < ID_RANGE_PRESET_BASE ? (uint32_t)(line->base + line->count) : ID_RANGE_PRESET_BASE;
+	return true;
+}
+
+int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret)
+{
+	struct id_range r = { .base = 100000, .count = 65536 };
+
+	while (any_line(subuid, moves_behind, &r) || any_line(subgid, moves_behind, &r))
+		if (r.base > ID_RANGE_PRESET_BASE - r.count)
+			return -1;
+	*ret = r;
+	return 0;
+}

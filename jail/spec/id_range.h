@@ -32,6 +32,9 @@ struct id_user {
 must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids,
 			      struct id_range *gids, struct err *e);
 
+/* 65536 ids that neither file hands out, from 100000 on as useradd does it. -1 when there are none below the preset. */
+must_use int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret);
+
 static inline uint32_t id_range_slots(const struct id_range *r)
 {
 	return r->count / IDS_PER_CELL;
