@@ -3,6 +3,7 @@
 
 #include "fd.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@ int detach_mount(int from, uint64_t attrs, const char *what, struct err *e)
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
+	if (tree < 0 && errno == EINVAL) /* to a namespace of ours, whatever came from the host's is glued together */
+		return err_set(e, ERR_BAD_SPEC, "%s: something is mounted below it, and only root can show it without", what);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
 		return err_sys(e, "set-up step open-trees: %s", what);
 	return fd_take(&tree);

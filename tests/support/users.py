@@ -7,7 +7,6 @@ shown to him where he can.
 import dataclasses
 import os
 import pathlib
-import shlex
 import subprocess
 import tempfile
 
@@ -84,6 +83,10 @@ class World:
     def enter(self, *argv):
         return ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "--", *map(str, argv)]
 
+    def change(self, script):
+        """Something else for everybody in the namespace, as root."""
+        subprocess.run(self.enter("sh", "-ec", script), check=True, capture_output=True)
+
     def as_user(self, user, *argv, flags=(), groups=()):
         """argv as that user, with his own environment."""
         env = [f"HOME={self.root}/home/{user.name}", f"PATH={os.environ['PATH']}", "LANG=C.UTF-8"]
@@ -128,7 +131,3 @@ def host_ids(pid):
         if line.startswith("Uid:"):
             return tuple(map(int, line.split()[1:]))
     return ()
-
-
-def quoted(argv):
-    return shlex.join(map(str, argv))
