@@ -1,0 +1,110 @@
+#include "mountinfo.h"
+
+#include <string.h>
+
+enum { FIELD_ROOT = 3, FIELD_AT = 4, FIELDS_LEAST = 6, AFTER_DASH = 3 };
+
+struct field {
+	const char *text;
+	size_t      len;
+};
+
+/* The next word of a line, which moves past it; of length 0 at its end. */
+static struct field next_field(const char **at, const char *end)
+{
+	struct field f;
+
+	while (*at < end && **at == ' ')
+		++*at;
+	f.text = *at;
+	while (*at < end && **at != ' ')
+		++*at;
+	f.len = (size_t)(*at - f.text);
+	return f;
+}
+
+static bool copy(struct field f, char *ret, size_t room)
+{
+	if (!f.len || f.len >= room || memchr(f.text, 0, f.len))
+		return false;
+	memcpy(ret, f.text, f.len);
+	ret[f.len] = 0;
+	return true;
+}
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* Blank, tab, line end and backslash come as \ooo. */
+static bool copy_unescaped(struct field f, char *ret, size_t room)
+{
+	char *to = ret;
+
+	if (!copy(f, ret, room))
+		return false;
+	for (const char *from = ret; *from; to++) {
+		if (from[0] == '\\' && is_octal(from[1]) && is_octal(from[2]) && is_octal(from[3])) {
+			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			if (!*to)
+				return false;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = 0;
+	return true;
+}
+
+static bool is_dash(struct field f)
+{
+	return f.len == 1 && *f.text == '-';
+}
+
+static bool parse_line(const char *at, const char *end, struct mountinfo *ret)
+{
+	struct mountinfo m;
+	struct field     f, after[AFTER_DASH];
+	size_t           n = 0;
+
+	for (f = next_field(&at, end); f.len && !(n >= FIELDS_LEAST && is_dash(f)); f = next_field(&at, end), n++) {
+		if ((n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) || (n == FIELD_AT && !copy_unescaped(f, m.at, sizeof m.at)))
+			return false;
+	}
+	if (!f.len)
+		return false;
+	for (size_t i = 0; i < AFTER_DASH; i++)
+		after[i] = next_field(&at, end);
+	if (!copy(after[0], m.type, sizeof m.type) || !copy(after[2], m.options, sizeof m.options))
+		return false;
+	*ret = m;
+	return true;
+}
+
+bool mountinfo_next(const char *text, size_t len, size_t *at, struct mountinfo *ret)
+{
+	while (*at < len) {
+		const char *line = text + *at, *end = memchr(line, '\n', len - *at);
+
+		if (!end)
+			end = text + len;
+		*at = (size_t)(end - text) + (end < text + len);
+		if (parse_line(line, end, ret))
+			return true;
+	}
+	return false;
+}
+
+bool mountinfo_strip_root(const char *root, char *path)
+{
+	size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+	if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/'))
+		return false;
+	memmove(path, path + n, strlen(path + n) + 1);
+	if (strcmp(path, "/") == 0)
+		path[0] = 0;
+	return true;
+}

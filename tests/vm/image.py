@@ -1,0 +1,132 @@
+"""The disks of a guest: Debian's packages, made once and kept under build/vm; and this tree, made anew for each boot."""
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+from support import host
+
+REPO = host.REPO
+HERE = pathlib.Path(__file__).resolve().parent
+FILES = HERE / "guest"  # laid over the packages' files
+SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
+PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest
+              iproute2 procps util-linux libcap2-bin strace kmod""".split()
+SIZE = "2G"
+UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
+TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
+        "CMakeLists.txt", "docs"]
+
+# Done to the packages' tree: $1. The kernel is only unpacked: its scripts would make an initramfs that nobody needs.
+FURNISH = r"""
+set -eu
+cd "$1"
+mkdir brig boot/deb
+(cd boot/deb && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -q download "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends KERNEL |
+    sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p')")
+dpkg-deb --fsys-tarfile boot/deb/*.deb | tar -x --wildcards './boot/vmlinuz-*' './lib/modules/*'
+rm -r boot/deb
+depmod -b . "$(ls lib/modules)" 2>/dev/null || chroot . depmod "$(ls lib/modules)"
+chroot . useradd -m -s /bin/bash plain
+chroot . useradd -m -s /bin/bash bare
+for file in etc/subuid etc/subgid; do echo plain:100000:65536 >$file; done
+passwd='s/^root:[^:]*:/root::/'
+sed -i "$passwd" etc/shadow
+cp -a FILES/. .
+chown -R 0:0 etc usr/lib/brig-guest
+: >etc/machine-id
+: >etc/fstab
+echo guest >etc/hostname
+echo '127.0.0.1 localhost guest' >etc/hosts
+""".replace("KERNEL", KERNEL)
+
+
+def key():
+    """Of what the base is made of: another recipe is another base."""
+    text = [repr((SUITE, KERNEL, PACKAGES, UNUSED, FURNISH, SIZE)).encode()]
+    for path in sorted(FILES.rglob("*")):
+        text += [str(path.relative_to(FILES)).encode(), path.read_bytes() if path.is_file() else b""]
+    return hashlib.sha256(b"\0".join(text)).hexdigest()[:16]
+
+
+def base():
+    """(kernel, disk) of the guest without this tree; made when it is not there."""
+    kept = host.build_dir() / "vm"
+    folder = kept / f"base-{key()}"
+    if not folder.exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept, prefix="new-") as new:
+            make_base(pathlib.Path(new))
+            shutil.rmtree(folder, ignore_errors=True)
+            os.rename(pathlib.Path(new) / "base", folder)
+        for old in kept.glob("base-*"):
+            if old != folder:
+                shutil.rmtree(old)
+    return folder / "vmlinuz", folder / "disk"
+
+
+def make_base(new):
+    tree, done = new / "tree", new / "base"
+    done.mkdir()
+    settings = new / "apt.conf"
+    settings.write_text(ask("apt-config", "dump", "Acquire::http") + ask("apt-config", "dump", "Acquire::https"))
+    (new / "furnish").write_text(FURNISH.replace("FILES", shlex.quote(str(FILES))))
+    run("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", f"--include={','.join(PACKAGES)}",
+        f"--aptopt={settings}", *[f"--dpkgopt=path-exclude={path}" for path in UNUSED],
+        f"--customize-hook=sh {shlex.quote(str(new / 'furnish'))} \"$1\"", SUITE, tree, *sources())
+    shutil.move(next((tree / "boot").glob("vmlinuz-*")), done / "vmlinuz")
+    make_disk(tree, done / "disk", SIZE)
+
+
+def sources():
+    """What this machine's apt knows of Debian; nothing, so mmdebstrap's own guess, when it knows nothing."""
+    lines = ask("apt-get", "indextargets", "--format", "deb $(REPO_URI) $(RELEASE) $(COMPONENT)",
+                "Created-By: Packages", "Origin: Debian", "Component: main").splitlines()
+    return sorted({line for line in lines if line.split()[2].startswith(SUITE)})
+
+
+def tree_disk(disk, order):
+    """This tree as it is now: what was built, the rootfs store, the tests; and what the guest is to do with it."""
+    with tempfile.TemporaryDirectory(dir=disk.parent) as new:
+        for name in TREE:
+            run("cp", "-a", REPO / name, new)
+        (pathlib.Path(new) / "build").mkdir()
+        for name in ("bin", "tests", "man", "CMakeCache.txt"):
+            if (host.build_dir() / name).exists():
+                run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
+        copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
+        for name in ("profiles", "recipes"):
+            (pathlib.Path(new) / "build" / name).symlink_to(f"../{name}")
+        (pathlib.Path(new) / "order.json").write_text(json.dumps(order))
+        run("chmod", "-R", "a+rX", *[pathlib.Path(new) / name for name in TREE if name != "build"])
+        os.chmod(new, 0o755)
+        make_disk(new, disk, "512M")
+
+
+def copy_rootfs(name, store):
+    """That one only: the others are large, and no guest asks for them."""
+    tree = (host.store_dir() / "names" / name).readlink().name
+    for folder in ("names", "tmp", "trees"):
+        (store / folder).mkdir(parents=True)
+        shutil.copymode(host.store_dir() / folder, store / folder)
+    (store / "names" / name).symlink_to(f"../trees/{tree}")
+    run("cp", "-a", host.store_dir() / "trees" / tree, store / "trees")
+
+
+def make_disk(tree, disk, size):
+    run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", tree, disk, size)
+
+
+def ask(*argv):
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def run(*argv):
+    done = subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    if done.returncode:
+        raise RuntimeError(f"{argv[0]}: status {done.returncode}\n{done.stdout[-3000:]}")

@@ -1,0 +1,27 @@
+#!/usr/bin/python3
+"""A shell in a guest: ./dev vm. The way out is "exit", or Ctrl-A X."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import guests
+import image
+import machine
+
+
+def main(name="systemd"):
+    if name not in guests.GUESTS:
+        sys.exit(f"./dev vm: no guest \"{name}\"; there are: {', '.join(guests.GUESTS)}")
+    kernel, base = image.base()
+    with tempfile.TemporaryDirectory(prefix="brig-vm-") as scratch:
+        tree = pathlib.Path(scratch) / "tree"
+        image.tree_disk(tree, {})
+        boot = guests.GUESTS[name]["boot"].replace("brig-tests", "brig-shell")
+        subprocess.run(machine.command(kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
+
+
+main(*sys.argv[1:])
