@@ -2,6 +2,7 @@
 import fnmatch
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -43,8 +44,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    """A test that is still running after two minutes fails where it stands (long and vm: an hour)."""
-    seconds = 3600 if any(item.get_closest_marker(tier) for tier in TIERS) else 120
+    """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
+    tier = next((mark for mark in map(item.get_closest_marker, TIERS) if mark), None)
+    seconds = tier.kwargs.get("seconds", 3600) if tier else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")
@@ -215,6 +217,19 @@ def brig():
     if not path.exists():
         pytest.fail(f"{path} is missing: ./dev build")
     return path
+
+
+@pytest.fixture(scope="session")
+def asan_build():
+    """The build under AddressSanitizer and UBSan; a few seconds when nothing changed."""
+    for tool in ("cmake", "ninja"):
+        if not shutil.which(tool):
+            pytest.skip(f"needs the program {tool}")
+    build = REPO / "build" / "asan"
+    for argv in (["cmake", "--preset", "asan", "-G", "Ninja"], ["cmake", "--build", build]):
+        done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    return build
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ static int cell_join_groups(struct child_ctx *c)
 	for (int i = 0; i < c->tasks_len; i++)
 		if (write(c->tasks_fd[i], "0", 1) != 1)
 			return -errno;
+	c->cpu_before_ns = c->tasks_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
 	return 0;
 }
 

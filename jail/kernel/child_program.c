@@ -45,12 +45,14 @@ static int program_scheduling(struct child_ctx *c)
 {
 	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
 	const struct sched_param zero = { 0 };
+	int nice;
 
 	(void)c;
 	if (sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
 		return -errno;
 	errno = 0;
-	if (getpriority(PRIO_PROCESS, 0) < 0 && errno == 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+	nice  = getpriority(PRIO_PROCESS, 0);
+	if ((nice == -1 && errno != 0) || (nice < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0))
 		return -errno;
 	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_NONE) < 0 && errno != ENOSYS)
 		return -errno;

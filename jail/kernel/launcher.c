@@ -2,6 +2,7 @@
 #include "launcher.h"
 
 #include "fd.h"
+#include "group_sweep.h"
 #include "packet.h"
 #include "privilege.h"
 #include "verdict.h"
@@ -87,6 +88,7 @@ static int take_place(struct watch *w, struct err *e)
 			return -1;
 		switch (cell_make_groups(&w->cell, w->order, e)) {
 		case GROUP_MADE:
+			group_sweep(&w->cell.group, &w->cell.slot, w->order->runtime_dir);
 			return 0;
 		case GROUP_TAKEN:
 			continue;

@@ -116,6 +116,20 @@ int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret,
 	return err_set(e, ERR_LIMIT, "slot %u is still taken", number);
 }
 
+bool slot_borrow(const struct slot *s, uint32_t number)
+{
+	struct err ignored;
+
+	return try_lock(s->fd, number, &ignored) == LOCK_TAKEN;
+}
+
+void slot_give_back(const struct slot *s, uint32_t number)
+{
+	struct flock byte = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
+
+	(void)!fcntl(s->fd, F_OFD_SETLK, &byte);
+}
+
 void slot_done(struct slot *s)
 {
 	fd_closep(&s->fd);

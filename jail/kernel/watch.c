@@ -30,18 +30,13 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 	watch_decide(w, reason);
 }
 
-/* What the kernel keeps from us is neither the cell's fault nor the client's. */
+/* What the kernel keeps from us is neither the cell's fault nor the client's, and the program may have started unheard. */
 static void fail_to_watch(struct watch *w, const char *what)
 {
 	struct err e;
 
-	err_sys(&e, "%s", what);
-	if (w->execs) {
-		watch_fail(w, EXIT_cancelled, &e);
-		return;
-	}
-	err_wrap(&e, "set-up step watch");
-	watch_fail(w, EXIT_setup_failed, &e);
+	err_sys(&e, "the launcher cannot watch: %s", what);
+	watch_fail(w, EXIT_cancelled, &e);
 }
 
 /* --- from the cell's set-up --- */
@@ -113,7 +108,7 @@ static void on_report(struct watch *w)
 		return;
 	case CHILD_EXECS:
 		w->execs        = true;
-		w->setup_cpu_ns = group_cpu_ns(&w->cell.group);
+		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
 		return;
 	}
 }

@@ -10,37 +10,24 @@ struct line {
 	uint64_t    base, count;
 };
 
-static bool take_field(const char **at, char end, char *buf, size_t len)
-{
-	const char *stop = strchr(*at, end);
-
-	if (!stop || (size_t)(stop - *at) >= len)
-		return false;
-	memcpy(buf, *at, (size_t)(stop - *at));
-	buf[stop - *at] = 0;
-	*at             = stop + 1;
-	return true;
-}
-
-/* "name:base:count\n". Lines of another shape hand out nothing. */
+/* "name:base:count\n". Lines of another shape hand out nothing; a name may be as long as it likes. */
 static bool parse_line(const char *text, size_t len, struct line *ret)
 {
-	char        copy[256], base[24], count[24];
-	const char *at = copy;
+	const char *colon = memchr(text, ':', len);
+	size_t      rest  = colon ? len - (size_t)(colon + 1 - text) : 0;
+	char        base[64], *count;
 
-	if (len >= sizeof copy - 1)
+	if (!colon || rest >= sizeof base)
 		return false;
-	memcpy(copy, text, len);
-	copy[len]     = '\n';
-	copy[len + 1] = 0;
-	at            = strchr(copy, ':');
-	if (!at)
+	memcpy(base, colon + 1, rest);
+	base[rest] = 0;
+	count      = strchr(base, ':');
+	if (!count)
 		return false;
+	*count++      = 0;
 	ret->name     = text;
-	ret->name_len = (size_t)(at - copy);
-	at++;
-	return take_field(&at, ':', base, sizeof base) && take_field(&at, '\n', count, sizeof count) &&
-	       text_to_u64(base, &ret->base) == 0 && text_to_u64(count, &ret->count) == 0;
+	ret->name_len = (size_t)(colon - text);
+	return text_to_u64(base, &ret->base) == 0 && text_to_u64(count, &ret->count) == 0;
 }
 
 /* Calls back for each line; stops at the first that answers true. */
@@ -72,7 +59,8 @@ static bool overlaps(const struct line *line, void *arg)
 {
 	const struct id_range *r = arg;
 
-	return line->base < (uint64_t)r->base + r->count && r->base < line->base + line->count;
+	/* Subtracted, not added: no count can wrap around. */
+	return line->base < r->base ? line->count > r->base - line->base : line->count && line->base - r->base < r->count;
 }
 
 int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret, struct err *e)

@@ -31,7 +31,7 @@ mount -t tmpfs shm "$1"/root/dev/shm
 ip link set lo up && ip route add default dev lo || true
 exec chroot "$1"/root %s
 """
-LIMIT = 60 # seconds for a whole batch outside
+LIMIT = 60 * host.SLOWER # seconds for a whole batch outside
 
 
 @dataclasses.dataclass
