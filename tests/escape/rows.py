@@ -154,8 +154,6 @@ NO_NETWORK = "no jail has a network, so there is no proxy, resolver or address t
 UNCOVERED = [
     # id, what would be tried, why it is not
     ("B7", "collecting result files follows no link and meets no special file", "no file is collected yet: what a program wrote goes with its jail"),
-    ("E14", "ten thousand runs leave no dying control group, mount or namespace", "500 runs do, under D6 and E15"),
-    ("E18", "neither denied calls nor crashes flood the host's logs", "no test yet: the filter asks for no log, and the launcher writes none"),
     ("F11", "the processor's caches and predictors tell nothing of a neighbour", "cannot be shown by a test; brig-security(7) names it as not protected"),
     ("F12", "load and timing tell nothing of a neighbour", "cannot be prevented on shared hardware; brig-security(7) names it"),
     ("G4", "a name that resolves to another address later is not followed", NO_NETWORK),
