@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import brig as brig_tool
-from support import host
+from support import host, matrix
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -27,6 +27,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
     config.pluginmanager.register(MustRun(config), "must-run")
+    config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_call(item):
     """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
     tier = next((mark for mark in map(item.get_closest_marker, TIERS) if mark), None)
-    seconds = tier.kwargs.get("seconds", 3600) if tier else 120
+    seconds = tier.kwargs.get("seconds", 3600) if tier else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")

@@ -181,16 +181,17 @@ static void attend_until_end(struct client *c)
 
 /* --- the record --- */
 
-static void make_run_id(char id[37])
+static int make_run_id(char id[37], struct err *e)
 {
 	unsigned char b[16];
 
 	if (getrandom(b, sizeof b, 0) != sizeof b)
-		memset(b, 0, sizeof b);
+		return err_sys(e, "no random bytes for a run id");
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
 	snprintf(id, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6],
 		 b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	return 0;
 }
 
 static void fill_outcome(struct record *r, const struct run_end *end)
@@ -333,7 +334,7 @@ static void print_story(const struct client *c)
 	if (broken == EPIPE && !c->req.verbose)
 		return; /* brig run ... | head: nobody wants to hear more */
 	if (broken)
-		fprintf(stderr, "brig: the output cannot be written: %s\n", strerror(broken));
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
 	if (r->why.kind != ERR_NONE && !c->started)
 		fprintf(stderr, "brig: %s%s\n", r->why.text, points_to_doctor(c) ? "; brig doctor says what this host lacks" : "");
 	else if (r->exit_reason != EXIT_exited || r->truncated > 0 || c->req.verbose) {
@@ -426,7 +427,6 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 
 	request_init(&c->req);
 	record_init(&c->record);
-	make_run_id(c->record.run_id);
 	c->stdin_to = -1;
 	c->out.fd = c->err.fd = -1;
 	n = options_parse(request_options, argc, argv, &c->req, &e);
@@ -441,6 +441,8 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 		return STATUS_USAGE;
 	}
 	c->record.profile = c->req.profile_name;
+	if (make_run_id(c->record.run_id, &e) < 0)
+		return refuse(c, &e);
 	if (geteuid() != 0) {
 		err_set(&e, ERR_DENIED, "needs root for now; type: sudo %s %s ...", program_invocation_name, argv[0]);
 		return refuse(c, &e);

@@ -25,6 +25,7 @@ struct child_report {
 	unsigned         step;
 	int              detail; /* which mount, which limit; -1 when the step has no parts */
 	int              errnum;
+	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
 };
 
 enum { CHILD_PATHS_MAX = 6 };
@@ -54,6 +55,7 @@ struct child_ctx {
 	char *const             *argv, *const *envp;
 
 	/* what the steps found out, for the launcher to see in a report: nothing else is written here */
+	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
 	int                      streams[3];
 };
@@ -79,6 +81,9 @@ struct child_step {
 	const char    *reason;
 };
 extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+
+/* Of a process of the cell, by its number in there. */
+int64_t child_cpu_ns(pid_t pid);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 int child_sys(long r);

@@ -38,14 +38,16 @@ static int cell_join_groups(struct child_ctx *c)
 	for (int i = 0; i < c->tasks_len; i++)
 		if (write(c->tasks_fd[i], "0", 1) != 1)
 			return -errno;
+	c->cpu_before_ns = c->tasks_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
 	return 0;
 }
 
 static int cell_await_id_maps(struct child_ctx *c)
 {
-	char go;
+	char    go;
+	ssize_t n = recv(c->report_fd, &go, 1, 0);
 
-	return recv(c->report_fd, &go, 1, 0) == 1 ? 0 : -EPIPE;
+	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
 static int cell_take_ids(struct child_ctx *c)

@@ -45,12 +45,14 @@ static int program_scheduling(struct child_ctx *c)
 {
 	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
 	const struct sched_param zero = { 0 };
+	int nice;
 
 	(void)c;
 	if (sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
 		return -errno;
 	errno = 0;
-	if (getpriority(PRIO_PROCESS, 0) < 0 && errno == 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+	nice  = getpriority(PRIO_PROCESS, 0);
+	if ((nice == -1 && errno != 0) || (nice < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0))
 		return -errno;
 	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_NONE) < 0 && errno != ENOSYS)
 		return -errno;
@@ -187,9 +189,10 @@ static int program_no_new_privs(struct child_ctx *c)
 
 static int program_await_init(struct child_ctx *c)
 {
-	char go;
+	char    go;
+	ssize_t n = read(c->ready_fd[0], &go, 1);
 
-	return read(c->ready_fd[0], &go, 1) == 1 ? 0 : -EPIPE;
+	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
 static int program_say_exec(struct child_ctx *c)

@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "group_place.h"
 #include "group_trees.h"
 
 #include <errno.h>
@@ -151,7 +152,9 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->fd < 0)
 		return GROUP_FAILED;
-	return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? GROUP_TAKEN : GROUP_MADE;
+	if (flock(leaf->fd, LOCK_EX | LOCK_NB) == 0)
+		return GROUP_MADE;
+	return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
 }
 
 static enum group_answer make_leaves(struct group *g, const struct group_trees *trees)
@@ -161,8 +164,11 @@ static enum group_answer make_leaves(struct group *g, const struct group_trees *
 		enum group_answer  answer;
 
 		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
-		if (group_trees_open_base(trees, i, leaf) < 0)
+		if (group_trees_open_base(trees, i, leaf) < 0) {
+			if (errno == EBUSY)
+				snprintf(g->why, sizeof g->why, "our control group is delegated, but holds other processes");
 			continue;
+		}
 		g->n++;
 		answer = make_leaf(leaf, g->name);
 		if (answer == GROUP_FAILED && errno == ENOENT) { /* another launcher just removed the empty base */
@@ -196,6 +202,15 @@ enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t 
 	return GROUP_MADE;
 }
 
+/* Fails while others use it. */
+static void remove_base(struct group_leaf *leaf)
+{
+	scoped_fd above = openat(leaf->base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (above >= 0 && unlinkat(above, "brig", AT_REMOVEDIR) == 0 && leaf->v2)
+		group_place_leave(above);
+}
+
 int group_close(struct group *g, struct err *e)
 {
 	int r = 0;
@@ -205,8 +220,8 @@ int group_close(struct group *g, struct err *e)
 
 		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
-		if (leaf->made && leaf->borrowed) /* fails while others use it */
-			unlinkat(leaf->base_fd, "../brig", AT_REMOVEDIR);
+		if (leaf->borrowed)
+			remove_base(leaf);
 		fd_closep(&leaf->fd);
 		fd_closep(&leaf->base_fd);
 	}
@@ -222,13 +237,13 @@ void group_clear(const char *cache_dir, uint32_t slot)
 	snprintf(name, sizeof name, "cell-%u", slot);
 	group_trees_find(&trees, cache_dir);
 	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf leaf = { .base_fd = -1 };
+		struct group_leaf leaf = { .base_fd = -1, .v2 = trees.tree[i].v2 };
 
 		if (group_trees_open_base(&trees, i, &leaf) < 0)
 			continue;
 		(void)!clear_leftover(leaf.base_fd, name);
 		if (leaf.borrowed)
-			unlinkat(leaf.base_fd, "../brig", AT_REMOVEDIR);
+			remove_base(&leaf);
 		close(leaf.base_fd);
 	}
 }

@@ -16,7 +16,7 @@
 #include "err.h"
 #include "limits.h"
 
-enum { GROUP_TREES_MAX = 5 };
+enum { GROUP_TREES_MAX = 5, GROUP_PATH_MAX = 256 };
 
 enum group_controller {
 	GROUP_MEMORY  = 1 << 0,

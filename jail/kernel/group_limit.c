@@ -92,7 +92,7 @@ static int turn_knob(const struct group_leaf *leaf, const struct knob *k, const 
 
 static void note_missing(struct group *g, enum layer layer, const char *controller)
 {
-	if (!g->missing)
+	if (!g->missing && !g->why[0])
 		snprintf(g->why, sizeof g->why, "no usable %s controller in the control groups", controller);
 	g->missing |= 1ull << layer;
 }

@@ -4,6 +4,8 @@
 #include "fd.h"
 #include "file.h"
 #include "group_path.h"
+#include "group_place.h"
+#include "mountinfo.h"
 
 #include <libcgroup.h>
 
@@ -58,18 +60,40 @@ static void add_controller(struct group_trees *t, const char *mount, enum group_
 	tree->controllers |= bit;
 }
 
+static void ask_for(struct group_trees *t, const char *name, enum group_controller bit)
+{
+	char *mount = NULL;
+
+	if (name && cgroup_get_subsys_mount_point(name, &mount) == 0)
+		add_controller(t, mount, bit);
+	free(mount);
+}
+
 static void ask_libcgroup(struct group_trees *t)
 {
 	if (cgroup_init() != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		char *mount = NULL;
-
-		/* libcgroup names controllers as /proc/cgroups does, so io is "blkio" on v2 as well */
-		if (cgroup_get_subsys_mount_point(controllers[i].v1, &mount) == 0)
-			add_controller(t, mount, controllers[i].bit);
-		free(mount);
+		ask_for(t, controllers[i].v1, controllers[i].bit);
+		if (controllers[i].v2 && strcmp(controllers[i].v1, controllers[i].v2) != 0)
+			ask_for(t, controllers[i].v2, controllers[i].bit);
 	}
+}
+
+/* libcgroup does not tell which part of a hierarchy is mounted. Of mounts over one another the last one counts. */
+static void find_roots(struct group_trees *t)
+{
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct err       ignored;
+	size_t           at = 0;
+
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
+		return;
+	while (mountinfo_next(text.data, text.len, &at, &m))
+		for (size_t i = 0; i < t->n; i++)
+			if (strcmp(m.at, t->tree[i].mount) == 0 && strlen(m.root) < GROUP_PATH_MAX)
+				strcpy(t->tree[i].root, m.root);
 }
 
 /*
@@ -85,7 +109,7 @@ static bool is_whole(const struct group_trees *t)
 	return !(~have & (GROUP_MEMORY | GROUP_PIDS | GROUP_CPU | GROUP_CPUACCT));
 }
 
-/* One line per tree: "3 0 /sys/fs/cgroup/memory". */
+/* One line per tree: "3 0 /sys/fs/cgroup/memory", a tab, "/". */
 static bool read_cache(struct group_trees *t, int dir)
 {
 	scoped_bytes text = { 0 };
@@ -99,7 +123,7 @@ static bool read_cache(struct group_trees *t, int dir)
 		unsigned           v2;
 		bool               is_v2;
 
-		if (t->n == GROUP_TREES_MAX || sscanf(at, "%u %u %255[^\n]", &tree->controllers, &v2, tree->mount) != 3 ||
+		if (t->n == GROUP_TREES_MAX || sscanf(at, "%u %u %255[^\t\n]\t%255[^\n]", &tree->controllers, &v2, tree->mount, tree->root) != 4 ||
 		    !is_group_dir(tree->mount, &is_v2) || is_v2 != !!v2)
 			return false;
 		tree->v2 = is_v2;
@@ -114,7 +138,8 @@ static void write_cache(const struct group_trees *t, int dir)
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "%u %d %s\n", t->tree[i].controllers, t->tree[i].v2, t->tree[i].mount);
+		n += (size_t)snprintf(text + n, sizeof text - n, "%u %d %s\t%s\n", t->tree[i].controllers, t->tree[i].v2, t->tree[i].mount,
+		                      t->tree[i].root);
 	snprintf(name, sizeof name, "groups.%d", getpid());
 	scoped_fd fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -131,18 +156,35 @@ static void read_own(struct group_trees *t)
 	t->own[n < 0 ? 0 : n] = 0;
 }
 
+/* Where our own group lies tells whether a hint is about the mounts that we see. */
+static bool is_ours(const struct group_trees *t)
+{
+	char own[GROUP_PATH_MAX], path[2 * GROUP_PATH_MAX];
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (group_trees_own(t, &t->tree[i], own, sizeof own) < 0)
+			return false;
+		snprintf(path, sizeof path, "%s%s", t->tree[i].mount, own);
+		if (access(path, F_OK) < 0)
+			return false;
+	}
+	return true;
+}
+
 void group_trees_find(struct group_trees *ret, const char *cache_dir)
 {
 	scoped_fd dir = open(cache_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	*ret = (struct group_trees){ 0 };
-	if (dir < 0 || !read_cache(ret, dir)) {
-		*ret = (struct group_trees){ 0 };
-		ask_libcgroup(ret);
-		if (dir >= 0 && is_whole(ret))
-			write_cache(ret, dir);
-	}
 	read_own(ret);
+	if (dir >= 0 && read_cache(ret, dir) && is_ours(ret))
+		return;
+	memset(ret->tree, 0, sizeof ret->tree);
+	ret->n = 0;
+	ask_libcgroup(ret);
+	find_roots(ret);
+	if (dir >= 0 && is_whole(ret))
+		write_cache(ret, dir);
 }
 
 /* --- the group above the leaves --- */
@@ -157,74 +199,69 @@ static int find_own_path(const struct group_trees *t, const struct group_tree *t
 	return -1;
 }
 
-/* On v2 a controller must be switched on in every group above; those that refuse are not usable. */
-static unsigned switch_on(int dir, unsigned wanted)
+int group_trees_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
 {
-	unsigned on = wanted & GROUP_CPUACCT; /* counted everywhere */
-	char     text[32];
+	return find_own_path(t, tree, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		if (!(wanted & controllers[i].bit) || !controllers[i].v2)
-			continue;
-		snprintf(text, sizeof text, "+%s", controllers[i].v2);
-		if (file_put(dir, "cgroup.subtree_control", text) == 0)
-			on |= controllers[i].bit;
-	}
-	return on;
+static int open_group(int above)
+{
+	return openat(above, "brig", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* Nearly always there already: asked for before it is made. */
-static int open_or_make(const char *path)
+static int open_or_make(int above)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open_group(above);
 
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(above, "brig", 0755) < 0 && errno != EEXIST)
 		return -1;
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return open_group(above);
+}
+
+/* Below our own group: a container's limit then bounds its cells too (nsjail#219). */
+static int open_base_v1(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
+{
+	char      path[2 * GROUP_PATH_MAX];
+	scoped_fd above = -1;
+
+	snprintf(path, sizeof path, "%s%s", tree->mount, own);
+	above = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (above < 0)
+		return -1;
+	leaf->base_fd     = open_or_make(above);
+	leaf->controllers = tree->controllers;
+	leaf->borrowed    = own[0] || strcmp(tree->root, "/") != 0;
+	return leaf->base_fd < 0 ? -1 : 0;
 }
 
 /* In the group above first: it can only hand on what it was given. */
-static unsigned switch_on_for_leaves(int base, unsigned wanted)
+static int open_base_v2(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
 {
-	scoped_fd above = openat(base, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct group_place place;
+	int                base;
 
-	return above < 0 ? 0 : switch_on(base, switch_on(above, wanted));
-}
-
-static int open_below(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
-{
-	char      path[2 * GROUP_PATH_MAX + 8];
-	scoped_fd base = -1;
-
-	snprintf(path, sizeof path, "%s%s/brig", tree->mount, own);
-	base = open_or_make(path);
-	if (base < 0)
+	if (group_place_open(tree->mount, own, &place) < 0)
 		return -1;
-	leaf->controllers = tree->v2 ? switch_on_for_leaves(base, tree->controllers) : tree->controllers;
-	leaf->base_fd     = fd_take(&base);
-	return 0;
+	base = open_or_make(place.fd);
+	if (base < 0)
+		group_place_leave(place.fd);
+	else
+		leaf->controllers = group_switch_on(base, group_switch_on(place.fd, tree->controllers)) | GROUP_CPUACCT; /* counted everywhere */
+	leaf->base_fd  = base;
+	leaf->borrowed = !place.is_top;
+	close(place.fd);
+	return base < 0 ? -1 : 0;
 }
 
-/*
- * Below our own group first: a container's limit then bounds its cells too
- * (nsjail#219). On v2 a group with processes in it cannot hand out
- * controllers; root may then use the top of the hierarchy.
- */
 int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf)
 {
 	const struct group_tree *tree = &t->tree[i];
 	char                     own[GROUP_PATH_MAX];
 
-	if (find_own_path(t, tree, own, sizeof own) < 0)
+	if (group_trees_own(t, tree, own, sizeof own) < 0)
 		return -1;
-	leaf->borrowed = own[0] != 0;
-	if (open_below(tree, own, leaf) == 0) {
-		if (!tree->v2 || leaf->controllers & ~(unsigned)GROUP_CPUACCT || !own[0])
-			return 0;
-		fd_closep(&leaf->base_fd);
-	}
-	leaf->borrowed = false;
-	return tree->v2 && own[0] ? open_below(tree, "", leaf) : -1;
+	return tree->v2 ? open_base_v2(tree, own, leaf) : open_base_v1(tree, own, leaf);
 }

@@ -9,11 +9,10 @@
 #pragma once
 #include "group.h"
 
-enum { GROUP_PATH_MAX = 256 };
-
 struct group_trees {
 	struct group_tree {
 		char     mount[GROUP_PATH_MAX];
+		char     root[GROUP_PATH_MAX]; /* the part of the hierarchy that is mounted there: in a container not all of it */
 		bool     v2;
 		unsigned controllers; /* bits of enum group_controller */
 	} tree[GROUP_TREES_MAX];
@@ -24,8 +23,11 @@ struct group_trees {
 void group_trees_find(struct group_trees *ret, const char *cache_dir);
 
 /*
- * The group "brig" below our own one, made when it is missing. Fills base_fd, controllers and borrowed
- * of the leaf-to-be. On v2 controllers are switched on for leaves, and those that could not be are left out.
- * -1 when nothing is usable.
+ * The group "brig", made when it is missing: on v1 below our own group, on v2 where group_place.h says. Fills
+ * base_fd, controllers and borrowed of the leaf-to-be. On v2 controllers are switched on for leaves, and those
+ * that could not be are left out. -1 when nothing is usable.
  */
 must_use int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf);
+
+/* Our own group in a hierarchy, below its mount: "" for the mount itself. -1 when it is not below. */
+must_use int group_trees_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len);

@@ -53,7 +53,7 @@ static int raise_oom_score(struct err *e)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "set-up step forget-caller: oom_score_adj");
-	if (read(fd, &sign, 1) == 1 && sign == '-' && pwrite(fd, "0", 1, 0) != 1)
+	if (read(fd, &sign, 1) != 1 || (sign == '-' && pwrite(fd, "0", 1, 0) != 1))
 		return err_sys(e, "set-up step forget-caller: oom_score_adj");
 	return 0;
 }

@@ -3,6 +3,9 @@
 
 #include "fd.h"
 #include "file.h"
+#include "group_path.h"
+#include "group_place.h"
+#include "mountinfo.h"
 #include "surroundings.h"
 #include "sys.h"
 
@@ -18,7 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { PATH_ROOM = 512 };
+enum { PATH_ROOM = 1024 };
 
 /* clang-format off */
 static const struct controller {
@@ -36,81 +39,20 @@ struct home {
 	bool v2;
 };
 
-/* Where one line of mountinfo mounts a hierarchy, and which part of it. */
-struct hierarchy {
-	char root[256], at[256], type[32], options[256];
-};
-
-static bool parse_mount(const char *line, struct hierarchy *ret)
-{
-	const char *dash = strstr(line, " - ");
-
-	return dash && sscanf(line, "%*s %*s %*s %255s %255s", ret->root, ret->at) == 2 &&
-	       sscanf(dash, " - %31s %*s %255s", ret->type, ret->options) == 2;
-}
-
-static bool has_word(const char *list, const char *word, const char *between)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list; *at; at += strspn(at, between)) {
-		size_t n = strcspn(at, between);
-
-		if (n == len && memcmp(at, word, n) == 0)
-			return true;
-		at += n;
-	}
-	return false;
-}
-
 static bool has_v2_controller(const char *top, const char *name)
 {
-	char path[PATH_ROOM], list[256];
+	char path[PATH_ROOM + 32], list[256];
 
 	snprintf(path, sizeof path, "%s/cgroup.controllers", top);
-	return line_read(path, list, sizeof list) && has_word(list, name, " ");
+	return line_read(path, list, sizeof list) && group_list_has(list, name);
 }
 
 /* c == NULL: any v2 hierarchy */
-static bool carries(const struct hierarchy *h, const struct controller *c)
+static bool carries(const struct mountinfo *m, const struct controller *c)
 {
-	if (strcmp(h->type, "cgroup2") == 0)
-		return !c || has_v2_controller(h->at, c->v2);
-	return c && strcmp(h->type, "cgroup") == 0 && has_word(h->options, c->v1, ",");
-}
-
-/* A line of /proc/self/cgroup: "4:memory:/path"; v2 has no names: "0::/path". */
-static bool own_path(const char *v1, char *ret, size_t len)
-{
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char  line[PATH_ROOM + 128];
-	bool  found = false;
-
-	while (f && !found && fgets(line, sizeof line, f)) {
-		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*path++ = 0;
-		path[strcspn(path, "\n")] = 0;
-		found = v1 ? has_word(names + 1, v1, ",") : names[1] == 0;
-		if (found)
-			snprintf(ret, len, "%s", strcmp(path, "/") == 0 ? "" : path);
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* A container often sees only its own part of the tree: the mount's root is a prefix of our path. */
-static void strip_root(const char *root, char *own)
-{
-	size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
-
-	if (strncmp(own, root, n) == 0 && (own[n] == 0 || own[n] == '/'))
-		memmove(own, own + n, strlen(own + n) + 1);
-	else if (n)
-		own[0] = 0;
+	if (strcmp(m->type, "cgroup2") == 0)
+		return !c || has_v2_controller(m->at, c->v2);
+	return c && strcmp(m->type, "cgroup") == 0 && group_list_has(m->options, c->v1);
 }
 
 static bool is_group_dir(const char *path)
@@ -120,31 +62,49 @@ static bool is_group_dir(const char *path)
 	return statfs(path, &s) == 0 && (s.f_type == CGROUP_SUPER_MAGIC || s.f_type == CGROUP2_SUPER_MAGIC);
 }
 
-enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_BLIND };
+enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
+
+/* What was mounted last lies over the others. */
+static enum found find_mount(const struct controller *c, struct mountinfo *ret)
+{
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct err       ignored;
+	size_t           at    = 0;
+	enum found       found = FOUND_NONE;
+
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
+		return FOUND_BLIND;
+	while (found != FOUND && mountinfo_next(text.data, text.len, &at, &m)) {
+		if (strncmp(m.type, "cgroup", 6) != 0)
+			continue;
+		if (!is_group_dir(m.at))
+			found = FOUND_HIDDEN;
+		else if (carries(&m, c))
+			found = FOUND;
+	}
+	if (found == FOUND)
+		*ret = m;
+	return found;
+}
 
 static enum found find_home(const struct controller *c, struct home *ret)
 {
-	FILE            *f = fopen("/proc/self/mountinfo", "re");
-	struct hierarchy h;
-	char             line[1200];
-	enum found       found = f ? FOUND_NONE : FOUND_BLIND;
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct home      h;
+	struct err       ignored;
+	enum found       found = find_mount(c, &m);
 
-	while (f && found != FOUND && fgets(line, sizeof line, f)) {
-		if (!parse_mount(line, &h))
-			continue;
-		if (strncmp(h.type, "cgroup", 6) == 0 && !is_group_dir(h.at))
-			found = FOUND_HIDDEN;
-		else if (carries(&h, c))
-			found = FOUND;
-	}
-	if (f)
-		fclose(f);
 	if (found != FOUND)
 		return found;
-	*ret = (struct home){ .v2 = strcmp(h.type, "cgroup2") == 0 };
-	snprintf(ret->top, sizeof ret->top, "%s", h.at);
-	if (own_path(ret->v2 ? NULL : c->v1, ret->own, sizeof ret->own))
-		strip_root(h.root, ret->own);
+	h = (struct home){ .v2 = strcmp(m.type, "cgroup2") == 0 };
+	snprintf(h.top, sizeof h.top, "%s", m.at);
+	if (file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &ignored) < 0)
+		return FOUND_BLIND;
+	if (group_path_find(text.data, h.v2 ? "" : c->v1, h.own, sizeof h.own) < 0 || !mountinfo_strip_root(m.root, h.own))
+		return FOUND_ELSEWHERE;
+	*ret = h;
 	return FOUND;
 }
 
@@ -180,10 +140,13 @@ static bool tell_absent(struct probe *p, const struct controller *c, enum found 
 	if (c && found == FOUND_NONE && is_switched_off(c->v1))
 		return tell_off(p, c->v1);
 	if (found == FOUND_BLIND)
-		return probe_missing(p, "cannot read /proc/self/mountinfo: no way to find the cgroup tree", "mount -t proc proc /proc");
+		return probe_missing(p, "cannot read /proc/self: no way to find the cgroup tree", "mount -t proc proc /proc");
 	if (found == FOUND_HIDDEN)
 		return probe_missing(p, "layer: mounts, the cgroup tree is hidden below another mount",
 		                     "umount /sys/fs/cgroup (what lies over it), or start brig where the tree can be seen");
+	if (found == FOUND_ELSEWHERE)
+		return probe_missing(p, "the cgroup tree that is mounted does not contain our own group",
+		                     "mount the tree of our own cgroup namespace, or start brig where /proc/self/cgroup names a group below the mount");
 	snprintf(cause, sizeof cause, "no cgroup file system with %s is mounted", c ? c->v2 : "version 2");
 	if (c && p->at->where == WHERE_PLAIN)
 		snprintf(fix, sizeof fix, "mount -t cgroup2 cgroup2 /sys/fs/cgroup (v1: mount -t cgroup -o %s cgroup DIR)", c->v1);
@@ -218,6 +181,8 @@ static void leaf_closep(struct leaf *l)
 		remove_group(l->above, l->name);
 	if (l->enabled[0])
 		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
+	if (l->above >= 0 && l->v2)
+		group_place_leave(l->above);
 	fd_closep(&l->above); /* and the lock with it */
 }
 #define scoped_leaf scoped(leaf_closep) struct leaf
@@ -233,7 +198,7 @@ static bool switch_on(struct leaf *l, const char *name)
 	ssize_t   n  = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
 
 	list[n < 0 ? 0 : n] = 0;
-	if (has_word(list, name, " \n"))
+	if (group_list_has(list, name))
 		return true;
 	snprintf(list, sizeof list, "+%s", name);
 	if (file_put(l->above, "cgroup.subtree_control", list) < 0)
@@ -263,6 +228,8 @@ static const char *fix_busy(const struct probe *p, const char *where, char *buf,
 		return "systemd-run --user --scope -p Delegate=yes brig ... (this group holds other processes)";
 	if (p->at->where == WHERE_SERVICE)
 		return "in the unit: Delegate=cpu memory pids io and DelegateSubgroup=supervisor";
+	if (p->at->where == WHERE_PLAIN)
+		return "systemd-run --scope -p Delegate=yes brig ... (this group was delegated and holds other processes)";
 	snprintf(buf, len, "mkdir %.80s/init && xargs -rn1 < %.80s/cgroup.procs > %.80s/init/cgroup.procs", where, where, where);
 	return buf;
 }
@@ -282,16 +249,12 @@ static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, c
 	return probe_advise(p, fix);
 }
 
-static bool leaf_make(struct probe *p, const struct home *h, const char *own, const struct controller *c, struct leaf *l)
+static bool leaf_make(struct probe *p, const char *above, const struct controller *c, struct leaf *l)
 {
-	char above[2 * PATH_ROOM];
-
-	snprintf(above, sizeof above, "%s%s", h->top, own);
-	l->v2    = h->v2;
 	l->above = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->above < 0)
 		return tell_denied(p, l, errno, "open", above);
-	if (h->v2 && c && !switch_on(l, c->v2))
+	if (l->v2 && c && !switch_on(l, c->v2))
 		return tell_not_handed_out(p, errno, c->v2, above);
 	if (mkdirat(l->above, p->at->tag, 0755) < 0)
 		return tell_denied(p, l, errno, "mkdir in", above);
@@ -302,28 +265,31 @@ static bool leaf_make(struct probe *p, const struct home *h, const char *own, co
 }
 
 /*
- * Below our own group: a container's limit then bounds its jails as well
- * (nsjail#219). On v2 a group with processes in it hands out no controllers;
- * root may then use the top, as the launcher does.
+ * Where the launcher would make it: on v1 below our own group, on v2 where
+ * group_place.h says. Without such a place our own group tells what is wrong.
  */
+static void find_above(const struct home *h, char *ret, size_t len)
+{
+	struct group_place place;
+
+	snprintf(ret, len, "%s%s", h->top, h->own);
+	if (!h->v2 || group_place_open(h->top, h->own, &place) < 0)
+		return;
+	snprintf(ret, len, "%s", place.path);
+	close(place.fd);
+}
+
 static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
 {
-	struct home    h;
-	enum found     found = find_home(c, &h);
-	struct finding kept  = p->finding;
+	struct home h;
+	char        above[2 * PATH_ROOM];
+	enum found  found = find_home(c, &h);
 
 	if (found != FOUND)
 		return tell_absent(p, c, found);
-	if (leaf_make(p, &h, h.own, c, l))
-		return true;
-	if (!h.v2 || !h.own[0] || !p->at->is_root)
-		return false;
-	leaf_closep(l);
-	*l = (struct leaf)LEAF_NONE;
-	if (!leaf_make(p, &h, "", c, l))
-		return false;
-	p->finding = kept;
-	return true;
+	find_above(&h, above, sizeof above);
+	l->v2 = h.v2;
+	return leaf_make(p, above, c, l);
 }
 
 /* clang-format off */
@@ -502,8 +468,17 @@ bool probe_group_kill(struct probe *p)
 	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill said yes and killed nothing", ""));
 }
 
+static void leave(const char *place)
+{
+	scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir >= 0)
+		group_place_leave(dir);
+}
+
 bool probe_group_version(struct probe *p)
 {
+	char        above[2 * PATH_ROOM];
 	unsigned    on[2] = { 0, 0 }; /* controllers by version */
 	struct home h;
 
@@ -512,21 +487,25 @@ bool probe_group_version(struct probe *p)
 			on[h.v2]++;
 	if (find_home(NULL, &h) != FOUND)
 		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
-	return probe_detail(p, on[0] ? "hybrid: of %u controllers that brig uses, %u are on v1" : "v2 (%u controllers that brig uses)",
-	                    on[0] + on[1], on[0]);
+	if (on[0])
+		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
+	find_above(&h, above, sizeof above);
+	leave(above);
+	return probe_detail(p, "v2 (%u controllers that brig uses), jails are below %s/brig", on[1], above);
 }
 
 static void sweep(const struct controller *c, const char *tag)
 {
 	struct home h;
-	char        path[2 * PATH_ROOM + 64];
+	char        above[2 * PATH_ROOM], path[2 * PATH_ROOM + 64];
 
 	if (find_home(c, &h) != FOUND)
 		return;
-	snprintf(path, sizeof path, "%s%s/%s", h.top, h.own, tag);
+	find_above(&h, above, sizeof above);
+	snprintf(path, sizeof path, "%s/%s", above, tag);
 	remove_group(AT_FDCWD, path);
-	snprintf(path, sizeof path, "%s/%s", h.top, tag);
-	remove_group(AT_FDCWD, path);
+	if (h.v2)
+		leave(above);
 }
 
 void groups_sweep(const struct surroundings *at)

@@ -52,11 +52,18 @@ static int open_slots(const char *runtime_dir, struct id_range *range, struct er
 	return choose_range(range, e) < 0 ? -1 : open_lock_file(runtime_dir, e);
 }
 
-static bool try_lock(int fd, uint32_t number)
+enum lock_answer { LOCK_TAKEN, LOCK_BUSY, LOCK_FAILED };
+
+static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
 {
 	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
 
-	return fcntl(fd, F_OFD_SETLK, &byte) == 0;
+	if (fcntl(fd, F_OFD_SETLK, &byte) == 0)
+		return LOCK_TAKEN;
+	if (errno == EAGAIN || errno == EACCES)
+		return LOCK_BUSY;
+	err_sys(e, "set-up step take-slot: lock");
+	return LOCK_FAILED;
 }
 
 static struct slot make_slot(const struct id_range *range, uint32_t number, int *fd)
@@ -74,10 +81,15 @@ int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct 
 	if (fd < 0)
 		return -1;
 	for (uint32_t i = first; i < id_range_slots(&range); i++) {
-		if (!try_lock(fd, i))
+		switch (try_lock(fd, i, e)) {
+		case LOCK_TAKEN:
+			*ret = make_slot(&range, i, &fd);
+			return 0;
+		case LOCK_BUSY:
 			continue;
-		*ret = make_slot(&range, i, &fd);
-		return 0;
+		case LOCK_FAILED:
+			return -1;
+		}
 	}
 	return err_set(e, ERR_LIMIT, "all %u id slots are taken", id_range_slots(&range));
 }
@@ -90,13 +102,32 @@ int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret,
 	if (fd < 0)
 		return -1;
 	for (int ms = 0; ms < 2000; ms++) {
-		if (try_lock(fd, number)) {
+		switch (try_lock(fd, number, e)) {
+		case LOCK_TAKEN:
 			*ret = make_slot(&range, number, &fd);
 			return 0;
+		case LOCK_BUSY:
+			break;
+		case LOCK_FAILED:
+			return -1;
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	return err_set(e, ERR_LIMIT, "slot %u is still taken", number);
+}
+
+bool slot_borrow(const struct slot *s, uint32_t number)
+{
+	struct err ignored;
+
+	return try_lock(s->fd, number, &ignored) == LOCK_TAKEN;
+}
+
+void slot_give_back(const struct slot *s, uint32_t number)
+{
+	struct flock byte = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
+
+	(void)!fcntl(s->fd, F_OFD_SETLK, &byte);
 }
 
 void slot_done(struct slot *s)

@@ -20,4 +20,9 @@ struct slot {
 must_use int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct err *e);
 /* That very slot, within 2 s: for whoever cleans up after a launcher that died. */
 must_use int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e);
+
+/* A second one beside our own, if nobody holds it, and never our own. */
+bool slot_borrow(const struct slot *s, uint32_t number);
+void slot_give_back(const struct slot *s, uint32_t number);
+
 void         slot_done(struct slot *s);

@@ -55,6 +55,21 @@ static int64_t take_figure(const char *text)
 	return value < 0 ? -1 : value;
 }
 
+bool group_list_has(const char *list, const char *word)
+{
+	static const char between[] = " ,\n";
+	size_t            len       = strlen(word);
+
+	for (const char *at = list + strspn(list, between); *at; at += strspn(at, between)) {
+		size_t n = strcspn(at, between);
+
+		if (n == len && memcmp(at, word, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
 int64_t group_key_value(const char *text, const char *key)
 {
 	size_t len = strlen(key);

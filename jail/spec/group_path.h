@@ -13,6 +13,9 @@
  */
 must_use int group_path_find(const char *proc_self_cgroup, const char *controller, char *ret, size_t len);
 
+/* Is it one of the words of a list with blanks, commas or line ends between them? */
+bool group_list_has(const char *list, const char *word);
+
 /* "max 3\noom_kill 0\n", "oom_kill" -> 0. RECORD_NONE (-1) when the key is not there. */
 int64_t group_key_value(const char *text, const char *key);
 

@@ -15,9 +15,9 @@ static const char *const base[] = {
 	"LANG=C.UTF-8",
 };
 
-/* As many threads as CPUs: more only wait for each other (OpenBLAS: +15 ms a start, and memory). */
+/* As many threads as CPUs: more only wait for each other (OpenBLAS: +15 ms a start, and memory). joblib's workers likewise. */
 static const char *const thread_counts[] = {
-	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
 };
 
 static const char *const refused[] = { "LD_*", "PYTHON*", "PATH", "GLIBC_TUNABLES" };

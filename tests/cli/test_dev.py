@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs demo test bench lint fuzz install clean help".split()
+COMMANDS = "setup build rootfs demo test vm matrix bench lint fuzz install clean help".split()
 
 
 def dev(*words, before=()):

@@ -45,5 +45,5 @@ def free_python(needs_root, tmp_path):
         folder = tmp_path / "scratch"
         folder.mkdir(exist_ok=True)
         argv = outside.scratch_command(folder, f"{host.PYTHON} -I -", *args)
-        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=timeout, **kw)
+        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=timeout * host.SLOWER, **kw)
     return run

@@ -17,6 +17,11 @@ def each(probes):
     return [pytest.param(p, id=str(p), marks=pytest.mark.row(p.id)) for p in probes]
 
 
+def six_server():
+    """Listens on ::1; where the host has no IPv6, on nothing that can be reached by it."""
+    return socket.create_server(("::1", 0), family=socket.AF_INET6) if socket.has_ipv6 else socket.create_server(("127.0.0.1", 0))
+
+
 @pytest.fixture(scope="session")
 def given(tmp_path_factory):
     """What the attacks look for: canary files, and listeners on the host."""
@@ -27,10 +32,12 @@ def given(tmp_path_factory):
     for path in canaries:
         path.parent.mkdir(exist_ok=True)
         path.write_text(token)
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+    with socket.create_server(("127.0.0.1", 0)) as tcp, six_server() as tcp6, socket.socket(socket.AF_UNIX) as unix, \
+            socket.socket(socket.AF_UNIX) as named:
         unix.bind("\0" + token)
         unix.listen()
-        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "seconds": 5}
+        named.bind(str(folder / "socket"))
+        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "port6": tcp6.getsockname()[1], "seconds": 5}
     assert [p.read_text() for p in canaries] == [token] * len(canaries), "a canary of the host was changed"
 
 

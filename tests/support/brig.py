@@ -88,7 +88,7 @@ class Child:
 
     def wait(self, timeout=60, input=None):
         try:
-            out, err = self.process.communicate(input=input, timeout=timeout)
+            out, err = self.process.communicate(input=input, timeout=timeout * host.SLOWER)
         except subprocess.TimeoutExpired:
             self.kill()
             out, err = self.rest()

@@ -1,4 +1,5 @@
 """What this machine has, and what lies about on it: asked from outside of any jail."""
+import fcntl
 import functools
 import os
 import pathlib
@@ -6,6 +7,7 @@ import time
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = "/usr/bin/python3"
+SLOWER = float(os.environ.get("BRIG_TEST_SLOWER", "1")) # by so much whoever waits waits longer: a machine without hardware of its own
 
 
 def build_dir():
@@ -24,7 +26,7 @@ def runtime_dir():
 
 def poll(ask, seconds, every=0.01):
     """Asks until the answer is true or the time is over; returns the last answer."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWER
     while True:
         answer = ask()
         if answer or time.monotonic() > end:
@@ -43,7 +45,7 @@ def lacks(need):
     if kind == "cgroup":
         return None if name in controllers() else f"needs the cgroup controller {name}: see /proc/cgroups"
     if kind == "rootfs":
-        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: build/bin/brig-rootfs build {name}"
+        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: ./dev rootfs {name}"
     if kind == "tool":
         return None if any(os.access(f"{d}/{name}", os.X_OK) for d in os.environ["PATH"].split(":")) else f"needs the program {name}"
     if kind == "file":
@@ -57,6 +59,11 @@ def has_rootfs(name):
     return (store_dir() / "names" / name).exists()
 
 
+def cpus():
+    """CPUs that this machine lets us use."""
+    return len(os.sched_getaffinity(0))
+
+
 def controllers():
     found = set()
     for line in read("/proc/mounts").splitlines():
@@ -66,6 +73,11 @@ def controllers():
         elif kind == "cgroup2":
             found |= set(read(f"{where}/cgroup.controllers").split())
     return found
+
+
+def kinds_of_groups():
+    """Of {"cgroup", "cgroup2"}, what is mounted."""
+    return {line.split()[2] for line in read("/proc/mounts").splitlines()} & {"cgroup", "cgroup2"}
 
 
 def read(path, default=""):
@@ -79,18 +91,77 @@ def read(path, default=""):
 # --- what lies about --------------------------------------------------------------------------------------
 
 def own_groups():
-    """Where our own control groups are: those of others are none of our business."""
+    """Where our own control groups are, and on v2 the brig's above: those of others are none of our business."""
     paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in read("/proc/self/cgroup").splitlines())}
     for line in read("/proc/mounts").splitlines():
         _, where, kind, options, *_ = line.split()
         for controllers, path in paths.items():
-            if kind == "cgroup2" and not controllers or kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
+            if kind == "cgroup2" and not controllers:
+                yield where + path
+                yield from (f"{where}{above}/brig".replace("//", "/") for above in pathlib.PurePosixPath(path).parents)
+            elif kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
                 yield where + path
 
 
 def cgroup_dirs():
     """The groups that hold cells, with their inodes: a neighbour makes one of the same name for each of its runs. Brig's base above them stays."""
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
+
+
+def group_cpu_seconds(pid):
+    """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        for top in mounts_of(names):
+            usage, stat = read(f"{top}{path}/cpuacct.usage"), read(f"{top}{path}/cpu.stat")
+            if usage:
+                return int(usage) / 1e9
+            if stat.startswith("usage_usec"):
+                return int(stat.split()[1]) / 1e6
+    return None
+
+
+def mounts_of(names):
+    """Where the hierarchy of these controllers is mounted; v2 has the name ""."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, options, *_ = line.split()
+        if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
+            yield where
+
+
+def abandoned_groups():
+    """Groups of cells that no launcher holds locked, with their inodes."""
+    found = set()
+    for folder, inode in cgroup_dirs():
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found.add((folder, inode))
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+    return found
+
+
+def kernel_groups(controller):
+    """How many the kernel has, those included that are removed and not yet free."""
+    for line in read("/proc/cgroups").splitlines():
+        if line.split()[0] == controller:
+            return int(line.split()[2])
+    return None
+
+
+def dying_groups():
+    """Of v2: removed and not yet free."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
+    return None
 
 
 def inode_of(path):
@@ -108,6 +179,8 @@ def brig_files(folder):
     """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
     for entry in os.scandir(folder):
         try:
+            if entry.name.startswith("brig-test-"): # of the tests that run beside these
+                continue
             if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
                 yield entry.path
         except OSError:
@@ -144,12 +217,16 @@ def with_token(token):
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
 
 
-def mem_available():
-    """Bytes, MemAvailable of the host."""
+def meminfo(name):
+    """Bytes of one line of the host's /proc/meminfo."""
     for line in read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("no MemAvailable")
+    raise RuntimeError(f"no {name} in /proc/meminfo")
+
+
+def mem_available():
+    return meminfo("MemAvailable")
 
 
 def open_files():

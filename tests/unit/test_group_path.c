@@ -31,6 +31,9 @@ int main(void)
 
 		tap_ok(rows[i].path ? r == 0 && strcmp(path, rows[i].path) == 0 : r < 0 && strcmp(path, "untouched") == 0, "%s", rows[i].name);
 	}
+	tap_ok(group_list_has("cpuset cpu io memory\n", "cpu") && group_list_has("rw,cpu,cpuacct", "cpuacct"), "a word of a list is found");
+	tap_ok(group_list_has("memory", "memory") && group_list_has(" \n memory", "memory"), "a word alone is a list");
+	tap_ok(!group_list_has("cpuset cpuacct", "cpu") && !group_list_has("", "cpu"), "a part of a word is not found");
 	tap_ok(group_key_value("low 1\noom 2\noom_kill 3\n", "oom_kill") == 3, "a counter is found by its whole key");
 	tap_ok(group_key_value("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill") == 1, "a longer key is another counter");
 	tap_ok(group_key_value("max 3", "min") == -1, "a counter that is not there is -1, not 0");

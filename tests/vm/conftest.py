@@ -46,6 +46,8 @@ class Guest(pytest.Item):
         elif "report" in word:
             report = self.config.hook.pytest_report_from_serializable(config=self.config, data=word["report"])
             report.nodeid = self.inner(left, report.nodeid)
+            if isinstance(report.longrepr, list):
+                report.longrepr = tuple(report.longrepr) # a skip's: JSON knows no tuples
             if isinstance(report, pytest.CollectReport):
                 self.ihook.pytest_collectreport(report=report)
             else:

@@ -1,31 +1,40 @@
-"""What runs in which guest: one row per boot, and in it one part per way of running brig there."""
+"""What runs in which guest: a boot has parts, one after the other, one per way of running brig there.
+
+To add tests: put them into a part, or add one. Tests that need what the other host lacks say so with a skip.
+"""
 import os
 
-SLOWER = 10 # by so much the guest's tests wait longer
+SLOWER = 10   # by so much whoever waits in a guest waits longer
 SILENCE = 300 # seconds without a word after which a guest is lost
 
 LEAKS = {"BRIG_LEAK_RUNS": os.environ.get("BRIG_LEAK_RUNS", "50")}
+IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
 
-def part(name, tests, through=(), env=None):
-    """`through` is put before the command line: it decides who runs the tests and in which control group."""
-    return {"name": name, "tests": tests, "through": list(through), "env": env or {}}
+def part(name, tests, through=(), user=None, env=None):
+    """`tests` is pytest's command line; `through` is put before it, and decides about the control group."""
+    return {"name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": env or {}}
 
 
-def as_user(name, *how):
-    """A user's own systemd starts the tests, in a service of theirs unless `how` says --scope."""
-    return ["systemd-run", "--quiet", "--wait", "--pipe", "-M", f"{name}@", "--user", *how, "--"]
+def login(user):
+    """In a service of the user's own systemd, which has a bus and a runtime directory. With --scope in `through` it becomes a scope of theirs."""
+    if not user:
+        return []
+    runtime = f"XDG_RUNTIME_DIR=/run/user/{IDS[user]}"
+    return ["runuser", "-u", user, "--", "env", runtime, "systemd-run", "--user", "--quiet", "--wait", "--pipe", "--"]
 
+
+DELEGATED = ["systemd-run", "--user", "--scope", "--quiet", "-p", "Delegate=yes", "--"]
 
 GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root in a service", ["tests/escape", "tests/cli/test_run_status.py"], env=LEAKS),
+            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape"], env=LEAKS),
         ],
     },
-    "bare": {
+    "bare": { # cgroup v2 and nobody who manages it
         "boot": "init=/usr/lib/brig-guest/init brig-tests",
-        "parts": [part("root", ["tests/cli/test_run_status.py"])],
+        "parts": [part("root", ["tests/groups", "tests/cli/test_run_status.py"])],
     },
 }

@@ -16,6 +16,7 @@ FILES = HERE / "guest"  # laid over the packages' files
 SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest
               iproute2 procps util-linux libcap2-bin strace kmod""".split()
+SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
         "CMakeLists.txt", "docs"]
@@ -27,7 +28,7 @@ cd "$1"
 mkdir brig boot/deb
 (cd boot/deb && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -q download "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends KERNEL |
     sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p')")
-dpkg-deb --fsys-tarfile boot/deb/*.deb | tar -x --wildcards './boot/vmlinuz-*' './lib/modules/*/kernel/fs/*' './lib/modules/*/modules.*'
+dpkg-deb --fsys-tarfile boot/deb/*.deb | tar -x --wildcards './boot/vmlinuz-*' './lib/modules/*'
 rm -r boot/deb
 depmod -b . "$(ls lib/modules)" 2>/dev/null || chroot . depmod "$(ls lib/modules)"
 chroot . useradd -m -s /bin/bash plain
@@ -45,8 +46,8 @@ echo '127.0.0.1 localhost guest' >etc/hosts
 
 
 def key():
-    """Of what the base is made of: another one is another base."""
-    text = [pathlib.Path(__file__).read_bytes()]
+    """Of what the base is made of: another recipe is another base."""
+    text = [repr((SUITE, KERNEL, PACKAGES, UNUSED, FURNISH, SIZE)).encode()]
     for path in sorted(FILES.rglob("*")):
         text += [str(path.relative_to(FILES)).encode(), path.read_bytes() if path.is_file() else b""]
     return hashlib.sha256(b"\0".join(text)).hexdigest()[:16]
@@ -78,7 +79,7 @@ def make_base(new):
         f"--aptopt={settings}", *[f"--dpkgopt=path-exclude={path}" for path in UNUSED],
         f"--customize-hook=sh {shlex.quote(str(new / 'furnish'))} \"$1\"", SUITE, tree, *sources())
     shutil.move(next((tree / "boot").glob("vmlinuz-*")), done / "vmlinuz")
-    make_disk(tree, done / "disk", "2G")
+    make_disk(tree, done / "disk", SIZE)
 
 
 def sources():
@@ -94,15 +95,26 @@ def tree_disk(disk, order):
         for name in TREE:
             run("cp", "-a", REPO / name, new)
         (pathlib.Path(new) / "build").mkdir()
-        for name in ("bin", "tests", "store", "man", "CMakeCache.txt"):
+        for name in ("bin", "tests", "man", "CMakeCache.txt"):
             if (host.build_dir() / name).exists():
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
+        copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
         for name in ("profiles", "recipes"):
             (pathlib.Path(new) / "build" / name).symlink_to(f"../{name}")
         (pathlib.Path(new) / "order.json").write_text(json.dumps(order))
         run("chmod", "-R", "a+rX", *[pathlib.Path(new) / name for name in TREE if name != "build"])
         os.chmod(new, 0o755)
         make_disk(new, disk, "512M")
+
+
+def copy_rootfs(name, store):
+    """That one only: the others are large, and no guest asks for them."""
+    tree = (host.store_dir() / "names" / name).readlink().name
+    for folder in ("names", "tmp", "trees"):
+        (store / folder).mkdir(parents=True)
+        shutil.copymode(host.store_dir() / folder, store / folder)
+    (store / "names" / name).symlink_to(f"../trees/{tree}")
+    run("cp", "-a", host.store_dir() / "trees" / tree, store / "trees")
 
 
 def make_disk(tree, disk, size):

@@ -1,8 +1,10 @@
 """Runs in the guest: every part of the order one after the other, reports to the host's pytest."""
 import json
 import pathlib
+import pwd
 import shlex
 import subprocess
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parent.parent
@@ -14,7 +16,20 @@ def say(**word):
         channel.write(json.dumps(word) + "\n")
 
 
+def log_in(user):
+    """Starts the user's systemd, and waits for its bus."""
+    subprocess.run(["loginctl", "enable-linger", user], check=True)
+    uid = pwd.getpwnam(user).pw_uid
+    end = time.monotonic() + 120
+    while not pathlib.Path(f"/run/user/{uid}/bus").exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f"the systemd of {user} did not come up")
+        time.sleep(0.1)
+
+
 def run_part(part, slower):
+    if part["user"]:
+        log_in(part["user"])
     command = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "vm.tell", "--tb=short", *part["tests"]]
     env = {"PYTHONPATH": f"{REPO}/tests", "BRIG_TEST_SLOWER": str(slower), "BRIG_VM_CHANNEL": CHANNEL, **part["env"]}
     line = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items()) + " " + shlex.join(command)

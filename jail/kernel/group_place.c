@@ -1,0 +1,222 @@
+#define _GNU_SOURCE
+#include "group_place.h"
+
+#include "fd.h"
+#include "file.h"
+#include "group_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define ASIDE "brig-launcher"
+
+static const struct {
+	const char           *name;
+	enum group_controller bit;
+} controllers[] = {
+	{ "memory", GROUP_MEMORY },
+	{ "pids", GROUP_PIDS },
+	{ "cpu", GROUP_CPU },
+	{ "io", GROUP_IO },
+};
+
+enum { WANTED = GROUP_MEMORY | GROUP_PIDS | GROUP_CPU }; /* nobody climbs for figures of io */
+
+static unsigned read_controllers(int dir, const char *file)
+{
+	char     text[256];
+	unsigned have = 0;
+
+	group_read_file(dir, file, text, sizeof text);
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		if (group_list_has(text, controllers[i].name))
+			have |= controllers[i].bit;
+	return have;
+}
+
+/* One by one: a write of several is refused as a whole. */
+static unsigned turn(int dir, char sign, unsigned which)
+{
+	unsigned done = 0;
+	char     text[16];
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+		if (!(which & controllers[i].bit))
+			continue;
+		snprintf(text, sizeof text, "%c%s", sign, controllers[i].name);
+		if (file_put(dir, "cgroup.subtree_control", text) == 0)
+			done |= controllers[i].bit;
+	}
+	return done;
+}
+
+unsigned group_switch_on(int dir, unsigned wanted)
+{
+	unsigned on = wanted & read_controllers(dir, "cgroup.subtree_control");
+
+	return on | turn(dir, '+', wanted & ~on);
+}
+
+/* --- who is in a group, and whose it is --- */
+
+static bool is_hierarchy_top(int dir)
+{
+	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
+}
+
+static bool is_writable(int dir)
+{
+	return faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
+}
+
+static bool is_marked(int dir, const char *name)
+{
+	char value = 0;
+
+	return fgetxattr(dir, name, &value, 1) == 1 && value == '1';
+}
+
+/* systemd marks what it delegates; other managers give the group away, and we may write to it but not to the one above. */
+static bool is_delegated(int dir)
+{
+	if (is_marked(dir, "trusted.delegate") || is_marked(dir, "user.delegate"))
+		return true;
+	return is_writable(dir) && faccessat(dir, "../cgroup.subtree_control", W_OK, AT_EACCESS) < 0;
+}
+
+/* "": nobody's. Processes that we cannot see are 0. */
+static bool read_members(int dir, char *text, size_t len)
+{
+	return group_read_file(dir, "cgroup.procs", text, len);
+}
+
+static bool holds_only_us(int dir)
+{
+	char  text[128], *at = text;
+	long  pid;
+
+	if (!read_members(dir, text, sizeof text) || strlen(text) == sizeof text - 1)
+		return false;
+	for (; *at; at += *at == '\n') {
+		pid = strtol(at, &at, 10);
+		if (pid != getpid() && pid != getppid())
+			return false;
+	}
+	return true;
+}
+
+/* --- stepping aside --- */
+
+static void move_all(int from, int to)
+{
+	char text[128], line[16];
+
+	while (read_members(from, text, sizeof text) && *text) {
+		snprintf(line, sizeof line, "%ld", strtol(text, NULL, 10));
+		if (file_put(to, "cgroup.procs", line) < 0)
+			return;
+	}
+}
+
+static int open_group(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void group_place_leave(int place)
+{
+	scoped_fd aside = open_group(place, ASIDE);
+
+	if (aside < 0)
+		return;
+	turn(place, '-', read_controllers(place, "cgroup.subtree_control")); /* it had none while we were in it */
+	move_all(aside, place);
+	unlinkat(place, ASIDE, AT_REMOVEDIR);
+}
+
+/* Costs a pause for each process, which the kernel takes for moving it. */
+static void step_aside(int place)
+{
+	scoped_fd aside = -1;
+
+	if (mkdirat(place, ASIDE, 0755) < 0 && errno != EEXIST)
+		return;
+	aside = open_group(place, ASIDE);
+	if (aside >= 0)
+		move_all(place, aside);
+}
+
+/* --- choosing --- */
+
+static bool can_hand_out(int dir)
+{
+	char first[2];
+
+	if (!is_writable(dir))
+		return false;
+	return is_hierarchy_top(dir) || (read_members(dir, first, sizeof first) && !*first);
+}
+
+static int count(unsigned bits)
+{
+	return __builtin_popcount(bits & WANTED);
+}
+
+static void keep_better(struct group_place *best, const char *path, int *dir)
+{
+	unsigned offers = read_controllers(*dir, "cgroup.controllers");
+
+	if (best->fd >= 0 && count(offers) <= count(best->offers))
+		return;
+	fd_closep(&best->fd);
+	*best = (struct group_place){ .offers = offers, .is_top = is_hierarchy_top(*dir) };
+	snprintf(best->path, sizeof best->path, "%s", path);
+	best->fd = fd_take(dir);
+}
+
+/* The path loses its last name; false when it has none. */
+static bool go_up(char *path, const char *mount)
+{
+	char *slash = strrchr(path + strlen(mount), '/');
+
+	if (slash)
+		*slash = 0;
+	return slash;
+}
+
+int group_place_open(const char *mount, const char *own, struct group_place *ret)
+{
+	struct group_place best = { .fd = -1 };
+	char               path[2 * GROUP_PATH_MAX];
+	bool               is_own = true, is_last = false, is_busy = false;
+
+	if (snprintf(path, sizeof path, "%s%s", mount, own) >= (int)sizeof path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	do {
+		scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (dir < 0)
+			break;
+		is_last = is_delegated(dir) || strlen(path) == strlen(mount);
+		if (is_own && is_last && !is_hierarchy_top(dir) && is_writable(dir) && holds_only_us(dir))
+			step_aside(dir);
+		is_busy = is_last && is_writable(dir);
+		if (can_hand_out(dir))
+			keep_better(&best, path, &dir);
+		is_own = false;
+	} while (!is_last && count(best.offers) < count(WANTED) && go_up(path, mount));
+	if (best.fd < 0) {
+		errno = is_busy ? EBUSY : EACCES;
+		return -1;
+	}
+	*ret = best;
+	return 0;
+}

@@ -1,0 +1,184 @@
+"""Unified cgroup v2: cells live below what bounds us, limits hold, figures are the kernel's."""
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from support import brig, host
+
+MIB = 1 << 20
+SLEEP = "import time; print('ready', flush=True); time.sleep(30)"
+GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
+LAYERS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
+
+
+def group_of(pid):
+    """The v2 group of a process, as the host sees it."""
+    return next(line[3:].strip() for line in host.read(f"/proc/{pid}/cgroup").splitlines() if line.startswith("0::"))
+
+
+def cell_of(token):
+    """The group of the program with this token among its arguments."""
+    found = host.poll(lambda: [pid for pid, uid in host.with_token(token) if uid >= 65536], 5)
+    assert found, "no program runs"
+    return group_of(found[0])
+
+
+def below(group, *before):
+    """Puts a shell into a group and lets it become brig, so that brig is alone in it."""
+    return ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh", *before]
+
+
+def start(program, *options, through=(), args=(), folder):
+    argv = brig.command(*options, program=program, args=args, folder=folder)
+    return brig.Child([*map(str, through), *argv])
+
+
+def delegate(group):
+    os.setxattr(group, "trusted.delegate", b"1")
+
+
+# --- what a run is told -------------------------------------------------------------------------------------
+
+def test_every_limit_is_in_force_and_every_figure_is_measured(jail, v2, run_brig):
+    record = run_brig(program="open('/workspace/f', 'w').write('x' * 100000)").record
+    assert not [layer for layer in record["isolation"] if layer.startswith("missing:") and "inert-ro" not in layer], record["isolation"]
+    figures = ["cpu_ms", "memory_peak_bytes", "pids_peak", "io_read_bytes", "io_write_bytes"]
+    assert not [name for name in figures if record[name] is None], record
+    assert record["memory_peak_bytes"] > 3 * MIB and record["pids_peak"] >= 1 and record["cpu_ms"] > 1, record
+
+
+def test_the_knobs_are_turned_to_what_was_asked_for(jail, v2, start_brig):
+    child = start_brig("--memory", "64M", "--pids", "7", "--cpus", "0.5", program=SLEEP, args=["knobs-token"], json_record=False)
+    assert child.line() == "ready"
+    cell = pathlib.Path(f"{v2}{cell_of('knobs-token')}")
+    knobs = {name: (cell / name).read_text().strip() for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")
+             if (cell / name).exists()}
+    assert knobs == {"memory.max": str(64 * MIB), "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "8", "cpu.max": "50000 100000"}
+
+
+def test_half_a_cpu_is_half_a_cpu(jail, v2, run_brig):
+    record = run_brig("--cpus", "0.5", "--timeout", "4", program="while True: pass").record
+    assert record["exit_reason"] == "timeout_wall" and record["cpu_ms"] < 0.65 * record["wall_ms"], record
+
+
+def test_a_refused_process_is_told_with_its_count(jail, v2, run_brig):
+    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n  except OSError: n += 1\nprint(n)"
+    run = run_brig("--pids", "8", "--timeout", "20", program=program)
+    hit = next(hit for hit in run.record["limits_hit"] if hit["name"] == "pids")
+    assert int(run.out) == 13 and hit["times"] >= 13 and hit["value"] == 8 and hit["peak"] == 8, str(run)
+
+
+def test_memory_that_is_used_up_kills_every_process_at_once(jail, v2, run_brig):
+    program = f"import os, time\nif os.fork() == 0:\n  time.sleep(60)\n  os._exit(0)\nexec({GROW!r})"
+    run = run_brig("--memory", "64M", "--timeout", "60", program=program)
+    assert (run.reason, run.status) == ("oom", 137) and run.record["memory_peak_bytes"] <= 64 * MIB + MIB, str(run)
+
+
+# --- where cells live -----------------------------------------------------------------------------------------
+
+def test_a_delegated_group_that_holds_nobody_else_holds_the_cells(jail, new_group, tmp_path):
+    """brig steps aside, and back: nothing of it stays, though the group does."""
+    delegate(new_group)
+    child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["aside-token"], folder=tmp_path)
+    assert cell_of("aside-token").startswith(f"/{new_group.name}/brig/cell-")
+    assert group_of(child.pid).startswith(f"/{new_group.name}/")
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+    assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
+    assert (new_group / "cgroup.subtree_control").read_text().strip() == ""
+
+
+def test_a_limit_of_a_delegated_group_bounds_its_cells(jail, new_group, tmp_path):
+    delegate(new_group)
+    (new_group / "memory.max").write_text(str(48 * MIB))
+    if (new_group / "memory.swap.max").exists():
+        (new_group / "memory.swap.max").write_text("0")
+    run = start(GROW, "--memory", "512M", "--timeout", "60", through=below(new_group), folder=tmp_path).wait()
+    assert run.reason == "oom" and "survived" not in run.out and run.record["memory_peak_bytes"] < 50 * MIB, str(run)
+
+
+def test_a_delegated_group_with_other_processes_is_refused_and_not_left(jail, new_group, tmp_path):
+    """What bounds us must bound cells, and processes of others are not ours to move."""
+    delegate(new_group)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        (new_group / "cgroup.procs").write_text(str(other.pid))
+        run = start("print('ran')", through=below(new_group), folder=tmp_path).wait()
+        assert run.status == 125 and run.reason == "setup_failed", str(run)
+        assert "holds other processes" in run.record["error"]["message"], str(run)
+        assert group_of(other.pid) == f"/{new_group.name}"
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_group_that_is_not_delegated_is_left_for_the_nearest_one_above(jail, new_group, tmp_path):
+    inner = new_group / "session" / "scope"
+    inner.mkdir(parents=True)
+    for group in (new_group.parent, new_group):
+        (group / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+    child = start(SLEEP, "--timeout", "30", through=below(inner), args=["above-token"], folder=tmp_path)
+    assert cell_of("above-token").startswith(f"/{new_group.name}/session/brig/cell-")
+    assert group_of(child.pid) == f"/{new_group.name}/session/scope"
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+    (new_group / "session" / "cgroup.subtree_control").write_text("-memory -pids -cpu -io")
+    inner.rmdir()
+    inner.parent.rmdir()
+
+
+def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, tmp_path):
+    delegate(new_group)
+    child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["killed-token"], folder=tmp_path)
+    cell_of("killed-token")
+    launcher = int(host.read(f"/proc/{child.pid}/task/{child.pid}/children").split()[0])
+    os.kill(launcher, 9)
+    assert child.wait(10).reason == "cancelled"
+    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
+
+
+def test_a_part_of_the_hierarchy_is_enough(jail, new_group, tmp_path):
+    """A container with the host's cgroup namespace: the tree that it sees begins at its own group."""
+    line = f"mount --bind {new_group} /sys/fs/cgroup && echo $$ >/sys/fs/cgroup/cgroup.procs && exec \"$@\""
+    child = start(SLEEP, "--timeout", "30", through=["unshare", "-m", "sh", "-c", line, "sh"], args=["part-token"], folder=tmp_path)
+    assert cell_of("part-token").startswith(f"/{new_group.name}/brig/cell-")
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+
+
+# --- under systemd ----------------------------------------------------------------------------------------------
+
+WAYS = {
+    # how brig is started: where its cells are
+    "in a scope that is delegated": (["--scope", "-p", "Delegate=yes"], "/system.slice/{unit}/brig/cell-"),
+    "in a service that is delegated": (["--pipe", "--wait", "-p", "Delegate=yes"], "/system.slice/{unit}/brig/cell-"),
+    "in a scope": (["--scope"], "/system.slice/brig/cell-"),
+    "in a service": (["--pipe", "--wait"], "/system.slice/brig/cell-"),
+}
+
+
+@pytest.mark.parametrize("how, where", WAYS.values(), ids=WAYS)
+def test_under_systemd(jail, systemd, needs_root, how, where, tmp_path):
+    unit = f"brig-test-{time.monotonic_ns()}"
+    kind = "scope" if "--scope" in how else "service"
+    child = start(SLEEP, "--timeout", "30", through=["systemd-run", "-q", f"--unit={unit}.{kind}", *how, "--"], args=[unit], folder=tmp_path)
+    assert cell_of(unit).startswith(where.format(unit=f"{unit}.{kind}"))
+    subprocess.run(["systemctl", "kill", "--kill-whom=main" if kind == "service" else "--kill-whom=all", f"{unit}.{kind}"], check=True)
+    run = child.wait(10)
+    assert host.poll(lambda: not host.with_token(unit), 5), str(run)
+    assert host.poll(lambda: not os.path.exists(f"/sys/fs/cgroup/system.slice/{unit}.{kind}"), 5), str(run)
+
+
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+def test_doctor_tries_every_group_feature_with_success(jail, v2, brig):
+    done = subprocess.run([brig, "doctor", "--json"], capture_output=True, text=True)
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time", "swap-limit", "io-figures", "memory-peak", "pids-peak",
+                 "clone-into-cgroup", "cgroup-kill"):
+        assert rows[name]["result"] == "ok", rows[name]
+    assert rows["cgroup-version"]["detail"].startswith("v2"), rows["cgroup-version"]
