@@ -120,6 +120,13 @@ def mount_paths():
     return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
 
 
+@probe("C12", "calls tell of the host's clock, load and disk, and of no process, name or path", where="root",
+       jail=lambda r: r["node"] == "brig" and r["boot id"].startswith("errno ") and not r["path"], free=lambda r: r["node"] != "brig" and r["path"])
+def told_by_calls():
+    return {"node": os.uname().nodename, "boot id": read_some("/proc/sys/kernel/random/boot_id"), "path": os.path.exists(GIVEN["canaries"][0]),
+            "disk": os.statvfs("/").f_bfree, "load": sc(99, ctypes.create_string_buffer(256))}
+
+
 @probe("D11", "the out-of-memory score is not negative and cannot be", where="root", jail=lambda r: r["score"] >= 0 and r["write"] != "ok",
        why="lowering it outside needs CAP_SYS_RESOURCE, which CI machines seldom give")
 def oom_score():

@@ -104,10 +104,13 @@ def crash_with_core():
     return {"core": os.WCOREDUMP(os.waitpid(pid, 0)[1]), "files": os.listdir(".")}
 
 
-@probe("F7", "what of a file lies in the page cache is not told by mincore or cachestat", jail=only("EPERM", "ENOSYS"), free=lambda r: r["mincore"] == 0)
+@probe("F7", "pages of a file can neither be asked about nor thrown out of memory", where="root", jail=only("EPERM", "ENOSYS", "ENOTSUP", "EINVAL"),
+       free=lambda r: r["mincore"] == 0 and r["evict"] == "ok" and r["ask"] in ("ok", "EAGAIN", "ENOTSUP"))
 def page_cache():
     import mmap
     with open(os.path.realpath(sys.executable), "rb") as f:
         page, seen = mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE), ctypes.create_string_buffer(8)
         start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
-        return {"mincore": sc(27, start, 4096, seen), "cachestat": sc(451, f.fileno(), bytes(16), ctypes.create_string_buffer(40), 0)}
+        return {"mincore": sc(27, start, 4096, seen), "cachestat": sc(451, f.fileno(), bytes(16), ctypes.create_string_buffer(40), 0),
+                "ask": attempt(os.preadv, f.fileno(), [bytearray(10)], 0, os.RWF_NOWAIT), "uncached": sc(327, f.fileno(), 0, 0, 0, 0, 0x80)
+                if os.path.isdir("/workspace") else 0, "evict": attempt(os.posix_fadvise, f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)}
