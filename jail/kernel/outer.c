@@ -134,7 +134,7 @@ static int refused(const char *what, struct refusal r, struct err *e)
 {
 	struct surroundings at;
 	enum refuser        by;
-	char                cause[160], fix[240];
+	char                cause[160], fix[320];
 
 	surroundings_read(&at);
 	at.is_root = false;

@@ -89,7 +89,7 @@ bool probe_rootfs(struct probe *p)
 		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
 		return did(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
 	}
-	return probe_detail(p, "%.140s", tree.path);
+	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
 }
 
 static bool is_ours_alone(struct probe *p, const char *dir)

@@ -52,7 +52,8 @@ bool verdict_can_run(const struct verdict *v)
 char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len)
 {
 	if (verdict_can_run(v) && v->lost)
-		snprintf(buf, len, "The default profile can run here, without %u things that root has: see degraded.", v->lost);
+		snprintf(buf, len, "The default profile can run here, without %u thing%s that root has: see degraded.", v->lost,
+		         v->lost == 1 ? "" : "s");
 	else if (verdict_can_run(v))
 		snprintf(buf, len, "The default profile can run here.");
 	else if (v->missing == 0)

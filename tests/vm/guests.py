@@ -31,6 +31,9 @@ GUESTS = {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
             part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape"], env=LEAKS),
+            part("plain", ["tests/groups/test_user.py"], user="plain"),
+            part("bare", ["tests/groups/test_user.py"], user="bare"),
+            part("plain, of no systemd", ["tests/groups/test_user.py"], through=["runuser", "-u", "plain", "--"]),
         ],
     },
     "bare": { # cgroup v2 and nobody who manages it
