@@ -136,14 +136,16 @@ GATE_ROWS = [row.id for row in ROWS.values() if row.gate]
 # What a row finds and brig does not prevent: it is told to the reader, not hidden behind a test that passes.
 LIMITS = {
     "B14": "each step into a deep chain costs more, for Landlock walks up the path; the time is the program's own",
-    "B19": "reading from a pipe (fifo) takes what was meant for another reader; in basic a lock on a shown file can hold up a process of the "
-           "host that asks for the same lock",
+    "B19": "reading from a pipe (fifo) takes what was meant for another reader; in basic a lock on a shown file can hold up a process of "
+           "the host that asks for the same lock",
     "C11": "`/proc/self/mountinfo` names the directory of the store and of what `--ro` shows; no content",
     "C12": "sysinfo, statfs, uname and the clocks tell the host's load, uptime, memory, free disk, number of processes and kernel",
     "E2": "on cgroup v1 the buffers of sockets have a limit of their own, as large as the memory limit",
-    "E12": "reading more of the rootfs or of what `--ro` shows than the memory limit holds, or with O_DIRECT, keeps the disk busy; no share of it is set",
+    "E12": "reading more of the rootfs or of what `--ro` shows than the memory limit holds, or with O_DIRECT, keeps the disk busy; no share "
+           "of it is set",
     "F5": "in basic a lock on a shared file of the rootfs tells a neighbour one bit; strict refuses flock, not fcntl's process locks",
-    "F6": "in basic a watch tells which files of the rootfs neighbours open, and when the host opens /dev/null or /dev/urandom; strict refuses watches",
+    "F6": "in basic a watch tells which files of the rootfs neighbours open, and when the host opens /dev/null or /dev/urandom; strict "
+          "refuses watches",
     "F7": "the time that a read takes tells which pages of the rootfs somebody has read",
     "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
     "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
@@ -153,8 +155,10 @@ NO_DAEMON = "there is no daemon, so no socket to attack"
 NO_NETWORK = "no jail has a network, so there is no proxy, resolver or address to attack"
 UNCOVERED = [
     # id, what would be tried, why it is not
-    ("B7", "collecting result files follows no link and meets no special file", "no file is collected yet: what a program wrote goes with its jail"),
-    ("F11", "the processor's caches and predictors tell nothing of a neighbour", "cannot be shown by a test; brig-security(7) names it as not protected"),
+    ("B7", "collecting result files follows no link and meets no special file",
+     "no file is collected yet: what a program wrote goes with its jail"),
+    ("F11", "the processor's caches and predictors tell nothing of a neighbour",
+     "cannot be shown by a test; brig-security(7) names it as not protected"),
     ("F12", "load and timing tell nothing of a neighbour", "cannot be prevented on shared hardware; brig-security(7) names it"),
     ("G4", "a name that resolves to another address later is not followed", NO_NETWORK),
     ("G7", "no data leaves in look-ups of names", NO_NETWORK),
@@ -168,11 +172,13 @@ UNCOVERED = [
     ("I4", "hostile descriptors do no harm", NO_DAEMON),
     ("I5", "slow and many connections hold up nobody", NO_DAEMON),
     ("I7", "a full pipe as standard error delays no set-up", NO_DAEMON),
-    ("I8", "no directory that is used can be made by others", "B6 tries another user at the runtime directory and the store; the rest comes with the daemon"),
+    ("I8", "no directory that is used can be made by others",
+     "B6 tries another user at the runtime directory and the store; the rest comes with the daemon"),
     ("I9", "no argument and a hostile environment do no harm", "brig has no set-uid or set-capability program"),
     ("I10", "who cannot be identified is refused", NO_DAEMON),
     ("I11", "the caller cannot trace the launcher", "today the caller is root"),
-    ("I12", "no number of a process is mistaken for another's while ids are mapped", "the launcher writes the maps of its own unreaped child"),
+    ("I12", "no number of a process is mistaken for another's while ids are mapped",
+     "the launcher writes the maps of its own unreaped child"),
     ("I13", "nobody kills or asks about a run that is not theirs", NO_DAEMON),
     ("I14", "a restart leaves no run behind", NO_DAEMON),
 ]
