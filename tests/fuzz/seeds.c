@@ -252,6 +252,8 @@ static void make_recipe(struct seeds *s)
 		put_text(s, "{\"suite\":\"s\",\"packages\":[\"dash\"],\"generate\":[\"/a = %s # why\"]}", g->name);
 	}
 	each_shipped(s, "recipes", ".json", put_file);
+	put_text(s, "{\"extends\":\"base\",\"packages\":[\"bash\"],\"keep\":[\"/a*\"]}%c"
+		    "{\"suite\":\"s\",\"packages\":[\"dash\"],\"prune\":[\"/a* # why\",\"/b\"]}", 0);
 }
 
 /* --- policies: every value in a condition of its call, every word of the shipped ones --- */
