@@ -337,25 +337,32 @@ static void print_missing(uint64_t layers, const char *why)
 		fprintf(stderr, "%s%s", separator, layer_name(i));
 		separator = ", ";
 	}
-	if (layers && *why)
+	if (*why)
 		fprintf(stderr, " (%s)", why);
 }
 
-/* What root would have had. Once, for the record says it too. */
+/* What root would have had, or nothing would have run. Once, for the record says it too. */
 static void print_losses(const struct run_end *end)
 {
-	uint64_t lost = 0, limits = LAYER_BIT(MEMORY) | LAYER_BIT(PIDS) | LAYER_BIT(CPU) | LAYER_BIT(CPU_TIME);
+	const struct {
+		uint64_t    layers;
+		const char *why;
+	} rows[] = {
+		{ LAYER_BIT(OWN_IDS) | LAYER_BIT(NO_GROUPS), end->missing_why[0] },
+		{ LAYER_BIT(INERT_RO), "sockets in what --ro shows can be connected to" },
+		{ LAYER_BIT(MEMORY) | LAYER_BIT(PIDS) | LAYER_BIT(CPU) | LAYER_BIT(CPU_TIME), end->missing_why[1] },
+	};
+	const char *before = "brig: not in force without root:";
 
-	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		if (layer_need(i) == NEED_ROOT)
-			lost |= end->missing & (1ull << i);
-	if (!lost)
-		return;
-	fputs("brig: not in force without root:", stderr);
-	print_missing(lost & ~limits, end->missing_why[0]);
-	fputs(lost & ~limits && lost & limits ? ";" : "", stderr);
-	print_missing(lost & limits, end->missing_why[1]);
-	fputs("; brig doctor says how to get them\n", stderr);
+	for (size_t i = 0; i < ARRAY_LEN(rows) && geteuid() != 0; i++) {
+		if (!(end->missing & rows[i].layers))
+			continue;
+		fputs(before, stderr);
+		print_missing(end->missing & rows[i].layers, rows[i].why);
+		before = ";";
+	}
+	if (*before == ';')
+		fputs("; brig doctor says how to get them\n", stderr);
 }
 
 /* One story on stderr: a refusal in words, an unusual end as a summary. */

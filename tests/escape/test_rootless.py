@@ -315,6 +315,7 @@ try: open('/workspace/{folder.name}/new', 'w')
 except OSError as e: print(e.errno)
 """)
     assert run.out == "content\n30\n" and "inert-ro" in missing(run), str(run)
+    assert run.stderr.count("not in force") == 1 and "inert-ro (sockets" in run.stderr, str(run)
 
 
 def test_a_directory_of_the_users_own_is_shown_only_when_the_program_has_his_id(world, user):
