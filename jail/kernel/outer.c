@@ -215,9 +215,12 @@ static int enter(struct outer *o, struct mappers *m, struct err *e)
 		if (map_single(uid, gid, e) < 0)
 			return -1;
 	}
-	/* Ubuntu lets the namespace be made and denies every capability in it: seen here, at the first one used. */
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return refused("private mounts", (struct refusal){ .errnum = errno }, e);
+	/*
+	 * What is unmounted outside goes here as well. Ubuntu lets the namespace be made and denies every capability in
+	 * it: seen here, at the first one used.
+	 */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return refused("slave mounts", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
