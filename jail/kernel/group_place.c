@@ -206,7 +206,8 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 		if (dir < 0)
 			break;
 		is_last = is_delegated(dir) || strlen(path) == strlen(mount);
-		if (is_own && is_last && !is_hierarchy_top(dir) && is_writable(dir) && holds_only_us(dir))
+		/* a user's systemd (before 254) cannot mark what it delegates: what a user may write to is his to arrange */
+		if (is_own && (is_last || geteuid() != 0) && !is_hierarchy_top(dir) && is_writable(dir) && holds_only_us(dir))
 			step_aside(dir);
 		is_busy = is_last && is_writable(dir);
 		if (can_hand_out(dir))

@@ -68,7 +68,8 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path):
     assert not left, f"seed {seed}: left behind {left}"
     assert host.poll(lambda: host.open_files() < before.open_files + 200, 2), f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
     for name, count in slabs.items():
-        assert count is None or host.poll(lambda: host.slab(name) < count + RUNS // 2, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
+        room = max(RUNS // 2, 100) # what lies about in the caches of CPUs counts as used
+        assert count is None or host.poll(lambda: host.slab(name) < count + room, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
     hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]
     assert not hung, f"seed {seed}: did not end by themselves:\n" + "\n".join(hung[:3])
     bad = [(way, str(run)) for way, run in done if way == "let" and (run.status not in (0, 153) or run.record is None)]

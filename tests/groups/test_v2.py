@@ -43,8 +43,9 @@ def delegate(group):
 
 # --- what a run is told -------------------------------------------------------------------------------------
 
-def test_every_limit_is_in_force_and_every_figure_is_measured(jail, v2, run_brig):
-    record = run_brig(program="open('/workspace/f', 'w').write('x' * 100000)").record
+def test_every_limit_is_in_force_and_every_figure_is_measured(jail, new_group, tmp_path):
+    delegate(new_group)
+    record = start("open('/workspace/f', 'w').write('x' * 100000)", through=below(new_group), folder=tmp_path).wait().record
     assert not [layer for layer in record["isolation"] if layer.startswith("missing:") and "inert-ro" not in layer], record["isolation"]
     figures = ["cpu_ms", "memory_peak_bytes", "pids_peak", "io_read_bytes", "io_write_bytes"]
     assert not [name for name in figures if record[name] is None], record
@@ -175,10 +176,40 @@ def test_under_systemd(jail, systemd, needs_root, how, where, tmp_path):
 
 # --- doctor -------------------------------------------------------------------------------------------------------
 
-def test_doctor_tries_every_group_feature_with_success(jail, v2, brig):
-    done = subprocess.run([brig, "doctor", "--json"], capture_output=True, text=True)
-    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+def doctor(brig, *through):
+    """The rows by name, as in a session: a service that runs the tests says so in its environment."""
+    env = {name: value for name, value in os.environ.items() if name != "INVOCATION_ID"}
+    done = subprocess.run([*through, brig, "doctor", "--json"], capture_output=True, text=True, env=env)
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+
+
+def test_doctor_tries_every_group_feature_with_success(jail, new_group, brig):
+    delegate(new_group)
+    rows = doctor(brig, *below(new_group))
     for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time", "swap-limit", "io-figures", "memory-peak", "pids-peak",
                  "clone-into-cgroup", "cgroup-kill"):
         assert rows[name]["result"] == "ok", rows[name]
     assert rows["cgroup-version"]["detail"].startswith("v2"), rows["cgroup-version"]
+    assert rows["cgroup-version"]["detail"].endswith(f"jails are below {new_group}/brig"), rows["cgroup-version"]
+    assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
+
+
+def test_doctor_tells_of_a_delegated_group_with_other_processes(jail, new_group, brig):
+    """Even of controllers that the kernel would switch on there: no jail could be put below."""
+    delegate(new_group)
+    rows = doctor(brig, *below(new_group, "sh", "-c", "\"$@\"; true", "sh"))
+    for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time"):
+        assert rows[name]["result"] == "missing" and "other processes" in rows[name]["cause"], rows[name]
+        assert rows[name]["fix"] == "systemd-run --scope -p Delegate=yes brig ...", rows[name]
+    assert "no group for jails" in rows["cgroup-version"]["detail"]
+
+
+def test_doctor_says_which_controller_is_not_handed_down(jail, new_group, brig):
+    inner = new_group / "inner"
+    inner.mkdir()
+    (new_group / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+    delegate(inner)
+    rows = doctor(brig, *below(inner))
+    assert rows["memory-limit"]["result"] == "ok", rows["memory-limit"]
+    assert rows["io-figures"]["result"] == "degraded" and "cgroup.subtree_control" in rows["io-figures"]["fix"], rows["io-figures"]
+    inner.rmdir()

@@ -21,7 +21,7 @@ def login(user):
     if not user:
         return []
     runtime = f"XDG_RUNTIME_DIR=/run/user/{IDS[user]}"
-    return ["runuser", "-u", user, "--", "env", runtime, "systemd-run", "--user", "--quiet", "--wait", "--pipe", "--"]
+    return ["runuser", "-u", user, "--", "env", "-u", "DBUS_SESSION_BUS_ADDRESS", runtime, "systemd-run", "--user", "--quiet", "--wait", "--pipe", "--"]
 
 
 DELEGATED = ["systemd-run", "--user", "--scope", "--quiet", "-p", "Delegate=yes", "--"]

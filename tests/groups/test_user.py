@@ -1,0 +1,43 @@
+"""Groups of users whose systemd delegates to them; run as such a user, in a service of theirs."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from support import host
+
+NOBODY = 65534
+LIMITS = ("memory-limit", "pids-limit", "cpu-limit", "cpu-time")
+
+
+def doctor(brig, *through, **popen):
+    done = subprocess.run([*through, brig, "doctor", "--json"], capture_output=True, text=True, **popen)
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+
+
+@pytest.fixture
+def users_systemd(systemd):
+    if os.geteuid() == 0:
+        pytest.skip("needs a plain user: the guest's parts run as one")
+    if "/user@" not in host.read("/proc/self/cgroup"):
+        pytest.skip("needs to be started by the user's systemd: systemd-run --user")
+
+
+def test_cells_of_a_users_service_live_in_the_slice_above(users_systemd, brig):
+    rows = doctor(brig)
+    assert [rows[name]["result"] for name in LIMITS] == ["ok"] * 4, rows
+    assert f"user@{os.geteuid()}.service/app.slice/brig" in rows["cgroup-version"]["detail"], rows["cgroup-version"]
+
+
+def test_cells_of_a_delegated_scope_live_in_it(users_systemd, brig):
+    rows = doctor(brig, "systemd-run", "--user", "--scope", "-q", "-p", "Delegate=yes", "--")
+    assert [rows[name]["result"] for name in LIMITS] == ["ok"] * 4, rows
+    assert ".scope/brig" in rows["cgroup-version"]["detail"], rows["cgroup-version"]
+
+
+def test_a_user_whose_systemd_did_not_start_him_is_told_what_to_type(v2, needs_root, brig):
+    rows = doctor(brig, user=NOBODY, group=NOBODY, extra_groups=[])
+    for name in LIMITS:
+        assert rows[name]["result"] == "degraded" and rows[name]["fix"] in ("systemd-run --user --scope -p Delegate=yes brig ...", "as for memory-limit",
+                                                                             "as for cpu-limit"), rows[name]
