@@ -508,9 +508,9 @@ bool probe_group_version(struct probe *p)
 	if (on[0])
 		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
 	if (!find_above(&h, above, sizeof above))
-		return probe_detail(p, "v2 (%u controllers that brig uses), no group for jails from %s upwards", on[1], above);
+		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
 	leave(above);
-	return probe_detail(p, "v2 (%u controllers that brig uses), jails are below %s/brig", on[1], above);
+	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
 static void sweep(const struct controller *c, const char *tag)

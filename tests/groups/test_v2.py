@@ -190,7 +190,7 @@ def test_doctor_tries_every_group_feature_with_success(jail, new_group, brig):
                  "clone-into-cgroup", "cgroup-kill"):
         assert rows[name]["result"] == "ok", rows[name]
     assert rows["cgroup-version"]["detail"].startswith("v2"), rows["cgroup-version"]
-    assert rows["cgroup-version"]["detail"].endswith(f"jails are below {new_group}/brig"), rows["cgroup-version"]
+    assert rows["cgroup-version"]["detail"].endswith(f"jails are below /{new_group.name}/brig"), rows["cgroup-version"]
     assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
 
 
