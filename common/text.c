@@ -210,3 +210,21 @@ bool text_has_control(const char *text)
 			return true;
 	return false;
 }
+
+static bool is_control(const unsigned char *p, size_t n)
+{
+	return n == 1 ? *p < 0x20 || *p == 0x7f : n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: U+009B begins an escape sequence */
+}
+
+void text_make_plain(char *text)
+{
+	unsigned char *p = (unsigned char *)text, *end = p + strlen(text);
+
+	while (p < end) {
+		size_t n = utf8_len(p, end), whole = n ? n : 1;
+
+		if (!n || is_control(p, n))
+			memset(p, '?', whole);
+		p += whole;
+	}
+}

@@ -138,7 +138,7 @@ static int stage_manifest(struct build *b, struct err *e)
 
 static int stage_publish(struct build *b, struct err *e)
 {
-	static const char *const ours[] = { "log", "sources", "apt-config", "apt.conf" };
+	static const char *const ours[] = { "log", "sources", "apt-config", "apt.conf", "omit" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (tree_remove(b->work.dir, ours[i], e) < 0)

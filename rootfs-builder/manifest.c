@@ -2,6 +2,8 @@
 #include "manifest.h"
 
 #include "fd.h"
+#include "store.h"
+#include "text.h"
 #include "wire.h"
 
 #include <fcntl.h>
@@ -147,25 +149,40 @@ static int type_from(const char *text, enum tree_type *ret)
 	return -1;
 }
 
+/* Four octal digits, as manifest_mode() writes them. */
+static bool is_mode(const char *text)
+{
+	return strspn(text, "01234567") == 4 && !text[4];
+}
+
+/* What a type has, and nothing that belongs to another: two files could have one digest otherwise. */
+static bool row_fits(enum tree_type type, const json_t *size, const char *sha, const char *target)
+{
+	if (type == TREE_FILE)
+		return json_is_integer(size) && json_integer_value(size) >= 0 && sha && store_is_digest(sha) && !target;
+	if (type == TREE_LINK)
+		return !size && !sha && target && *target && !text_has_control(target);
+	return !size && !sha && !target;
+}
+
 /* One row of "files". A manifest is our own work: whatever is odd in it means that somebody changed it. */
 static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct err *e)
 {
 	struct tree_entry *entry = &m->tree.entry[i];
-	const char        *path = "", *type = "", *mode = "", *sha = "", *target = NULL;
-	json_int_t         size = 0;
-	char              *end;
+	const char        *path = "", *type = "", *mode = "", *sha = NULL, *target = NULL;
+	json_t            *size = NULL;
 
-	if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s?I, s?s, s?s}", "path", &path, "type", &type, "mode", &mode, "size", &size,
+	if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode", &mode, "size", &size,
 			"sha256", &sha, "target", &target) < 0 ||
-	    type_from(type, &entry->type) < 0 || !tree_path_is_plain(path) || strlen(sha) > DIGEST_HEX || size < 0 ||
-	    (entry->type == TREE_LINK) != (target != NULL))
+	    type_from(type, &entry->type) < 0 || !tree_path_is_plain(path) || !is_mode(mode) || !row_fits(entry->type, size, sha, target))
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not sound", i + 1);
 	if (i && strcmp(m->tree.entry[i - 1].path, path) >= 0)
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not in order", i + 1);
-	entry->mode = (unsigned)strtoul(mode, &end, 8);
-	entry->size = (uint64_t)size;
-	m->bytes += entry->size;
-	snprintf(m->sha256[i], sizeof m->sha256[i], "%s", sha);
+	entry->mode = (unsigned)strtoul(mode, NULL, 8);
+	entry->size = (uint64_t)json_integer_value(size);
+	if (__builtin_add_overflow(m->bytes, entry->size, &m->bytes))
+		return err_set(e, ERR_PROTOCOL, "files: row %zu makes the tree larger than any disk", i + 1);
+	snprintf(m->sha256[i], sizeof m->sha256[i], "%s", sha ? sha : "");
 	entry->path   = strdup(path);
 	entry->target = target ? strdup(target) : NULL;
 	return entry->path && (!target || entry->target) ? 0 : err_set(e, ERR_LIMIT, "out of memory");

@@ -18,10 +18,13 @@ const struct field recipe_fields[] = {
 	/* setting        type         where             least   most       preset     meaning */
 	{ "comment",      FIELD_NOTE,  0,                0,      8192,      0,         "For people; brig-rootfs does not read it", NULL, NULL },
 	{ "description",  FIELD_STR,   AT(description),  0,      200,       0,         "What the rootfs is for, in one line", NULL, NULL },
+	{ "extends",      FIELD_NAME,  AT(extends),      0,      63,        0,         "A recipe of brig's own folder; its rows come before these", NULL, NULL },
 	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,         "The Debian release the packages come from, by its code name", NULL, NULL },
 	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger", NULL, NULL },
 	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,         "Debian packages; what they depend on comes along, what they recommend does not", NULL, NULL },
+	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them", NULL, NULL },
 	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
+	{ "keep",         FIELD_LIST,  AT(keep),         0,      1024,      0,         "Rows of prune that the extended recipe has and this one takes back", NULL, NULL },
 	{ "dirs",         FIELD_LIST,  AT(dirs),         0,      1024,      0,         "Directories that are made, with their parents", NULL, NULL },
 	{ "links",        FIELD_LIST,  AT(links),        0,      1024,      0,         "PATH -> TARGET: symbolic links", NULL, NULL },
 	{ "generate",     FIELD_LIST,  AT(generate),     0,      1024,      0,         "PATH = GENERATOR: files whose content brig-rootfs writes", NULL, NULL },
@@ -43,21 +46,36 @@ static void put_half(char half[1024], const char *from, size_t len)
 	snprintf(half, 1024, "%.*s", (int)len, from);
 }
 
-static const char *const splits[] = { " -> ", " = " };
+static const struct {
+	const char *text;
+	char        name;
+} splits[] = { { " -> ", '>' }, { " = ", '=' } };
+
+/* Where the row ends and its reason begins; a row may end in " #" without one. */
+static size_t row_len(const char *text)
+{
+	const char *end = strstr(text, " #");
+
+	while (end && end[2] && end[2] != ' ')
+		end = strstr(end + 1, " #");
+	return end ? (size_t)(end - text) : strlen(text);
+}
 
 void recipe_row_read(const json_t *row, struct recipe_row *ret)
 {
-	const char *text = json_string_value(row), *end = strstr(text, " # "), *cut;
-	size_t      len = end ? (size_t)(end - text) : strlen(text);
+	const char *text = json_string_value(row), *cut;
+	size_t      len  = row_len(text);
 
 	put_half(ret->key, text, len);
 	ret->value[0] = 0;
+	ret->between  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
-		cut = strstr(text, splits[i]);
-		if (!cut || cut >= text + len)
+		cut = strstr(text, splits[i].text);
+		if (!cut || cut + strlen(splits[i].text) > text + len) /* its blank may be the one before the reason: "/a -> # why" */
 			continue;
 		put_half(ret->key, text, (size_t)(cut - text));
-		put_half(ret->value, cut + strlen(splits[i]), len - (size_t)(cut - text) - strlen(splits[i]));
+		put_half(ret->value, cut + strlen(splits[i].text), len - (size_t)(cut - text) - strlen(splits[i].text));
+		ret->between = splits[i].name;
 		return;
 	}
 }
@@ -82,27 +100,29 @@ static const char *check_link(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH -> TARGET with a plain absolute PATH";
-	return row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
+	return row->between == '>' && row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
 }
 
 static const char *check_generate(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH = GENERATOR with a plain absolute PATH";
-	return generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
+	return row->between == '=' && generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
 }
 
 static const struct {
 	const char *list;
 	const char *(*check)(const struct recipe_row *);
 } checks[] = {
-	{ "packages", check_package  },
-	{ "prune",    check_path     }, /* a pattern is a plain path as well: no way up, no way out */
-	{ "dirs",     check_path     },
-	{ "links",    check_link     },
-	{ "generate", check_generate },
-	{ "compile",  check_path     },
-	{ "prune_last", check_path   },
+	{ "packages",   check_package  },
+	{ "omit",       check_package  },
+	{ "prune",      check_path     }, /* a pattern is a plain path as well: no way up, no way out */
+	{ "keep",       check_path     },
+	{ "dirs",       check_path     },
+	{ "links",      check_link     },
+	{ "generate",   check_generate },
+	{ "compile",    check_path     },
+	{ "prune_last", check_path     },
 };
 
 static int check_row(size_t i, const json_t *json, struct err *e)
@@ -131,6 +151,111 @@ static int check_rows(const struct recipe *r, struct err *e)
 	return 0;
 }
 
+/* --- the whole --- */
+
+static bool has_row(const json_t *list, const char *key)
+{
+	struct recipe_row row;
+	size_t            i;
+
+	recipe_foreach(list, row, i) {
+		if (strcmp(row.key, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What would be left out, and then missed without a word. */
+static int check_omitted(const struct recipe *r, struct err *e)
+{
+	struct recipe_row row;
+	size_t            i;
+
+	recipe_foreach(r->omit, row, i) {
+		if (has_row(r->packages, row.key))
+			return err_set(e, ERR_BAD_SPEC, "omit: \"%s\": is in packages as well", row.key);
+	}
+	return 0;
+}
+
+static int check_whole(const struct recipe *r, struct err *e)
+{
+	if (!r->suite)
+		return err_set(e, ERR_BAD_SPEC, "suite: missing; name a Debian release, like \"bookworm\"");
+	if (json_array_size(r->packages) == 0)
+		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
+	return check_omitted(r, e);
+}
+
+/* --- a recipe on top of another --- */
+
+/* A row that takes nothing back is one that somebody believes in. */
+static int check_kept(const struct recipe *r, const struct recipe *base, struct err *e)
+{
+	struct recipe_row row;
+	size_t            i;
+
+	recipe_foreach(r->keep, row, i) {
+		if (!has_row(base->prune, row.key))
+			return err_set(e, ERR_BAD_SPEC, "keep: \"%.120s\": %s%s", row.key,
+				       base->name[0] ? base->name : "it extends no recipe", base->name[0] ? " has no such row of prune" : "");
+	}
+	return 0;
+}
+
+/* The base's rows but those that are taken back, then our own. New reference. */
+static json_t *join_rows(const json_t *base, const json_t *without, const json_t *own)
+{
+	json_t           *joined = json_array();
+	struct recipe_row row;
+	size_t            i;
+
+	recipe_foreach(base, row, i) {
+		if (!has_row(without, row.key))
+			json_array_append(joined, json_array_get(base, i));
+	}
+	if (own)
+		json_array_extend(joined, (json_t *)own);
+	return joined;
+}
+
+static const json_t *list_of(const struct recipe *r, const struct field *f)
+{
+	return *(const json_t *const *)((const char *)r + f->offset);
+}
+
+/* What stands for itself (packages and paths) is joined; of the rest, what the base says holds until it is said again. */
+static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
+{
+	bool is_prune = strcmp(f->name, "prune") == 0, is_keep = strcmp(f->name, "keep") == 0;
+	bool is_scalar = f->type == FIELD_NAME || f->type == FIELD_SIZE;
+
+	if (f->type == FIELD_LIST && !is_keep)
+		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), is_prune ? r->keep : NULL, list_of(r, f)));
+	if (is_scalar && !json_object_get(r->source, f->name) && json_object_get(base->source, f->name))
+		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
+	return 0;
+}
+
+/* Another base is another recipe: is it built already? */
+static int join_sums(struct recipe *r, const struct recipe *base, struct err *e)
+{
+	char both[2 * DIGEST_HEX + 1];
+	int  n = snprintf(both, sizeof both, "%s%s", base->sha256, r->sha256);
+
+	return digest_bytes(both, (size_t)n, r->sha256, e);
+}
+
+int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e)
+{
+	if (check_kept(r, base, e) < 0 || join_sums(r, base, e) < 0)
+		return -1;
+	for (const struct field *f = recipe_fields; f->name; f++)
+		if (join_field(r, base, f) < 0)
+			return err_set(e, ERR_LIMIT, "out of memory");
+	return fields_decode(recipe_fields, r->source, r, e) < 0 ? -1 : check_whole(r, e);
+}
+
 /* --- the file --- */
 
 void recipe_done(struct recipe *r)
@@ -154,11 +279,9 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 	fields_preset(recipe_fields, &r);
 	if (fields_decode(recipe_fields, r.source, &r, e) < 0)
 		return -1;
-	if (!r.suite)
-		return err_set(e, ERR_BAD_SPEC, "suite: missing; name a Debian release, like \"bookworm\"");
-	if (json_array_size(r.packages) == 0)
-		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
 	if (check_rows(&r, e) < 0)
+		return -1;
+	if (!r.extends && (check_kept(&r, &(struct recipe){ 0 }, e) < 0 || check_whole(&r, e) < 0))
 		return -1;
 	*ret = r;
 	r    = (struct recipe){ 0 };
@@ -214,14 +337,43 @@ static int err_unknown(const char *folder, const char *text, const char *path, s
 	return err_set(e, ERR_MISSING, "no recipe %s%s", path, list);
 }
 
-int recipe_load(struct recipe *ret, const char *folder, const char *text, struct err *e)
+static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e);
+
+/* Only from the folder: what lies beside somebody's recipe may be a third person's. */
+static int load_base(struct recipe *r, const char *folder, unsigned depth, struct err *e)
 {
-	scoped_bytes b = { 0 };
-	char         path[1280], name[64];
+	scoped_recipe base = { 0 };
+
+	if (ends_in_json(r->extends))
+		return err_set(e, ERR_BAD_SPEC, "extends \"%s\": expected a name, not a file", r->extends);
+	if (depth == RECIPE_DEPTH)
+		return err_set(e, ERR_LIMIT, "extends \"%s\": more than %d recipes on top of each other; does one extend itself?", r->extends,
+			       RECIPE_DEPTH);
+	if (load(&base, folder, r->extends, depth + 1, e) < 0)
+		return depth == 1 ? err_wrap(e, "extends \"%s\"", r->extends) : -1;
+	return recipe_extend(r, &base, e);
+}
+
+static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e)
+{
+	scoped_recipe r = { 0 };
+	scoped_bytes  b = { 0 };
+	char          path[1280], name[64];
 
 	if (find_file(folder, text, path, name, e) < 0)
 		return -1;
 	if (file_read(AT_FDCWD, path, RECIPE_MAX, &b, e) < 0)
 		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
-	return recipe_parse(ret, name, b.data, b.len, e) < 0 ? err_wrap(e, "%s", path) : 0;
+	if (recipe_parse(&r, name, b.data, b.len, e) < 0)
+		return err_wrap(e, "%s", path);
+	if (r.extends && load_base(&r, folder, depth, e) < 0)
+		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* once is enough, however many there are */
+	*ret = r;
+	r    = (struct recipe){ 0 };
+	return 0;
+}
+
+int recipe_load(struct recipe *ret, const char *folder, const char *text, struct err *e)
+{
+	return load(ret, folder, text, 1, e);
 }

@@ -12,19 +12,24 @@
 
 struct recipe {
 	char          name[64];
-	char          sha256[DIGEST_HEX + 1]; /* of the file's bytes */
+	char          sha256[DIGEST_HEX + 1]; /* of the file's bytes, and of those that it extends */
 	const char   *description;
+	const char   *extends;
 	const char   *suite; /* of Debian: "bookworm" */
 	uint64_t      size_max;
-	const json_t *packages, *prune, *dirs, *links, *generate, *compile, *prune_last;
+	const json_t *packages, *omit, *prune, *keep, *dirs, *links, *generate, *compile, *prune_last;
 	json_t       *source; /* owns all texts */
 };
 
-#define RECIPE_MAX (256 * 1024)
+#define RECIPE_MAX   (256 * 1024)
+#define RECIPE_DEPTH 8 /* so many recipes on top of each other */
 extern const struct field recipe_fields[];
 
+/* One file. With "extends" it is whole only after recipe_extend(). */
 must_use int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t len, struct err *e);
-/* NAME in the folder, or a file when the text ends in ".json" or has a slash. */
+/* The base's rows come before r's own; what r does not say about suite and size is the base's. */
+must_use int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e);
+/* With all that it extends: NAME in the folder, or a file when the text ends in ".json" or has a slash. */
 must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);
 void         recipe_done(struct recipe *r);
 #define scoped_recipe scoped(recipe_done) struct recipe
@@ -32,6 +37,7 @@ void         recipe_done(struct recipe *r);
 /* A row in its two halves; the second is empty where the list has none ("links" and "generate" do). */
 struct recipe_row {
 	char key[1024], value[1024];
+	char between; /* '>' of " -> ", '=' of " = ", 0 when there is no second half */
 };
 void recipe_row_read(const json_t *row, struct recipe_row *ret); /* only for rows of a parsed recipe */
 #define recipe_foreach(list, row, i) \

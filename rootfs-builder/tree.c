@@ -21,7 +21,13 @@ static int open_resolved(int root, const char *path, int flags, uint64_t resolve
 
 	while (*path == '/')
 		path++;
-	return (int)syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how);
+	int             fd;
+
+	/* A rename anywhere on the machine while ".." is looked up: the kernel cannot be sure, and says so. */
+	do
+		fd = (int)syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how);
+	while (fd < 0 && errno == EAGAIN);
+	return fd;
 }
 
 int tree_open(int root, const char *path, int flags)

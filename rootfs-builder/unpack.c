@@ -110,6 +110,26 @@ static char *join_packages(const struct recipe *r)
 	return text;
 }
 
+/*
+ * What apt believes to be there it does not bring. Versions are as high as can
+ * be: "at least" is then fulfilled, and what wants an exact one fails the build.
+ */
+static int write_omitted(const struct unpack *u, struct err *e)
+{
+	scoped_fd         fd = new_file(u->work, "omit", e);
+	struct recipe_row row;
+	size_t            i;
+
+	if (fd < 0)
+		return -1;
+	recipe_foreach(u->recipe->omit, row, i) {
+		if (dprintf(fd, "Package: %s\nStatus: install ok installed\nArchitecture: all\nMulti-Arch: foreign\nMaintainer: -\n"
+				"Version: 9999:0\nDescription: omitted\n\n", row.key) < 0)
+			return err_sys(e, "omit");
+	}
+	return 0;
+}
+
 static int write_sources(const struct unpack *u, struct err *e)
 {
 	scoped_fd fd = new_file(u->work, "sources", e);
@@ -135,6 +155,7 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 		"--mode=root",
 		"--format=directory",
 		"--hook-dir=" MERGED_USR,            /* /bin -> usr/bin and its like, before anything is extracted */
+		"--setup-hook=cat \"${1%/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
 		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
 		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
@@ -156,7 +177,7 @@ int unpack_apply(const struct unpack *u, struct err *e)
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
 		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
-	if (write_settings(u, e) < 0)
+	if (write_settings(u, e) < 0 || write_omitted(u, e) < 0)
 		return -1;
 	in = write_sources(u, e);
 	if (in < 0)

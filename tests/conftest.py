@@ -2,13 +2,14 @@
 import fnmatch
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
 import pytest
 
 from support import brig as brig_tool
-from support import host
+from support import host, matrix, users
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -26,6 +27,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
     config.pluginmanager.register(MustRun(config), "must-run")
+    config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -42,8 +44,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    """A test that is still running after two minutes fails where it stands (long and vm: an hour)."""
-    seconds = 3600 if any(item.get_closest_marker(tier) for tier in TIERS) else int(120 * host.SLOWER)
+    """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
+    tier = next((mark for mark in map(item.get_closest_marker, TIERS) if mark), None)
+    seconds = tier.kwargs.get("seconds", 3600) if tier else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")
@@ -208,12 +211,40 @@ def jail(needs_root, needs_rootfs, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def world(needs_root, needs_rootfs):
+    """Plain users on this host, and a way to be one of them (support/users.py)."""
+    require("tool:newuidmap")
+    made = users.World()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=sorted(users.MODES))
+def user(request):
+    """A plain user of each kind: with a range of subordinate ids, and with his own id only."""
+    return users.MODES[request.param]
+
+
+@pytest.fixture(scope="session")
 def brig():
     """The built brig."""
     path = brig_tool.binary()
     if not path.exists():
         pytest.fail(f"{path} is missing: ./dev build")
     return path
+
+
+@pytest.fixture(scope="session")
+def asan_build():
+    """The build under AddressSanitizer and UBSan; a few seconds when nothing changed."""
+    for tool in ("cmake", "ninja"):
+        if not shutil.which(tool):
+            pytest.skip(f"needs the program {tool}")
+    build = REPO / "build" / "asan"
+    for argv in (["cmake", "--preset", "asan", "-G", "Ninja"], ["cmake", "--build", build]):
+        done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    return build
 
 
 @pytest.fixture

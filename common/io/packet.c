@@ -28,7 +28,9 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 		c->cmsg_len        = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
-	sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	do
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;
 	return sent == (ssize_t)len ? 0 : -EMSGSIZE;
@@ -54,9 +56,10 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX
 	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(PACKET_FDS_MAX * sizeof(int)) };
 	ssize_t       got;
 
+	/* ECONNRESET is said once, when the other side went without having read all; what it sent before comes after that */
 	do
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
+	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	*n = got < 0 ? 0 : take_fds(&msg, fds);
 	if (got >= 0 && msg.msg_flags & MSG_CTRUNC) {
 		while (*n)

@@ -1,14 +1,15 @@
 #include "wire.h"
 
-/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. */
-static bool is_too_deep(const char *bytes, size_t len)
+/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. The line that is too deep, or 0. */
+static unsigned find_too_deep(const char *bytes, size_t len)
 {
-	unsigned depth = 0;
+	unsigned depth = 0, line = 1;
 	bool     text  = false;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = bytes[i];
 
+		line += c == '\n';
 		if (text) {
 			if (c == '\\')
 				i++;
@@ -17,25 +18,26 @@ static bool is_too_deep(const char *bytes, size_t len)
 		} else if (c == '"') {
 			text = true;
 		} else if ((c == '{' || c == '[') && ++depth > WIRE_DEPTH) {
-			return true;
+			return line;
 		} else if ((c == '}' || c == ']') && depth) {
 			depth--;
 		}
 	}
-	return false;
+	return 0;
 }
 
 json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 {
 	json_error_t why;
 	json_t      *message;
+	unsigned     deep;
 
 	if (len == 0 || len > max) {
 		err_set(e, ERR_PROTOCOL, "%zu bytes: expected 1 to %zu", len, max);
 		return NULL;
 	}
-	if (is_too_deep(bytes, len)) {
-		err_set(e, ERR_PROTOCOL, "nested deeper than %d", WIRE_DEPTH);
+	if ((deep = find_too_deep(bytes, len))) {
+		err_set(e, ERR_PROTOCOL, "line %u: nested deeper than %d", deep, WIRE_DEPTH);
 		return NULL;
 	}
 	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &why);

@@ -182,16 +182,18 @@ static int name_shown(struct request *r, size_t i, struct err *e)
 }
 
 /* What the kernel says about the host, /proc before all, is what the cell's own namespaces hide. */
-static bool is_of_the_kernel(int fd)
+static int check_kind(int fd, const char *path, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
 		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
 	struct statfs     fs;
 
-	for (size_t i = 0; fstatfs(fd, &fs) == 0 && i < ARRAY_LEN(kinds); i++)
+	if (fstatfs(fd, &fs) < 0)
+		return err_sys(e, "--ro %s", path);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if ((long)fs.f_type == kinds[i])
-			return true;
-	return false;
+			return err_set(e, ERR_BAD_SPEC, "--ro %s: holds what the kernel tells of the host, no files", path);
+	return 0;
 }
 
 static int open_shown(struct request *r, struct err *e)
@@ -202,8 +204,8 @@ static int open_shown(struct request *r, struct err *e)
 		r->shown_fd[i] = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (r->shown_fd[i] < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
-		if (is_of_the_kernel(r->shown_fd[i]))
-			return err_set(e, ERR_BAD_SPEC, "--ro %s: holds what the kernel tells of the host, no files", r->shown[i]);
+		if (check_kind(r->shown_fd[i], r->shown[i], e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -247,7 +249,8 @@ static void fill_order(struct request *r)
 	r->order.stdin_pipe     = r->stdin_fd >= 0;
 	r->order.workspace_exec = r->profile.workspace_exec;
 	r->order.require_all    = r->profile.require == REQUIRE_ALL;
-	r->order.store          = r->places.store;
+	r->order.store[0]       = r->places.store[0];
+	r->order.store[1]       = r->places.store[1];
 	r->order.rootfs         = r->profile.rootfs;
 	r->order.runtime_dir    = r->places.runtime;
 	r->order.policy         = &r->policy;

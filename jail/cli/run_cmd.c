@@ -3,6 +3,7 @@
 #include "command.h"
 #include "fd.h"
 #include "file.h"
+#include "layer.h"
 #include "privilege.h"
 #include "request.h"
 #include "stream.h"
@@ -181,16 +182,17 @@ static void attend_until_end(struct client *c)
 
 /* --- the record --- */
 
-static void make_run_id(char id[37])
+static int make_run_id(char id[37], struct err *e)
 {
 	unsigned char b[16];
 
 	if (getrandom(b, sizeof b, 0) != sizeof b)
-		memset(b, 0, sizeof b);
+		return err_sys(e, "no random bytes for a run id");
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
 	snprintf(id, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6],
 		 b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	return 0;
 }
 
 static void fill_outcome(struct record *r, const struct run_end *end)
@@ -324,6 +326,38 @@ static bool points_to_doctor(const struct client *c)
 	return c->record.exit_reason == EXIT_setup_failed && c->record.why.kind == ERR_SETUP && !c->end.exec_errno;
 }
 
+/* In brackets behind the layers that are missing for it. */
+static void print_missing(uint64_t layers, const char *why)
+{
+	const char *separator = " ";
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++) {
+		if (!(layers & (1ull << i)))
+			continue;
+		fprintf(stderr, "%s%s", separator, layer_name(i));
+		separator = ", ";
+	}
+	if (layers && *why)
+		fprintf(stderr, " (%s)", why);
+}
+
+/* What root would have had. Once, for the record says it too. */
+static void print_losses(const struct run_end *end)
+{
+	uint64_t lost = 0, limits = LAYER_BIT(MEMORY) | LAYER_BIT(PIDS) | LAYER_BIT(CPU) | LAYER_BIT(CPU_TIME);
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		if (layer_need(i) == NEED_ROOT)
+			lost |= end->missing & (1ull << i);
+	if (!lost)
+		return;
+	fputs("brig: not in force without root:", stderr);
+	print_missing(lost & ~limits, end->missing_why[0]);
+	fputs(lost & ~limits && lost & limits ? ";" : "", stderr);
+	print_missing(lost & limits, end->missing_why[1]);
+	fputs("; brig doctor says how to get them\n", stderr);
+}
+
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
 static void print_story(const struct client *c)
 {
@@ -333,13 +367,14 @@ static void print_story(const struct client *c)
 	if (broken == EPIPE && !c->req.verbose)
 		return; /* brig run ... | head: nobody wants to hear more */
 	if (broken)
-		fprintf(stderr, "brig: the output cannot be written: %s\n", strerror(broken));
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
 	if (r->why.kind != ERR_NONE && !c->started)
 		fprintf(stderr, "brig: %s%s\n", r->why.text, points_to_doctor(c) ? "; brig doctor says what this host lacks" : "");
 	else if (r->exit_reason != EXIT_exited || r->truncated > 0 || c->req.verbose) {
 		fputs("brig: ", stderr);
 		record_print(r, stderr);
 	}
+	print_losses(&c->end);
 	if (c->end.left.kind != ERR_NONE)
 		fprintf(stderr, "brig: left behind: %s\n", c->end.left.text);
 }
@@ -426,7 +461,6 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 
 	request_init(&c->req);
 	record_init(&c->record);
-	make_run_id(c->record.run_id);
 	c->stdin_to = -1;
 	c->out.fd = c->err.fd = -1;
 	n = options_parse(request_options, argc, argv, &c->req, &e);
@@ -441,10 +475,8 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 		return STATUS_USAGE;
 	}
 	c->record.profile = c->req.profile_name;
-	if (geteuid() != 0) {
-		err_set(&e, ERR_DENIED, "needs root for now; type: sudo %s %s ...", program_invocation_name, argv[0]);
+	if (make_run_id(c->record.run_id, &e) < 0)
 		return refuse(c, &e);
-	}
 	if (take(&c->req, argv + n + 1, argc - n - 1, &e) < 0 || request_prepare(&c->req, &e) < 0)
 		return refuse(c, &e);
 	c->record.rootfs = c->req.profile.rootfs;

@@ -48,7 +48,11 @@ enum stream_answer stream_read(struct stream *s)
 		return STREAM_GOES_ON;
 	if (n <= 0) {
 		fd_closep(&s->fd);
-		return STREAM_GOES_ON;
+		if (n == 0)
+			return STREAM_GOES_ON;
+		s->broken = errno;
+		s->unread = true;
+		return STREAM_BROKEN;
 	}
 	if (left)
 		keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);

@@ -14,7 +14,8 @@ struct stream {
 	uint64_t keep, seen;
 	char    *data;
 	size_t   len, room;
-	int      broken; /* errno of the write to `to` that failed; 0: none did */
+	int      broken; /* errno of the write to `to` that failed, or of the read; 0: none did */
+	bool     unread; /* it was the read */
 };
 
 enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
@@ -25,5 +26,5 @@ void                        stream_done(struct stream *s);
 
 static inline bool stream_is_truncated(const struct stream *s)
 {
-	return s->seen > s->keep;
+	return s->seen > s->keep || s->unread;
 }

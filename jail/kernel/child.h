@@ -25,6 +25,7 @@ struct child_report {
 	unsigned         step;
 	int              detail; /* which mount, which limit; -1 when the step has no parts */
 	int              errnum;
+	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
 };
 
 enum { CHILD_PATHS_MAX = 6 };
@@ -36,7 +37,7 @@ struct child_ctx {
 	const char              *hostname;
 	int                      tasks_fd[GROUP_TREES_MAX]; /* v1 groups to join */
 	int                      tasks_len;
-	unsigned                 program_uid, program_gid;  /* as seen inside; PID 1 is 0 */
+	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
 	size_t                   code_len;
 	int                      report_fd; /* socket; also brings the word that the id maps are written */
@@ -46,7 +47,7 @@ struct child_ctx {
 	int                      slot_fd;
 	int                      ready_fd[2]; /* PID 1 writes, the program reads */
 	bool                     stdin_pipe;
-	uint64_t                 files, cpu_s, pids;
+	uint64_t                 files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
@@ -54,6 +55,7 @@ struct child_ctx {
 	char *const             *argv, *const *envp;
 
 	/* what the steps found out, for the launcher to see in a report: nothing else is written here */
+	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
 	int                      streams[3];
 };
@@ -79,6 +81,13 @@ struct child_step {
 	const char    *reason;
 };
 extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+
+/* In both tables: whoever executes something after them can gain nothing by it. */
+int child_bounding_set(struct child_ctx *c);
+int child_securebits(struct child_ctx *c);
+
+/* Of a process of the cell, by its number in there. */
+int64_t child_cpu_ns(pid_t pid);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 int child_sys(long r);

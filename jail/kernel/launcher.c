@@ -2,6 +2,7 @@
 #include "launcher.h"
 
 #include "fd.h"
+#include "group_sweep.h"
 #include "packet.h"
 #include "privilege.h"
 #include "verdict.h"
@@ -17,23 +18,31 @@
 #include <unistd.h>
 
 /* A client that is gone is noticed by poll. */
-static void say(int sock, const struct launch_word *word, const int *fds, size_t n)
+static int say(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e)
 {
-	(void)packet_send(sock, word, sizeof *word, fds, n);
+	int r = packet_send(sock, word, sizeof *word, fds, n);
+
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
+		return 0;
+	errno = -r;
+	return err_sys(e, "the client cannot be told");
 }
 
-static void say_slot(const struct watch *w)
+/* Without it nobody could clean up after a launcher that was killed. */
+static int say_slot(const struct watch *w, struct err *e)
 {
 	struct launch_word word = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
 
-	say(w->client, &word, NULL, 0);
+	return say(w->client, &word, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
 void launcher_say_started(struct watch *w)
 {
 	struct launch_word word = { .kind = LAUNCH_STARTED };
+	struct err         e;
 
-	say(w->client, &word, w->streams, w->order->stdin_pipe ? 3 : 2);
+	if (say(w->client, &word, w->streams, w->order->stdin_pipe ? 3 : 2, &e) < 0)
+		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
 }
@@ -41,8 +50,9 @@ void launcher_say_started(struct watch *w)
 static void say_ended(const struct watch *w)
 {
 	struct launch_word word = { .kind = LAUNCH_ENDED, .end = w->end };
+	struct err         ignored; /* the client then hears nothing, and says so */
 
-	say(w->client, &word, NULL, 0);
+	(void)!say(w->client, &word, NULL, 0, &ignored);
 }
 
 static void finish(struct watch *w)
@@ -73,12 +83,14 @@ static int take_signals(void)
 
 static int take_place(struct watch *w, struct err *e)
 {
+	if (cell_enter_outer(&w->cell, w->order, e) < 0)
+		return -1;
 	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
-		if (cell_take_slot(&w->cell, w->order, first, e) < 0)
+		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
 			return -1;
-		say_slot(w);
 		switch (cell_make_groups(&w->cell, w->order, e)) {
 		case GROUP_MADE:
+			group_sweep(&w->cell.group, &w->cell.slot, w->order->runtime_dir);
 			return 0;
 		case GROUP_TAKEN:
 			continue;

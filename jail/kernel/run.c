@@ -24,9 +24,9 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 
 	clock_gettime(CLOCK_MONOTONIC, &asked);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-		return err_sys(e, "prctl");
+		return err_sys(e, "set-up step start-launcher: prctl");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "socketpair");
+		return err_sys(e, "set-up step start-launcher: socketpair");
 	pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
@@ -35,7 +35,7 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		return err_sys(e, "fork");
+		return err_sys(e, "set-up step start-launcher: fork");
 	}
 	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = order->runtime_dir };
 	return 0;
@@ -56,15 +56,27 @@ static void reap_children(struct run *run)
 	}
 }
 
-/* The launcher was killed: its PID 1 is dying with it. What is left are the control groups. */
-static void clean_after_launcher(struct run *run, struct run_end *end)
+/* Not setup_failed: nobody knows whether the program had started. */
+static void judge_silence(bool cut_off, struct run_end *end)
+{
+	*end        = RUN_END_NONE;
+	end->reason = EXIT_cancelled;
+	if (cut_off)
+		err_sys(&end->why, "the launcher cannot be heard");
+	else
+		err_set(&end->why, ERR_SETUP, "the launcher was killed, or could not tell how the run ended");
+}
+
+/*
+ * The launcher was killed: its PID 1 is dying with it. One that lives, and cannot be heard, ends its cell when the
+ * client goes. What is left are the control groups.
+ */
+static void clean_after_launcher(struct run *run)
 {
 	struct slot slot;
 	struct err  e;
 
-	*end        = RUN_END_NONE;
-	end->reason = run->started ? EXIT_cancelled : EXIT_setup_failed;
-	err_set(&end->why, ERR_SETUP, "the launcher was killed");
+	shutdown(run->sock, SHUT_RDWR);
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		group_clear(run->runtime_dir, run->slot);
@@ -83,7 +95,8 @@ enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 		streams[0] = streams[1] = streams[2] = -1;
 		got                                  = packet_receive(run->sock, &word, sizeof word, streams, &n);
 		if (got != sizeof word) {
-			clean_after_launcher(run, end);
+			judge_silence(got < 0, end);
+			clean_after_launcher(run);
 			return RUN_ENDED;
 		}
 		switch (word.kind) {

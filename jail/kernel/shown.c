@@ -48,8 +48,8 @@ static int make_namespace(uint32_t spare_id)
 	saved = errno;
 	close(hold[0]);
 	close(hold[1]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	errno = saved;
 	return fd;
 }

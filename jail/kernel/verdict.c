@@ -3,6 +3,7 @@
 #include "clock.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -46,6 +47,25 @@ static void note_usage(struct watch *w)
 	w->oom |= u.oom_kills > 0;
 }
 
+/* PID 1 is still to be reaped. */
+static bool was_killed(pid_t pid)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
+}
+
+/* PID 1 was killed, which nothing inside can do, and the program with it; or it ended and was not heard. */
+static void judge_without_report(struct watch *w)
+{
+	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
+	w->end.wait_status = SIGKILL;
+	if (w->oom || was_killed(w->cell.pid))
+		return;
+	w->end.reason = EXIT_cancelled;
+	err_set(&w->end.why, ERR_BROKEN, "PID 1 of the cell ended without a word on the program");
+}
+
 /* What ended the program, when nothing that we did: the kernel's words only. */
 static void judge(struct watch *w)
 {
@@ -53,9 +73,8 @@ static void judge(struct watch *w)
 
 	if (w->decided)
 		return;
-	if (!w->reported) { /* PID 1 was killed, which nothing inside can do */
-		w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
-		w->end.wait_status = SIGKILL;
+	if (!w->reported) {
+		judge_without_report(w);
 		return;
 	}
 	w->end.wait_status = w->init.status;
@@ -75,7 +94,8 @@ void verdict_fill(struct watch *w)
 		w->end.started_at = w->started_at;
 		w->end.layers     = w->cell.layers;
 		w->end.missing    = w->cell.missing;
-		memcpy(w->end.missing_why, w->cell.missing_why, sizeof w->end.missing_why);
+		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.outer.why);
+		snprintf(w->end.missing_why[1], sizeof w->end.missing_why[1], "%s", w->cell.group.why);
 		note_usage(w);
 		note_full_mounts(w);
 	}

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5 };
+enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
 void watch_decide(struct watch *w, enum exit_reason reason)
 {
@@ -28,6 +28,15 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 	if (!w->decided)
 		w->end.why = *why;
 	watch_decide(w, reason);
+}
+
+/* What the kernel keeps from us is neither the cell's fault nor the client's, and the program may have started unheard. */
+static void fail_to_watch(struct watch *w, const char *what)
+{
+	struct err e;
+
+	err_sys(&e, "the launcher cannot watch: %s", what);
+	watch_fail(w, EXIT_cancelled, &e);
 }
 
 /* --- from the cell's set-up --- */
@@ -66,7 +75,8 @@ static void on_report_end(struct watch *w)
 	if (w->decided)
 		return;
 	if (!w->execs || w->streams[0] < 0) {
-		err_set(&e, ERR_SETUP, "the cell died during its set-up");
+		/* every step before says so itself */
+		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
 		watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	}
@@ -81,8 +91,11 @@ static void on_report(struct watch *w)
 	struct child_report report;
 	int                 fds[PACKET_FDS_MAX];
 	size_t              n;
+	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, &n);
 
-	if (packet_receive(w->cell.report_fd, &report, sizeof report, fds, &n) != sizeof report) {
+	if (got != sizeof report) {
+		if (got < 0)
+			fail_to_watch(w, "the cell's report");
 		on_report_end(w);
 		return;
 	}
@@ -95,7 +108,7 @@ static void on_report(struct watch *w)
 		return;
 	case CHILD_EXECS:
 		w->execs        = true;
-		w->setup_cpu_ns = group_cpu_ns(&w->cell.group);
+		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
 		return;
 	}
 }
@@ -106,6 +119,8 @@ static void on_status(struct watch *w)
 {
 	ssize_t n = recv(w->cell.status_fd, &w->init, sizeof w->init, 0);
 
+	if (n < 0 && errno == EINTR)
+		return;
 	if (n == sizeof w->init)
 		w->reported = true;
 	fd_closep(&w->cell.status_fd);
@@ -120,6 +135,8 @@ static void on_client(struct watch *w)
 		watch_decide(w, cancel.reason);
 		return;
 	}
+	if (n < 0 && errno == EINTR)
+		return;
 	watch_decide(w, EXIT_client_gone);
 	fd_closep(&w->client);
 }
@@ -163,8 +180,8 @@ static double check_cpu(struct watch *w)
 {
 	double used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
 
-	if (used < 0)
-		return SETUP_MS_MAX;
+	if (used < 0) /* a counter that could not be read once is looked at again */
+		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->order->limits->cpu_ms) {
 		watch_decide(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
@@ -204,8 +221,10 @@ void watch_cell(struct watch *w)
 		};
 		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
 
-		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR)
-			watch_decide(w, EXIT_client_gone);
+		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
+			fail_to_watch(w, "poll");
+			return;
+		}
 		if (fds[1].revents)
 			on_report(w);
 		if (fds[2].revents)

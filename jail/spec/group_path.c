@@ -32,6 +32,8 @@ int group_path_find(const char *text, const char *controller, char *ret, size_t 
 		if (path && list_has(first + 1, path, controller)) {
 			size_t n = line - (size_t)(++path - text);
 
+			if (n == 0 || path[0] != '/' || path[n] != '\n') /* a line that was cut names another group */
+				return -1;
 			while (n && path[n - 1] == '/')
 				n--;
 			if (n >= len || (n >= 3 && memmem(path, n, "/..", 3)))
@@ -43,6 +45,14 @@ int group_path_find(const char *text, const char *controller, char *ret, size_t 
 		text += line + (text[line] == '\n');
 	}
 	return -1;
+}
+
+/* What counts is never negative. */
+static int64_t take_figure(const char *text)
+{
+	int64_t value = strtoll(text, NULL, 10);
+
+	return value < 0 ? -1 : value;
 }
 
 bool group_list_has(const char *list, const char *word)
@@ -66,7 +76,7 @@ int64_t group_key_value(const char *text, const char *key)
 
 	while (*text) {
 		if (strncmp(text, key, len) == 0 && text[len] == ' ')
-			return strtoll(text + len + 1, NULL, 10);
+			return take_figure(text + len + 1);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
@@ -77,7 +87,11 @@ int64_t group_device_sum(const char *text, const char *key)
 {
 	int64_t sum = 0;
 
-	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key))
-		sum += strtoll(at + strlen(key), NULL, 10);
+	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
+		int64_t value = take_figure(at + strlen(key));
+
+		if (value < 0 || __builtin_add_overflow(sum, value, &sum))
+			return -1;
+	}
 	return sum;
 }

@@ -14,13 +14,16 @@ static int add_call(struct policy_parser *p, int number, const char *word, struc
 	return 0;
 }
 
+/* Its name is the number as we write it: "00...041" would be cut to another one. */
 static int add_number(struct policy_parser *p, const char *word, struct policy_call_set *set)
 {
 	uint64_t number;
+	char     name[16];
 
 	if (text_to_u64(word, &number) < 0 || number > POLICY_NEWEST_CALL)
 		return policy_refuse(p, "%s is no number of a system call; they go from 0 to %d", word, POLICY_NEWEST_CALL);
-	return add_call(p, (int)number, word, set);
+	snprintf(name, sizeof name, "%u", (unsigned)number);
+	return add_call(p, (int)number, name, set);
 }
 
 static int add_name(struct policy_parser *p, const char *word, struct policy_call_set *set)

@@ -4,6 +4,10 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
+from support import host
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = "./dev "  # what the suite itself is started by
 
@@ -17,6 +21,9 @@ def commands():
 
 
 def test_every_command_of_the_readme(jail, tmp_path):
+    lack = host.lacks("rootfs:data-science")
+    if lack:
+        pytest.skip(lack)
     wrong = []
     for line, status in commands():
         line = line.replace("/tmp/", f"{tmp_path}/")

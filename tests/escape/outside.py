@@ -158,6 +158,11 @@ def _broken(result):
     return isinstance(result, dict) and any(k in result for k in ("raised", "timeout", "no answer", "ended", "signal"))
 
 
+def none_ok(result):
+    """Each attack was refused, whatever the kernel called it."""
+    return bool(values(result)) and all(isinstance(v, str) and v != "ok" for v in values(result))
+
+
 def equals(wanted):
     return lambda result: result == wanted
 

@@ -132,6 +132,17 @@ def map_written():
     return {folder: attempt(doing, folder) for folder in ("/tmp", "/dev/shm")}
 
 
+@probe("B11", "neither a whiteout nor an attribute of overlay can be made", jail=only("EPERM", "ENOTSUP", "EOPNOTSUPP", "EROFS"),
+       free=lambda r: r["whiteout"] == "ok" and r["trusted"] == "ok")
+def overlay_tricks():
+    place = "/workspace" if os.path.isdir("/workspace") else "/dev/shm"
+    os.mkdir(f"{place}/overlay")
+    out = {"whiteout": attempt(os.mknod, f"{place}/overlay/gone", stat.S_IFCHR | 0o666, 0)}
+    for name in ("trusted.overlay.opaque", "trusted.overlay.redirect", "user.overlay.whiteout"):
+        out[name.split(".")[0]] = attempt(os.setxattr, f"{place}/overlay", name, b"y")
+    return out
+
+
 @probe("B12", "each writable place ends at its size", options=SMALL, free=lambda r: all(e == "ok" for _, e in values(r)),
        jail=lambda r: r["/tmp"][1] == r["/dev/shm"][1] == r["/workspace"][1] == "ENOSPC" and r["/tmp"][0] <= 8 and
        r["/dev/shm"][0] <= 8 and r["/workspace"][0] <= 16)
@@ -151,6 +162,15 @@ def fill_places():
     return out
 
 
+@probe("B15", "no file of the rootfs gets a second name in a writable place", jail=only("EXDEV", "EROFS", "EPERM"), free=only("ok"))
+def hard_links():
+    python, out = os.path.realpath(sys.executable), {}
+    # outside the scratch copy is one file system, as hosts often are
+    for place in ("/workspace", "/tmp", "/dev/shm") if os.path.isdir("/workspace") else ("/usr", "/var"):
+        out[place] = attempt(os.link, python, f"{place}/link-to-python")
+    return out
+
+
 @probe("B13", "each writable place ends at its number of files", options=FEW, free=lambda r: all(e == "ok" for _, e in values(r)),
        jail=lambda r: all(e == "ENOSPC" and n <= 64 for n, e in values(r)))
 def many_files():
@@ -162,3 +182,18 @@ def many_files():
             count += end == "ok"
         out[folder] = [count, end]
     return out
+
+
+@probe("F2", "there is no socket anywhere in the tree", jail=equals([]), free=lambda r: len(r) > 0)
+def sockets_in_the_tree():
+    found = []
+    for top in ("/",) if os.path.isdir("/workspace") else (os.path.dirname(GIVEN["canaries"][0]),):
+        for folder, folders, files in os.walk(top):
+            folders[:] = [d for d in folders if os.path.join(folder, d) != "/proc"]
+            for name in files:
+                try:
+                    if stat.S_ISSOCK(os.lstat(os.path.join(folder, name)).st_mode):
+                        found.append(os.path.join(folder, name))
+                except OSError:
+                    pass
+    return found

@@ -1,6 +1,6 @@
 """Sections C, D (what a probe can see of them), G and H: kernel interfaces, network, identity."""
 from inside import *
-from outside import equals, none_of, only, probe, values
+from outside import equals, none_of, none_ok, only, probe, values
 
 
 @probe("C1", "no file of /proc/sys and no trigger opens for writing", jail=equals([]),
@@ -87,12 +87,44 @@ def kernel_log():
     return {"syslog": sc(103, 3, buffer, 4096), "size": sc(103, 10, 0, 0), "kmsg": open_as("/dev/kmsg", os.O_RDONLY)}
 
 
+@probe("C8", "no file system of the kernel's insides is there", jail=equals([]), free=lambda r: len(r) > 2)
+def kernel_trees():
+    return [p for p in ("/sys/kernel/security", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf", "/sys/kernel/config",
+                        "/sys/firmware/efi/efivars", "/sys/fs/fuse/connections", "/sys/fs/cgroup", "/proc/fs", "/dev/hugepages", "/dev/mqueue")
+            if os.path.exists(p)]
+
+
+@probe("C9", "settings of the host's network, IPC and kernel are not told", jail=equals([]), free=lambda r: len(r) > 3)
+def settings_told():
+    names = ("net/ipv4/ip_local_port_range", "net/core/somaxconn", "net/ipv4/tcp_congestion_control", "net/unix/max_dgram_qlen", "kernel/shmmax",
+             "kernel/msgmax", "kernel/random/boot_id", "kernel/hostname", "kernel/osrelease", "fs/file-nr", "vm/overcommit_memory")
+    return [n for n in names if not read_some(f"/proc/sys/{n}").startswith("errno ")]
+
+
+@probe("C10", "handles, ioctls and lists of namespaces and processes are refused", where="root",
+       jail=only("EPERM", "ENOTTY", "ENOSYS"), free=lambda r: isinstance(r["type"], int) and isinstance(r["owner"], int))
+def namespace_handles():
+    net, me = os.open("/proc/self/ns/net", os.O_RDONLY), os.pidfd_open(os.getpid())
+    handle, number, info = ctypes.create_string_buffer(b"\x80" + bytes(200)), ctypes.c_int(), ctypes.create_string_buffer(128)
+    return {"handle": sc(303, -100, b"/proc/self/ns/net", handle, ctypes.byref(number), 0), "handle of a process": sc(303, me, b"", handle,
+            ctypes.byref(number), 0x1000), "open by handle": sc(304, net, handle, 0), "type": sc(16, net, 0xb703), "owner": sc(16, net, 0xb701),
+            "parent": sc(16, net, 0xb702), "id": sc(16, net, 0x8008b70d, info), "mounts": sc(16, net, 0x8008b705, info), "namespace of a process":
+            sc(16, me, 0xff05, 0), "info": sc(16, me, 0xc040ff0b, info), "list": sc(470, info, info, 1, 0), "enter": sc(308, me, 0x40000000)}
+
+
 @probe("C11", "the list of mounts names no path of the host but the store's", where="root", # a mount of a folder tells the folder
        jail=lambda r: [line.split()[0] for line in r if line.count("/") > 1 and not line.split()[0].endswith("/tree")
                        and line.split()[0] not in ("/null", "/zero", "/full", "/random", "/urandom")] == [],
        free=lambda r: any(line.count("/") > 1 for line in r))
 def mount_paths():
     return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
+
+
+@probe("C12", "calls tell of the host's clock, load and disk, and of no process, name or path", where="root",
+       jail=lambda r: r["node"] == "brig" and r["boot id"].startswith("errno ") and not r["path"], free=lambda r: r["node"] != "brig" and r["path"])
+def told_by_calls():
+    return {"node": os.uname().nodename, "boot id": read_some("/proc/sys/kernel/random/boot_id"), "path": os.path.exists(GIVEN["canaries"][0]),
+            "disk": os.statvfs("/").f_bfree, "load": sc(99, ctypes.create_string_buffer(256))}
 
 
 @probe("D11", "the out-of-memory score is not negative and cannot be", where="root", jail=lambda r: r["score"] >= 0 and r["write"] != "ok",
@@ -160,6 +192,48 @@ def host_loopback():
             "abstract": attempt(connect, socket.AF_UNIX, "\0" + GIVEN["token"])}
 
 
+@probe("G3", "no metadata service of any cloud is reachable, however it is written",
+       jail=only("ENETUNREACH", "EADDRNOTAVAIL"), free=lambda r: r["169.254.169.254"] in ("EINPROGRESS", "ok", "ECONNREFUSED"))
+def metadata_services():
+    addresses = ("169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254",
+                 "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe")
+
+    def connect(address):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
+            s.setblocking(False)
+            s.connect((address, 80))
+    return {address: attempt(connect, address) for address in addresses}
+
+
+@probe("G5", "IPv6 is no way around: neither the host's ::1 nor link-local, multicast or NAT64", where="root",
+       jail=only("ECONNREFUSED", "ENETUNREACH", "EADDRNOTAVAIL", "ENODEV", "EINVAL", "EPERM"),
+       free=lambda r: r["::1"] == "ok")
+def six_ways():
+    def connect():
+        with socket.socket(socket.AF_INET6) as s:
+            s.settimeout(2)
+            s.connect(("::1", GIVEN["port6"]))
+
+    def send(address):
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+            s.sendto(b"", (address, 9, 0, 0 if address.startswith("64:") else 2))
+    return {"::1": attempt(connect), **{a: attempt(send, a) for a in ("fe80::1", "ff02::1", "ff05::2", "ff0e::101", "64:ff9b::c000:201")}}
+
+
+@probe("G6", "no datagram leaves, whatever its port", jail=only("ENETUNREACH", "EADDRNOTAVAIL"), free=lambda r: "ok" in r.values())
+def datagrams():
+    def send(address, port):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"", (address, port))
+    return {f"{a} {port}": attempt(send, a, port) for a in ("192.0.2.1", "2001:db8::1") for port in (53, 123, 443, 4433)}
+
+
+@probe("G10", "no protocol of netlink can be spoken", where="root", jail=only("EAFNOSUPPORT", "EPERM"), free=lambda r: list(r.values()).count("ok") > 3)
+def netlinks():
+    names = {"route": 0, "sock_diag": 4, "nflog": 5, "xfrm": 6, "audit": 9, "netfilter": 12, "uevent": 15, "generic": 16, "crypto": 21}
+    return {name: attempt(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, n).close()) for name, n in names.items()}
+
+
 @probe("H1", "all five sets of capabilities are empty", jail=lambda r: len(r) == 5 and all(int(v, 16) == 0 for v in values(r)),
        free=lambda r: int(r["CapEff"], 16) and int(r["CapBnd"], 16))
 def capabilities():
@@ -187,6 +261,16 @@ def switch_user():
 def no_new_privs():
     fields = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
     return fields["NoNewPrivs"]
+
+
+@probe("H6", "the program cannot change the label that a security module gave it", where="root", jail=none_ok,
+       why="needs a host that labels; brig sets no label of its own, the host's stays")
+def label():
+    def write(path):
+        with open(path, "w") as f:
+            f.write("unconfined")
+    out = {name: attempt(write, f"/proc/self/attr/{name}") for name in ("current", "exec", "apparmor/current", "keycreate", "sockcreate", "fscreate")}
+    return {**out, "call": sc(460, 100, 0, 0, 0)}
 
 
 @probe("H8", "host name, users and machine are generic", where="root", free=lambda r: r["host"] != "brig",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rows of the escape matrix that `brig run` answers for: what is tried, and whether every commit must pass it.
 
-Tests name a row by its id; `python3 tests/escape/rows.py` prints the table as Markdown.
+Tests name a row by its id; `./dev matrix` makes docs/escape-matrix.md of the rows and of what became of their tests.
 """
 import collections
 
@@ -34,6 +34,7 @@ TABLE = [
     ("A17", MORE, "nothing can be typed into a terminal"),
     ("A18", MORE, "personality cannot be changed"),
     ("A19", MORE, "a program cannot install a filter with a listener"),
+    ("A20", MORE, "no listener of a filter decides for the program"),
     ("A21", MORE, "system calls newer than the policy are absent or refused"),
     ("A22", MORE, "the filter and no_new_privs are on every thread"),
     ("A23", MORE, "iopl and modify_ldt are refused"),
@@ -42,13 +43,19 @@ TABLE = [
     ("B3", GATE, "no descriptor leads to a directory outside"),
     ("B4", GATE, "a descriptor that brig inherited does not reach the program"),
     ("B5", GATE, "links planted by one run are followed by none of the next"),
+    ("B6", MORE, "what others exchange while a jail is started leads nowhere"),
     ("B8", MORE, "a set-uid copy of a program does not change the user, and the rootfs has none"),
     ("B9", MORE, "no device but the harmless ones can be made or opened"),
     ("B10", MORE, "what is written to /tmp or /dev/shm cannot be executed"),
+    ("B11", MORE, "neither a whiteout nor an attribute of overlay can be made"),
     ("B12", GATE, "each writable place ends at its size"),
     ("B13", MORE, "each writable place ends at its number of files"),
+    ("B14", MORE, "a chain of three thousand directories goes away with the run at once"),
+    ("B15", MORE, "no file of the rootfs or of a shown directory gets a second name"),
     ("B16", MORE, "a device of the host that is not what its name says is not shown"),
+    ("B17", MORE, "the rootfs is the same after programs tried everything to change it"),
     ("B18", MORE, "the rootfs is not the host's, and no process of the host runs from it"),
+    ("B19", MORE, "what --ro shows can be read, and nothing else"),
     ("C1", GATE, "nothing under /proc/sys and no trigger file can be opened for writing"),
     ("C2", MORE, "kernel memory, symbols, keys and timers cannot be read"),
     ("C3", GATE, "only the program's own processes are in /proc"),
@@ -56,17 +63,24 @@ TABLE = [
     ("C5", GATE, "no control group is mounted or can be"),
     ("C6", MORE, "/sys is not there"),
     ("C7", MORE, "the kernel log cannot be read"),
+    ("C8", MORE, "no file system of the kernel's insides is there"),
+    ("C9", MORE, "settings of the host's network, IPC and kernel are not told"),
+    ("C10", MORE, "handles, ioctls and lists of namespaces and processes are refused"),
     ("C11", MORE, "the list of mounts tells no path of the host but the store's"),
+    ("C12", MORE, "calls tell of the host's clock, load and disk, and of no process, name or path"),
     ("D1", GATE, "fifty daemons that ignore every signal die with the run"),
     ("D2", GATE, "process 1 and everybody else survive every kill the program tries"),
     ("D3", GATE, "a program that stops itself ends at its wall time"),
     ("D4", GATE, "sleeping, waiting, spinning and blocking signals all end at the wall time"),
     ("D5", MORE, "CPU time counts all processes together"),
     ("D6", MORE, "a brig that is killed at any moment leaves no process, mount, group or file"),
+    ("D7", MORE, "when brig or its reader goes away, the program ends within a second"),
+    ("D8", MORE, "no run kills a process that took a freed number"),
     ("D9", MORE, "two thousand orphans are reaped"),
     ("D10", MORE, "neither a status nor a lookalike record forges the verdict"),
     ("D11", MORE, "the out-of-memory score cannot be lowered"),
     ("D12", MORE, "priority cannot be raised"),
+    ("D13", MORE, "a program that ignores every signal does not hold up a cancel"),
     ("E1", GATE, "a memory bomb ends as oom at its limit"),
     ("E2", MORE, "memory taken by files, pipes, sockets, memfds and mappings is charged"),
     ("E3", MORE, "no SysV memory can be made to outlive the run"),
@@ -78,23 +92,40 @@ TABLE = [
     ("E9", MORE, "a reader that never reads does not stop the clock"),
     ("E10", MORE, "reading the standard input ends at once"),
     ("E11", MORE, "filling the workspace ends at its size"),
+    ("E12", MORE, "what a program writes and syncs never reaches a disk"),
     ("E13", MORE, "names looked up and missing are charged or bounded"),
+    ("E14", MORE, "control groups, mounts and namespaces are back at their number after many runs"),
+    ("E15", MORE, "eighty network namespaces are gone soon after their runs"),
+    ("E16", MORE, "no huge page can be taken, and no memory locked beyond the limit"),
     ("E17", MORE, "a crash leaves no core and calls no handler"),
+    ("E18", MORE, "crashes and refused calls do not flood the kernel's log"),
     ("E19", MORE, "bombs of arithmetic, patterns, compression and source end at a limit"),
+    ("E20", MORE, "a storm of timers stays within the CPU share"),
     ("E21", MORE, "a working set as large as the limit ends at the wall time"),
     ("F1", GATE, "an abstract socket of one jail is not there in another"),
+    ("F2", MORE, "there is no socket anywhere in the tree"),
     ("F3", MORE, "SysV and POSIX queues and segments are not shared"),
     ("F4", GATE, "/dev/shm of one jail is empty in another"),
     ("F5", MORE, "a lock on a file of the rootfs is seen by another jail: one documented bit"),
+    ("F6", MORE, "watching files of the rootfs is refused in strict; in basic it tells what a neighbour opens"),
+    ("F7", MORE, "pages of a file can neither be asked about nor thrown out of memory"),
     ("F8", MORE, "nothing a run leaves is there in the next"),
+    ("F9", MORE, "no socket of the caller reaches the program, so no descriptor can be sent through one"),
     ("F10", MORE, "two jails at once have two host users"),
+    ("F13", MORE, "a futex on a page of the rootfs reaches only a neighbour who waits for it there"),
     ("G1", GATE, "there is no route, no name service and no interface but lo"),
     ("G2", MORE, "what listens on the host's loopback is not reachable"),
+    ("G3", MORE, "no metadata service of any cloud is reachable, however it is written"),
+    ("G5", MORE, "IPv6 is no way around: neither the host's ::1 nor link-local, multicast or NAT64"),
+    ("G6", MORE, "no datagram leaves, whatever its port"),
+    ("G10", MORE, "no protocol of netlink can be spoken"),
+    ("G11", MORE, "what listens in a jail is not reachable from the host"),
     ("H1", GATE, "every set of capabilities is empty"),
     ("H2", GATE, "the program's host user belongs to nobody"),
     ("H3", GATE, "no group of the caller is kept and none can be set"),
     ("H4", MORE, "no user can be switched to"),
     ("H5", MORE, "no_new_privs is on"),
+    ("H6", MORE, "the program cannot change the label that a security module gave it"),
     ("H7", MORE, "the environment is an exact list"),
     ("H8", MORE, "host name and users are generic"),
     ("I6", MORE, "no program runs when any call of the set-up fails"),
@@ -102,7 +133,46 @@ TABLE = [
 ROWS = {key: Row(key, GROUPS[key[0]], gate, sentence) for key, gate, sentence in TABLE}
 GATE_ROWS = [row.id for row in ROWS.values() if row.gate]
 
-if __name__ == "__main__":
-    print("| row | about | every commit | promise |\n|---|---|---|---|")
-    for row in ROWS.values():
-        print(f"| {row.id} | {row.group} | {'yes' if row.gate else ''} | {row.sentence} |")
+# What a row finds and brig does not prevent: it is told to the reader, not hidden behind a test that passes.
+LIMITS = {
+    "B14": "each step into a deep chain costs more, for Landlock walks up the path; the time is the program's own",
+    "B19": "reading from a pipe (fifo) takes what was meant for another reader; in basic a lock on a shown file can hold up a process of the "
+           "host that asks for the same lock",
+    "C11": "`/proc/self/mountinfo` names the directory of the store and of what `--ro` shows; no content",
+    "C12": "sysinfo, statfs, uname and the clocks tell the host's load, uptime, memory, free disk, number of processes and kernel",
+    "E2": "on cgroup v1 the buffers of sockets have a limit of their own, as large as the memory limit",
+    "E12": "reading more of the rootfs or of what `--ro` shows than the memory limit holds, or with O_DIRECT, keeps the disk busy; no share of it is set",
+    "F5": "in basic a lock on a shared file of the rootfs tells a neighbour one bit; strict refuses flock, not fcntl's process locks",
+    "F6": "in basic a watch tells which files of the rootfs neighbours open, and when the host opens /dev/null or /dev/urandom; strict refuses watches",
+    "F7": "the time that a read takes tells which pages of the rootfs somebody has read",
+    "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
+    "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
+}
+
+NO_DAEMON = "there is no daemon, so no socket to attack"
+NO_NETWORK = "no jail has a network, so there is no proxy, resolver or address to attack"
+UNCOVERED = [
+    # id, what would be tried, why it is not
+    ("B7", "collecting result files follows no link and meets no special file", "no file is collected yet: what a program wrote goes with its jail"),
+    ("F11", "the processor's caches and predictors tell nothing of a neighbour", "cannot be shown by a test; brig-security(7) names it as not protected"),
+    ("F12", "load and timing tell nothing of a neighbour", "cannot be prevented on shared hardware; brig-security(7) names it"),
+    ("G4", "a name that resolves to another address later is not followed", NO_NETWORK),
+    ("G7", "no data leaves in look-ups of names", NO_NETWORK),
+    ("G8", "a connection that was allowed for one name serves no other", NO_NETWORK),
+    ("G9", "no neighbour's address can be taken over", NO_NETWORK),
+    ("G12", "a flood of connections or bytes is capped", NO_NETWORK),
+    ("G13", "a proxy that dies leaves no way out", NO_NETWORK),
+    ("I1", "malformed requests are refused", NO_DAEMON),
+    ("I2", "a request raises no limit", NO_DAEMON),
+    ("I3", "nobody speaks for another user", NO_DAEMON),
+    ("I4", "hostile descriptors do no harm", NO_DAEMON),
+    ("I5", "slow and many connections hold up nobody", NO_DAEMON),
+    ("I7", "a full pipe as standard error delays no set-up", NO_DAEMON),
+    ("I8", "no directory that is used can be made by others", "B6 tries another user at the runtime directory and the store; the rest comes with the daemon"),
+    ("I9", "no argument and a hostile environment do no harm", "brig has no set-uid or set-capability program"),
+    ("I10", "who cannot be identified is refused", NO_DAEMON),
+    ("I11", "the caller cannot trace the launcher", "today the caller is root"),
+    ("I12", "no number of a process is mistaken for another's while ids are mapped", "the launcher writes the maps of its own unreaped child"),
+    ("I13", "nobody kills or asks about a run that is not theirs", NO_DAEMON),
+    ("I14", "a restart leaves no run behind", NO_DAEMON),
+]

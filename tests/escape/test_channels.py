@@ -70,6 +70,76 @@ def host_uids(token):
     return {uid for _, uid in host.with_token(token) if uid != os.geteuid()}
 
 
+FUTEX = """
+import ctypes, mmap, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+file = os.open(os.__file__, os.O_RDONLY)
+page = libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, file, ctypes.c_long(0))
+def futex(what, value, seconds):
+    return libc.syscall(ctypes.c_long(202), ctypes.c_void_p(page), ctypes.c_long(what), ctypes.c_long(value), (ctypes.c_long * 2)(seconds, 0), None, 0)
+"""
+
+
+@pytest.mark.row("F13")
+def test_a_futex_on_a_page_of_the_rootfs_wakes_at_most_a_neighbour_who_waits_there(jail, start_brig, run_brig, token):
+    """The documented limit: private futexes alone would break multiprocessing. Nobody but who waits for it is reached."""
+    waiter = start_brig("--timeout", "20", program=FUTEX + "print('ready', flush=True)\nprint(futex(0, ctypes.c_uint32.from_address(page).value, 5), flush=True)",
+                        args=[token], json_record=False)
+    assert waiter.line() == "ready", waiter.wait(1)
+    woken = run_brig(program=FUTEX + "print(max(futex(1, 10, 0) or time.sleep(0.02) or 0 for _ in range(20)))", args=[token]).out
+    assert woken in ("0\n", "1\n") and waiter.line() == ("0" if woken == "1\n" else "-1")
+
+
+@pytest.mark.control("F13")
+def test_control_a_futex_on_a_page_of_a_file_wakes_another_program(tmp_path):
+    waiter = subprocess.Popen([host.PYTHON, "-c", FUTEX + "print('ready', flush=True)\nprint(futex(0, ctypes.c_uint32.from_address(page).value, 5))"],
+                              stdout=subprocess.PIPE, text=True)
+    assert waiter.stdout.readline() == "ready\n"
+    waker = FUTEX + "print(max(futex(1, 10, 0) or time.sleep(0.02) or 0 for _ in range(20)))"
+    assert int(subprocess.run([host.PYTHON, "-c", waker], capture_output=True, text=True).stdout) >= 1
+    assert waiter.communicate()[0] == "0\n"
+
+
+WATCH = TRY + """
+import ctypes, json, select, time
+libc = ctypes.CDLL(None, use_errno=True)
+fd = libc.inotify_init1(0)
+if fd < 0: print("ready\\nrefused", flush=True); raise SystemExit
+assert libc.inotify_add_watch(fd, os.path.dirname(json.__file__).encode(), 0x20) >= 0 # IN_OPEN
+print("ready", flush=True)
+print("seen" if select.select([fd], [], [], float(sys.argv[2]))[0] else "nothing", flush=True)
+"""
+OPEN = "import json; open(json.__file__).close()"
+
+
+def watch(start, run, token, profile):
+    """What a watcher in one jail learns of a program that opens a file in another."""
+    watcher = start("-p", profile, "--timeout", "20", program=WATCH, args=[token, "1"], json_record=False)
+    assert watcher.line() == "ready", watcher.wait(1)
+    assert run("-p", profile, program=OPEN).status == 0
+    return watcher.line()
+
+
+@pytest.mark.row("F6")
+def test_watching_the_rootfs_is_refused_in_strict(jail, start_brig, run_brig, token):
+    assert watch(start_brig, run_brig, token, "strict") == "refused"
+
+
+@pytest.mark.row("F6")
+def test_watching_the_rootfs_in_basic_tells_at_most_that_a_file_was_opened(jail, start_brig, run_brig, token):
+    """The documented limit: manual and table say so."""
+    assert watch(start_brig, run_brig, token, "basic") in ("seen", "nothing")
+
+
+@pytest.mark.control("F6")
+def test_control_a_watcher_sees_what_is_opened_without_a_jail():
+    watcher = subprocess.Popen([host.PYTHON, "-c", WATCH, "x", "5"], stdout=subprocess.PIPE, text=True)
+    assert watcher.stdout.readline() == "ready\n"
+    subprocess.run([host.PYTHON, "-c", OPEN], check=True)
+    assert watcher.communicate()[0] == "seen\n"
+
+
 @pytest.mark.row("H2")
 @pytest.mark.row("F10")
 def test_two_jails_have_two_host_users_that_nobody_else_has(jail, start_brig, token):
@@ -83,6 +153,7 @@ def test_two_jails_have_two_host_users_that_nobody_else_has(jail, start_brig, to
     assert not (uids[0] | uids[1]) & known and min(uids[0] | uids[1]) >= 65536, f"host users {uids}"
 
 
+@pytest.mark.control("F10")
 @pytest.mark.control("H2")
 def test_control_a_program_has_our_user_without_a_jail(token):
     child = subprocess.Popen([host.PYTHON, "-c", HOLD, token], stdout=subprocess.PIPE)
@@ -197,6 +268,16 @@ def test_links_in_a_shown_directory_lead_nowhere_outside(jail, run_brig, tmp_pat
     assert run.out.split() == ["absolute", "False", "far", "False", "proc", "False", "up", "False"], str(run)
 
 
+@pytest.mark.row("B15")
+def test_a_file_of_a_shown_directory_gets_no_second_name(jail, run_brig, tmp_path):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (shown / "file").write_text("one name")
+    program = TRY + "print([attempt(os.link, 'shown/file', to) for to in ('/workspace/x', '/tmp/x', 'shown/x')])"
+    run = run_brig("--ro", shown, program=program)
+    assert set(eval(run.out)) <= {"EXDEV", "EROFS", "EPERM"} and (shown / "file").stat().st_nlink == 1, str(run)
+
+
 @pytest.mark.control("B5")
 def test_control_links_are_followed_in_a_folder_that_two_programs_share(tmp_path):
     canary, folder = tmp_path / "canary", tmp_path / "shared"
@@ -227,6 +308,13 @@ if os.fork() == 0:
 def test_a_run_finds_nothing_of_the_one_before(jail, run_brig, token, nothing_left):
     (first, _, second) = [run_brig(program=text) for text in (LOOK, DIRTY, LOOK)]
     assert json.loads(first.out) == json.loads(second.out), second
+
+
+@pytest.mark.control("F8")
+def test_control_a_program_without_a_jail_leaves_its_files(tmp_path):
+    subprocess.run([host.PYTHON, "-c", DIRTY.replace('("/workspace", "/tmp", "/dev/shm")', f"({str(tmp_path)!r},)")
+                    .replace("time.sleep(100)", "pass")], check=True)
+    assert len(os.listdir(tmp_path)) == 20
 
 
 TAKE = """
@@ -309,6 +397,52 @@ def mapped_by_the_host():
                 if inode != "0": # anonymous memory has none
                     found.add((os.makedev(major, minor), int(inode)))
     return found
+
+
+VANDAL = """
+import os, sys
+def attempt(what, *args):
+    try: what(*args); return True
+    except OSError: return False
+def each(path):
+    yield attempt(os.chmod, path, 0o777)
+    yield attempt(os.utime, path)
+    yield attempt(os.chown, path, 1000, 1000)
+    yield attempt(os.truncate, path, 1)
+    yield attempt(lambda: os.close(os.open(path, os.O_RDWR | os.O_APPEND)))
+    yield attempt(os.setxattr, path, "user.brig", b"x")
+    yield attempt(os.link, path, path + "-link")
+    yield attempt(os.rename, path, path + "-moved")
+    yield attempt(os.unlink, path)
+done = tried = 0
+for folder, folders, files in os.walk(sys.argv[1], topdown=False):
+    for name in files + folders:
+        answers = list(each(os.path.join(folder, name)))
+        tried, done = tried + len(answers), done + sum(answers)
+print(tried > 50, done)
+"""
+
+
+@pytest.mark.row("B17")
+def test_the_rootfs_survives_a_vandal(jail, brig, run_brig):
+    """Everything of the rootfs, as root's own tool hashes it; and not even a time of a file is another one."""
+    def times():
+        return {path: (st.st_mtime_ns, st.st_ctime_ns, st.st_mode, st.st_nlink) for path in host.files_below(host.store_dir() / "trees")
+                for st in (os.lstat(path),)}
+    before = times()
+    run = run_brig("--timeout", "60", "--cpu-time", "60", program=VANDAL, args=["/usr"])
+    assert run.out == "True 0\n", str(run)
+    assert times() == before
+    done = subprocess.run([brig.parent / "brig-rootfs", "verify", "basic"], capture_output=True, text=True)
+    assert done.returncode == 0, done
+
+
+@pytest.mark.control("B17")
+def test_control_a_vandal_changes_files_without_a_jail(tmp_path):
+    for n in range(10):
+        (tmp_path / f"file-{n}").write_text("content")
+    done = subprocess.run([host.PYTHON, "-c", VANDAL, tmp_path], capture_output=True, text=True)
+    assert int(done.stdout.split()[1]) > 50, done
 
 
 @pytest.mark.row("B18")

@@ -1,7 +1,10 @@
 """Section E: what a program takes is bounded, told in the record, and not missing elsewhere."""
 import concurrent.futures
 import functools
+import os
+import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -90,11 +93,140 @@ def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left
     assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
 
 
+@pytest.mark.control("E13")
+def test_control_names_looked_up_stay_in_the_hosts_memory_without_a_jail(needs_root):
+    """The kernel keeps what is missing, too, for nobody's account; on a file system that has a disk below it."""
+    folder = next((d for d in ("/usr/lib", "/var/lib", "/") if kind_of(d) != "tmpfs"), None)
+    if folder is None or host.slab("dentry") is None:
+        pytest.skip("needs a directory that is not in memory, and /proc/slabinfo")
+    before = host.slab("dentry")
+    program = f"import os\nfor n in range(50000):\n  try: os.stat(f'{folder}/brig-{{n}}-{{os.getpid()}}')\n  except OSError: pass"
+    subprocess.run([host.PYTHON, "-c", program], check=True)
+    assert host.slab("dentry") > before + 25000
+
+
+def kind_of(path):
+    """The file system's name."""
+    return subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True).stdout.strip()
+
+
+THRASH = "import mmap\nm = mmap.mmap(-1, 50 << 20)\nwhile True:\n  for n in range(50 << 8): m[n << 12] = 1"
+
+
 @pytest.mark.row("E21")
 def test_a_working_set_as_large_as_the_limit_ends_at_the_wall_time(jail, run_brig, token, nothing_left):
-    program = "import mmap\nm = mmap.mmap(-1, 50 << 20)\nwhile True:\n  for n in range(50 << 8): m[n << 12] = 1"
-    run = run_brig("--memory", "64M", "--timeout", "2", program=program, args=[token])
+    run = run_brig("--memory", "64M", "--timeout", "2", program=THRASH, args=[token])
     assert run.reason in ("timeout_wall", "oom") and run.seconds < 4, str(run)
+
+
+# --- what outlives a run, or never becomes memory --------------------------------------------------------
+
+@pytest.mark.row("E3")
+def test_memory_of_jails_that_ended_comes_back(jail, run_brig, nothing_left):
+    """Ten jails one after the other leave fifty megabytes each in /dev/shm, open and mapped."""
+    program = "import mmap, os\nf = open('/dev/shm/f', 'w+b', 0)\nos.posix_fallocate(f.fileno(), 0, 50 << 20)\nm = mmap.mmap(f.fileno(), 50 << 20)\nos._exit(0)"
+    before = host.meminfo("Shmem")
+    for _ in range(10):
+        assert run_brig("--memory", "64M", program=program).status == 0
+    assert host.poll(lambda: host.meminfo("Shmem") < before + 100 * MIB, 5), f"{(host.meminfo('Shmem') - before) // MIB} MiB stay"
+
+
+WRITES = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+for place in sys.argv[2:]:
+    f = os.open(place + "/f", os.O_CREAT | os.O_WRONLY)
+    for n in range(20): os.write(f, b"x" * (1 << 20)); os.fsync(f)
+    if sys.argv[1].endswith("-jail") and libc.syscall(162) == 0: print("synced every disk") # os.sync() tells no error
+    os.unlink(place + "/f")
+print("ready", flush=True)
+time.sleep(20)
+"""
+
+
+def written_to_disk(pid):
+    """Bytes, or None where the kernel does not count them."""
+    for line in host.read(f"/proc/{pid}/io").splitlines():
+        if line.startswith("write_bytes"):
+            return int(line.split()[1])
+    return None
+
+
+@pytest.mark.row("E12")
+def test_what_a_program_writes_never_reaches_a_disk(jail, start_brig, token):
+    """There is no share of a disk to divide: every writable place is memory, and sync is refused."""
+    child = start_brig("--timeout", "20", program=WRITES, args=[f"{token}-jail", "/workspace", "/tmp", "/dev/shm"], json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
+    assert written_to_disk(program) in (0, None), written_to_disk(program)
+
+
+@pytest.mark.control("E12")
+def test_control_what_a_program_writes_reaches_a_disk_without_a_jail(token):
+    folder = next((d for d in (str(host.build_dir()), "/var/tmp", "/var/lib") if kind_of(d) != "tmpfs" and os.access(d, os.W_OK)), None)
+    if folder is None or written_to_disk("self") is None:
+        pytest.skip("needs a directory on a disk, and the kernel's counters of I/O")
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        child = subprocess.Popen([host.PYTHON, "-c", WRITES, token, place], stdout=subprocess.PIPE, text=True)
+        try:
+            assert child.stdout.readline() == "ready\n" and written_to_disk(child.pid) >= 20 * MIB
+        finally:
+            child.kill()
+            child.communicate()
+
+
+@pytest.mark.row("E15")
+def test_network_namespaces_are_gone_soon_after_their_runs(jail, tmp_path, nothing_left):
+    if host.slab("net_namespace") is None:
+        pytest.skip("needs /proc/slabinfo")
+    before = host.slab("net_namespace")
+    program = "import socket; s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); c.send(b'x')"
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda _: brig.run(program=program, folder=tmp_path), range(80)))
+    assert {run.status for run in runs} == {0}
+    assert host.poll(lambda: host.slab("net_namespace") < before + 30, 5), f"{host.slab('net_namespace')} are there, {before} were"
+
+
+@pytest.mark.control("E15")
+def test_control_namespaces_that_stay_are_counted(needs_root):
+    if host.slab("net_namespace") is None:
+        pytest.skip("needs /proc/slabinfo")
+    before = host.slab("net_namespace")
+    text = "import ctypes, time\nlibc = ctypes.CDLL(None); keep = []\nfor n in range(150):\n  assert libc.unshare(0x40000000) == 0\n" \
+           "  keep.append(open('/proc/self/ns/net'))\nprint('ready', flush=True); time.sleep(20)"
+    child = subprocess.Popen([host.PYTHON, "-c", text], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n" and host.slab("net_namespace") >= before + 60
+    finally:
+        child.kill()
+        child.communicate()
+
+
+DEEP = """
+import os, sys
+os.chdir(sys.argv[1])
+for n in range(int(sys.argv[2])):
+    os.mkdir("d"); os.chdir("d")
+print("deep", flush=True)
+"""
+
+
+@pytest.mark.row("B14")
+def test_a_chain_of_directories_goes_away_with_the_run(jail, run_brig, token, nothing_left):
+    run = run_brig(program=DEEP, args=["/workspace", 3000, token]) # each step costs more: Landlock walks up the path
+    assert (run.out, run.status) == ("deep\n", 0), str(run)
+    after = run.seconds - (run.record["wall_ms"] + run.record["setup_ms"]) / 1000
+    assert after < 2, f"cleaning up took {after:.1f} s\n{run}"
+
+
+@pytest.mark.control("B14")
+def test_control_a_chain_of_directories_breaks_a_recursive_cleanup(tmp_path):
+    subprocess.run([host.PYTHON, "-c", DEEP, tmp_path, "1200"], check=True, stdout=subprocess.DEVNULL)
+    try:
+        with pytest.raises((RecursionError, OSError)):
+            shutil.rmtree(tmp_path / "d")
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)
 
 
 # --- processes ------------------------------------------------------------------------------------------
@@ -137,6 +269,47 @@ except OSError as e:
 def test_control_five_hundred_forks_succeed_without_a_jail(free_python):
     text = "import os, signal\nfor n in range(500):\n  if os.fork() == 0: signal.pause()\nprint('all', flush=True)\nos._exit(0)"
     assert free_python(text).stdout == "all\n"
+
+
+STORM = """
+import signal, sys, time
+count = 0
+def tick(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end: pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(count, flush=True)
+"""
+
+
+@pytest.mark.row("E20")
+def test_a_storm_of_timers_stays_within_the_cpu_share(jail, start_brig, needs_cgroup, token, nothing_left):
+    needs_cgroup("cpu")
+    program = f"import os\nfor n in range(8):\n  if os.fork() == 0: break\n{STORM}"
+    child = start_brig("--cpus", "0.5", "--timeout", "2", program=program, args=["1", token])
+    worst = slowest_true(lambda: child.process.poll() is not None)
+    run = child.wait(20)
+    assert run.record["cpu_ms"] < 0.6 * run.record["wall_ms"] + 100, str(run)
+    assert worst < 0.5, f"the host needed {worst:.2f} s to start /bin/true\n{run}"
+
+
+@pytest.mark.control("E20")
+def test_control_a_storm_of_timers_takes_a_cpu_without_a_jail():
+    """It may take so much that the program itself never gets to its end."""
+    child = subprocess.Popen([host.PYTHON, "-c", STORM, "0.5"], stdout=subprocess.DEVNULL)
+    used = host.poll(lambda: cpu_seconds(child.pid) > 0.3, 10)
+    child.kill()
+    child.wait()
+    assert used
+
+
+def cpu_seconds(pid):
+    fields = host.read(f"/proc/{pid}/stat", ") 0" + " 0" * 15).rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- output ----------------------------------------------------------------------------------------------
@@ -199,6 +372,25 @@ def test_control_a_flood_does_not_end_without_a_jail():
 
 
 # --- the rest ---------------------------------------------------------------------------------------------
+
+ENDLESS = {
+    "E9": ("a program whose reader never reads waits for ever", "while True: print('x' * 1000)"),
+    "E19": ("a pattern that backtracks goes on and on", "import re; re.match('(a+)+$', 'a' * 40 + 'b')"),
+    "E21": ("a large working set goes on and on", THRASH),
+}
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=f"{r} {ENDLESS[r][0]}", marks=pytest.mark.control(r)) for r in ENDLESS])
+def test_control_nothing_ends_it_without_a_jail(row):
+    child = subprocess.Popen([host.PYTHON, "-c", ENDLESS[row][1]], stdout=subprocess.PIPE)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
 
 @pytest.mark.row("E10")
 def test_input_is_at_its_end(jail, run_brig):

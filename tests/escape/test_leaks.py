@@ -57,16 +57,19 @@ def kill(pid):
 
 
 @pytest.mark.row("D6")
+@pytest.mark.row("E14")
 def test_many_runs_leave_nothing(jail, brig, tmp_path):
     seed = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
     print(f"seed {seed}: BRIG_LEAK_SEED={seed} BRIG_LEAK_RUNS={RUNS} repeats it")
-    before, slabs = host.Snapshot(), {name: host.slab(name) for name in ("mnt_cache", "net_namespace", "user_namespace", "pid_namespace")}
+    before, groups = host.Snapshot(), host.kernel_groups("pids")
+    slabs = {name: host.slab(name) for name in ("mnt_cache", "net_namespace", "user_namespace", "pid_namespace")}
     dice = [random.Random(seed * 1000 + n) for n in range(RUNS)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(lambda d: one_run(d, tmp_path), dice))
     left = before.left_since(2)
     assert not left, f"seed {seed}: left behind {left}"
     assert host.poll(lambda: host.open_files() < before.open_files + 200, 2), f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
+    assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + RUNS // 10, 5), f"seed {seed}: control groups that do not go"
     for name, count in slabs.items():
         room = max(RUNS // 2, 100) # what lies about in the caches of CPUs counts as used
         assert count is None or host.poll(lambda: host.slab(name) < count + room, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
@@ -95,6 +98,24 @@ def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, 
     assert child.line() == "ready"
     os.killpg(child.pid, signal.SIGKILL)
     assert child.wait(5).status == -9
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert run_brig(program="pass").status == 0
+
+
+@pytest.mark.row("D6")
+def test_what_brigs_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
+    """Nobody was left to remove the control groups of three slots; the next run takes one slot, and removes all."""
+    running = [start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+               for _ in range(3)]
+    assert [child.line() for child in running] == ["ready"] * 3
+    both = [(child, children(child.pid)) for child in running]
+    for child, launchers in both:
+        for pid in [child.pid, *launchers]:
+            os.kill(pid, signal.SIGSTOP) # neither sees the other die
+    for child, launchers in both:
+        for pid in [child.pid, *launchers]:
+            kill(pid)
+    assert [child.wait(5).status for child in running] == [-9] * 3
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
     assert run_brig(program="pass").status == 0
 

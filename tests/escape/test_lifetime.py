@@ -165,14 +165,13 @@ def test_control_a_limit_per_process_is_evaded_by_four():
     assert done.stdout == "[0, 0, 0, 0]\n" # 1.6 seconds together
 
 
-@pytest.mark.row("D9")
-def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
-    program = """
+ORPHANS = """
 import os, time
 refused = 0
 for batch in range(50):
     end = time.monotonic() + 1
-    if os.fork() == 0:
+    parent = os.fork()
+    if parent == 0:
         for n in range(40):
             while True:
                 try:
@@ -181,11 +180,24 @@ for batch in range(50):
                 except BlockingIOError:
                     if time.monotonic() > end: os._exit(7)
         os._exit(0)
-    refused += os.wait()[1] != 0
+    refused += os.waitpid(parent, 0)[1] != 0
 print("refused", refused)
 """
-    run = run_brig("--timeout", "20", program=program, args=[token])
+
+
+@pytest.mark.row("D9")
+def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
+    run = run_brig("--timeout", "20", program=ORPHANS, args=[token])
     assert "refused 0" in run.out, str(run)
+
+
+@pytest.mark.control("D9")
+def test_control_orphans_stay_where_nobody_reaps(needs_root):
+    """The program is process 1 itself and does not reap; a user of its own has 64 processes."""
+    text = ORPHANS.replace("range(50)", "range(3)").replace("monotonic() + 1", "monotonic() + 0.2")
+    argv = ["unshare", "--pid", "--fork", "--kill-child", "prlimit", "--nproc=64", "setpriv", "--reuid", "64987", "--clear-groups", host.PYTHON, "-c", text]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30)
+    assert done.stdout in ("refused 1\n", "refused 2\n") or "BlockingIOError" in done.stderr, done
 
 
 FORGED = [
@@ -208,3 +220,10 @@ def test_verdict_is_not_forged(jail, run_brig, program, verdict, status):
     run = run_brig(program=program)
     assert run.record, str(run)
     assert (run.reason, run.record["exit_code"], run.record["signal"]) == verdict and run.status == status, str(run)
+
+
+@pytest.mark.control("D10")
+def test_control_a_shell_takes_an_exit_for_a_kill():
+    tell = [subprocess.run(["sh", "-c", f"{host.PYTHON} -c 'import os; {what}'; echo $?"], capture_output=True, text=True).stdout.split()[-1]
+            for what in ("os._exit(137)", "os.kill(os.getpid(), 9)")]
+    assert tell == ["137", "137"]

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -18,16 +19,16 @@ TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/ap
 class Rootfs:
     """brig-rootfs on one store."""
 
-    def __init__(self, store):
-        self.store = pathlib.Path(store)
+    def __init__(self, store, binary=BINARY):
+        self.store, self.binary = pathlib.Path(store), binary
 
     def __call__(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
-        return subprocess.run([BINARY, *map(str, args)], env=env, capture_output=True, text=True, timeout=100, **kwargs)
+        return subprocess.run([self.binary, *map(str, args)], env=env, capture_output=True, text=True, timeout=100, **kwargs)
 
     def start(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
-        return subprocess.Popen([BINARY, *map(str, args)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+        return subprocess.Popen([self.binary, *map(str, args)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
 
     def must(self, *args, **kwargs):
         done = self(*args, **kwargs)
@@ -71,6 +72,24 @@ def recipe(tmp_path):
         path.write_text(json.dumps({**TINY, **changes}))
         return path
     return write
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """install(NAME={recipe}...): brig-rootfs with TINY, as "tiny", and these in its own folder of recipes."""
+    top = tmp_path / "elsewhere"
+
+    def install(**recipes):
+        (top / "bin").mkdir(parents=True)
+        (top / "recipes").mkdir()
+        (top / "CMakeCache.txt").touch()
+        shutil.copy(BINARY, top / "bin")
+        for name, text in {"tiny": TINY, **recipes}.items():
+            (top / "recipes" / f"{name}.json").write_text(json.dumps(text))
+        mine = Rootfs(top / "store", top / "bin" / "brig-rootfs")
+        mine.tiny = TINY
+        return mine
+    return install
 
 
 @pytest.fixture(scope="session")

@@ -257,6 +257,10 @@ ROWS = [
     ("a link at ..", {"links": ["/.. -> /etc"]}, 'links: "/.. -> /etc": expected PATH -> TARGET with a plain absolute PATH'),
     ("an unknown generator", {"generate": ["/etc/x = magic"]}, 'generate: "/etc/x = magic": expected PATH = GENERATOR; brig-rootfs(1) lists them'),
     ("a control character", {"dirs": ["/a\nb"]}, "dirs: a row with a control character"),
+    ("a way out as base", {"extends": "../basic"}, 'extends: "../basic" is no name; use a-z, 0-9, \'-\', \'_\', \'.\''),
+    ("a file as base", {"extends": "basic.json"}, 'extends "basic.json": expected a name, not a file'),
+    ("an omitted package that is wanted", {"omit": ["netbase"]}, 'omit: "netbase": is in packages as well'),
+    ("a row kept that nobody prunes", {"keep": ["/var"]}, 'keep: "/var": it extends no recipe'),
     ("no package", {"packages": []}, "packages: missing; a rootfs without a package is empty"),
 ]
 
@@ -270,7 +274,48 @@ def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
 
 def test_a_recipe_that_is_not_there_is_named(rootfs):
     done = rootfs("build", "nothing")
-    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic\n")
+    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic, data-science, network\n")
+
+
+def test_a_recipe_gets_the_packages_and_rows_of_what_it_extends_and_a_changed_base_is_another_recipe(installed):
+    mine = installed(more={"extends": "tiny", "packages": ["media-types"], "dirs": ["/more"]}, most={"extends": "more", "dirs": ["/most"]})
+    mine.must("build", "most")
+    tree = pathlib.Path(mine.rows()["most"]["path"])
+    assert all((tree / path).exists() for path in ("etc/services", "etc/mime.types", "etc/passwd", "workspace", "more", "most"))
+    assert mine.must("build", "most").stderr == "most is already built from this recipe; --force builds it again\n"
+    (mine.binary.parent.parent / "recipes/tiny.json").write_text(json.dumps({**mine.tiny, "dirs": ["/workspace", "/base"]}))
+    mine.must("build", "most")
+    assert (pathlib.Path(mine.rows()["most"]["path"]) / "base").is_dir()
+
+
+def test_a_base_that_is_not_there_is_named_with_those_that_are(installed):
+    mine = installed(more={"extends": "nothing"})
+    done = mine("build", "more")
+    recipes = mine.binary.parent.parent / "recipes"
+    assert (done.returncode, done.stderr) == (1, f'brig-rootfs: {recipes}/more.json: extends "nothing": no recipe {recipes}/nothing.json; '
+                                                 "there are: more, tiny\n")
+    assert mine.leftovers() == []
+
+
+def test_a_recipe_that_extends_itself_over_another_is_told(installed):
+    mine = installed(one={"extends": "other"}, other={"extends": "one"})
+    done = mine("build", "one")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "does one extend itself?" in done.stderr
+    assert mine.leftovers() == []
+
+
+def test_a_base_lies_in_brigs_folder_and_not_beside_the_recipe(rootfs, recipe, tmp_path):
+    """Whoever may write beside somebody's recipe must not get to say what root builds."""
+    recipe("base")
+    done = rootfs("build", recipe(extends="base"))
+    assert done.returncode == 1 and 'extends "base": no recipe ' in done.stderr and str(tmp_path / "base") not in done.stderr
+
+
+def test_an_omitted_package_stays_away_with_all_that_it_needs(rootfs, recipe):
+    rootfs.must("build", recipe(packages=["ca-certificates"], omit=["openssl", "debconf"]))
+    tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
+    manifest = json.loads((tree.parent / "manifest.json").read_text())
+    assert [row["name"] for row in manifest["packages"]] == ["ca-certificates"]
 
 
 def test_a_file_that_is_not_there_is_no_name_of_a_recipe(rootfs):

@@ -1,4 +1,5 @@
 """What this machine has, and what lies about on it: asked from outside of any jail."""
+import fcntl
 import functools
 import os
 import pathlib
@@ -44,7 +45,7 @@ def lacks(need):
     if kind == "cgroup":
         return None if name in controllers() else f"needs the cgroup controller {name}: see /proc/cgroups"
     if kind == "rootfs":
-        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: build/bin/brig-rootfs build {name}"
+        return None if has_rootfs(name) else f"needs the rootfs {name} in {store_dir()}: ./dev rootfs {name}"
     if kind == "tool":
         return None if any(os.access(f"{d}/{name}", os.X_OK) for d in os.environ["PATH"].split(":")) else f"needs the program {name}"
     if kind == "file":
@@ -56,6 +57,11 @@ def lacks(need):
 
 def has_rootfs(name):
     return (store_dir() / "names" / name).exists()
+
+
+def cpus():
+    """CPUs that this machine lets us use."""
+    return len(os.sched_getaffinity(0))
 
 
 def controllers():
@@ -102,6 +108,62 @@ def cgroup_dirs():
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
 
 
+def group_cpu_seconds(pid):
+    """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        for top in mounts_of(names):
+            usage, stat = read(f"{top}{path}/cpuacct.usage"), read(f"{top}{path}/cpu.stat")
+            if usage:
+                return int(usage) / 1e9
+            if stat.startswith("usage_usec"):
+                return int(stat.split()[1]) / 1e6
+    return None
+
+
+def mounts_of(names):
+    """Where the hierarchy of these controllers is mounted; v2 has the name ""."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, options, *_ = line.split()
+        if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
+            yield where
+
+
+def abandoned_groups():
+    """Groups of cells that no launcher holds locked, with their inodes."""
+    found = set()
+    for folder, inode in cgroup_dirs():
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found.add((folder, inode))
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+    return found
+
+
+def kernel_groups(controller):
+    """How many the kernel has, those included that are removed and not yet free."""
+    for line in read("/proc/cgroups").splitlines():
+        if line.split()[0] == controller:
+            return int(line.split()[2])
+    return None
+
+
+def dying_groups():
+    """Of v2: removed and not yet free."""
+    for line in read("/proc/mounts").splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
+    return None
+
+
 def inode_of(path):
     try:
         return os.stat(path).st_ino
@@ -117,6 +179,8 @@ def brig_files(folder):
     """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
     for entry in os.scandir(folder):
         try:
+            if entry.name.startswith("brig-test-"): # of the tests that run beside these
+                continue
             if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
                 yield entry.path
         except OSError:
@@ -153,12 +217,16 @@ def with_token(token):
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
 
 
-def mem_available():
-    """Bytes, MemAvailable of the host."""
+def meminfo(name):
+    """Bytes of one line of the host's /proc/meminfo."""
     for line in read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("no MemAvailable")
+    raise RuntimeError(f"no {name} in /proc/meminfo")
+
+
+def mem_available():
+    return meminfo("MemAvailable")
 
 
 def open_files():
@@ -179,7 +247,7 @@ class Snapshot:
             "cgroup": cgroup_dirs(),
             "process": cell_processes(),
             "store": files_below(store_dir()) if store_dir().is_dir() else set(),
-            "runtime": files_below(runtime_dir()),
+            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith(".bpf")}, # a filter is kept, one for each policy
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 

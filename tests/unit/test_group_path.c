@@ -17,7 +17,9 @@ static const struct {
 	{ "an empty file has nothing", "", "memory", NULL },
 	{ "a line without colons has nothing", "memory\n", "memory", NULL },
 	{ "a group above our own namespace is refused", "4:memory:/../x\n", "memory", NULL },
-	{ "a last line without an end is read", "4:memory:/x", "memory", "/x" },
+	{ "a last line without an end was cut, and is refused", "4:memory:/x", "memory", NULL },
+	{ "a path that does not begin at the root is refused", "4:memory:x\n", "memory", NULL },
+	{ "a line without a path is refused", "4:memory:\n", "memory", NULL },
 	{ "a path that does not fit is refused", "4:memory:/0123456789012345678901234567890123456789\n", "memory", NULL },
 };
 
@@ -36,6 +38,8 @@ int main(void)
 	tap_ok(group_key_value("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill") == 1, "a longer key is another counter");
 	tap_ok(group_key_value("max 3", "min") == -1, "a counter that is not there is -1, not 0");
 	tap_ok(group_device_sum("8:0 rbytes=10 wbytes=1\n8:16 rbytes=5 wbytes=2\n", "rbytes=") == 15, "bytes are added over devices");
+	tap_ok(group_key_value("oom_kill -7\n", "oom_kill") == -1, "a counter below nothing is no counter");
+	tap_ok(group_device_sum("8:0 rbytes=9223372036854775807\n8:16 rbytes=1\n", "rbytes=") == -1, "a sum that no figure holds is no sum");
 	tap_ok(group_device_sum("", "rbytes=") == 0, "no device has read nothing");
 	return tap_done();
 }

@@ -1,6 +1,8 @@
 #include "id_range.h"
 #include "tap.h"
 
+#define LONG_NAME "a-name-of-sixty-four-bytes-that-somebody-got-from-a-directory---"
+
 static const struct {
 	const char *name, *subuid, *subgid;
 	uint32_t    base, count; /* count 0: refused */
@@ -14,6 +16,9 @@ static const struct {
 	{ "somebody else on the high range is refused", "anna:1879048192:10\n", "", 0, 0 },
 	{ "an overlap by one id is refused", "anna:1879048191:2\n", "", 0, 0 },
 	{ "an overlap of gids is refused", "", "anna:1879113727:1\n", 0, 0 },
+	{ "a count that would wrap around overlaps", "anna:1000:18446744073709551615\n", "", 0, 0 },
+	{ "a range without an id is no overlap", "anna:1879048192:0\n", "", ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT },
+	{ "a long name does not hide its range", LONG_NAME LONG_NAME LONG_NAME LONG_NAME ":1879048192:10\n", "", 0, 0 },
 	{ "the id just behind is no overlap", "anna:1879113728:1\n", "", ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT },
 	{ "a range that would hold root is not taken", "brig:0:1000\n", "brig:0:1000\n", ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT },
 	{ "a range that wraps around is not taken", "brig:4294967290:100\n", "brig:4294967290:100\n", ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT },

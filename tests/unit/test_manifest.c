@@ -22,6 +22,14 @@ static const struct {
 	{ "a way out is refused", FILES("{\"path\":\"/../x\",\"type\":\"dir\",\"mode\":\"0755\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
 	{ "a device is refused", FILES("{\"path\":\"/x\",\"type\":\"other\",\"mode\":\"0755\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
 	{ "a link without a target is refused", FILES("{\"path\":\"/x\",\"type\":\"link\",\"mode\":\"0777\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a mode that is no number is refused", FILES("{\"path\":\"/x\",\"type\":\"dir\",\"mode\":\"rwxr\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a mode of five digits is refused", FILES("{\"path\":\"/x\",\"type\":\"dir\",\"mode\":\"10755\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a file without a sum is refused", FILES("{\"path\":\"/x\",\"type\":\"file\",\"mode\":\"0644\",\"size\":0}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a sum that is no digest is refused", FILES("{\"path\":\"/x\",\"type\":\"file\",\"mode\":\"0644\",\"size\":0,\"sha256\":\"0 /y\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a file without a size is refused", FILES("{\"path\":\"/x\",\"type\":\"file\",\"mode\":\"0644\",\"sha256\":\"" SHA "\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a directory with a size is refused", FILES("{\"path\":\"/x\",\"type\":\"dir\",\"mode\":\"0755\",\"size\":1}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a target that could forge a line is refused", FILES("{\"path\":\"/x\",\"type\":\"link\",\"mode\":\"0777\",\"target\":\"a\\nb\"}"), ERR_PROTOCOL, "files: row 1 is not sound" },
+	{ "a key that no row has is refused", FILES("{\"path\":\"/x\",\"type\":\"dir\",\"mode\":\"0755\",\"uid\":0}"), ERR_PROTOCOL, "files: row 1 is not sound" },
 	{ "a row that is no object is refused", FILES("1"), ERR_PROTOCOL, "files: row 1 is not sound" },
 };
 

@@ -63,5 +63,14 @@ int main(void)
 	close(pair[0]);
 	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 0, "the other end's death is the end");
 	tap_ok(packet_send(pair[1], "abc", 3, NULL, 0) == -EPIPE, "sending then is an errno, not a signal");
+	close(pair[1]);
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return EXIT_FAILURE;
+	packet_send(pair[0], "unread", 6, NULL, 0);
+	packet_send(pair[1], "last", 4, NULL, 0);
+	close(pair[1]);
+	tap_ok(packet_receive(pair[0], text, sizeof text, got, &n) == 4, "the last word arrives though the other end died with ours unread");
+	tap_ok(packet_receive(pair[0], text, sizeof text, got, &n) == 0, "and then comes the end");
 	return tap_done();
 }

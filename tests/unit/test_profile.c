@@ -26,7 +26,7 @@ static const struct {
 	{ "a list is no profile", "[]", ERR_PROTOCOL, "expected an object" },
 	{ "left-over bytes are refused", "{} x", ERR_PROTOCOL, "line 1" },
 	{ "nothing is no profile", "", ERR_PROTOCOL, "0 bytes" },
-	{ "deep nesting is refused before it is parsed", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ERR_PROTOCOL, "nested deeper" },
+	{ "deep nesting is refused before it is parsed", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ERR_PROTOCOL, "line 1: nested deeper" },
 };
 
 static void check_presets(void)

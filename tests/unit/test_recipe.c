@@ -30,8 +30,16 @@ static const struct {
 	{ "a row that is only a reason is refused", HEAD ",\"prune\":[\" # why\"]}", ERR_BAD_SPEC, "prune: \" # why\"" },
 	{ "a newline in a row is refused", HEAD ",\"links\":[\"/a -> b\\nc\"]}", ERR_BAD_SPEC, "links: a row with a control" },
 	{ "a link needs a target", HEAD ",\"links\":[\"/a -> \"]}", ERR_BAD_SPEC, "links: \"/a -> \"" },
+	{ "a link to nothing but a reason is refused", HEAD ",\"links\":[\"/a -> # why\"]}", ERR_BAD_SPEC, "links: \"/a -> # why\"" },
 	{ "a generator must be known", HEAD ",\"generate\":[\"/a = b\"]}", ERR_BAD_SPEC, "generate: \"/a = b\"" },
+	{ "a generator is not linked to", HEAD ",\"generate\":[\"/a -> empty\"]}", ERR_BAD_SPEC, "generate: \"/a -> empty\"" },
+	{ "a link is not made by a generator", HEAD ",\"links\":[\"/a = b\"]}", ERR_BAD_SPEC, "links: \"/a = b\"" },
 	{ "a generator must be named", HEAD ",\"generate\":[\"/a\"]}", ERR_BAD_SPEC, "generate: \"/a\"" },
+	{ "a recipe that extends another need not be whole", "{\"extends\":\"base\"}", ERR_NONE, "" },
+	{ "what it extends is a name and no path", "{\"extends\":\"../base\"}", ERR_BAD_SPEC, "extends: \"../base\" is no name" },
+	{ "a package cannot be wanted and omitted", HEAD ",\"omit\":[\"dash # why\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
+	{ "an omitted package cannot be two lines", HEAD ",\"omit\":[\"a1\\nb1\"]}", ERR_BAD_SPEC, "omit: a row with a control" },
+	{ "there is nothing to keep without a base", HEAD ",\"prune\":[\"/a\"],\"keep\":[\"/a\"]}", ERR_BAD_SPEC, "keep: \"/a\": it extends no" },
 	{ "the last list is checked as the first", HEAD ",\"prune_last\":[\"..\"]}", ERR_BAD_SPEC, "prune_last: \"..\"" },
 };
 
@@ -45,6 +53,11 @@ static void check_row_halves(void)
 		{ "/a -> ../b # why = what", "/a", "../b" },
 		{ "/a = empty", "/a", "empty" },
 		{ "/a#b", "/a#b", "" },
+		{ "/a #b", "/a #b", "" },
+		{ "/a #", "/a", "" },
+		{ "/a #b #", "/a #b", "" },
+		{ "/a -> # why", "/a ->", "" },
+		{ "/a = # why", "/a =", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
@@ -69,6 +82,49 @@ static void check_long_row(void)
 	tap_ok(recipe_parse(&r, "x", text, strlen(text), &e) < 0 && strstr(e.text, "at most 1023"), "a row of 2000 bytes is refused");
 }
 
+#define BASE "{\"suite\":\"b1\",\"size_max\":\"7M\",\"packages\":[\"dash\"],\"prune\":[\"/a\",\"/b # why\"],\"dirs\":[\"/d\"]}"
+
+static const struct {
+	const char   *name, *json;
+	enum err_kind kind;
+	const char   *is; /* the joined recipe as JSON, or the beginning of the error */
+} joins[] = {
+	{ "rows come after those of the base", "{\"extends\":\"base\",\"packages\":[\"sed\"],\"prune\":[\"/c\"]}", ERR_NONE,
+	  "b1 7340032 [\"dash\",\"sed\"] [\"/a\",\"/b # why\",\"/c\"]" },
+	{ "what is said again holds", "{\"extends\":\"base\",\"suite\":\"b2\",\"size_max\":9}", ERR_NONE, "b2 9 [\"dash\"] [\"/a\",\"/b # why\"]" },
+	{ "a row of prune is taken back", "{\"extends\":\"base\",\"keep\":[\"/b # it is needed\"]}", ERR_NONE, "b1 7340032 [\"dash\"] [\"/a\"]" },
+	{ "a row that the base has not cannot be taken back", "{\"extends\":\"base\",\"keep\":[\"/d\"]}", ERR_BAD_SPEC, "keep: \"/d\": base has no such" },
+	{ "a package of the base cannot be omitted", "{\"extends\":\"base\",\"omit\":[\"dash\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
+};
+
+static void print_joined(const struct recipe *r, char *text, size_t len)
+{
+	char *packages = json_dumps(r->packages, JSON_COMPACT), *prune = json_dumps(r->prune, JSON_COMPACT);
+
+	snprintf(text, len, "%s %llu %s %s", r->suite, (unsigned long long)r->size_max, packages, prune);
+	free(packages);
+	free(prune);
+}
+
+static void check_join(size_t i)
+{
+	scoped_recipe base = { 0 }, r = { 0 };
+	struct err    e         = { 0 };
+	char          text[400] = "", own[DIGEST_HEX + 1];
+
+	if (recipe_parse(&base, "base", BASE, strlen(BASE), &e) < 0 || recipe_parse(&r, "x", joins[i].json, strlen(joins[i].json), &e) < 0) {
+		tap_ok(false, "%s: %s", joins[i].name, e.text);
+		return;
+	}
+	strcpy(own, r.sha256);
+	if (recipe_extend(&r, &base, &e) == 0)
+		print_joined(&r, text, sizeof text);
+	else
+		snprintf(text, sizeof text, "%.*s", (int)strlen(joins[i].is), e.text);
+	tap_is(text, joins[i].is, joins[i].name);
+	tap_ok(e.kind == joins[i].kind && (e.kind != ERR_NONE || strcmp(own, r.sha256) != 0), "... %s", e.kind ? "of that kind" : "and it is another recipe than alone");
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -81,5 +137,7 @@ int main(void)
 	}
 	check_row_halves();
 	check_long_row();
+	for (size_t i = 0; i < ARRAY_LEN(joins); i++)
+		check_join(i);
 	return tap_done();
 }

@@ -67,6 +67,16 @@ static const struct {
 	{ "beyond U+10FFFF is not",           "\xf4\x90\x80\x80", false },
 };
 
+static const struct {
+	const char *name, *text, *is;
+} plain[] = {
+	{ "plain text stays", "caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80" },
+	{ "a control character becomes a question mark", "a\x1b[0m\n\x7f", "a?[0m??" },
+	{ "a control character in two bytes becomes two", "a\xc2\x9b" "0m", "a??0m" },
+	{ "a byte that is no UTF-8 becomes one", "a\xff\xc3", "a??" },
+	{ "a character that was cut becomes as many as are left", "a\xf0\x9f\x98", "a???" },
+};
+
 int main(void)
 {
 	char buf[32];
@@ -85,6 +95,13 @@ int main(void)
 	tap_is(text_from_size(1000, buf, sizeof buf), "1000", "1000 bytes stay 1000");
 	tap_is(text_from_milli(1500, buf, sizeof buf), "1.5", "1500 thousandths are written 1.5");
 	tap_is(text_from_milli(2000, buf, sizeof buf), "2", "2000 thousandths are written 2");
+	for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "%s", plain[i].text);
+		text_make_plain(text);
+		tap_is(text, plain[i].is, plain[i].name);
+	}
 	tap_ok(text_has_control("a\x1b[0m"), "an escape sequence has a control character");
 	return tap_done();
 }

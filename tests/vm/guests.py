@@ -39,7 +39,8 @@ GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/escape", *LEFT_OUT], env=LEAKS),
+            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
+                          *LEFT_OUT], env=LEAKS),
             part("root, faults", FAULTS),
             part("plain", ["tests/groups/test_user.py"], user="plain"),
             part("bare", ["tests/groups/test_user.py"], user="bare"),

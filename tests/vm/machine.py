@@ -25,9 +25,9 @@ class Machine:
     """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long."""
 
     def __init__(self, boot, order):
+        kernel, base = image.base()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=host.build_dir() / "vm")
         self.console = pathlib.Path(self.scratch.name) / "console"
-        kernel, base = image.base()
         tree = pathlib.Path(self.scratch.name) / "tree"
         image.tree_disk(tree, order)
         serial = ["-serial", f"file:{self.console}", "-chardev", "stdio,id=words,signal=off", "-serial", "chardev:words"]

@@ -44,8 +44,10 @@ int main(int argc, char **argv)
 {
 	if (argc < 1)
 		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
-	if (file_fill_standard() < 0)
+	if (file_fill_standard() < 0) {
+		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
 		return STATUS_DENIED;
+	}
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;

@@ -1,0 +1,139 @@
+/*
+ * brig_fails.c - linked before brig's own steps: one of them fails
+ *
+ *   BRIG_FAILS=list brig_fails                       the steps, a line each
+ *   BRIG_FAILS="STEP ERRNO HOW" brig_fails run ...   HOW: instead (it is not carried out) or after (it is, and fails then)
+ *
+ * The product knows nothing of this: the linker replaces its tables by copies (--wrap), and the calls of launcher.c
+ * and cell.c by those below.
+ */
+#define _GNU_SOURCE
+#include "cell.h"
+#include "detach.h"
+#include "filter_cache.h"
+#include "group.h"
+#include "init_image.h"
+#include "net.h"
+#include "privilege.h"
+#include "shown.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS_MAX = 40 };
+
+static char failing[64], how[16];
+static int  error;
+
+static child_step_fn *real_run;
+
+/* --- rows of the cell and of the program --- */
+
+extern const struct child_step __real_child_cell_steps[], __real_child_program_steps[];
+extern struct child_step       __wrap_child_cell_steps[], __wrap_child_program_steps[];
+struct child_step __attribute__((visibility("default"))) __wrap_child_cell_steps[ROWS_MAX], __wrap_child_program_steps[ROWS_MAX];
+
+static int fail_instead(struct child_ctx *c)
+{
+	(void)c;
+	return -error;
+}
+
+static int fail_after(struct child_ctx *c)
+{
+	int r = real_run(c);
+
+	c->detail = -1;
+	return r < 0 ? r : -error;
+}
+
+static void copy(struct child_step *to, const struct child_step *from)
+{
+	for (size_t i = 0; from[i].name; i++) {
+		if (i + 1 == ROWS_MAX)
+			abort();
+		to[i] = from[i];
+		if (strcmp(from[i].name, failing) != 0)
+			continue;
+		real_run  = from[i].run;
+		to[i].run = strcmp(how, "after") == 0 ? fail_after : fail_instead;
+	}
+}
+
+/* --- calls of the launcher --- */
+
+static bool fails(const char *name)
+{
+	errno = error;
+	return strcmp(name, failing) == 0;
+}
+
+/* clang-format off */
+#define CALLS                                                                                                                    \
+	CALL(cell_take_slot,          (struct cell *c, const struct run_order *o, uint32_t first, struct err *e), (c, o, first, e))  \
+	CALL(cell_open,               (struct cell *c, const struct run_order *o, struct err *e), (c, o, e))                         \
+	CALL(cell_let_go,             (struct cell *c, struct err *e), (c, e))                                                       \
+	CALL(privilege_forget_caller, (struct err *e), (e))                                                                          \
+	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
+	CALL(privilege_keep_effective, (struct err *e), (e))                                                                         \
+	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
+	CALL(group_open_tasks,        (const struct group *g, int *fds, struct err *e), (g, fds, e))                                 \
+	CALL(group_watch_oom,         (const struct group *g, int *ret, struct err *e), (g, ret, e))                                 \
+	CALL(store_open,              (const char *store, const char *name, struct store_tree *ret, struct err *e), (store, name, ret, e)) \
+	CALL(detach_mount,            (int from, uint64_t attrs, const char *what, struct err *e), (from, attrs, what, e))           \
+	CALL(shown_open,              (int dir, uint32_t id, bool *inert, struct err *e), (dir, id, inert, e))                       \
+	CALL(filter_open,             (const struct policy_bundle *b, const char *dir, struct filter *ret, struct err *e), (b, dir, ret, e)) \
+	CALL(net_enter_empty,         (struct err *e), (e))                                                                          \
+	CALL(init_image_open,         (struct err *e), (e))
+/* clang-format on */
+
+#define CALL(name, parameters, arguments)                                           \
+	int __real_##name parameters;                                               \
+	int __wrap_##name parameters;                                               \
+	int __wrap_##name parameters                                                \
+	{                                                                           \
+		return fails(#name) ? err_sys(e, "set-up step %s", #name) : __real_##name arguments; \
+	}
+CALLS
+#undef CALL
+
+enum group_answer __real_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e);
+enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e);
+enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e)
+{
+	if (!fails("cell_make_groups"))
+		return __real_cell_make_groups(c, o, e);
+	err_sys(e, "set-up step cell_make_groups");
+	return GROUP_FAILED;
+}
+
+static void list(void)
+{
+	for (size_t i = 0; __real_child_cell_steps[i].name; i++)
+		puts(__real_child_cell_steps[i].name);
+	for (size_t i = 0; __real_child_program_steps[i].name; i++)
+		puts(__real_child_program_steps[i].name);
+#define CALL(name, parameters, arguments) puts(#name);
+	CALLS
+#undef CALL
+	puts("cell_make_groups");
+}
+
+static void __attribute__((constructor)) prepare(void)
+{
+	const char *wanted = getenv("BRIG_FAILS");
+
+	if (wanted && strcmp(wanted, "list") == 0) {
+		list();
+		fflush(stdout);
+		_exit(0);
+	}
+	if (wanted && sscanf(wanted, "%63s %d %15s", failing, &error, how) != 3)
+		abort();
+	copy(__wrap_child_cell_steps, __real_child_cell_steps);
+	copy(__wrap_child_program_steps, __real_child_program_steps);
+}

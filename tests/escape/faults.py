@@ -1,0 +1,193 @@
+"""What can fail in one run of brig: the calls come from a trace of a real run, their errnos from the table of classes below."""
+import collections
+import errno
+import re
+import subprocess
+
+from support import brig, host
+
+ROLES = ("brig", "launcher", "holder", "init", "program") # in the order of their birth; the holder lends --ro its user namespace
+FAIL_AT = host.build_dir() / "tests" / "fail_at"
+
+CLASSES = {
+    # what such a call can really answer: which calls
+    "EMFILE ENFILE EACCES ENOMEM": "open openat openat2",
+    "EMFILE ENFILE ENOBUFS": "socket socketpair eventfd2 signalfd4 memfd_create pipe2 fsopen",
+    "EMFILE ENOLCK EPERM": "fcntl",
+    "EAGAIN ENOMEM": "clone fork",
+    "ENOSPC EAGAIN ENOMEM EPERM EACCES EBUSY": "clone3",
+    "ENOSPC EPERM ENOMEM": "unshare setns",
+    "ENOMEM EAGAIN": "mmap mprotect",
+    "ENOSPC EDQUOT EIO EINTR": "write pwrite64",
+    "EIO EINTR": "read pread64 close",
+    "ENOSPC EDQUOT EROFS EACCES": "mkdir mkdirat",
+    "EPERM EBUSY ENOMEM": "mount umount2 pivot_root open_tree move_mount fsmount",
+    "EINVAL ENOMEM EPERM": "fsconfig mount_setattr",
+    "EPERM EAGAIN": "setresuid setresgid setgroups",
+    "EPERM EACCES": "capset capget prctl sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
+    "EDQUOT EACCES": "keyctl",
+    "ENOMEM EINTR": "poll ppoll",
+    "ENOBUFS EPIPE EINTR ENOMEM": "sendmsg sendto",
+    "ENOMEM EINTR ECONNRESET": "recvmsg recvfrom",
+    "ENOLCK EWOULDBLOCK EINTR": "flock",
+    "EMFILE EBUSY": "dup2 dup3",
+    "EINVAL ENOSYS": "close_range",
+    "EOPNOTSUPP ENOMEM EMFILE": "landlock_create_ruleset",
+    "E2BIG ENOMEM": "landlock_add_rule landlock_restrict_self",
+    "EACCES ENOMEM ETXTBSY": "execve execveat",
+    "EACCES EIO": "chdir fchdir access readlink newfstatat fstat statfs fstatfs lseek",
+    "EPERM EINVAL": "setrlimit prlimit64",
+    "ENOMEM EPERM": "bind getsockname setsockopt",
+    "EBUSY EACCES": "unlinkat renameat",
+    "ECHILD EINTR": "wait4 waitid",
+    "ENOSYS EAGAIN": "getrandom",
+    "ESRCH EPERM": "pidfd_send_signal",
+    "EINVAL": "clock_gettime",
+}
+ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, calls in CLASSES.items() for call in calls.split()}
+
+CANNOT = {
+    # call: why it is not made to fail
+    **dict.fromkeys("getpid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
+    **dict.fromkeys("rt_sigaction rt_sigprocmask".split(), "fails for arguments only that the kernel does not know"),
+    "brk": "answers with the old break, never with an errno; the C library then asks mmap",
+    "munmap": "gives back; what fails stays mapped",
+}
+
+HARMLESS = [
+    # role, call, its words, errnos: why the program may run all the same
+    (".*", "close", "", "", "the kernel closes, whatever it answers"),
+    (".*", "read|write|recvmsg|sendmsg|wait4", "", "EINTR", "is made again"),
+    (".*", "recvmsg", "", "ECONNRESET", "is made again: the words that were sent before come after it"),
+    ("init|program", "clock_gettime", "", "", "what the set-up used then counts as the program's"),
+    ("brig", "getrandom", "GRND_NONBLOCK", "", "the C library's heap takes the clock instead"),
+    ("brig", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
+    ("brig", "readlink", "/proc/self/exe", "", "the name that brig was started by is taken instead"),
+    ("brig|launcher", "capget", "NULL", "", "the capability library asks for the version of the call"),
+    ("launcher", "prctl", "PR_SET_NAME", "", "a name for ps"),
+    ("launcher", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
+    ("launcher", "setsid", "", "", "Ctrl-C then reaches the launcher too, which takes it for the cancel that it is"),
+    ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_NOFOLLOW\|O_CLOEXEC\|O_DIRECTORY', "", "where the groups are is a hint: libcgroup is asked"),
+    ("launcher", "openat|newfstatat|read", "/run/brig.*groups", "", "the same hint"),
+    ("launcher", "statfs", "/cgroup", "", "the same hint is not believed"),
+    ("launcher", "flock", "/cell-", "EWOULDBLOCK", "somebody else's: the next slot is taken"),
+    ("launcher", "flock", "/lock", "EWOULDBLOCK", "a rootfs that is being removed: its name is read again"),
+    ("launcher", "landlock_create_ruleset", "VERSION", "", "a kernel without Landlock: the record says so, and strict refuses"),
+    ("launcher", "access", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
+    ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
+    ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
+    ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
+    ("launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
+]
+
+Call = collections.namedtuple("Call", "role name nth words needed") # needed: the program must not run without it
+
+
+def traced(program, *options):
+    """The calls of one run, in order."""
+    log = program.with_suffix(".strace")
+    done = subprocess.run(["strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
+                          timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done
+    return [call for call in calls_of(log.read_text(errors="replace").splitlines()) if call.name not in CANNOT]
+
+
+def command(program, *options):
+    return [brig.binary(), "run", "--json", "--timeout", "5", *options, program]
+
+
+def calls_of(lines):
+    """From brig's main(): the dynamic loader is not ours. Up to the program's exec: what it calls then is not ours either."""
+    pids, counts = [], collections.Counter()
+    begun, needless, gone = set(), set(), set()
+    for line in lines:
+        found = re.match(r"(\d+) +(\w+)\((.*)", line)
+        if not found:
+            continue
+        pid, name, words = found.groups()
+        if pid not in pids:
+            pids.append(pid)
+        role = ROLES[pids.index(pid)]
+        if role in gone or role == "brig" and name == "execve":
+            continue
+        counts[role, name] += 1
+        if role != "brig" or name == "fcntl":
+            begun.add(role)
+        if role in begun:
+            yield Call(role, name, counts[role, name], words, role not in needless)
+        if ends_set_up(role, name, words):
+            needless.add(role)
+        if role == "program" and name == "execve":
+            gone.add(role)
+
+
+def ends_set_up(role, name, words):
+    """After this call the role only watches."""
+    return (role == "brig" and name == "prctl" and "NO_NEW_PRIVS" in words or role == "launcher" and name == "sendto"
+            or role == "holder" and name == "read" or role == "init" and name == "write" and words.startswith("4"))
+
+
+def why_harmless(call, error):
+    for role, name, words, errnos, why in HARMLESS:
+        if re.fullmatch(role, call.role) and re.fullmatch(name, call.name) and re.search(words, call.words) and \
+           (not errnos or errno.errorcode[error] in errnos.replace("EWOULDBLOCK", "EAGAIN").split()):
+            return why
+    return None
+
+
+class Attempt:
+    """One run in which one call fails."""
+
+    def __init__(self, call, error, program, *options):
+        self.call, self.error = call, error
+        report = program.with_suffix(".report")
+        argv = [FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
+        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+        self.lines = report.read_text().splitlines()
+        self.status, self.stderr = done.returncode, done.stderr
+        self.record = brig.parse(done.stdout) or {}
+        self.reason, self.stdout = self.record.get("exit_reason"), self.record.get("stdout")
+        self.failed = "failed" in self.lines
+        self.ran = f"exec {ROLES.index('program') + 1}" in self.lines
+
+    def __str__(self):
+        c = self.call
+        return (f"{c.role}: {c.name} {c.nth} ({c.words[:90]}) = {errno.errorcode[self.error]}: status {self.status}, {self.reason}, "
+                f"stdout {self.stdout!r}, {' '.join(self.lines)}, stderr {self.stderr.strip()[:300]!r}")
+
+    def is_whole(self):
+        return self.status == 0 and self.reason == "exited" and self.stdout == "ran\n"
+
+    def names_its_step(self):
+        """A step of the set-up, a file, a layer, or what else is told to those who read it."""
+        return re.search(r"^brig: (set-up step [a-z-]+:|.*/|\S+ cannot be applied here|no random bytes|descriptors 0 to 2)", self.stderr)
+
+    def complaint(self):
+        """None, or what is wrong with how it ended."""
+        if any(line.startswith("left") for line in self.lines):
+            return "a process is left"
+        if not self.failed: # another run was in the way, and this one took another slot
+            return None if self.is_whole() else "nothing failed, and yet"
+        if not self.call.needed:
+            return self.complaint_of_watch()
+        if self.ran:
+            return None if why_harmless(self.call, self.error) and self.is_whole() else "the program ran"
+        if (self.call.role, self.call.name) == ("program", "execve"):
+            return None if self.status == 126 and "in the rootfs" in self.stderr else "not what a shell says"
+        if self.status != 125 or self.stdout is not None or self.record and self.reason not in ("setup_failed", "denied"):
+            return "neither refused nor run"
+        return None if self.names_its_step() else "the step has no name"
+
+    def complaint_of_watch(self):
+        record = self.record
+        if not record:
+            return None if self.status and "record cannot be written" in self.stderr else "no record and no word"
+        if any(record[figure] == 0 for figure in ("wall_ms", "memory_peak_bytes", "pids_peak", "cpu_ms")):
+            return "a figure that is not known is 0"
+        if self.reason == "exited":
+            whole = self.is_whole() or record["exit_code"] == 0 and self.status and record["truncated"] and "output cannot be read" in self.stderr
+            return None if whole else "the record is not true"
+        if self.status not in (125, 141, 143) or not re.search(r"brig: .*: .*[a-z]", self.stderr):
+            return "an end without a reason"
+        return "the program ran, they say it did not" if self.ran and self.reason in ("setup_failed", "denied") else None
+

@@ -1,0 +1,261 @@
+"""What of the caller reaches the program, and what becomes of the program when the caller goes away."""
+import os
+import pty
+import signal
+import socket
+import subprocess
+import termios
+
+import pytest
+
+from support import brig as tool
+from support import host
+
+SLEEP = "import time; print('ready', flush=True); time.sleep(60)"
+ATTEMPT = """
+import errno, os, sys
+def attempt(what, *args):
+    try: what(*args); return "ok"
+    except OSError as e: return errno.errorcode[e.errno]
+    except ValueError: return "ValueError"
+"""
+
+# --- a terminal (A17) -------------------------------------------------------------------------------------
+
+TYPE = ATTEMPT + """
+import fcntl, json
+answers = {}
+for name in ("/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2", "/dev/tty", "/dev/pts/0", "/dev/ptmx", "/dev/console"):
+    def push(): fcntl.ioctl(os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK), 0x5412, b"Z")
+    answers[name] = attempt(push)
+for fd in range(3): answers[fd] = attempt(fcntl.ioctl, fd, 0x5412, b"Z")
+print(json.dumps(answers))
+"""
+
+
+@pytest.fixture
+def terminal():
+    """run(argv) -> what was typed into its controlling terminal meanwhile."""
+    master, slave = pty.openpty()
+    mode = termios.tcgetattr(slave)
+    mode[3] &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(slave, termios.TCSANOW, mode)
+
+    def run(argv):
+        script = f"import fcntl, os, sys; fcntl.ioctl(0, {termios.TIOCSCTTY}, 0); os.execv(sys.argv[1], sys.argv[1:])"
+        child = subprocess.Popen([host.PYTHON, "-c", script, *map(str, argv)], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                                 env=tool.environment())
+        assert child.wait(20) == 0
+        os.set_blocking(slave, False)
+        try:
+            return os.read(slave, 100)
+        except BlockingIOError:
+            return b""
+    yield run
+    os.close(master)
+    os.close(slave)
+
+
+@pytest.mark.row("A17")
+def test_nothing_is_typed_into_the_callers_terminal(jail, brig, terminal, tmp_path):
+    (tmp_path / "type.py").write_text(TYPE)
+    assert terminal([brig, "run", "--stdin", "-", "--timeout", "5", tmp_path / "type.py"]) == b""
+
+
+@pytest.mark.control("A17")
+def test_control_a_terminal_is_typed_into_without_a_jail(needs_root, terminal, tmp_path):
+    (tmp_path / "type.py").write_text(TYPE)
+    assert b"Z" in terminal([host.PYTHON, tmp_path / "type.py"])
+
+
+# --- sockets (F9) -----------------------------------------------------------------------------------------
+
+SEND = ATTEMPT + """
+import socket
+for fd in range(3):
+    def send():
+        with socket.socket(fileno=os.dup(fd)) as s: socket.send_fds(s, [b"x"], [fd] * 250)
+    print(fd, attempt(send), file=sys.stderr)
+"""
+
+
+def run_on_sockets(argv, program):
+    """The program's stderr, and how many descriptors came through its stdin and stdout."""
+    ours, theirs = zip(*(socket.socketpair() for _ in range(2)))
+    done = subprocess.run([*argv, program], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, text=True, timeout=20, env=tool.environment())
+    came = 0
+    for end in (*theirs, *ours):
+        end.setblocking(False)
+    for end in ours:
+        try:
+            fds = socket.recv_fds(end, 10, 253)[1]
+        except BlockingIOError:
+            fds = []
+        came += len(fds)
+        for fd in fds:
+            os.close(fd)
+    for end in (*ours, *theirs):
+        end.close()
+    return done.stderr, came
+
+
+@pytest.mark.row("F9")
+def test_no_descriptor_is_sent_though_brigs_own_ends_are_sockets(jail, brig, tmp_path):
+    (tmp_path / "send.py").write_text(SEND)
+    said, came = run_on_sockets([brig, "run", "--stdin", "-", "--timeout", "5"], tmp_path / "send.py")
+    assert said == "".join(f"{fd} ENOTSOCK\n" for fd in range(3)) and came == 0, said
+
+
+@pytest.mark.control("F9")
+def test_control_descriptors_are_sent_through_sockets_without_a_jail(tmp_path):
+    (tmp_path / "send.py").write_text(SEND)
+    said, came = run_on_sockets([host.PYTHON], tmp_path / "send.py")
+    assert "1 ok" in said and came == 500, said
+
+
+# --- a listener of a filter (A20) -------------------------------------------------------------------------
+
+LISTEN = """
+import ctypes, struct, time
+libc = ctypes.CDLL(None, use_errno=True)
+code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000)) # allow all
+libc.prctl(38, 1, 0, 0, 0)
+print(libc.syscall(317, 1, 8, ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(code)))) >= 0, flush=True)
+time.sleep(60)
+"""
+
+
+def listeners():
+    """Processes that hold a listener of some filter."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            links = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        except OSError:
+            continue
+        if "anon_inode:seccomp notify" in links:
+            found.add(int(pid))
+    return found
+
+
+@pytest.mark.row("A20")
+def test_nobody_holds_a_listener_while_a_program_runs(jail, start_brig, token):
+    before = listeners()
+    child = start_brig("--timeout", "20", program=SLEEP, args=[token], json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    assert listeners() - before == set()
+
+
+@pytest.mark.control("A20")
+def test_control_a_listener_is_seen():
+    child = subprocess.Popen([host.PYTHON, "-c", LISTEN], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "True\n" and child.pid in listeners()
+    finally:
+        child.kill()
+        child.communicate()
+
+
+# --- the caller goes away (D7, D13) -----------------------------------------------------------------------
+
+@pytest.mark.row("D7")
+def test_a_program_ends_within_a_second_of_brigs_death(jail, start_brig, token, nothing_left):
+    child = start_brig("--timeout", "60", program=SLEEP, args=[token], json_record=False)
+    assert child.line() == "ready"
+    child.signal(signal.SIGKILL)
+    child.wait(5)
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+
+
+@pytest.mark.row("D7")
+def test_a_program_that_writes_ends_within_a_second_of_its_readers_death(jail, start_brig, token, nothing_left):
+    program = "import time\nwhile True: print('ready', flush=True); time.sleep(0.05)"
+    child = start_brig("--timeout", "60", program=program, args=[token], json_record=False)
+    assert child.line() == "ready"
+    child.process.stdout.close()
+    child.process.stdout = None
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+
+
+@pytest.mark.control("D6")
+@pytest.mark.control("D7")
+def test_control_a_program_outlives_whoever_started_it_without_a_jail(token):
+    parent = subprocess.Popen(["sh", "-c", f"{host.PYTHON} -c \"{SLEEP}\" {token} & wait"], stdout=subprocess.PIPE, text=True)
+    parent.stdout.readline()
+    parent.kill()
+    parent.wait()
+    left = host.with_token(token)
+    for pid, _ in left:
+        os.kill(pid, signal.SIGKILL)
+    parent.stdout.close()
+    assert len(left) == 1 and host.poll(lambda: not host.with_token(token), 5)
+
+
+DEAF = """
+import signal, sys, time
+for number in range(1, 65):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+print("ready", flush=True)
+try: time.sleep(60)
+finally: time.sleep(60)
+"""
+
+
+@pytest.mark.row("D13")
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["terminated", "interrupted"])
+def test_a_deaf_program_does_not_hold_up_a_cancel(jail, start_brig, token, nothing_left, number, status):
+    child = start_brig("--timeout", "60", program=DEAF, args=[token], json_record=False)
+    assert child.line() == "ready"
+    child.signal(number)
+    assert child.wait(2).status == status
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+
+
+@pytest.mark.control("D13")
+def test_control_a_deaf_program_lives_on_without_a_jail():
+    child = subprocess.Popen([host.PYTHON, "-c", DEAF], stdout=subprocess.PIPE, text=True)
+    try:
+        child.stdout.readline()
+        child.terminate()
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.5)
+    finally:
+        child.kill()
+        child.communicate()
+
+
+# --- a port of the jail's (G11) ---------------------------------------------------------------------------
+
+SERVE = """
+import socket, time
+s = socket.socket(); s.bind(("0.0.0.0", 0)); s.listen()
+print(s.getsockname()[1], flush=True)
+time.sleep(60)
+"""
+
+
+def host_can_connect(port):
+    for address in ("127.0.0.1", "127.1.2.3", socket.gethostname()):
+        try:
+            socket.create_connection((address, port), 1).close()
+            return True
+        except OSError:
+            pass
+    return False
+
+
+@pytest.mark.row("G11")
+def test_what_listens_in_a_jail_is_not_reachable_from_the_host(jail, start_brig, token):
+    child = start_brig("--timeout", "20", program=SERVE, args=[token], json_record=False)
+    assert not host_can_connect(int(child.line()))
+
+
+@pytest.mark.control("G11")
+def test_control_what_listens_without_a_jail_is_reachable():
+    child = subprocess.Popen([host.PYTHON, "-c", SERVE], stdout=subprocess.PIPE, text=True)
+    try:
+        assert host_can_connect(int(child.stdout.readline()))
+    finally:
+        child.kill()
+        child.communicate()

@@ -1,0 +1,72 @@
+"""I6 once more, natively: each row of the set-up's tables and each call of the launcher fails, instead of or after doing its work."""
+import errno
+import os
+import subprocess
+
+import pytest
+
+import faults
+from support import brig, host
+
+FAILS = host.build_dir() / "tests" / "brig_fails"
+ERRNOS = [errno.EPERM, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EINTR]
+NO_WAY_BACK = ("become-init", "exec") # have no "after"
+OPTIONAL = ("shown_open", "group_open_tasks", "group_watch_oom") # are not called when there is nothing to do
+
+
+def steps():
+    """Of the tables as they are built."""
+    if not FAILS.exists():
+        return ["is-built"]
+    return subprocess.run([FAILS], env={"BRIG_FAILS": "list"}, capture_output=True, text=True, check=True).stdout.split()
+
+
+def attempt(order, step, error, how):
+    program, *options = order
+    return subprocess.run([FAILS, "run", "--timeout", "5", *options, program], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
+                          env={**brig.environment(), "BRIG_FAILS": f"{step} {error} {how}"})
+
+
+def complaint(done, step, error):
+    if "ran" in done.stdout:
+        return "the program ran"
+    if step == "exec":
+        return None if done.returncode == 126 and "in the rootfs" in done.stderr else "not what a shell says"
+    if done.returncode != 125:
+        return "not refused"
+    return None if f"step {step}" in done.stderr and os.strerror(error) in done.stderr else "neither step nor reason is named"
+
+
+@pytest.fixture(scope="module")
+def order(jail, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("steps")
+    (folder / "program.py").write_text("print('ran')\n")
+    (folder / "shown").mkdir()
+    return folder / "program.py", "--ro", folder / "shown"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_at_the_end(order):
+    before = host.Snapshot()
+    yield
+    assert not before.left_since()
+
+
+@pytest.mark.row("I6")
+@pytest.mark.parametrize("step", steps())
+def test_a_step_that_fails_starts_no_program(order, step):
+    """With every errno instead of its work, with one of them after it."""
+    ways = [(error, "instead") for error in ERRNOS]
+    if step.islower() and "_" not in step and step not in NO_WAY_BACK:
+        ways.append((errno.EPERM, "after"))
+    before = host.abandoned_groups()
+    for error, how in ways:
+        done = attempt(order, step, error, how)
+        assert not complaint(done, step, error), f"{complaint(done, step, error)}: {step} {how} {errno.errorcode[error]}: {done}"
+    assert host.poll(lambda: not host.abandoned_groups() - before, 2), f"left behind: {host.abandoned_groups() - before}"
+
+
+@pytest.mark.control("I6")
+def test_control_the_program_runs_when_no_step_fails(order):
+    done = attempt(order, "no-such-step", errno.EPERM, "instead")
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done

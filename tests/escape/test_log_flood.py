@@ -1,0 +1,118 @@
+"""E18: what programs do does not fill the kernel's log. The long tier crashes a hundred thousand times, the quick one five hundred times."""
+import errno
+import os
+import time
+
+import pytest
+
+from support import host
+
+QUICK, LONG, A_RUN = 500, 100000, 20000
+CRASH = """
+import ctypes, os, sys
+for n in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        ctypes.string_at(0)
+    status = os.wait()[1]
+print(n + 1, status & 127)
+"""
+FOREIGN = """
+import ctypes, mmap, os, platform, sys
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(bytes.fromhex("b814000000cd80c3")) # mov eax, 20 (getpid); int 0x80; ret
+call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+for n in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        call()
+        os._exit(0)
+    status = os.wait()[1]
+print(n + 1, status & 127)
+"""
+REFUSED = """
+import ctypes, time
+call, end, n = ctypes.CDLL(None).mount, time.monotonic() + 1, 0
+while time.monotonic() < end:
+    for _ in range(1000):
+        call(b"a", b"b", b"c", 0, None)
+    n += 1000
+print(n, 0)
+"""
+FLOODS = {
+    # what it does: program, the signal that its processes die of
+    "crashes": (CRASH, 11),
+    "calls of a foreign ABI, which kill": (FOREIGN, 31),
+    "refused calls for a second": (REFUSED, 0),
+}
+
+
+class KernelLog:
+    """Lines from now on that tell of a crash, a refusal or a kill; nobody else's out-of-memory stories."""
+
+    WORDS = ("segfault", "traps:", "Code:", "audit", "seccomp", "callbacks suppressed")
+
+    def __init__(self):
+        try:
+            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self.fd, 0, os.SEEK_END)
+        except OSError as e:
+            pytest.skip(f"needs to read /dev/kmsg: {e.strerror}")
+
+    def lines(self):
+        found = []
+        while True:
+            try:
+                line = os.read(self.fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return found
+            except OSError as e:
+                if e.errno != errno.EPIPE: # it went round: what was overwritten counts as one
+                    raise
+                line = "audit: overwritten"
+            if any(word in line for word in self.WORDS):
+                found.append(line)
+
+    def close(self):
+        os.close(self.fd)
+
+
+def flood(run_brig, what, times):
+    """(how often it happened, lines in the log, seconds)"""
+    program, signal = FLOODS[what]
+    log, began = KernelLog(), time.monotonic()
+    try:
+        run = run_brig("--timeout", "300", "--cpu-time", "300", "--cpus", "2", program=program, args=[str(times)], timeout=300)
+        seconds, lines = time.monotonic() - began, log.lines()
+    finally:
+        log.close()
+    assert run.reason == "exited" and run.status == 0, str(run)
+    count, died_of = map(int, run.out.split())
+    assert died_of == signal and count >= min(times, QUICK), str(run)
+    return count, lines, seconds
+
+
+def check(run_brig, what, times):
+    """In as many runs as it takes. The kernel lets 10 of a kind through in five seconds, each of two lines; and says how many it left out."""
+    count, lines, seconds = 0, [], 0
+    while count < times:
+        more, new, took = flood(run_brig, what, min(times, A_RUN))
+        count, lines, seconds = count + more, lines + new, seconds + took
+    print(f"{what}: {count} in {seconds:.0f} s, {len(lines)} lines in the log")
+    assert len(lines) <= 60 + 12 * seconds, f"{count} {what} made {len(lines)} lines in {seconds:.1f} s:\n{''.join(lines[:5])}"
+
+
+@pytest.mark.row("E18")
+@pytest.mark.parametrize("what", FLOODS)
+def test_the_kernels_log_grows_a_few_lines(jail, run_brig, token, nothing_left, what):
+    if what.startswith("calls of a foreign") and os.uname().machine != "x86_64":
+        pytest.skip("needs x86_64: no other machine here has a second ABI")
+    check(run_brig, what, QUICK)
+
+
+@pytest.mark.long
+@pytest.mark.row("E18")
+@pytest.mark.parametrize("what", FLOODS)
+def test_the_kernels_log_grows_a_few_lines_for_a_hundred_thousand(jail, run_brig, token, nothing_left, what):
+    if what.startswith("calls of a foreign") and os.uname().machine != "x86_64":
+        pytest.skip("needs x86_64: no other machine here has a second ABI")
+    check(run_brig, what, LONG)
+

@@ -1,0 +1,35 @@
+/* fuzz_group_path.c - any bytes as /proc/self/cgroup and as a counter file: paths stay below the mount, figures are figures */
+#include "fuzz.h"
+#include "group_path.h"
+
+static void must_stay_below(const char *text, const char *controller, size_t room)
+{
+	char path[64] = "untouched";
+
+	if (group_path_find(text, controller, path, room) < 0) {
+		must(strcmp(path, "untouched") == 0);
+		return;
+	}
+	size_t n = strlen(path);
+	must(n < room);
+	must_about(path, n == 0 || (path[0] == '/' && path[n - 1] != '/'));
+	must_about(path, !strstr(path, "/../") && !(n >= 3 && strcmp(path + n - 3, "/..") == 0));
+	must_about(path, strstr(text, path) && !strchr(path, '\n'));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const controllers[] = { "", "memory", "pids", "cpu", "cpuacct", "blkio" };
+	static const char *const keys[]        = { "oom_kill", "usage_usec", "max" };
+	char                    *text          = take_text(&data, &size);
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+		must_stay_below(text, controllers[i], 64);
+		must_stay_below(text, controllers[i], 12);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		must(group_key_value(text, keys[i]) >= -1);
+	must(group_device_sum(text, "rbytes=") >= -1);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* fuzz_options.c - any words, NUL between them, as the command line of brig run: said in another way they mean the same */
+#include "fuzz.h"
+#include "request.h"
+
+enum { WORDS_MAX = 160 };
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void must_be_equal(const struct request *a, const struct request *b)
+{
+	must(same_text(a->profile_name, b->profile_name) && same_text(a->stdin_path, b->stdin_path));
+	must(a->json == b->json && a->verbose == b->verbose && a->env_len == b->env_len && a->shown_len == b->shown_len);
+	for (size_t i = 0; i < LIMIT_COUNT; i++)
+		must(same_text(a->limit_text[i], b->limit_text[i]));
+	for (size_t i = 0; i < a->env_len; i++)
+		must(same_text(a->env[i], b->env[i]));
+	for (size_t i = 0; i < a->shown_len; i++)
+		must(same_text(a->shown[i], b->shown[i]));
+}
+
+struct line {
+	int    argc;
+	char **argv; /* its own words */
+};
+
+static void say(struct line *line, const char *option, const char *value)
+{
+	size_t len  = strlen(option) + strlen(value) + 4;
+	char  *word = malloc(len);
+
+	must(word && line->argc < WORDS_MAX);
+	snprintf(word, len, "--%s%s%s", option, *value ? "=" : "", value);
+	line->argv[line->argc++] = word;
+}
+
+/* Every option as one word, --name=value; the value may be empty. */
+static void say_value(struct line *line, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	say(line, option, *value ? value : "");
+	if (!*value)
+		line->argv[line->argc - 1] = strcat(realloc(line->argv[line->argc - 1], strlen(option) + 4), "=");
+}
+
+static void must_mean_the_same(const struct request *r)
+{
+	struct line    line = { 1, calloc(WORDS_MAX + 1, sizeof *line.argv) };
+	struct request again;
+	struct err     e = { 0 };
+
+	must(line.argv);
+	say_value(&line, "profile", r->profile_name);
+	for (size_t i = 0; i < LIMIT_COUNT; i++)
+		say_value(&line, limits_option(limits_fields[i].name), r->limit_text[i]);
+	for (size_t i = 0; i < r->env_len; i++)
+		say_value(&line, "env", r->env[i]);
+	for (size_t i = 0; i < r->shown_len; i++)
+		say_value(&line, "ro", r->shown[i]);
+	say_value(&line, "stdin", r->stdin_path);
+	if (r->json)
+		say(&line, "json", "");
+	if (r->verbose)
+		say(&line, "verbose", "");
+	request_init(&again);
+	must_about(e.text, options_parse(request_options, line.argc, line.argv, &again, &e) == line.argc - 1);
+	must_be_equal(r, &again);
+	request_done(&again);
+	for (int i = 1; i < line.argc; i++)
+		free(line.argv[i]);
+	free(line.argv);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char          *words[WORDS_MAX + 1] = { NULL };
+	int            argc                 = 1, taken;
+	struct request r;
+	struct err     e = { 0 };
+
+	while (size && argc < WORDS_MAX)
+		words[argc++] = take_text(&data, &size);
+	request_init(&r);
+	taken = options_parse(request_options, argc, words, &r, &e);
+	must(taken >= OPTIONS_HELP && taken < argc);
+	if (taken == OPTIONS_FAILED) {
+		must_say_why(&e);
+		must_about(e.text, e.text[0] == '-'); /* which option */
+	} else if (taken >= 0) {
+		must_mean_the_same(&r);
+	}
+	request_done(&r);
+	for (int i = 1; i < argc; i++)
+		free(words[i]);
+	return 0;
+}

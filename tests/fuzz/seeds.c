@@ -1,0 +1,559 @@
+/*
+ * seeds.c - what fuzzers start from, made from the same rows as the parsers and from the files that are shipped.
+ *
+ *   fuzz_seeds SOURCE OUT    OUT/TARGET/seed-NNN and OUT/TARGET.dict for every target
+ *
+ * A new row is a new seed and a new word of the dictionary by itself.
+ */
+#define _GNU_SOURCE
+#include "call_number.h"
+#include "file.h"
+#include "filter.h"
+#include "fuzz.h"
+#include "generate.h"
+#include "group_path.h"
+#include "id_range.h"
+#include "manifest.h"
+#include "policy_value.h"
+#include "policy_words.h"
+#include "recipe.h"
+#include "request.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+struct seeds {
+	const char *source, *out;
+	char        target[32];
+	unsigned    n;
+	FILE       *dict;
+};
+
+static FILE *create(const char *path)
+{
+	FILE *out = fopen(path, "we");
+
+	if (!out) {
+		fprintf(stderr, "fuzz_seeds: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	return out;
+}
+
+static void begin(struct seeds *s, const char *target)
+{
+	char path[4096];
+
+	if (s->dict)
+		fclose(s->dict);
+	snprintf(s->target, sizeof s->target, "%s", target);
+	snprintf(path, sizeof path, "%s/%s", s->out, target);
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		perror(path);
+	snprintf(path, sizeof path, "%s/%s.dict", s->out, target);
+	s->dict = create(path);
+	s->n    = 0;
+}
+
+static void put(struct seeds *s, const void *bytes, size_t len)
+{
+	char  path[4096];
+	FILE *out;
+
+	snprintf(path, sizeof path, "%s/%s/seed-%03u", s->out, s->target, s->n++);
+	out = create(path);
+	fwrite(bytes, 1, len, out);
+	fclose(out);
+}
+
+static void printf_like(2, 3) put_text(struct seeds *s, const char *fmt, ...)
+{
+	char   *text;
+	va_list ap;
+	int     n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	must(n >= 0);
+	put(s, text, (size_t)n);
+	free(text);
+}
+
+static void word(struct seeds *s, const char *text)
+{
+	fputc('"', s->dict);
+	for (; *text; text++)
+		fprintf(s->dict, *text < 0x20 || *text == '"' || *text == '\\' || *text == 0x7f ? "\\x%02x" : "%c", (unsigned char)*text);
+	fputs("\"\n", s->dict);
+}
+
+/* head, `row` as often as it is said, tail: one more than fits. */
+static void put_many(struct seeds *s, const char *head, const char *row, size_t times, const char *tail)
+{
+	char  *text = NULL;
+	size_t len;
+	FILE  *out = open_memstream(&text, &len);
+
+	must(out);
+	fputs(head, out);
+	for (size_t i = 0; i < times; i++)
+		for (const char *p = row; *p; p++)
+			if (*p == '%')
+				fprintf(out, "%zu", i);
+			else
+				fputc(*p == '\v' ? 0 : *p, out); /* where the target wants a NUL */
+	fputs(tail, out);
+	fclose(out);
+	put(s, text, len);
+	free(text);
+}
+
+static void words(struct seeds *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		word(s, list[i]);
+}
+
+/* --- shipped files --- */
+
+typedef void file_fn(struct seeds *s, const char *name, const struct bytes *file);
+
+static void each_shipped(struct seeds *s, const char *folder, const char *tail, file_fn *take)
+{
+	char            path[4096];
+	struct dirent **entry = NULL;
+
+	snprintf(path, sizeof path, "%s/%s", s->source, folder);
+	int n = scandir(path, &entry, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		scoped_bytes file = { 0 };
+		struct err   e    = { 0 };
+		char         name[4096 + 256];
+
+		snprintf(name, sizeof name, "%s/%s", path, entry[i]->d_name);
+		if (strlen(name) > strlen(tail) && strcmp(name + strlen(name) - strlen(tail), tail) == 0 && file_read(AT_FDCWD, name, MIB, &file, &e) == 0)
+			take(s, entry[i]->d_name, &file);
+		free(entry[i]);
+	}
+	free(entry);
+}
+
+static void put_file(struct seeds *s, const char *name, const struct bytes *file)
+{
+	(void)name;
+	put(s, file->data, file->len);
+}
+
+/* --- profiles, recipes: a seed for every row and each of its ends --- */
+
+/* What stands around a row. */
+struct frame {
+	const char *head, *tail;
+};
+
+static void put_row(struct seeds *s, struct frame in, const char *name, const char *value)
+{
+	put_text(s, "%s\"%s\":%s%s", in.head, name, value, in.tail);
+}
+
+static void put_number(struct seeds *s, struct frame in, const struct field *f, uint64_t value)
+{
+	char text[32], whole[40];
+
+	field_print_value(f, value, text, sizeof text);
+	snprintf(whole, sizeof whole, f->type == FIELD_SIZE ? "\"%s\"" : "%s", text);
+	put_row(s, in, f->name, whole);
+}
+
+static void put_choices(struct seeds *s, struct frame in, const struct field *f)
+{
+	char text[80];
+
+	for (unsigned i = 0; f->choices[i]; i++) {
+		snprintf(text, sizeof text, "\"%s\"", f->choices[i]);
+		put_row(s, in, f->name, text);
+		word(s, text);
+	}
+}
+
+/* One byte, or one text of a list, more than the row holds. */
+static void put_too_much(struct seeds *s, struct frame in, const struct field *f)
+{
+	char head[600], tail[80];
+	bool list = f->type == FIELD_LIST;
+
+	snprintf(head, sizeof head, "%s\"%s\":%s", in.head, f->name, list ? "[\"aa\"" : "\"");
+	snprintf(tail, sizeof tail, "%s%s", list ? "]" : "\"", in.tail);
+	put_many(s, head, list ? ",\"aa\"" : "a", f->type == FIELD_NAME ? 64 : f->max + !list, tail);
+}
+
+static void put_rows(struct seeds *s, struct frame in, const struct field *table);
+
+static void put_table(struct seeds *s, struct frame in, const struct field *f)
+{
+	char head[512], tail[64];
+
+	snprintf(head, sizeof head, "%s\"%s\":{", in.head, f->name);
+	snprintf(tail, sizeof tail, "}%s", in.tail);
+	put_rows(s, (struct frame){ head, tail }, f->table);
+}
+
+static void put_rows(struct seeds *s, struct frame in, const struct field *table)
+{
+	char name[80];
+
+	for (const struct field *f = table; f->name; f++) {
+		snprintf(name, sizeof name, "\"%s\"", f->name);
+		word(s, name);
+		if (f->type <= FIELD_MILLI) {
+			put_number(s, in, f, f->min);
+			put_number(s, in, f, f->preset);
+			put_number(s, in, f, f->max + 1);
+		} else if (f->type == FIELD_BOOL) {
+			put_row(s, in, f->name, f->preset ? "false" : "true");
+		} else if (f->type == FIELD_CHOICE) {
+			put_choices(s, in, f);
+		} else if (f->type == FIELD_TABLE) {
+			put_table(s, in, f);
+		} else {
+			put_row(s, in, f->name, f->type == FIELD_LIST ? "[\"aa\",\"/b\"]" : "\"a\"");
+			put_too_much(s, in, f);
+		}
+	}
+}
+
+static const char *const json_words[] = { "{", "}", "[", "]", ",", ":", "\"", "true", "false", "null", "0.5", "1e3", "-1", "\\u0000", "\\u00e9" };
+
+static void make_profile(struct seeds *s)
+{
+	begin(s, "profile");
+	words(s, json_words, ARRAY_LEN(json_words));
+	put_rows(s, (struct frame){ "{\"rootfs\":\"r\",\"policy\":\"p\",", "}" }, profile_fields);
+	each_shipped(s, "profiles", ".json", put_file);
+}
+
+static void make_recipe(struct seeds *s)
+{
+	static const char *const tokens[] = { " # ", " -> ", " = ", "/", "..", "*" };
+
+	begin(s, "recipe");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, tokens, ARRAY_LEN(tokens));
+	put_many(s, "{\"suite\":\"s\",\"packages\":[\"dash\"],\"dirs\":[\"/", "a", sizeof(struct recipe_row), "\"]}");
+	put_rows(s, (struct frame){ "{\"suite\":\"s\",\"packages\":[\"dash # why\"],", "}" }, recipe_fields);
+	for (const struct generator *g = generators; g->name; g++) {
+		word(s, g->name);
+		put_text(s, "{\"suite\":\"s\",\"packages\":[\"dash\"],\"generate\":[\"/a = %s # why\"]}", g->name);
+	}
+	each_shipped(s, "recipes", ".json", put_file);
+}
+
+/* --- policies: every value in a condition of its call, every word of the shipped ones --- */
+
+static void put_words(struct seeds *s, const char *name, const struct bytes *file)
+{
+	struct policy_reader r = policy_reader_init(name, file->data, file->len);
+	struct policy_words *w = malloc(sizeof *w);
+	struct err           e = { 0 };
+
+	must(w);
+	while (policy_words_next(&r, w, &e) > 0)
+		for (size_t i = 0; i < w->n; i++)
+			word(s, w->word[i].text);
+	free(w);
+}
+
+/* "include groups" is "include a" here, and the text of groups.policy is a. */
+static void put_policy(struct seeds *s, const char *name, const struct bytes *file)
+{
+	scoped_bytes groups = { 0 };
+	struct err   e      = { 0 };
+	char         path[4096], *include = strstr(file->data, "include groups");
+	int          before = include ? (int)(include - file->data) : (int)file->len;
+
+	(void)name;
+	snprintf(path, sizeof path, "%s/profiles/groups.policy", s->source);
+	must(file_read(AT_FDCWD, path, MIB, &groups, &e) == 0);
+	put_text(s, "%.*s%s%s%c%s%c%c%s", before, file->data, include ? "include a" : "", include ? include + strlen("include groups") : "", 0,
+		 groups.data, 0, 0, "deny read\n");
+}
+
+static void put_value_row(struct seeds *s, const char *call, int arg, const char *name)
+{
+	word(s, name);
+	put_text(s, "allow %s if arg%d in %s else errno EINVAL\n", call, arg < 0 ? 1 : arg, name);
+}
+
+static void put_errnos(struct seeds *s)
+{
+	for (int i = 1; i < 134; i++)
+		if (policy_errno_number(policy_errno_name(i)) == i)
+			word(s, policy_errno_name(i));
+}
+
+/* As many conditions as fit, each as long as it may be: more instructions than a filter holds. */
+static void put_longest(struct seeds *s)
+{
+	char   row[4096];
+	size_t n = (size_t)snprintf(row, sizeof row, "allow read if");
+
+	for (unsigned arg = 0; arg < POLICY_CLAUSE_TESTS; arg++) {
+		n += (size_t)snprintf(row + n, sizeof row - n, "%s arg%u in", arg ? " and" : "", arg);
+		for (unsigned i = 0; i < POLICY_TEST_VALUES; i++)
+			n += (size_t)snprintf(row + n, sizeof row - n, " %u", i);
+	}
+	snprintf(row + n, sizeof row - n, "\n");
+	put_many(s, "", row, POLICY_CLAUSES, "");
+}
+
+static void make_policy(struct seeds *s, const char *target)
+{
+	begin(s, target);
+#define VALUE(call, arg, name)           put_value_row(s, #call, arg, #name);
+#define VALUE_IS(call, arg, name, value) put_value_row(s, #call, arg, #name);
+#include "policy_value.def"
+#undef VALUE
+#undef VALUE_IS
+	put_errnos(s);
+	put_many(s, "", "allow read if arg0 in % else errno EINVAL\n", POLICY_CLAUSES + 1, "");
+	put_longest(s);
+	put_many(s, "allow read if arg0 in", " 1%", POLICY_TEST_VALUES + 1, "");
+	put_many(s, "allow read if arg0 in 1", " and arg1 in 1", POLICY_CLAUSE_TESTS, "");
+	put_many(s, "allow", " read", POLICY_WORDS_MAX, "");
+	put_many(s, "", "group g%: read\n", 65, "");
+	put_many(s, "", "include x%\n", POLICY_SOURCES_MAX, "");
+	put_many(s, "#", "a", POLICY_SOURCE_MAX, "");
+	put_many(s, "allow ", "a", POLICY_WORD_MAX + 1, "");
+	each_shipped(s, "profiles", ".policy", put_words);
+	each_shipped(s, "profiles", ".policy", put_policy);
+}
+
+/* --- what the tables do not know: the smallest sound file, made by our own printers --- */
+
+static void make_manifest(struct seeds *s)
+{
+	char  sum[3][DIGEST_HEX + 1] = { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "" };
+	struct tree_entry      entry[] = { { .path = (char *)"/a", .type = TREE_DIR, .mode = 0755 },
+		                           { .path = (char *)"/a/b", .type = TREE_FILE, .mode = 04644, .size = 0 },
+		                           { .path = (char *)"/c", .type = TREE_LINK, .target = (char *)"a/b" } };
+	struct manifest        m       = { .tree = { entry, ARRAY_LEN(entry), 0 }, .sha256 = sum };
+	json_t                *packages = json_array();
+	struct manifest_origin from     = { "fuzz", "", "amd64", packages };
+	const char            *key;
+	json_t                *value;
+
+	begin(s, "manifest");
+	words(s, json_words, ARRAY_LEN(json_words));
+	for (m.tree.n = 0; m.tree.n <= ARRAY_LEN(entry); m.tree.n++) {
+		json_t *json = manifest_to_json(&m, &from);
+		char   *text = json_dumps(json, JSON_COMPACT);
+
+		must(text);
+		put(s, text, strlen(text));
+		json_object_foreach(json, key, value)
+			word(s, key);
+		json_object_foreach(json_array_get(json_object_get(json, "files"), m.tree.n - 1), key, value)
+			word(s, key);
+		json_decref(json);
+		free(text);
+	}
+	words(s, manifest_types, TREE_OTHER + 1);
+	json_decref(packages);
+}
+
+static void make_id_range(struct seeds *s)
+{
+	char own[64], preset[64];
+
+	begin(s, "id_range");
+	snprintf(own, sizeof own, "brig:%d:%d\n", 100000, IDS_PER_CELL);
+	snprintf(preset, sizeof preset, "x:%d:%d\n", ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT);
+	word(s, own);
+	word(s, preset);
+	word(s, "brig:");
+	word(s, "4294967295");
+	word(s, "18446744073709551615");
+	put_text(s, "%s%c%s", own, 0, own);
+	put_text(s, "%s%c%s", preset, 0, own);
+	put_text(s, "%s%s%c%s", preset, own, 0, own);
+	put_text(s, "other:1:65536\n%c%s", 0, preset);
+}
+
+static void make_group_path(struct seeds *s)
+{
+	static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "blkio", "" };
+
+	begin(s, "group_path");
+	words(s, controllers, ARRAY_LEN(controllers) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		put_text(s, "%zu:%s:/a/b\n", i, controllers[i]);
+	put_text(s, "4:cpu,cpuacct:/\n0::/user.slice/a/\n");
+	put_text(s, "low 0\nmax 3\noom_kill 1\nusage_usec 12345\n");
+	put_text(s, "8:0 rbytes=10 wbytes=1\n8:16 rbytes=5 wbytes=2\n");
+	word(s, "oom_kill ");
+	word(s, "rbytes=");
+	word(s, "9223372036854775807");
+	word(s, "/../");
+}
+
+static void make_mountinfo(struct seeds *s)
+{
+	static const char *const tokens[] = { " - ", "\\040", "\\134", " rw", " shared:1", " cgroup2", " cgroup", " /", " / " };
+
+	begin(s, "mountinfo");
+	words(s, tokens, ARRAY_LEN(tokens));
+	put_text(s, "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n%c/a%c/a/b", 0, 0);
+	put_text(s, "1 2 0:3 /a\\040b /c\\134d rw - cgroup cgroup rw,memory\n1 2 0:3 / /e rw - ext4 /dev/a rw%c/%c/", 0, 0);
+}
+
+static void make_numbers(struct seeds *s)
+{
+	static const char *const units[] = { "K", "M", "G", "T", "KiB", "B", "ms", "s", "m", "." };
+	char                     text[32];
+
+	begin(s, "numbers");
+	words(s, units, ARRAY_LEN(units));
+	for (const struct field *f = limits_fields; f->name; f++)
+		for (int i = 0; i < 4; i++) {
+			field_print_text(f, i == 0 ? f->min : i == 1 ? f->preset : i == 2 ? f->max : f->max + 1, text, sizeof text);
+			word(s, text);
+			put_text(s, "%s", text);
+			put_text(s, "%s%s", text, units[s->n % ARRAY_LEN(units)]);
+		}
+	put_text(s, "%" PRIu64, UINT64_MAX);
+	put_text(s, "basic-1.0");
+	put_text(s, "\u00e9\u20ac\U0001f600");
+}
+
+static void make_options(struct seeds *s)
+{
+	char text[64];
+
+	begin(s, "options");
+	for (const struct option_row *row = request_options; row->name; row++) {
+		snprintf(text, sizeof text, "--%s", row->name);
+		word(s, text);
+		put_text(s, row->arg ? "%s=1" : "%s", text);
+		put_text(s, "%s%c%s%cmain.py", text, 0, row->arg ? "64" : "x", 0);
+		if (row->letter)
+			put_text(s, "-%c%s", row->letter, row->arg ? "1" : "");
+	}
+	put_many(s, "", "--env=A%\v", REQUEST_ENV_MAX + 1, "");
+	put_many(s, "", "--ro=/%\v", MOUNT_SHOWN_MAX + 1, "");
+	put_text(s, "--%cmain.py", 0);
+	put_text(s, "--help");
+}
+
+static void make_environment(struct seeds *s)
+{
+	struct program_env env    = { 0 };
+	struct limits      limits = { .cpus = 1000 };
+	struct err         e      = { 0 };
+
+	begin(s, "environment");
+	must(program_env_build(&env, &limits, NULL, 0, &e) == 0);
+	for (size_t i = 0; env.entry[i]; i++) {
+		put_text(s, "%s", env.entry[i]);
+		put_text(s, "A=1%c%s%cA=2", 0, env.entry[i], 0);
+		env.entry[i][strcspn(env.entry[i], "=")] = 0;
+		word(s, env.entry[i]);
+	}
+	program_env_done(&env);
+	put_many(s, "", "A%=1\v", PROGRAM_ENV_MAX, "");
+	put_many(s, "A=", "aaaaaaaaaaaaaaaa", PROGRAM_ENV_BYTES / 16, "");
+	put_text(s, "LD_PRELOAD=x");
+	put_text(s, "PYTHONPATH=x");
+	word(s, "LD_");
+	word(s, "PYTHON");
+	word(s, "GLIBC_TUNABLES");
+}
+
+static void make_elf(struct seeds *s)
+{
+	struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr segment[3];
+		Elf64_Dyn  dynamic[5];
+		char       text[64];
+	} file = {
+		.head    = { .e_ident = ELFMAG "\x02\x01\x01", .e_phoff = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3 },
+		.segment = { { .p_type = PT_LOAD, .p_filesz = sizeof file, .p_vaddr = 0x1000 },
+			     { .p_type = PT_DYNAMIC, .p_offset = offsetof(typeof(file), dynamic), .p_filesz = sizeof file.dynamic },
+			     { .p_type = PT_INTERP, .p_offset = offsetof(typeof(file), text) + 1 } },
+		.dynamic = { { .d_tag = DT_STRTAB, .d_un.d_val = 0x1000 + offsetof(typeof(file), text) },
+			     { .d_tag = DT_NEEDED, .d_un.d_val = 8 }, { .d_tag = DT_RUNPATH, .d_un.d_val = 16 }, { .d_tag = DT_RPATH, .d_un.d_val = 1 } },
+		.text    = "\0/ld.so\0libc.so\0/usr/lib",
+	};
+
+	begin(s, "elf");
+	put(s, &file, sizeof file);
+	file.dynamic[0].d_un.d_val = 0;
+	put(s, &file, sizeof file);
+	file.head.e_phnum = 0;
+	put(s, &file, sizeof file);
+	put(s, &file, sizeof file.head - 1);
+}
+
+static void make_sources(struct seeds *s)
+{
+	static const char *const tokens[] = { "deb ", "[signed-by=", "]", " bookworm", "-updates", "-security", " main", "Types: deb\n", "URIs: ",
+		                              "Suites: ", "Components: ", "Signed-By: ", "Enabled: no\n", "://", "[IP: ", "@" };
+
+	begin(s, "sources");
+	words(s, tokens, ARRAY_LEN(tokens));
+	put_text(s, "deb [arch=amd64 signed-by=/k/debian-archive-keyring.gpg] http://mirror.example/debian bookworm main # why\n%cGet http://mirror.example/x", 0);
+	put_text(s, "Types: deb deb-src\nURIs: https://u@mirror.example:8/debian\nSuites: bookworm bookworm-updates\nComponents: main contrib\n"
+		    "Signed-By:\n /k/debian-archive-keyring.gpg\n\nTypes: deb\nEnabled: no\n%cErr [IP: 192.0.2.1 80]\n", 0);
+}
+
+static void make_bpf(struct seeds *s)
+{
+	static const struct policy_text_row {
+		const char *text;
+	} texts[] = { { "allow read" }, { "allow ioctl if arg1 in 1 2 and arg2 has no 4 else errno EINVAL\nkill write" } };
+	static struct policy p;
+	char                 bytes[sizeof(struct seccomp_data) + 8 * BPF_PROGRAM_MAX] = { 0 };
+
+	begin(s, "bpf");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct policy_source source = { .name = "seed", .where = "seed.policy", .text = (char *)texts[i].text, .len = strlen(texts[i].text) };
+		struct policy_bundle b      = { .source = { source }, .n = 1 };
+		scoped_filter        f      = { 0 };
+		struct err           e      = { 0 };
+
+		must_about(e.text, policy_parse(&p, &b, call_number, &e) == 0 && filter_compile(&p, &f, &e) == 0);
+		memcpy(bytes + sizeof(struct seccomp_data), f.insn, f.len * sizeof *f.insn);
+		put(s, bytes, sizeof(struct seccomp_data) + f.len * sizeof *f.insn);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct seeds s = { 0 };
+
+	if (argc != 3)
+		return 2;
+	s.source = argv[1];
+	s.out    = argv[2];
+	make_profile(&s);
+	make_recipe(&s);
+	make_policy(&s, "policy");
+	make_policy(&s, "filter");
+	make_manifest(&s);
+	make_id_range(&s);
+	make_group_path(&s);
+	make_mountinfo(&s);
+	make_numbers(&s);
+	make_options(&s);
+	make_environment(&s);
+	make_elf(&s);
+	make_sources(&s);
+	make_bpf(&s);
+	return fclose(s.dict) != 0;
+}
