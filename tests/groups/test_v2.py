@@ -7,34 +7,17 @@ import time
 
 import pytest
 
-from support import brig, host
+from support import host
+from support.groups import SLEEP, cell_of, group_of, start
 
 MIB = 1 << 20
-SLEEP = "import time; print('ready', flush=True); time.sleep(30)"
+NOBODY = 65534
 GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
-LAYERS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
-
-
-def group_of(pid):
-    """The v2 group of a process, as the host sees it."""
-    return next(line[3:].strip() for line in host.read(f"/proc/{pid}/cgroup").splitlines() if line.startswith("0::"))
-
-
-def cell_of(token):
-    """The group of the program with this token among its arguments."""
-    found = host.poll(lambda: [pid for pid, uid in host.with_token(token) if uid >= 65536], 5)
-    assert found, "no program runs"
-    return group_of(found[0])
 
 
 def below(group, *before):
     """Puts a shell into a group and lets it become brig, so that brig is alone in it."""
     return ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh", *before]
-
-
-def start(program, *options, through=(), args=(), folder):
-    argv = brig.command(*options, program=program, args=args, folder=folder)
-    return brig.Child([*map(str, through), *argv])
 
 
 def delegate(group):
@@ -67,7 +50,8 @@ def test_half_a_cpu_is_half_a_cpu(jail, v2, run_brig):
 
 
 def test_a_refused_process_is_told_with_its_count(jail, v2, run_brig):
-    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n  except OSError: n += 1\nprint(n)"
+    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n" \
+              "  except OSError: n += 1\nprint(n)"
     run = run_brig("--pids", "8", "--timeout", "20", program=program)
     hit = next(hit for hit in run.record["limits_hit"] if hit["name"] == "pids")
     assert int(run.out) == 13 and hit["times"] >= 13 and hit["value"] == 8 and hit["peak"] == 8, str(run)
@@ -130,6 +114,21 @@ def test_a_group_that_is_not_delegated_is_left_for_the_nearest_one_above(jail, n
     (new_group / "session" / "cgroup.subtree_control").write_text("-memory -pids -cpu -io")
     inner.rmdir()
     inner.parent.rmdir()
+
+
+def test_root_does_not_put_cells_into_a_group_of_a_users(jail, new_group, tmp_path):
+    """He could move them out of their limits; above it he cannot."""
+    inner = new_group / "users"
+    inner.mkdir()
+    delegate(inner)
+    for path in (inner, *inner.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+    child = start(SLEEP, "--timeout", "30", through=below(inner), args=["users-token"], folder=tmp_path)
+    assert cell_of("users-token").startswith(f"/{new_group.name}/brig/cell-")
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+    assert [entry.name for entry in inner.iterdir() if entry.is_dir()] == []
+    inner.rmdir()
 
 
 def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, tmp_path):
