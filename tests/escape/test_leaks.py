@@ -37,7 +37,7 @@ def one_run(dice, folder):
         way = "let"
     if way == "let":
         program = program.replace("sleep(60)", "sleep(0.01)").replace("while True", "for n in range(100)")
-    child = brig.start("--timeout", "5", program=program, folder=folder)
+    child = brig.start("--timeout", str(5 * host.SLOWER), program=program, folder=folder)
     if way != "let":
         time.sleep(dice.uniform(0, 0.08)) # the random moment
         if way == "child":

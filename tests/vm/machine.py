@@ -24,7 +24,8 @@ def command(kernel, base, tree, boot, *serial):
 class Machine:
     """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long."""
 
-    def __init__(self, boot, order):
+    def __init__(self, name, boot, order):
+        self.name = name
         kernel, base = image.base()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=host.build_dir() / "vm")
         self.console = pathlib.Path(self.scratch.name) / "console"
@@ -36,8 +37,8 @@ class Machine:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def words(self, silence):
-        """Also kept in build/vm/words, with the seconds since the start."""
-        with open(host.build_dir() / "vm" / "words", "w") as kept:
+        """Also kept in build/vm/words-NAME, with the seconds since the start."""
+        with open(host.build_dir() / "vm" / f"words-{self.name}", "w") as kept:
             for word in self.hear(silence):
                 print(f"{time.monotonic() - self.began:.1f}", json.dumps(word), file=kept, flush=True)
                 yield word
