@@ -12,7 +12,7 @@ from support import host
 
 def command(kernel, base, tree, boot, *serial):
     """Two disks behind one controller, because then their names do not depend on who is found first. Nothing that is written stays."""
-    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "4096",
+    return ["setpriv", "--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "4096",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
             "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet {boot}",
             "-drive", f"id=base,if=none,format=raw,snapshot=on,file={base}", "-drive", f"id=tree,if=none,format=raw,snapshot=on,file={tree}",
