@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #define VALUE(call, arg, name)           { #name, #call, arg, (uint32_t)name },
 #define VALUE_IS(call, arg, name, value) { #name, #call, arg, value },

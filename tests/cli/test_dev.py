@@ -48,5 +48,10 @@ def test_setup_refuses_a_group_it_does_not_know():
     assert done.returncode == 1 and '"nonesuch"' in done.stderr and "bench" in done.stderr and done.stdout == ""
 
 
+def test_an_unknown_fuzz_target_is_refused_with_the_list():
+    done = dev("fuzz", "nonesuch")
+    assert done.returncode == 1 and '"nonesuch"' in done.stderr and "profile" in done.stderr and "all" in done.stderr
+
+
 def test_ci_calls_what_the_readme_says():
     assert "./dev test" in (ROOT / ".ci/run").read_text() and "    ./dev test" in (ROOT / "README.md").read_text()

@@ -90,14 +90,15 @@ def kernel_log():
 @probe("C8", "no file system of the kernel's insides is there", jail=equals([]), free=lambda r: len(r) > 2)
 def kernel_trees():
     return [p for p in ("/sys/kernel/security", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf", "/sys/kernel/config",
-                        "/sys/firmware/efi/efivars", "/sys/fs/fuse/connections", "/sys/fs/cgroup", "/proc/fs", "/dev/hugepages", "/dev/mqueue")
+                        "/sys/firmware/efi/efivars", "/sys/fs/fuse/connections", "/sys/fs/cgroup", "/proc/fs", "/dev/hugepages",
+                        "/dev/mqueue")
             if os.path.exists(p)]
 
 
 @probe("C9", "settings of the host's network, IPC and kernel are not told", jail=equals([]), free=lambda r: len(r) > 3)
 def settings_told():
-    names = ("net/ipv4/ip_local_port_range", "net/core/somaxconn", "net/ipv4/tcp_congestion_control", "net/unix/max_dgram_qlen", "kernel/shmmax",
-             "kernel/msgmax", "kernel/random/boot_id", "kernel/hostname", "kernel/osrelease", "fs/file-nr", "vm/overcommit_memory")
+    names = ("net/ipv4/ip_local_port_range", "net/core/somaxconn", "net/ipv4/tcp_congestion_control", "net/unix/max_dgram_qlen",
+             "kernel/shmmax", "kernel/msgmax", "kernel/random/boot_id", "kernel/hostname", "kernel/osrelease", "fs/file-nr", "vm/overcommit_memory")
     return [n for n in names if not read_some(f"/proc/sys/{n}").startswith("errno ")]
 
 
@@ -106,10 +107,11 @@ def settings_told():
 def namespace_handles():
     net, me = os.open("/proc/self/ns/net", os.O_RDONLY), os.pidfd_open(os.getpid())
     handle, number, info = ctypes.create_string_buffer(b"\x80" + bytes(200)), ctypes.c_int(), ctypes.create_string_buffer(128)
-    return {"handle": sc(303, -100, b"/proc/self/ns/net", handle, ctypes.byref(number), 0), "handle of a process": sc(303, me, b"", handle,
-            ctypes.byref(number), 0x1000), "open by handle": sc(304, net, handle, 0), "type": sc(16, net, 0xb703), "owner": sc(16, net, 0xb701),
-            "parent": sc(16, net, 0xb702), "id": sc(16, net, 0x8008b70d, info), "mounts": sc(16, net, 0x8008b705, info), "namespace of a process":
-            sc(16, me, 0xff05, 0), "info": sc(16, me, 0xc040ff0b, info), "list": sc(470, info, info, 1, 0), "enter": sc(308, me, 0x40000000)}
+    requests = {"type": 0xb703, "owner": 0xb701, "parent": 0xb702, "id": 0x8008b70d, "mounts": 0x8008b705}
+    return {**{name: sc(16, net, request, info) for name, request in requests.items()},
+            "handle": sc(303, -100, b"/proc/self/ns/net", handle, ctypes.byref(number), 0), "open by handle": sc(304, net, handle, 0),
+            "handle of a process": sc(303, me, b"", handle, ctypes.byref(number), 0x1000), "info": sc(16, me, 0xc040ff0b, info),
+            "namespace of a process": sc(16, me, 0xff05, 0), "list": sc(470, info, info, 1, 0), "enter": sc(308, me, 0x40000000)}
 
 
 @probe("C11", "the list of mounts names no path of the host but the store's", where="root", # a mount of a folder tells the folder
@@ -118,6 +120,14 @@ def namespace_handles():
        free=lambda r: any(line.count("/") > 1 for line in r))
 def mount_paths():
     return [" ".join(line.split()[3:4] + line.split(" - ")[1].split()[1:]) for line in open("/proc/self/mountinfo")]
+
+
+@probe("C12", "calls tell of the host's clock, load and disk, and of no process, name or path", where="root",
+       jail=lambda r: r["node"] == "brig" and r["boot id"].startswith("errno ") and not r["path"],
+       free=lambda r: r["node"] != "brig" and r["path"])
+def told_by_calls():
+    return {"node": os.uname().nodename, "boot id": read_some("/proc/sys/kernel/random/boot_id"),
+            "path": os.path.exists(GIVEN["canaries"][0]), "disk": os.statvfs("/").f_bfree, "load": sc(99, ctypes.create_string_buffer(256))}
 
 
 @probe("D11", "the out-of-memory score is not negative and cannot be", where="root", jail=lambda r: r["score"] >= 0 and r["write"] != "ok",
@@ -221,7 +231,8 @@ def datagrams():
     return {f"{a} {port}": attempt(send, a, port) for a in ("192.0.2.1", "2001:db8::1") for port in (53, 123, 443, 4433)}
 
 
-@probe("G10", "no protocol of netlink can be spoken", where="root", jail=only("EAFNOSUPPORT", "EPERM"), free=lambda r: list(r.values()).count("ok") > 3)
+@probe("G10", "no protocol of netlink can be spoken", where="root", jail=only("EAFNOSUPPORT", "EPERM"),
+       free=lambda r: list(r.values()).count("ok") > 3)
 def netlinks():
     names = {"route": 0, "sock_diag": 4, "nflog": 5, "xfrm": 6, "audit": 9, "netfilter": 12, "uevent": 15, "generic": 16, "crypto": 21}
     return {name: attempt(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, n).close()) for name, n in names.items()}
@@ -262,8 +273,8 @@ def label():
     def write(path):
         with open(path, "w") as f:
             f.write("unconfined")
-    out = {name: attempt(write, f"/proc/self/attr/{name}") for name in ("current", "exec", "apparmor/current", "keycreate", "sockcreate", "fscreate")}
-    return {**out, "call": sc(460, 100, 0, 0, 0)}
+    names = ("current", "exec", "apparmor/current", "keycreate", "sockcreate", "fscreate")
+    return {**{name: attempt(write, f"/proc/self/attr/{name}") for name in names}, "call": sc(460, 100, 0, 0, 0)}
 
 
 @probe("H8", "host name, users and machine are generic", where="root", free=lambda r: r["host"] != "brig",

@@ -82,10 +82,13 @@ def fill_with_files():
        free=lambda r: r["map"] == "ok" and r["memfd"] == "ok" and r["lock"] == 0)
 def huge_pages():
     import mmap
-    private, shared, plain = 0x40022 | 0x4000, 0x40021 | 0x4000, mmap.mmap(-1, 1 << 20) # MAP_HUGETLB, MAP_NORESERVE: a pool may be empty
-    out = {"map": attempt(lambda: mmap.mmap(-1, 2 << 20, flags=private).close()), "map shared": attempt(lambda: mmap.mmap(-1, 2 << 20, flags=shared).close()),
-           "gigabyte": attempt(lambda: mmap.mmap(-1, 1 << 30, flags=private | 30 << 26).close()), "memfd": attempt(lambda: os.close(os.memfd_create("x", 4)))}
-    return {**out, "lock": sc(149, ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(plain))), 1 << 20), "lock all": sc(151, 3)}
+    plain, huge = mmap.mmap(-1, 1 << 20), 0x40000 | 0x4000 # MAP_HUGETLB; MAP_NORESERVE, for a pool may be empty
+
+    def map_pages(size, flags):
+        mmap.mmap(-1, size, flags=flags).close()
+    return {"map": attempt(map_pages, 2 << 20, huge | 0x22), "map shared": attempt(map_pages, 2 << 20, huge | 0x21),
+            "gigabyte": attempt(map_pages, 1 << 30, huge | 0x22 | 30 << 26), "memfd": attempt(lambda: os.close(os.memfd_create("x", 4))),
+            "lock": sc(149, ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(plain))), 1 << 20), "lock all": sc(151, 3)}
 
 
 @probe("E17", "a crash with the limits raised as far as they go dumps no core", jail=lambda r: r["core"] is False and r["files"] == [],
@@ -104,10 +107,14 @@ def crash_with_core():
     return {"core": os.WCOREDUMP(os.waitpid(pid, 0)[1]), "files": os.listdir(".")}
 
 
-@probe("F7", "what of a file lies in the page cache is not told by mincore or cachestat", jail=only("EPERM", "ENOSYS"), free=lambda r: r["mincore"] == 0)
+@probe("F7", "pages of a file can neither be asked about nor thrown out of memory", where="root",
+       jail=only("EPERM", "ENOSYS", "ENOTSUP", "EINVAL"),
+       free=lambda r: r["mincore"] == 0 and r["evict"] == "ok" and r["ask"] in ("ok", "EAGAIN", "ENOTSUP"))
 def page_cache():
     import mmap
     with open(os.path.realpath(sys.executable), "rb") as f:
-        page, seen = mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE), ctypes.create_string_buffer(8)
+        page = mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
-        return {"mincore": sc(27, start, 4096, seen), "cachestat": sc(451, f.fileno(), bytes(16), ctypes.create_string_buffer(40), 0)}
+        return {"mincore": sc(27, start, 4096, ctypes.create_string_buffer(8)), "cachestat": sc(451, f.fileno(), bytes(16), ctypes.create_string_buffer(40), 0),
+                "ask": attempt(os.preadv, f.fileno(), [bytearray(10)], 0, os.RWF_NOWAIT), "uncached": sc(327, f.fileno(), 0, 0, 0, 0, 0x80),
+                "evict": attempt(os.posix_fadvise, f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)}

@@ -55,6 +55,7 @@ TABLE = [
     ("B16", MORE, "a device of the host that is not what its name says is not shown"),
     ("B17", MORE, "the rootfs is the same after programs tried everything to change it"),
     ("B18", MORE, "the rootfs is not the host's, and no process of the host runs from it"),
+    ("B19", MORE, "what --ro shows can be read, and nothing else"),
     ("C1", GATE, "nothing under /proc/sys and no trigger file can be opened for writing"),
     ("C2", MORE, "kernel memory, symbols, keys and timers cannot be read"),
     ("C3", GATE, "only the program's own processes are in /proc"),
@@ -66,6 +67,7 @@ TABLE = [
     ("C9", MORE, "settings of the host's network, IPC and kernel are not told"),
     ("C10", MORE, "handles, ioctls and lists of namespaces and processes are refused"),
     ("C11", MORE, "the list of mounts tells no path of the host but the store's"),
+    ("C12", MORE, "calls tell of the host's clock, load and disk, and of no process, name or path"),
     ("D1", GATE, "fifty daemons that ignore every signal die with the run"),
     ("D2", GATE, "process 1 and everybody else survive every kill the program tries"),
     ("D3", GATE, "a program that stops itself ends at its wall time"),
@@ -106,10 +108,11 @@ TABLE = [
     ("F4", GATE, "/dev/shm of one jail is empty in another"),
     ("F5", MORE, "a lock on a file of the rootfs is seen by another jail: one documented bit"),
     ("F6", MORE, "watching files of the rootfs is refused in strict; in basic it tells what a neighbour opens"),
-    ("F7", MORE, "what of a file lies in the page cache is not told by mincore or cachestat"),
+    ("F7", MORE, "pages of a file can neither be asked about nor thrown out of memory"),
     ("F8", MORE, "nothing a run leaves is there in the next"),
     ("F9", MORE, "no socket of the caller reaches the program, so no descriptor can be sent through one"),
     ("F10", MORE, "two jails at once have two host users"),
+    ("F13", MORE, "a futex on a page of the rootfs reaches only a neighbour who waits for it there"),
     ("G1", GATE, "there is no route, no name service and no interface but lo"),
     ("G2", MORE, "what listens on the host's loopback is not reachable"),
     ("G3", MORE, "no metadata service of any cloud is reachable, however it is written"),
@@ -132,11 +135,19 @@ GATE_ROWS = [row.id for row in ROWS.values() if row.gate]
 
 # What a row finds and brig does not prevent: it is told to the reader, not hidden behind a test that passes.
 LIMITS = {
+    "B14": "each step into a deep chain costs more, for Landlock walks up the path; the time is the program's own",
+    "B19": "reading from a pipe (fifo) takes what was meant for another reader; in basic a lock on a shown file can hold up a process of "
+           "the host that asks for the same lock",
     "C11": "`/proc/self/mountinfo` names the directory of the store and of what `--ro` shows; no content",
+    "C12": "sysinfo, statfs, uname and the clocks tell the host's load, uptime, memory, free disk, number of processes and kernel",
     "E2": "on cgroup v1 the buffers of sockets have a limit of their own, as large as the memory limit",
+    "E12": "reading more of the rootfs or of what `--ro` shows than the memory limit holds, or with O_DIRECT, keeps the disk busy; no share "
+           "of it is set",
     "F5": "in basic a lock on a shared file of the rootfs tells a neighbour one bit; strict refuses flock, not fcntl's process locks",
-    "F6": "in basic a watch tells which files of the rootfs neighbours open; strict refuses watches",
-    "F7": "the time that a read takes, and preadv2 with RWF_NOWAIT, tell which pages of the rootfs somebody has read",
+    "F6": "in basic a watch tells which files of the rootfs neighbours open, and when the host opens /dev/null or /dev/urandom; strict "
+          "refuses watches",
+    "F7": "the time that a read takes tells which pages of the rootfs somebody has read",
+    "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
     "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
 }
 
@@ -144,10 +155,10 @@ NO_DAEMON = "there is no daemon, so no socket to attack"
 NO_NETWORK = "no jail has a network, so there is no proxy, resolver or address to attack"
 UNCOVERED = [
     # id, what would be tried, why it is not
-    ("B7", "collecting result files follows no link and meets no special file", "no file is collected yet: what a program wrote goes with its jail"),
-    ("E14", "ten thousand runs leave no dying control group, mount or namespace", "500 runs do, under D6 and E15"),
-    ("E18", "neither denied calls nor crashes flood the host's logs", "no test yet: the filter asks for no log, and the launcher writes none"),
-    ("F11", "the processor's caches and predictors tell nothing of a neighbour", "cannot be shown by a test; brig-security(7) names it as not protected"),
+    ("B7", "collecting result files follows no link and meets no special file",
+     "no file is collected yet: what a program wrote goes with its jail"),
+    ("F11", "the processor's caches and predictors tell nothing of a neighbour",
+     "cannot be shown by a test; brig-security(7) names it as not protected"),
     ("F12", "load and timing tell nothing of a neighbour", "cannot be prevented on shared hardware; brig-security(7) names it"),
     ("G4", "a name that resolves to another address later is not followed", NO_NETWORK),
     ("G7", "no data leaves in look-ups of names", NO_NETWORK),
@@ -161,11 +172,13 @@ UNCOVERED = [
     ("I4", "hostile descriptors do no harm", NO_DAEMON),
     ("I5", "slow and many connections hold up nobody", NO_DAEMON),
     ("I7", "a full pipe as standard error delays no set-up", NO_DAEMON),
-    ("I8", "no directory that is used can be made by others", "B6 tries another user at the runtime directory and the store; the rest comes with the daemon"),
+    ("I8", "no directory that is used can be made by others",
+     "B6 tries another user at the runtime directory and the store; the rest comes with the daemon"),
     ("I9", "no argument and a hostile environment do no harm", "brig has no set-uid or set-capability program"),
     ("I10", "who cannot be identified is refused", NO_DAEMON),
     ("I11", "the caller cannot trace the launcher", "today the caller is root"),
-    ("I12", "no number of a process is mistaken for another's while ids are mapped", "the launcher writes the maps of its own unreaped child"),
+    ("I12", "no number of a process is mistaken for another's while ids are mapped",
+     "the launcher writes the maps of its own unreaped child"),
     ("I13", "nobody kills or asks about a run that is not theirs", NO_DAEMON),
     ("I14", "a restart leaves no run behind", NO_DAEMON),
 ]

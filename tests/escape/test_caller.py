@@ -43,8 +43,8 @@ def terminal():
 
     def run(argv):
         script = f"import fcntl, os, sys; fcntl.ioctl(0, {termios.TIOCSCTTY}, 0); os.execv(sys.argv[1], sys.argv[1:])"
-        child = subprocess.Popen([host.PYTHON, "-c", script, *map(str, argv)], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                                 env=tool.environment())
+        child = subprocess.Popen([host.PYTHON, "-c", script, *map(str, argv)], stdin=slave, stdout=slave, stderr=slave,
+                                 start_new_session=True, env=tool.environment())
         assert child.wait(20) == 0
         os.set_blocking(slave, False)
         try:
@@ -82,7 +82,8 @@ for fd in range(3):
 def run_on_sockets(argv, program):
     """The program's stderr, and how many descriptors came through its stdin and stdout."""
     ours, theirs = zip(*(socket.socketpair() for _ in range(2)))
-    done = subprocess.run([*argv, program], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, text=True, timeout=20, env=tool.environment())
+    done = subprocess.run([*argv, program], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, text=True, timeout=20,
+                          env=tool.environment())
     came = 0
     for end in (*theirs, *ours):
         end.setblocking(False)

@@ -70,6 +70,37 @@ def host_uids(token):
     return {uid for _, uid in host.with_token(token) if uid != os.geteuid()}
 
 
+FUTEX = """
+import ctypes, mmap, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+file = os.open(os.__file__, os.O_RDONLY)
+page = libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, file, ctypes.c_long(0))
+def futex(what, value, seconds):
+    args = ctypes.c_void_p(page), ctypes.c_long(what), ctypes.c_long(value), (ctypes.c_long * 2)(seconds, 0)
+    return libc.syscall(ctypes.c_long(202), *args, None, 0)
+"""
+WAIT = FUTEX + "print('ready', flush=True)\nprint(futex(0, ctypes.c_uint32.from_address(page).value, 5), flush=True)"
+WAKE = FUTEX + "print(max(futex(1, 10, 0) or time.sleep(0.02) or 0 for _ in range(20)))"
+
+
+@pytest.mark.row("F13")
+def test_a_futex_on_a_page_of_the_rootfs_wakes_at_most_a_neighbour_who_waits_there(jail, start_brig, run_brig, token):
+    """The documented limit: private futexes alone would break multiprocessing. Nobody but who waits for it is reached."""
+    waiter = start_brig("--timeout", "20", program=WAIT, args=[token], json_record=False)
+    assert waiter.line() == "ready", waiter.wait(1)
+    woken = run_brig(program=WAKE, args=[token]).out
+    assert woken in ("0\n", "1\n") and waiter.line() == ("0" if woken == "1\n" else "-1")
+
+
+@pytest.mark.control("F13")
+def test_control_a_futex_on_a_page_of_a_file_wakes_another_program(tmp_path):
+    waiter = subprocess.Popen([host.PYTHON, "-c", WAIT], stdout=subprocess.PIPE, text=True)
+    assert waiter.stdout.readline() == "ready\n"
+    assert int(subprocess.run([host.PYTHON, "-c", WAKE], capture_output=True, text=True).stdout) >= 1
+    assert waiter.communicate()[0] == "0\n"
+
+
 WATCH = TRY + """
 import ctypes, json, select, time
 libc = ctypes.CDLL(None, use_errno=True)

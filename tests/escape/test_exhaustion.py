@@ -124,7 +124,8 @@ def test_a_working_set_as_large_as_the_limit_ends_at_the_wall_time(jail, run_bri
 @pytest.mark.row("E3")
 def test_memory_of_jails_that_ended_comes_back(jail, run_brig, nothing_left):
     """Ten jails one after the other leave fifty megabytes each in /dev/shm, open and mapped."""
-    program = "import mmap, os\nf = open('/dev/shm/f', 'w+b', 0)\nos.posix_fallocate(f.fileno(), 0, 50 << 20)\nm = mmap.mmap(f.fileno(), 50 << 20)\nos._exit(0)"
+    program = "import mmap, os\nf = open('/dev/shm/f', 'w+b', 0)\nos.posix_fallocate(f.fileno(), 0, 50 << 20)\n" \
+              "m = mmap.mmap(f.fileno(), 50 << 20)\nos._exit(0)"
     before = host.meminfo("Shmem")
     for _ in range(10):
         assert run_brig("--memory", "64M", program=program).status == 0
@@ -187,6 +188,7 @@ def test_network_namespaces_are_gone_soon_after_their_runs(jail, tmp_path, nothi
     assert host.poll(lambda: host.slab("net_namespace") < before + 30, 5), f"{host.slab('net_namespace')} are there, {before} were"
 
 
+@pytest.mark.control("E14")
 @pytest.mark.control("E15")
 def test_control_namespaces_that_stay_are_counted(needs_root):
     if host.slab("net_namespace") is None:

@@ -195,7 +195,8 @@ def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
 def test_control_orphans_stay_where_nobody_reaps(needs_root):
     """The program is process 1 itself and does not reap; a user of its own has 64 processes."""
     text = ORPHANS.replace("range(50)", "range(3)").replace("monotonic() + 1", "monotonic() + 0.2")
-    argv = ["unshare", "--pid", "--fork", "--kill-child", "prlimit", "--nproc=64", "setpriv", "--reuid", "64987", "--clear-groups", host.PYTHON, "-c", text]
+    argv = ["unshare", "--pid", "--fork", "--kill-child", "prlimit", "--nproc=64", "setpriv", "--reuid", "64987", "--clear-groups",
+            host.PYTHON, "-c", text]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=30)
     assert done.stdout in ("refused 1\n", "refused 2\n") or "BlockingIOError" in done.stderr, done
 

@@ -1,6 +1,7 @@
 """E18: what programs do does not fill the kernel's log. The long tier crashes a hundred thousand times, the quick one five hundred times."""
 import errno
 import os
+import subprocess
 import time
 
 import pytest
@@ -116,3 +117,14 @@ def test_the_kernels_log_grows_a_few_lines_for_a_hundred_thousand(jail, run_brig
         pytest.skip("needs x86_64: no other machine here has a second ABI")
     check(run_brig, what, LONG)
 
+
+@pytest.mark.control("E18")
+def test_control_a_crash_is_told_in_the_log():
+    """Ten a five seconds at most, for all programs of the host: another may have used them up."""
+    if host.read("/proc/sys/debug/exception-trace", "0").strip() == "0":
+        pytest.skip("needs a kernel that tells of crashes: debug.exception-trace is 0")
+    log = KernelLog()
+    try:
+        assert host.poll(lambda: subprocess.run([host.PYTHON, "-c", CRASH, "1"], capture_output=True) and log.lines(), 20, every=1)
+    finally:
+        log.close()

@@ -38,7 +38,8 @@ def given(tmp_path_factory):
         unix.bind("\0" + token)
         unix.listen()
         named.bind(str(folder / "socket"))
-        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "port6": tcp6.getsockname()[1], "seconds": 5}
+        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "port6": tcp6.getsockname()[1],
+               "seconds": 5}
     assert [p.read_text() for p in canaries] == [token] * len(canaries), "a canary of the host was changed"
 
 

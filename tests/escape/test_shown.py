@@ -57,6 +57,7 @@ def has_visitor(listener):
         return False
 
 
+@pytest.mark.row("B19")
 def test_what_is_shown_can_be_read_and_nothing_else(jail, run_brig, shown):
     import json
     folder, listener = shown
@@ -71,8 +72,18 @@ def test_what_is_shown_can_be_read_and_nothing_else(jail, run_brig, shown):
     assert not has_visitor(listener) and (folder / "file").read_text() == "hello"
 
 
+@pytest.mark.control("B19")
 def test_control_the_same_socket_and_pipe_answer_without_a_jail(shown):
     folder, listener = shown
     socket.socket(socket.AF_UNIX).connect(str(folder / "socket"))
     assert has_visitor(listener)
     os.close(os.open(folder / "pipe", os.O_WRONLY | os.O_NONBLOCK))
+
+
+@pytest.mark.row("B19")
+def test_strict_takes_no_lock_on_what_is_shown(jail, run_brig, shown):
+    """A lock needs no right to write, and a process of the host may wait for it. basic allows it: a documented limit."""
+    folder, _ = shown
+    program = "import fcntl\ntry: fcntl.flock(open('shown/file'), fcntl.LOCK_EX); print('locked')\nexcept PermissionError: print('refused')"
+    run = run_brig("-p", "strict", "--ro", folder, program=program)
+    assert run.out == "refused\n", str(run)

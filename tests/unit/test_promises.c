@@ -120,7 +120,7 @@ static void check_every_call(const struct filter *f, const struct policy *p, con
 
 	for (int nr = 0; nr < POLICY_CALLS; nr++) {
 		const struct policy_call *call = &p->call[nr];
-		uint64_t                  odd[6] = { 0xfffffff0, 0xfffffff0, 0xfffffff0, 0xfffffff0 }; /* no condition lets these pass */
+		uint64_t                  odd[6] = { 0xfffffff0, 0xfffffff0, 0xfffffff0, 0xfffffff0, 0xfffffff0, 0xfffffff0 }; /* no condition lets these pass */
 		uint32_t                  want = SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, call), is = ask(f, NATIVE, nr, odd);
 
 		if (nr > POLICY_NEWEST_CALL)
