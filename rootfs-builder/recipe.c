@@ -51,10 +51,20 @@ static const struct {
 	char        name;
 } splits[] = { { " -> ", '>' }, { " = ", '=' } };
 
+/* Where the row ends and its reason begins; a row may end in " #" without one. */
+static size_t row_len(const char *text)
+{
+	const char *end = strstr(text, " #");
+
+	while (end && end[2] && end[2] != ' ')
+		end = strstr(end + 1, " #");
+	return end ? (size_t)(end - text) : strlen(text);
+}
+
 void recipe_row_read(const json_t *row, struct recipe_row *ret)
 {
-	const char *text = json_string_value(row), *end = strstr(text, " # "), *cut;
-	size_t      len = end ? (size_t)(end - text) : strlen(text);
+	const char *text = json_string_value(row), *cut;
+	size_t      len  = row_len(text);
 
 	put_half(ret->key, text, len);
 	ret->value[0] = 0;

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define BLANKS   " \t"
-#define FILE_MAX MIB
+#define FILE_MAX  MIB
+#define LINES_MAX (64 * KIB) /* every URI of an entry goes with every suite: a file of a few kilobytes could make millions */
 
 /* One entry, as both styles have it. Lists are words with blanks between. */
 struct entry {
@@ -126,7 +127,10 @@ static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
 static int add_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite, struct err *e)
 {
 	char *line;
-	int   n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri,
+
+	if (s->len > LINES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d bytes of sources, once each address stands in a line of its own", (int)LINES_MAX);
+	int n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri,
 			   (int)n_suite, suite);
 
 	if (n < 0)
@@ -283,7 +287,9 @@ static int add_file(struct sources *s, const char *path, const char *suite, stru
 
 	if (file_read(AT_FDCWD, path, FILE_MAX, &b, e) < 0)
 		return -1;
-	return ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e);
+	if ((ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e)) < 0)
+		return err_wrap(e, "%s", path);
+	return 0;
 }
 
 static int is_apt_file(const struct dirent *at)
@@ -352,7 +358,7 @@ static void cut_between(char *text, const char *from, const char *until, size_t 
 		if (until[0] == ']' && start[n] == ']')
 			n++;
 		memmove(start, start + n, strlen(start + n) + 1);
-		at = start;
+		at = keep ? start : text; /* what is left of and right of a hole may be one more */
 	}
 }
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import brig as brig_tool
-from support import host, matrix
+from support import host, matrix, users
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -208,6 +208,21 @@ def jail(needs_root, needs_rootfs, tmp_path_factory):
     """Asked for by every test that starts a real jail."""
     require("cgroup:memory", "cgroup:pids")
     brig_tool.run(program="pass", folder=tmp_path_factory.mktemp("first")) # the first one since boot makes what /run/brig keeps
+
+
+@pytest.fixture(scope="session")
+def world(needs_root, needs_rootfs):
+    """Plain users on this host, and a way to be one of them (support/users.py)."""
+    require("tool:newuidmap")
+    made = users.World()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=sorted(users.MODES))
+def user(request):
+    """A plain user of each kind: with a range of subordinate ids, and with his own id only."""
+    return users.MODES[request.param]
 
 
 @pytest.fixture(scope="session")

@@ -78,38 +78,61 @@ static int find_build(char *root, struct err *e)
 	return 0;
 }
 
-static int find_installed(struct places *p, struct err *e)
+static bool is_own_directory(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* A plain user's own store, if he has a place for one, over the one that root fills. */
+static int find_stores(struct places *p, const char *shared, struct err *e)
 {
 	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
 
+	if (geteuid() == 0 || (!data && !home))
+		return put(p->store[0], e, shared, "");
+	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return -1;
+	return put(p->store[1], e, shared, "");
+}
+
+static int find_installed(struct places *p, struct err *e)
+{
 	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
 	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
 	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0)
 		return -1;
-	if (geteuid() == 0 || (!data && !home))
-		return put(p->store, e, "/var/lib/brig/rootfs", "");
-	return data ? put(p->store, e, data, "/brig/rootfs") : put(p->store, e, home, "/.local/share/brig/rootfs");
+	return find_stores(p, "/var/lib/brig/rootfs", e);
 }
 
 static int find_in_build(struct places *p, const char *root, struct err *e)
 {
+	char store[PLACE_MAX];
+
 	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0)
 		return -1;
-	return put(p->store, e, root, "/store");
+	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
+	return is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
 }
 
-/* Not from the environment: two launchers that disagree about it would share host ids. */
+/*
+ * Not from the environment: two launchers that disagree about it would share
+ * host ids. XDG_RUNTIME_DIR is there in a session and not in a cron job; what
+ * it says is what logind makes, and that is there for both.
+ */
 static int find_runtime(struct places *p, struct err *e)
 {
-	const char *xdg = env_path("XDG_RUNTIME_DIR");
-	char        fallback[64];
+	char path[64];
 
 	if (geteuid() == 0)
 		return put(p->runtime, e, "/run/brig", "");
-	if (xdg)
-		return put(p->runtime, e, xdg, "/brig");
-	snprintf(fallback, sizeof fallback, "/tmp/brig-%u", geteuid());
-	return put(p->runtime, e, fallback, "");
+	snprintf(path, sizeof path, "/run/user/%u", geteuid());
+	if (is_own_directory(path))
+		return put(p->runtime, e, path, "/brig");
+	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
+	return put(p->runtime, e, path, "");
 }
 
 int places_find(struct places *ret, struct err *e)
@@ -131,8 +154,11 @@ int places_find(struct places *ret, struct err *e)
 		if (put(p.profiles[0], e, profiles, "") < 0)
 			return -1;
 	}
-	if (store && put(p.store, e, store, "") < 0)
-		return -1;
+	if (store) {
+		p.store[1][0] = 0;
+		if (put(p.store[0], e, store, "") < 0)
+			return -1;
+	}
 	*ret = p;
 	return 0;
 }

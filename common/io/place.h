@@ -4,8 +4,9 @@
  *   profiles  $BRIG_PROFILES, else the build tree's when run from there, else
  *             /etc/brig/profiles over the shipped ones
  *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
- *             (not root: $XDG_DATA_HOME/brig/rootfs)
- *   runtime   /run/brig (not root: $XDG_RUNTIME_DIR/brig)
+ *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
+ *             build tree is one's own)
+ *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID)
  *
  * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
  */
@@ -17,7 +18,7 @@
 struct places {
 	char profiles[2][PLACE_MAX]; /* searched in this order; the second may be empty */
 	char recipes[PLACE_MAX];
-	char store[PLACE_MAX];
+	char store[2][PLACE_MAX];    /* likewise; brig rootfs writes into the first */
 	char runtime[PLACE_MAX];
 	char libexec[PLACE_MAX];     /* where our other binaries are */
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LINK_HEAD "../trees/"
 #define TRIES     8 /* a rootfs rebuilt and collected eight times while we look at it is a fault */
@@ -54,6 +55,8 @@ static enum lock_answer take_lock(const char *path, struct store_tree *t)
 	struct stat st;
 
 	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->lock_fd < 0 && errno == EACCES && geteuid() != 0)
+		return LOCK_TAKEN; /* somebody else's store: see the header */
 	if (t->lock_fd < 0)
 		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;
 	if (flock(t->lock_fd, LOCK_SH | LOCK_NB) < 0)
@@ -93,6 +96,8 @@ static enum lock_answer open_tree_of(const char *store, struct store_tree *t, st
 	if (answer != LOCK_TAKEN)
 		return answer;
 	t->tree_fd = open(t->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->tree_fd < 0 && errno == ENOENT && t->lock_fd < 0)
+		return LOCK_GONE;
 	if (t->tree_fd < 0) {
 		err_sys(e, "%s", t->path);
 		return LOCK_FAILED;
@@ -134,6 +139,23 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 		}
 	}
 	return missing(store, name, e);
+}
+
+int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)
+{
+	struct err first;
+
+	if (store_open(stores[0], name, ret, &first) == 0)
+		return 0;
+	*e = first;
+	if (first.kind != ERR_MISSING || !stores[1][0])
+		return -1;
+	if (store_open(stores[1], name, ret, e) == 0)
+		return 0;
+	if (e->kind != ERR_MISSING)
+		return -1;
+	return err_set(e, ERR_MISSING, "rootfs \"%s\" is neither in your store %.150s nor in %.150s; build it: brig rootfs build %s", name,
+		       stores[0], stores[1], name);
 }
 
 int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e)

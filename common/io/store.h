@@ -11,6 +11,11 @@
  * descriptors for as long as something may look into the tree: the lock is what
  * keeps `brig-rootfs gc` away. This is on the way of every run: six system
  * calls, no heap. Not for after clone().
+ *
+ * The lock of a tree is its owner's: a stranger who could take it could keep gc
+ * away for ever. A plain user who runs a tree of root's store therefore has no
+ * lock: gc may take away a tree under such a run, once no name leads to it, and
+ * the program then misses files. Nothing else can come of it.
  */
 #pragma once
 #include "err.h"
@@ -20,7 +25,7 @@
 
 struct store_tree {
 	int  tree_fd; /* O_PATH */
-	int  lock_fd;
+	int  lock_fd; /* -1 in somebody else's store */
 	char digest[STORE_DIGEST + 1];
 	char path[STORE_PATH_MAX]; /* for people and records: STORE/trees/SHA256/tree */
 };
@@ -28,6 +33,8 @@ struct store_tree {
 
 /* Kind MISSING, naming the command that builds it, when the store has no such rootfs. */
 must_use int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e);
+/* In the first store that has it; the second may be empty. */
+must_use int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e);
 /* The same when the digest is known. */
 must_use int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e);
 void         store_close(struct store_tree *t); /* may be called twice */

@@ -249,7 +249,8 @@ static void fill_order(struct request *r)
 	r->order.stdin_pipe     = r->stdin_fd >= 0;
 	r->order.workspace_exec = r->profile.workspace_exec;
 	r->order.require_all    = r->profile.require == REQUIRE_ALL;
-	r->order.store          = r->places.store;
+	r->order.store[0]       = r->places.store[0];
+	r->order.store[1]       = r->places.store[1];
 	r->order.rootfs         = r->profile.rootfs;
 	r->order.runtime_dir    = r->places.runtime;
 	r->order.policy         = &r->policy;

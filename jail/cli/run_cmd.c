@@ -3,6 +3,7 @@
 #include "command.h"
 #include "fd.h"
 #include "file.h"
+#include "layer.h"
 #include "privilege.h"
 #include "request.h"
 #include "stream.h"
@@ -325,6 +326,38 @@ static bool points_to_doctor(const struct client *c)
 	return c->record.exit_reason == EXIT_setup_failed && c->record.why.kind == ERR_SETUP && !c->end.exec_errno;
 }
 
+/* In brackets behind the layers that are missing for it. */
+static void print_missing(uint64_t layers, const char *why)
+{
+	const char *separator = " ";
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++) {
+		if (!(layers & (1ull << i)))
+			continue;
+		fprintf(stderr, "%s%s", separator, layer_name(i));
+		separator = ", ";
+	}
+	if (layers && *why)
+		fprintf(stderr, " (%s)", why);
+}
+
+/* What root would have had. Once, for the record says it too. */
+static void print_losses(const struct run_end *end)
+{
+	uint64_t lost = 0, limits = LAYER_BIT(MEMORY) | LAYER_BIT(PIDS) | LAYER_BIT(CPU) | LAYER_BIT(CPU_TIME);
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		if (layer_need(i) == NEED_ROOT)
+			lost |= end->missing & (1ull << i);
+	if (!lost)
+		return;
+	fputs("brig: not in force without root:", stderr);
+	print_missing(lost & ~limits, end->missing_why[0]);
+	fputs(lost & ~limits && lost & limits ? ";" : "", stderr);
+	print_missing(lost & limits, end->missing_why[1]);
+	fputs("; brig doctor says how to get them\n", stderr);
+}
+
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
 static void print_story(const struct client *c)
 {
@@ -341,6 +374,7 @@ static void print_story(const struct client *c)
 		fputs("brig: ", stderr);
 		record_print(r, stderr);
 	}
+	print_losses(&c->end);
 	if (c->end.left.kind != ERR_NONE)
 		fprintf(stderr, "brig: left behind: %s\n", c->end.left.text);
 }
@@ -443,10 +477,6 @@ static int main_of(struct client *c, int argc, char **argv, const char *line, co
 	c->record.profile = c->req.profile_name;
 	if (make_run_id(c->record.run_id, &e) < 0)
 		return refuse(c, &e);
-	if (geteuid() != 0) {
-		err_set(&e, ERR_DENIED, "needs root for now; type: sudo %s %s ...", program_invocation_name, argv[0]);
-		return refuse(c, &e);
-	}
 	if (take(&c->req, argv + n + 1, argc - n - 1, &e) < 0 || request_prepare(&c->req, &e) < 0)
 		return refuse(c, &e);
 	c->record.rootfs = c->req.profile.rootfs;

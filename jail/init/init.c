@@ -49,7 +49,7 @@ __asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
 #endif
 
 /* The main program of a cell is always the first process that PID 1 left behind. */
-enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, KERNEL_EINVAL = 22, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
+enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
 
 struct pollfd_kernel {
 	int   fd;
@@ -81,12 +81,6 @@ static void drop_capabilities(void)
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
 
-	long                            r       = 0;
-
-	for (long cap = 0; r == 0; cap++)
-		r = call(__NR_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
-	need(r == -KERNEL_EINVAL ? 0 : r); /* one past the last that this kernel knows */
-	need(call(__NR_prctl, PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0));
 	need(call(__NR_capset, (long)&head, (long)none, 0, 0, 0));
 }
 

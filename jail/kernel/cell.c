@@ -29,7 +29,7 @@ enum { PROGRAM_ID = 1000 };
 
 /* What every cell has once cell_open() succeeded: its steps are fatal. */
 #define LAYERS_OF_STEPS                                                                                                  \
-	(LAYER_BIT(USER_NS) | LAYER_BIT(OWN_IDS) | LAYER_BIT(MOUNT_NS) | LAYER_BIT(RO_ROOTFS) | LAYER_BIT(PROC_SUBSET) | \
+	(LAYER_BIT(USER_NS) | LAYER_BIT(MOUNT_NS) | LAYER_BIT(RO_ROOTFS) | LAYER_BIT(PROC_SUBSET) | \
 	 LAYER_BIT(PID_NS) | LAYER_BIT(NET_NS) | LAYER_BIT(IPC_NS) | LAYER_BIT(UTS_NS) | LAYER_BIT(CGROUP_NS) |          \
 	 LAYER_BIT(WALL_TIME) | LAYER_BIT(KEYRING) | LAYER_BIT(NO_CAPS) | LAYER_BIT(NO_NEW_PRIVS) | LAYER_BIT(SECCOMP) | \
 	 LAYER_BIT(RLIMITS) | LAYER_BIT(CLOSED_FDS))
@@ -43,10 +43,15 @@ void cell_init(struct cell *c)
 		c->child.shown_fd[i] = -1;
 }
 
+int cell_enter_outer(struct cell *c, const struct run_order *order, struct err *e)
+{
+	return store_open_first(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : outer_enter(&c->outer, e);
+}
+
 int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e)
 {
 	slot_done(&c->slot);
-	return slot_take(order->runtime_dir, first, &c->slot, e);
+	return slot_take(order->runtime_dir, &c->outer.ids, first, &c->slot, e);
 }
 
 enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e)
@@ -56,21 +61,48 @@ enum group_answer cell_make_groups(struct cell *c, const struct run_order *order
 
 /* --- what must be there --- */
 
+static void note(struct cell *c, bool there, uint64_t layer)
+{
+	*(there ? &c->layers : &c->missing) |= layer;
+}
+
 static void note_optional(struct cell *c)
 {
 	c->child.landlock_abi = (unsigned)landlock_abi();
-	*(c->child.landlock_abi ? &c->layers : &c->missing) |= LAYER_BIT(LANDLOCK);
-	*(access("/proc/sys/user/max_user_namespaces", F_OK) == 0 ? &c->layers : &c->missing) |= LAYER_BIT(NO_NESTED_NS);
+	note(c, c->child.landlock_abi, LAYER_BIT(LANDLOCK));
+	note(c, access("/proc/sys/user/max_user_namespaces", F_OK) == 0, LAYER_BIT(NO_NESTED_NS));
+	note(c, c->outer.kind != OUTER_SINGLE, LAYER_BIT(OWN_IDS));
+}
+
+static const char *why_missing(const struct cell *c, unsigned layer)
+{
+	if (c->group.missing & (1ull << layer))
+		return c->group.why;
+	return layer == LAYER_OWN_IDS || layer == LAYER_NO_GROUPS ? c->outer.why : "";
+}
+
+static bool is_required(const struct cell *c, unsigned layer, bool all)
+{
+	switch (layer_need(layer)) {
+	case NEED_ALWAYS:
+		return true;
+	case NEED_ROOT:
+		return all || c->outer.kind == OUTER_NONE;
+	case NEED_WHERE_PRESENT:
+		return all;
+	}
+	return true;
 }
 
 /* Fail closed: a layer that this way of starting promises is there, or nothing runs. */
 static int check_required(const struct cell *c, bool all, struct err *e)
 {
 	for (unsigned i = 0; i < LAYER_COUNT; i++) {
-		if (!(c->missing & (1ull << i)) || (!all && layer_need(i) == NEED_WHERE_PRESENT))
-			continue;
-		return err_set(e, ERR_MISSING, "%s cannot be applied here%s%s; brig doctor says what to change", layer_name(i),
-			       c->missing_why[0] ? ": " : "", c->missing_why);
+		const char *why = why_missing(c, i);
+
+		if (c->missing & (1ull << i) && is_required(c, i, all))
+			return err_set(e, ERR_MISSING, "%s cannot be applied here%s%s; brig doctor says what to change", layer_name(i),
+				       *why ? ": " : "", why);
 	}
 	return 0;
 }
@@ -81,37 +113,44 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
-	memcpy(c->missing_why, c->group.why, sizeof c->missing_why);
 	c->child.tasks_len = group_open_tasks(&c->group, c->child.tasks_fd, e);
 	return c->child.tasks_len < 0 ? -1 : group_watch_oom(&c->group, &c->oom_fd, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
+/* In a mount namespace of our own, by a descriptor that belongs there. */
+static int reach(const struct cell *c, int dir, const char *what, struct err *e)
+{
+	int fd = c->outer.kind == OUTER_NONE ? fcntl(dir, F_DUPFD_CLOEXEC, 3) : detach_open_again(dir, what, e);
+
+	return fd < 0 && c->outer.kind == OUTER_NONE ? err_sys(e, "set-up step open-trees: %s", what) : fd;
+}
+
 static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
 {
 	bool all_inert = true;
 
 	for (size_t i = 0; i < order->shown_len; i++) {
-		bool inert = false;
+		bool      inert = false;
+		scoped_fd dir   = reach(c, order->shown_fd[i], "--ro", e);
 
-		c->child.shown_fd[i] = shown_open(order->shown_fd[i], c->slot.init_id, &inert, e);
+		c->child.shown_fd[i] = dir < 0 ? -1 : shown_open(dir, c->slot.init_id, &inert, e);
 		if (c->child.shown_fd[i] < 0)
 			return -1;
 		all_inert &= inert;
 	}
 	if (order->shown_len)
-		*(all_inert ? &c->layers : &c->missing) |= LAYER_BIT(INERT_RO);
+		note(c, all_inert, LAYER_BIT(INERT_RO));
 	return 0;
 }
 
 static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
 {
 	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	scoped_fd      tree  = reach(c, c->rootfs.tree_fd, order->rootfs, e);
 
-	if (store_open(order->store, order->rootfs, &c->rootfs, e) < 0)
-		return -1;
-	c->child.root_fd = detach_mount(c->rootfs.tree_fd, attrs, order->rootfs, e);
+	c->child.root_fd = tree < 0 ? -1 : detach_mount(tree, attrs, order->rootfs, e);
 	return c->child.root_fd < 0 ? -1 : open_shown(c, order, e);
 }
 
@@ -151,12 +190,21 @@ static void close_child_ends(struct cell *c)
 	c->child.tasks_len = 0;
 }
 
+static bool has_one_id(const struct cell *c)
+{
+	return c->slot.init_id == c->slot.program_id;
+}
+
+/* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
+enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
+
 static void fill_child(struct cell *c, const struct run_order *order, const struct sock_fprog *filter)
 {
 	struct child_ctx *child = &c->child;
 
 	child->mounts         = order->mounts;
 	child->hostname       = "brig";
+	child->init_id        = has_one_id(c) ? PROGRAM_ID : 0;
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
 	child->code           = order->code;
@@ -166,8 +214,8 @@ static void fill_child(struct cell *c, const struct run_order *order, const stru
 	child->launcher_fd[1] = c->status_fd;
 	child->stdin_pipe     = order->stdin_pipe;
 	child->files          = order->limits->files;
-	child->pids           = order->limits->pids;
-	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000;
+	child->processes      = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = filter;
 	child->argv           = order->argv;
@@ -218,6 +266,8 @@ static int clone_cell(struct cell *c, struct err *e)
 {
 	int r = become_owner(c->slot.init_id, e);
 
+	if (r == 0 && c->outer.kind != OUTER_NONE)
+		r = privilege_show(e);
 	if (r == 0)
 		r = clone_into(c, e);
 	if (seteuid(0) < 0 && r == 0)
@@ -235,13 +285,19 @@ static int write_id_maps(const struct cell *c, struct err *e)
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return err_sys(e, "set-up step id-maps: %s", path);
-	snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", c->slot.init_id, PROGRAM_ID, c->slot.program_id);
+	if (has_one_id(c))
+		snprintf(text, sizeof text, "%d %u 1\n", PROGRAM_ID, c->slot.program_id);
+	else
+		snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", c->slot.init_id, PROGRAM_ID, c->slot.program_id);
 	if (file_put(proc, "uid_map", text) < 0)
 		return err_sys(e, "set-up step id-maps: uid_map");
 	if (file_put(proc, "setgroups", "deny") < 0)
 		return err_sys(e, "set-up step id-maps: setgroups");
 	if (file_put(proc, "gid_map", text) < 0)
 		return err_sys(e, "set-up step id-maps: gid_map");
+	/* without a limit of its own, the cell is what the host kills first when its memory is used up */
+	if (c->missing & LAYER_BIT(MEMORY) && file_put(proc, "oom_score_adj", "1000") < 0 && errno != ENOENT)
+		return err_sys(e, "set-up step id-maps: oom_score_adj");
 	return 0;
 }
 
@@ -250,9 +306,12 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	scoped_filter     filter = { 0 };
 	struct sock_fprog program;
 
-	note_optional(c);
-	if (privilege_forget_caller(e) < 0)
+	bool              no_groups;
+
+	if (privilege_forget_caller(c->outer.kind == OUTER_NONE, &no_groups, e) < 0)
 		return -1;
+	note_optional(c);
+	note(c, no_groups, LAYER_BIT(NO_GROUPS));
 	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
@@ -264,7 +323,7 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	if (clone_cell(c, e) < 0)
 		return -1;
 	close_child_ends(c);
-	if (write_id_maps(c, e) < 0)
+	if (write_id_maps(c, e) < 0 || privilege_hide(e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;

@@ -7,11 +7,13 @@
  */
 #pragma once
 #include "child.h"
+#include "outer.h"
 #include "run.h"
 #include "slot.h"
 #include "store.h"
 
 struct cell {
+	struct outer     outer;
 	struct slot      slot;
 	struct group     group;
 	struct store_tree rootfs;   /* its lock keeps brig rootfs gc away */
@@ -22,12 +24,13 @@ struct cell {
 	int              status_fd; /* init_report */
 	int              oom_fd;    /* -1: the kernel kills the whole group by itself */
 	uint64_t         layers, missing;
-	char             missing_why[160];
 };
 
 /* After failure cell_close() is still to be called. */
 void         cell_init(struct cell *c);
 
+/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the outer namespace, for who needs one. */
+must_use int cell_enter_outer(struct cell *c, const struct run_order *order, struct err *e);
 /* Ids from the slot `first` on. */
 must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);
 /* TAKEN: somebody else has this slot's groups; take the next one. */

@@ -37,7 +37,7 @@ struct child_ctx {
 	const char              *hostname;
 	int                      tasks_fd[GROUP_TREES_MAX]; /* v1 groups to join */
 	int                      tasks_len;
-	unsigned                 program_uid, program_gid;  /* as seen inside; PID 1 is 0 */
+	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
 	size_t                   code_len;
 	int                      report_fd; /* socket; also brings the word that the id maps are written */
@@ -47,7 +47,7 @@ struct child_ctx {
 	int                      slot_fd;
 	int                      ready_fd[2]; /* PID 1 writes, the program reads */
 	bool                     stdin_pipe;
-	uint64_t                 files, cpu_s, pids;
+	uint64_t                 files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
@@ -81,6 +81,10 @@ struct child_step {
 	const char    *reason;
 };
 extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+
+/* In both tables: whoever executes something after them can gain nothing by it. */
+int child_bounding_set(struct child_ctx *c);
+int child_securebits(struct child_ctx *c);
 
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);

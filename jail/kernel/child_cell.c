@@ -50,12 +50,12 @@ static int cell_await_id_maps(struct child_ctx *c)
 	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
+/* Not traceable either, where no id changes that would make it so. */
 static int cell_take_ids(struct child_ctx *c)
 {
-	(void)c;
-	if (setresgid(0, 0, 0) < 0)
+	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
 		return -errno;
-	return child_sys(setresuid(0, 0, 0));
+	return child_sys(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
 }
 
 static int cell_group_namespace(struct child_ctx *c)
@@ -253,22 +253,42 @@ static int cell_write_code(struct child_ctx *c)
 	return child_sys(close(fd));
 }
 
+static int set_quota(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -errno;
+	close(fd);
+	return r;
+}
+
 /*
- * The kernel's own limit, written into the cell's user namespace through the
+ * The kernel's own limits, written into the cell's user namespace through the
  * host's procfs, which is still in sight. Without a user namespace there is no
  * capability, and without one no other namespace. Hosts that hide /proc/sys
  * keep the filter as the only guard; the launcher's record says which.
+ *
+ * What a cell of a plain user watches counts for the user as well, who has 128
+ * instances for everything: a jail must not take his desktop's.
  */
-static int cell_forbid_namespaces(struct child_ctx *c)
+static int cell_quotas(struct child_ctx *c)
 {
-	int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC), r;
+	static const char *const rows[][2] = {
+		{ "/proc/sys/user/max_user_namespaces", "0" },
+		{ "/proc/sys/user/max_inotify_instances", "32" },
+		{ "/proc/sys/user/max_inotify_watches", "8192" },
+	};
 
 	(void)c;
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	r = write(fd, "0", 1) == 1 ? 0 : -errno;
-	close(fd);
-	return r;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int r = set_quota(rows[i][0], rows[i][1]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */
@@ -337,11 +357,13 @@ const struct child_step child_cell_steps[] = {
 	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the host" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
 	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
-	{ "forbid-namespaces",  cell_forbid_namespaces,     "while the host's /proc/sys is in sight, and after our own are made" },
+	{ "quotas",             cell_quotas,                "no namespaces; while the host's /proc/sys is in sight, and after our own are made" },
 	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
 	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
+	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
+	{ "securebits",         child_securebits,           "locked: its id means nothing" },
 	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },
 	{ NULL, NULL, NULL },
 };

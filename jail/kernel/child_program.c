@@ -73,7 +73,7 @@ static int program_signals(struct child_ctx *c)
 	return child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
 }
 
-static int program_bounding_set(struct child_ctx *c)
+int child_bounding_set(struct child_ctx *c)
 {
 	(void)c;
 	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
@@ -82,7 +82,7 @@ static int program_bounding_set(struct child_ctx *c)
 	return errno == EINVAL ? 0 : -errno; /* EINVAL: one past the last that this kernel knows */
 }
 
-static int program_securebits(struct child_ctx *c)
+int child_securebits(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -117,8 +117,8 @@ static int program_rlimits(struct child_ctx *c)
 	} rows[] = {
 		{ RLIMIT_NOFILE,     c->files,       c->files },
 		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
-		{ RLIMIT_CPU,        c->cpu_s + 2,   c->cpu_s + 3 }, /* per process; the control group counts the tree */
-		{ RLIMIT_NPROC,      c->pids + 16,   c->pids + 16 }, /* pids.max comes first and is counted */
+		{ RLIMIT_CPU,        c->cpu_s,       c->cpu_s + 1 }, /* per process; the control group counts the tree */
+		{ RLIMIT_NPROC,      c->processes,   c->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
 		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
 		{ RLIMIT_MSGQUEUE,   0,              0 },
@@ -226,8 +226,8 @@ const struct child_step child_program_steps[] = {
 	{ "signals",           program_signals,           "dispositions and mask as in a new process" },
 	{ "scheduling",        program_scheduling,        "no real-time policy, no negative nice, no personality of the caller" },
 	{ "rlimits",           program_rlimits,           "while the caller's may still be lowered" },
-	{ "bounding-set",      program_bounding_set,      "needs CAP_SETPCAP, which goes next" },
-	{ "securebits",        program_securebits,        "locked: id 0 means nothing any more" },
+	{ "bounding-set",      child_bounding_set,        "needs CAP_SETPCAP, which goes next" },
+	{ "securebits",        child_securebits,          "locked: id 0 means nothing any more" },
 	{ "ids",               program_ids,               "group first: after the uid we could not" },
 	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
 	{ "streams",           program_streams,           "made by the program's id, so that /dev/stdout opens" },

@@ -157,6 +157,12 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
 }
 
+/* The groups of others, or a tree that is shown read-only. */
+static bool is_not_ours(int errnum)
+{
+	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
+}
+
 static enum group_answer make_leaves(struct group *g, const struct group_trees *trees)
 {
 	for (size_t i = 0; i < trees->n; i++) {
@@ -175,6 +181,11 @@ static enum group_answer make_leaves(struct group *g, const struct group_trees *
 			fd_closep(&leaf->base_fd);
 			if (group_trees_open_base(trees, i, leaf) == 0)
 				answer = make_leaf(leaf, g->name);
+		}
+		if (answer == GROUP_FAILED && !leaf->made && is_not_ours(errno)) { /* its controllers are missing, then */
+			fd_closep(&leaf->base_fd);
+			g->n--;
+			continue;
 		}
 		if (answer != GROUP_MADE)
 			return answer;

@@ -83,6 +83,8 @@ static int take_signals(void)
 
 static int take_place(struct watch *w, struct err *e)
 {
+	if (cell_enter_outer(&w->cell, w->order, e) < 0)
+		return -1;
 	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
 		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
 			return -1;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/limits.h>
 #include <linux/capability.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -16,13 +17,15 @@
 static int keep_only_kill(void)
 {
 	static const cap_value_t kill_only[] = { CAP_KILL };
-	cap_t                    caps        = cap_init();
-	int                      r           = -1;
+	cap_t                    have = cap_get_proc(), caps = cap_init();
+	cap_flag_value_t         may = CAP_CLEAR;
+	int                      r   = -1;
 
-	if (caps && cap_set_flag(caps, CAP_PERMITTED, 1, kill_only, CAP_SET) == 0 &&
-	    cap_set_flag(caps, CAP_EFFECTIVE, 1, kill_only, CAP_SET) == 0)
+	if (have && caps && cap_get_flag(have, CAP_KILL, CAP_PERMITTED, &may) == 0 &&
+	    cap_set_flag(caps, CAP_PERMITTED, 1, kill_only, may) == 0 && cap_set_flag(caps, CAP_EFFECTIVE, 1, kill_only, may) == 0)
 		r = cap_set_proc(caps);
 	cap_free(caps);
+	cap_free(have);
 	return r;
 }
 
@@ -80,11 +83,39 @@ static int raise_core_limit(struct err *e)
 	return err_sys(e, "set-up step forget-caller: the core limit is 0, which calls the host's crash handler, and cannot be 1");
 }
 
-int privilege_forget_caller(struct err *e)
+static int set_dumpable(int how, struct err *e)
 {
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) /* nobody traces the set-up (CVE-2026-41163) */
-		return err_sys(e, "set-up step forget-caller: dumpable");
-	if (setgroups(0, NULL) < 0)
+	return prctl(PR_SET_DUMPABLE, how, 0, 0, 0) < 0 ? err_sys(e, "set-up step forget-caller: dumpable") : 0;
+}
+
+int privilege_show(struct err *e)
+{
+	return set_dumpable(1, e);
+}
+
+int privilege_hide(struct err *e)
+{
+	return set_dumpable(0, e); /* nobody traces the set-up (CVE-2026-41163) */
+}
+
+/* The caller's main group is no group more. */
+static bool has_other_groups(void)
+{
+	gid_t list[NGROUPS_MAX + 1];
+	int   n = getgroups(ARRAY_LEN(list), list);
+
+	for (int i = 0; i < n; i++)
+		if (list[i] != getegid())
+			return true;
+	return n < 0;
+}
+
+int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
+{
+	if (on_host && privilege_hide(e) < 0)
+		return -1;
+	if (setgroups(0, NULL) < 0 && (on_host || errno != EPERM))
 		return err_sys(e, "set-up step forget-caller: setgroups");
+	*no_groups = !has_other_groups();
 	return raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
 }

@@ -8,10 +8,22 @@
 #pragma once
 #include "err.h"
 
+/* Of what we have: a plain user's brig has nothing to lose. */
 must_use int privilege_drop(struct err *e);
 
 /* Every permitted capability works again: the kernel switches them off when the effective user is no longer root. */
 must_use int privilege_keep_effective(struct err *e);
 
-/* Not traceable, no groups, no privileged place in the OOM killer's list, no crash handler: the cell inherits all of it. */
-must_use int privilege_forget_caller(struct err *e);
+/*
+ * No groups, no privileged place in the OOM killer's list, no crash handler: the cell inherits all of it. On the host
+ * we are not traceable from here on; in a namespace of our own the kernel may keep us from leaving groups: *no_groups
+ * tells.
+ */
+must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e);
+
+/*
+ * Traceable by our own user, or by nobody. In a user namespace a launcher that is not traceable cannot write the id
+ * maps of its child: their files in /proc belong to the host's root then.
+ */
+must_use int privilege_show(struct err *e);
+must_use int privilege_hide(struct err *e);

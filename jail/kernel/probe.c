@@ -56,7 +56,6 @@ const struct probe_row probe_rows[] = {
 	{ "rootfs",             NEED_DEFAULT,  probe_rootfs,              NULL,    NULL,                   "the tree that becomes / of a jail" },
 	{ "runtime-dir",        NEED_DEFAULT,  probe_runtime_dir,         NULL,    NULL,                   "sockets and the locks on host uids" },
 	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids for jails that nobody else has" },
-	{ "rootless",           NEED_DEFAULT,  probe_rootless,            NULL,    NULL,                   "jails of plain users" },
 	{ "kernel",             NEED_INFO,     probe_kernel,              NULL,    NULL,                   "where brig runs" },
 	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may say no here" },
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },

@@ -95,7 +95,6 @@ bool probe_profile(struct probe *p); /* probe_places.c */
 bool probe_rootfs(struct probe *p);
 bool probe_runtime_dir(struct probe *p);
 bool probe_id_pool(struct probe *p);
-bool probe_rootless(struct probe *p);
 
 bool probe_kernel(struct probe *p); /* probe_host.c */
 bool probe_layers(struct probe *p);

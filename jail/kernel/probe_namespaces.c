@@ -4,6 +4,8 @@
 #include "fd.h"
 #include "file.h"
 #include "id_range.h"
+#include "outer.h"
+#include "sub_ids.h"
 #include "sys.h"
 
 #include <arpa/inet.h>
@@ -11,7 +13,6 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <net/if.h>
-#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,101 +138,20 @@ static bool map_range_as_root(struct probe *p)
 	       probe_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
 }
 
-/* newuidmap is setuid (or has CAP_SETUID): it reads /etc/subuid and writes the map for us. */
-static int run_mapper(const char *program, pid_t pid, unsigned own, uint64_t base)
-{
-	char  text[3][24];
-	int   status = -1;
-	pid_t child;
-
-	snprintf(text[0], sizeof text[0], "%d", (int)pid);
-	snprintf(text[1], sizeof text[1], "%u", own);
-	snprintf(text[2], sizeof text[2], "%" PRIu64, base);
-	child = fork();
-	if (child == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execlp(program, program, text[0], "0", text[1], "1", "1", text[2], "1", (char *)NULL);
-		_exit(127);
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-struct subids {
-	uint64_t base, count;
-};
-
-/* "NAME:base:count", or the uid as a number in place of the name. */
-static bool find_subids(const char *file, unsigned uid, struct subids *ret)
-{
-	scoped_bytes   text = { 0 };
-	struct err     e;
-	struct passwd *who = getpwuid(uid);
-	char           number[16];
-
-	if (file_read(AT_FDCWD, file, MIB, &text, &e) < 0)
-		return false;
-	snprintf(number, sizeof number, "%u", uid);
-	for (char *line = text.data, *rest; (line = strtok_r(line, "\n", &rest)); line = NULL) {
-		char          owner[64];
-		struct subids r;
-
-		if (sscanf(line, "%63[^:]:%" SCNu64 ":%" SCNu64, owner, &r.base, &r.count) == 3 && r.count &&
-		    (strcmp(owner, number) == 0 || (who && strcmp(owner, who->pw_name) == 0))) {
-			*ret = r;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Rootless goes on with one id for both; what that costs is said in the detail. */
-static bool single_id(struct probe *p, const char *cause, const char *fix)
-{
-	probe_degraded(p, cause, fix);
-	return probe_detail(p, "a single id: a program may signal and renice its PID 1");
-}
-
-static bool no_subids(struct probe *p)
-{
-	struct passwd *who = getpwuid(p->at->uid);
-	char           fix[160];
-
-	snprintf(fix, sizeof fix, "as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %.32s",
-	         who ? who->pw_name : "USER");
-	return single_id(p, "/etc/subuid or /etc/subgid has no line for this user", fix);
-}
-
-static bool mappers_refused(struct probe *p)
-{
-	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-		return single_id(p, "no_new_privs is set: a setuid newuidmap gets no power", "start brig without no_new_privs (unit: NoNewPrivileges=no)");
-	return single_id(p, "newuidmap or newgidmap refused, though /etc/subuid and /etc/subgid have a line",
-	                 "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid");
-}
-
+/* What brig run does, with its words: it goes on with one id for both, and what that costs is said in the detail. */
 static bool map_range_as_user(struct probe *p)
 {
-	struct subids uids, gids;
-	struct inner  in;
-	int           u, g;
+	struct outer o;
+	struct err   e;
+	char         advice[160];
 
-	if (!find_subids("/etc/subuid", p->at->uid, &uids) || !find_subids("/etc/subgid", p->at->uid, &gids))
-		return no_subids(p);
-	if (!inner_start(p, &in) || !inner_says(p, &in, "unshare(CLONE_NEWUSER)"))
-		return false;
-	u = run_mapper("newuidmap", in.pid, p->at->uid, uids.base);
-	g = run_mapper("newgidmap", in.pid, p->at->gid, gids.base);
-	if (u == 127 || g == 127)
-		return single_id(p, "newuidmap or newgidmap is not installed", "apt install uidmap (elsewhere: shadow-utils or shadow)");
-	if (u || g)
-		return mappers_refused(p);
-	return did(p, write(in.go, "", 1), "pipe") && inner_says(p, &in, "setresuid to the second id of the range") &&
-	       probe_detail(p, "%" PRIu64 " subordinate ids from %" PRIu64, uids.count, uids.base);
+	sub_ids_advise(advice, sizeof advice); /* while we are who we are */
+	if (outer_enter(&o, &e) < 0)
+		return probe_missing(p, e.text, "see user-namespace: it comes first");
+	if (o.kind == OUTER_RANGE)
+		return probe_detail(p, "%u subordinate ids of this user", o.ids.count);
+	probe_degraded(p, o.why, o.fix ? o.fix : advice);
+	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
 }
 
 /* /proc/PID means a stranger where /proc belongs to another pid namespace. */

@@ -6,6 +6,8 @@
 #include "id_range.h"
 #include "place.h"
 #include "profile.h"
+#include "store.h"
+#include "sub_ids.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@ static bool find_places(struct probe *p, struct places *ret)
 {
 	struct err e;
 
-	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_STORE, XDG_RUNTIME_DIR and HOME short, absolute paths");
+	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_STORE, XDG_DATA_HOME and HOME short, absolute paths");
 }
 
 /* The first of the two directories that has it, as for brig run. */
@@ -63,25 +65,31 @@ bool probe_profile(struct probe *p)
 	return load_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
 }
 
+/* As brig run opens it, so the row says what a run would say. */
 bool probe_rootfs(struct probe *p)
 {
-	struct finding kept = p->finding;
-	struct places  at;
-	char           name[64] = DEFAULT_PROFILE, path[PLACE_MAX + 128], fix[128];
+	struct finding    kept = p->finding;
+	struct places     at;
+	scoped_store_tree tree = STORE_TREE_NONE;
+	struct err        e;
+	char              name[64] = DEFAULT_PROFILE, path[PLACE_MAX + 128], fix[128];
 
 	if (!find_places(p, &at))
 		return false;
 	if (!load_profile(p, name, sizeof name, path, sizeof path))
 		p->finding = kept; /* has a row of its own */
-	snprintf(path, sizeof path, "%s/names/%s/tree", at.store, name);
-	scoped_fd tree = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (tree >= 0 && faccessat(tree, "usr", F_OK, 0) == 0)
-		return probe_detail(p, "%.140s", path);
-	if (errno == EACCES)
-		return did(p, -1, "%.200s", path) || probe_advise(p, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
-	snprintf(fix, sizeof fix, "brig-rootfs build %s", name);
-	return did(p, -1, "%.200s%s", path, tree < 0 ? "" : "/usr") || probe_advise(p, fix);
+	if (store_open_first((const char *const[]){ at.store[0], at.store[1] }, name, &tree, &e) < 0) {
+		if (e.errnum == EACCES)
+			snprintf(fix, sizeof fix, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
+		else
+			snprintf(fix, sizeof fix, "brig-rootfs build %s", name);
+		return probe_missing(p, e.text, fix);
+	}
+	if (faccessat(tree.tree_fd, "usr", F_OK, 0) < 0) {
+		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
+		return did(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
+	}
+	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
 }
 
 static bool is_ours_alone(struct probe *p, const char *dir)
@@ -109,32 +117,33 @@ bool probe_runtime_dir(struct probe *p)
 		return did(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
 		return is_ours_alone(p, at.runtime);
-	return did(p, -1, "mkdir %.160s", at.runtime) ||
+	return did_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
 	       probe_advise(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
-	                       "set XDG_RUNTIME_DIR to a directory of yours (logind makes /run/user/UID)");
+	                       "log in so that logind makes /run/user/UID, or make /tmp writable (mode 1777)");
 }
 
-static char *read_or_empty(const char *path, struct bytes *into)
+/* Whose host ids cells will have. */
+static bool users_pool(struct probe *p)
 {
-	struct err ignored;
+	struct id_range uids, gids;
+	struct err      e;
 
-	return file_read(AT_FDCWD, path, MIB, into, &ignored) == 0 ? into->data : "";
+	if (sub_ids_of_user(&uids, &gids, &e) < 0) {
+		probe_degraded(p, e.text, "see id-range: it comes first");
+		return probe_detail(p, "host uid %u, this user's own, for every cell", p->at->uid);
+	}
+	return probe_detail(p, "host uids %u to %u, gids from %u, %u cells", uids.base, uids.base + uids.count - 1, gids.base,
+			    id_range_slots(&uids));
 }
 
 bool probe_id_pool(struct probe *p)
 {
-	scoped_bytes    uids = { 0 }, gids = { 0 };
+	if (!p->at->is_root)
+		return users_pool(p);
 	struct id_range range;
 	struct err      e;
 
-	if (id_range_choose(read_or_empty("/etc/subuid", &uids), read_or_empty("/etc/subgid", &gids), &range, &e) < 0)
+	if (sub_ids_of_root(&range, &e) < 0)
 		return probe_missing(p, e.text, "usermod --add-subuids 1879048192-1879113727 --add-subgids 1879048192-1879113727 brig");
 	return probe_detail(p, "host ids %u to %u, %u cells", range.base, range.base + range.count - 1, id_range_slots(&range));
-}
-
-/* Not the host's fault, and not for ever: the row goes when brig run stops asking. */
-bool probe_rootless(struct probe *p)
-{
-	return p->at->is_root ? probe_detail(p, "we are root") :
-	                        probe_missing(p, "brig run asks for root for now, whatever this host can do", "sudo brig doctor, sudo brig run");
 }

@@ -32,7 +32,7 @@ struct run_order {
 	size_t                 shown_len;
 	bool                   stdin_pipe, workspace_exec;
 	bool                   require_all; /* every layer, also those that kernels may lack */
-	const char            *store, *rootfs, *runtime_dir;
+	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy;
 };
 
@@ -50,7 +50,7 @@ struct run_end {
 	struct run_hit   hit[8];
 	unsigned         hits;
 	uint64_t         layers, missing;
-	char             missing_why[160];
+	char             missing_why[2][200]; /* of own-ids and no-groups; of the limits. "": nothing to say */
 	int              exec_errno; /* the program itself could not be started: 126/127 as in the shell */
 	char             rootfs_digest[65]; /* hex; "" when it did not come that far */
 	struct err       why;

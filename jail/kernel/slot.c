@@ -10,27 +10,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A missing file hands out nothing; an unreadable one is an answer nobody should guess at. */
-static int read_sub_ids(const char *path, struct bytes *ret, struct err *e)
-{
-	if (file_read(AT_FDCWD, path, MIB, ret, e) == 0)
-		return 0;
-	if (e->errnum == ENOENT) {
-		ret->data = strdup("");
-		return ret->data ? 0 : -1;
-	}
-	return err_wrap(e, "id ranges");
-}
-
-static int choose_range(struct id_range *range, struct err *e)
-{
-	scoped_bytes uids = { 0 }, gids = { 0 };
-
-	if (read_sub_ids("/etc/subuid", &uids, e) < 0 || read_sub_ids("/etc/subgid", &gids, e) < 0)
-		return -1;
-	return id_range_choose(uids.data, gids.data, range, e);
-}
-
 static int open_lock_file(const char *runtime_dir, struct err *e)
 {
 	scoped_fd   dir = -1, fd = -1;
@@ -47,11 +26,6 @@ static int open_lock_file(const char *runtime_dir, struct err *e)
 	return fd < 0 ? err_sys(e, "%s/slots", runtime_dir) : fd_take(&fd);
 }
 
-static int open_slots(const char *runtime_dir, struct id_range *range, struct err *e)
-{
-	return choose_range(range, e) < 0 ? -1 : open_lock_file(runtime_dir, e);
-}
-
 enum lock_answer { LOCK_TAKEN, LOCK_BUSY, LOCK_FAILED };
 
 static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
@@ -66,24 +40,26 @@ static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
 	return LOCK_FAILED;
 }
 
+enum { SLOTS_OF_ONE_ID = 65536 };
+
 static struct slot make_slot(const struct id_range *range, uint32_t number, int *fd)
 {
-	uint32_t first = range->base + number * IDS_PER_CELL;
+	uint32_t first = range->count == 1 ? range->base : range->base + number * IDS_PER_CELL;
 
-	return (struct slot){ .number = number, .init_id = first, .program_id = first + 1, .fd = fd_take(fd) };
+	return (struct slot){ .number = number, .init_id = first, .program_id = range->count == 1 ? first : first + 1, .fd = fd_take(fd) };
 }
 
-int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct err *e)
+int slot_take(const char *runtime_dir, const struct id_range *range, uint32_t first, struct slot *ret, struct err *e)
 {
-	struct id_range range;
-	scoped_fd       fd = open_slots(runtime_dir, &range, e);
+	uint32_t  slots = range->count == 1 ? SLOTS_OF_ONE_ID : id_range_slots(range);
+	scoped_fd fd    = open_lock_file(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
-	for (uint32_t i = first; i < id_range_slots(&range); i++) {
+	for (uint32_t i = first; i < slots; i++) {
 		switch (try_lock(fd, i, e)) {
 		case LOCK_TAKEN:
-			*ret = make_slot(&range, i, &fd);
+			*ret = make_slot(range, i, &fd);
 			return 0;
 		case LOCK_BUSY:
 			continue;
@@ -91,20 +67,19 @@ int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct 
 			return -1;
 		}
 	}
-	return err_set(e, ERR_LIMIT, "all %u id slots are taken", id_range_slots(&range));
+	return err_set(e, ERR_LIMIT, "all %u id slots are taken", slots);
 }
 
 int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
 {
-	struct id_range range;
-	scoped_fd       fd = open_slots(runtime_dir, &range, e);
+	scoped_fd fd = open_lock_file(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
 	for (int ms = 0; ms < 2000; ms++) {
 		switch (try_lock(fd, number, e)) {
 		case LOCK_TAKEN:
-			*ret = make_slot(&range, number, &fd);
+			*ret = (struct slot){ .number = number, .fd = fd_take(&fd) };
 			return 0;
 		case LOCK_BUSY:
 			break;

@@ -16,9 +16,12 @@ struct slot {
 	uint32_t init_id, program_id; /* uid and gid alike */
 };
 
-/* The first free one from `first` on. Creates runtime_dir (0700) when it is missing. LIMIT when every slot is taken. */
-must_use int slot_take(const char *runtime_dir, uint32_t first, struct slot *ret, struct err *e);
-/* That very slot, within 2 s: for whoever cleans up after a launcher that died. */
+/*
+ * The first free one from `first` on. Creates runtime_dir (0700) when it is missing. LIMIT when every slot is taken.
+ * A range of one id is everybody's: slots are then numbers, and no more.
+ */
+must_use int slot_take(const char *runtime_dir, const struct id_range *range, uint32_t first, struct slot *ret, struct err *e);
+/* That very number, within 2 s and without ids: for whoever cleans up after a launcher that died. */
 must_use int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e);
 
 /* A second one beside our own, if nobody holds it, and never our own. */

@@ -3,6 +3,7 @@
 #include "clock.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -93,7 +94,8 @@ void verdict_fill(struct watch *w)
 		w->end.started_at = w->started_at;
 		w->end.layers     = w->cell.layers;
 		w->end.missing    = w->cell.missing;
-		memcpy(w->end.missing_why, w->cell.missing_why, sizeof w->end.missing_why);
+		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.outer.why);
+		snprintf(w->end.missing_why[1], sizeof w->end.missing_why[1], "%s", w->cell.group.why);
 		note_usage(w);
 		note_full_mounts(w);
 	}

@@ -39,6 +39,7 @@ void verdict_add(struct verdict *v, size_t row, enum need need, enum result resu
 {
 	v->needed += need_binds(need, is_root);
 	v->degraded += result == RESULT_DEGRADED;
+	v->lost += result == RESULT_DEGRADED && need == NEED_SERVICE;
 	if (result == RESULT_MISSING && v->missing++ == 0)
 		v->first = row;
 }
@@ -50,7 +51,10 @@ bool verdict_can_run(const struct verdict *v)
 
 char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len)
 {
-	if (verdict_can_run(v))
+	if (verdict_can_run(v) && v->lost)
+		snprintf(buf, len, "The default profile can run here, without %u thing%s that root has: see degraded.", v->lost,
+		         v->lost == 1 ? "" : "s");
+	else if (verdict_can_run(v))
 		snprintf(buf, len, "The default profile can run here.");
 	else if (v->missing == 0)
 		snprintf(buf, len, "The default profile cannot run here: nothing was probed.");

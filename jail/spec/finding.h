@@ -35,6 +35,7 @@ enum result result_settle(enum result raw, enum need need, bool is_root);
 
 struct verdict {
 	unsigned needed, missing, degraded;
+	unsigned lost; /* degraded, though root insists on it */
 	size_t   first; /* index of the first missing row, when missing > 0 */
 };
 void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool is_root);

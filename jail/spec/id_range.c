@@ -2,6 +2,7 @@
 
 #include "text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct line {
@@ -44,39 +45,125 @@ static bool any_line(const char *text, bool (*match)(const struct line *, void *
 	return false;
 }
 
+static bool is_named(const struct line *line, const char *name)
+{
+	return name && strlen(name) == line->name_len && strncmp(line->name, name, line->name_len) == 0;
+}
+
+/* By name or by number. */
+static bool belongs_to(const struct line *line, const struct id_user *who)
+{
+	char number[16];
+
+	snprintf(number, sizeof number, "%u", who->uid);
+	return is_named(line, who->name) || is_named(line, number);
+}
+
+/* Whose, and the range that was found or is looked for. */
+struct search {
+	const struct id_user *who;
+	struct id_range       range;
+	char                  other[40];
+};
+
 static bool is_ours(const struct line *line, void *arg)
 {
-	struct id_range *r = arg;
+	struct search *s = arg;
 
-	if (line->name_len != 4 || strncmp(line->name, "brig", 4) != 0 || line->base < 1000 || line->count < IDS_PER_CELL ||
-	    line->base > UINT32_MAX - 1 || line->count > UINT32_MAX - line->base)
+	if (!belongs_to(line, s->who) || line->base < 1000 || line->count < IDS_PER_CELL || line->base > UINT32_MAX - 1 ||
+	    line->count > UINT32_MAX - line->base)
 		return false;
-	*r = (struct id_range){ (uint32_t)line->base, (uint32_t)line->count };
+	s->range = (struct id_range){ (uint32_t)line->base, (uint32_t)line->count };
 	return true;
 }
 
-static bool overlaps(const struct line *line, void *arg)
+static bool is_in(const struct id_range *r, uint64_t base, uint64_t count)
 {
-	const struct id_range *r = arg;
-
 	/* Subtracted, not added: no count can wrap around. */
-	return line->base < r->base ? line->count > r->base - line->base : line->count && line->base - r->base < r->count;
+	return base < r->base ? count > r->base - base : count && base - r->base < r->count;
+}
+
+static bool is_others(const struct line *line, void *arg)
+{
+	struct search *s = arg;
+
+	if (belongs_to(line, s->who) || !is_in(&s->range, line->base, line->count))
+		return false;
+	snprintf(s->other, sizeof s->other, "%.*s", line->name_len < 32 ? (int)line->name_len : 32, line->name);
+	return true;
+}
+
+static int check_alone(const char *file, const char *text, struct search *s, struct err *e)
+{
+	if (!any_line(text, is_others, s))
+		return 0;
+	return err_set(e, ERR_MISSING, "%s gives ids of %u..%u to %s as well: everybody needs a range of his own", file, s->range.base,
+		       s->range.base + s->range.count - 1, s->other);
 }
 
 int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret, struct err *e)
 {
-	struct id_range uids, gids, preset = { ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT };
+	const struct id_user brig = { .name = "brig", .uid = UINT32_MAX };
+	struct search        preset = { &brig, { ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT }, "" };
+	struct search        uids = { .who = &brig }, gids = { .who = &brig };
 
 	if (any_line(subuid, is_ours, &uids)) {
-		if (!any_line(subgid, is_ours, &gids) || gids.base != uids.base || gids.count < uids.count)
+		if (!any_line(subgid, is_ours, &gids) || gids.range.base != uids.range.base || gids.range.count < uids.range.count)
 			return err_set(e, ERR_MISSING, "/etc/subgid: no range for brig that equals the one in /etc/subuid (brig:%u:%u)",
-				       uids.base, uids.count);
-		*ret = uids;
+				       uids.range.base, uids.range.count);
+		if (check_alone("/etc/subuid", subuid, &uids, e) < 0 || check_alone("/etc/subgid", subgid, &gids, e) < 0)
+			return -1;
+		*ret = uids.range;
 		return 0;
 	}
-	if (any_line(subuid, overlaps, &preset) || any_line(subgid, overlaps, &preset))
+	if (any_line(subuid, is_others, &preset) || any_line(subgid, is_others, &preset))
 		return err_set(e, ERR_MISSING, "ids %u..%u are handed out in /etc/subuid or /etc/subgid; give brig its own: usermod "
-			       "--add-subuids A-B --add-subgids A-B brig", preset.base, preset.base + preset.count - 1);
-	*ret = preset;
+			       "--add-subuids A-B --add-subgids A-B brig", preset.range.base, preset.range.base + preset.range.count - 1);
+	*ret = preset.range;
+	return 0;
+}
+
+static int find_own(const char *file, const char *text, struct search *s, uint32_t own, struct err *e)
+{
+	if (!any_line(text, is_ours, s))
+		return err_set(e, ERR_MISSING, "%s has no line for %s", file, s->who->name ? s->who->name : "this user");
+	if (is_in(&s->range, own, 1))
+		return err_set(e, ERR_MISSING, "%s gives %s ids that hold the own id %u", file, s->who->name ? s->who->name : "this user", own);
+	return check_alone(file, text, s, e);
+}
+
+int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids, struct id_range *gids,
+		     struct err *e)
+{
+	struct search u = { .who = who }, g = { .who = who };
+	uint32_t      count;
+
+	if (find_own("/etc/subuid", subuid, &u, who->uid, e) < 0 || find_own("/etc/subgid", subgid, &g, who->gid, e) < 0)
+		return -1;
+	count = u.range.count < g.range.count ? u.range.count : g.range.count;
+	*uids = (struct id_range){ u.range.base, count };
+	*gids = (struct id_range){ g.range.base, count };
+	return 0;
+}
+
+static bool moves_behind(const struct line *line, void *arg)
+{
+	struct id_range *r = arg;
+
+	if (!is_in(r, line->base, line->count))
+		return false;
+	r->base = line->base < ID_RANGE_PRESET_BASE && line->count < ID_RANGE_PRESET_BASE - line->base ?
+		  (uint32_t)(line->base + line->count) : ID_RANGE_PRESET_BASE;
+	return true;
+}
+
+int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret)
+{
+	struct id_range r = { .base = 100000, .count = 65536 };
+
+	while (any_line(subuid, moves_behind, &r) || any_line(subgid, moves_behind, &r))
+		if (r.base > ID_RANGE_PRESET_BASE - r.count)
+			return -1;
+	*ret = r;
 	return 0;
 }

@@ -5,7 +5,11 @@
  * the account "brig" when both files give it one, else a fixed high range
  * that is refused when it overlaps anything that those files hand out.
  * Each cell takes two ids of it, a slot: PID 1's and the program's. With one
- * shared id the program could renice, pin, prlimit and stop its PID 1.
+ * shared id the program could renice, pin and prlimit its PID 1.
+ *
+ * A plain user has the range that both files give him. Whatever range it is,
+ * a line that gives part of it to somebody else makes it nobody's: two users
+ * must never have a host id in common, and root and a user neither.
  */
 #pragma once
 #include "err.h"
@@ -18,6 +22,18 @@ struct id_range {
 };
 
 must_use int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret, struct err *e);
+
+struct id_user {
+	const char *name; /* may be NULL: an id without an account */
+	uint32_t    uid, gid;
+};
+
+/* As many uids as gids; the bases may differ. Kind MISSING, with words for the user, when there is no such range. */
+must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids,
+			      struct id_range *gids, struct err *e);
+
+/* 65536 ids that neither file hands out, from 100000 on as useradd does it. -1 when there are none below the preset. */
+must_use int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret);
 
 static inline uint32_t id_range_slots(const struct id_range *r)
 {

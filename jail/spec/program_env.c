@@ -42,12 +42,12 @@ static int check_name(const char *entry, size_t len, struct err *e)
 	int shown = (int)(len > 40 ? 40 : len);
 
 	if (len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
-		return err_set(e, ERR_DENIED, "--env %.40s: a name begins with a letter or '_'", entry);
+		return err_set(e, ERR_DENIED, "--env %.*s: a name begins with a letter or '_'", shown, entry);
 	for (size_t i = 0; i < len; i++) {
 		char c = entry[i];
 
 		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
-			return err_set(e, ERR_DENIED, "--env: a name has letters, digits and '_' only");
+			return err_set(e, ERR_DENIED, "--env %.*s: a name has letters, digits and '_' only", shown, entry);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		if (matches(refused[i], entry, len))

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -86,9 +87,15 @@ static json_t *json_ms(double ms)
 	return ms < 0 ? json_null() : json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000);
 }
 
+/* A caller's word may be no UTF-8: it is told as well as JSON can, not left out. */
 static json_t *json_text(const char *text)
 {
-	return text ? json_string(text) : json_null();
+	size_t  len   = 0;
+	char   *plain = text ? text_as_utf8(text, strlen(text), &len) : NULL;
+	json_t *json  = plain ? json_stringn(plain, len) : json_null();
+
+	free(plain);
+	return json;
 }
 
 /* Which tree exactly: "basic@sha256:2bc0..." */

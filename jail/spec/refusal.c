@@ -166,8 +166,9 @@ static void fix_caps(const struct refusal *r, const struct surroundings *at, cha
 }
 
 /* clang-format off */
-#define APPARMOR_FIX "install brig's AppArmor profile (it says userns,): apparmor_parser -r /etc/apparmor.d/brig; " \
-                     "or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+/* Not installed where AppArmor looks: a parser older than the rule "userns" would fail on it at every boot. */
+#define APPARMOR_FIX "as root: cp " BRIG_DATADIR "/apparmor/brig /etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/brig " \
+                     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
 char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)

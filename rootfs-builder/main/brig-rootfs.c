@@ -55,7 +55,7 @@ static int command_build(const struct options *o, struct err *e)
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ o->places.store, o->places.recipes, o->args[0], o->sources, o->force, stop }, e);
+	return build_run(&(struct build_options){ o->places.store[0], o->places.recipes, o->args[0], o->sources, o->force, stop }, e);
 }
 
 /* A digest, or the name of one. */
@@ -113,7 +113,7 @@ static int command_verify(const struct options *o, struct err *e)
 {
 	scoped_shelf s = SHELF_NONE;
 
-	if (shelf_open(o->places.store, &s, e) < 0)
+	if (shelf_open(o->places.store[0], &s, e) < 0)
 		return -1;
 	return o->n_args ? verify_texts(&s, (const char *const *)o->args, (size_t)o->n_args, e) : verify_trees(&s, e);
 }
@@ -123,13 +123,13 @@ static int command_list(const struct options *o, struct err *e)
 {
 	scoped_shelf s = SHELF_NONE;
 
-	if (shelf_open(o->places.store, &s, e) < 0) {
+	if (shelf_open(o->places.store[0], &s, e) < 0) {
 		if (e->kind != ERR_MISSING)
 			return -1;
 		if (o->json)
 			puts("[]");
 		else
-			fprintf(stderr, "brig-rootfs: no store %s yet; brig rootfs build basic makes it\n", o->places.store);
+			fprintf(stderr, "brig-rootfs: no store %s yet; brig rootfs build basic makes it\n", o->places.store[0]);
 		return 0;
 	}
 	return list_print(&s, o->json, stdout, e);
@@ -139,7 +139,7 @@ static int command_gc(const struct options *o, struct err *e)
 {
 	scoped_shelf s = SHELF_NONE;
 
-	if (shelf_open(o->places.store, &s, e) < 0)
+	if (shelf_open(o->places.store[0], &s, e) < 0)
 		return e->kind == ERR_MISSING ? 0 : -1;
 	return gc_run(&s, o->dry_run, stdout, e);
 }
@@ -224,10 +224,10 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 static int set_store(struct options *o, const char *dir, struct err *e)
 {
 	char *cwd = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
-	int   n   = cwd && *dir ? snprintf(o->places.store, sizeof o->places.store, "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
+	int   n   = cwd && *dir ? snprintf(o->places.store[0], sizeof o->places.store[0], "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
 
 	free(cwd);
-	return n < 0 || n >= (int)sizeof o->places.store ? err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir) : 0;
+	return n < 0 || n >= (int)sizeof o->places.store[0] ? err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir) : 0;
 }
 
 static int take_choice(struct options *o, int letter, const char *value, struct err *e)

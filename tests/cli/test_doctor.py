@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from support import users
+
 BUILD = Path(os.environ.get("BRIG_BUILD", Path(__file__).resolve().parents[2] / "build"))
 NOBODY = 65534
 
@@ -23,7 +25,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes things away: ne
 NAMESPACES = {f"{n}-namespace" for n in ("user", "mount", "pid", "net", "ipc", "uts", "cgroup")}
 IN_A_NAMESPACE = NAMESPACES | {"id-range", "clone3", "proc", "tmpfs", "fsmount", "open-tree", "mount-setattr",
                                "pivot-root", "device-nodes"}
-ROOTLESS = {"rootless"}  # what a plain user misses on the best of hosts, as long as brig run asks for root
 LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
 V1_LOSSES = {"io-figures"} # blkio of v1 does not know whose a write-back is
 FIGURES = {"swap-limit", "io-figures", "memory-peak", "pids-peak", "clone-into-cgroup", "cgroup-kill"}
@@ -51,7 +52,11 @@ class Host:
         self.root = root
         self.brig = root / "bin" / "brig"
         self.refuse = BUILD / "tests" / "refuse"
-        (root / "store" / "names" / "basic" / "tree" / "usr").mkdir(parents=True)
+        tree = root / "store" / "trees" / ("0" * 64)
+        (tree / "tree" / "usr").mkdir(parents=True)
+        (tree / "lock").touch()
+        (root / "store" / "names").mkdir()
+        (root / "store" / "names" / "basic").symlink_to(f"../trees/{tree.name}")
         (root / "profiles").mkdir()
         (root / "bin").mkdir()
         (root / "profiles" / "basic.json").write_text('{"rootfs": "basic", "policy": "python"}')
@@ -130,8 +135,7 @@ def test_a_plain_user_gets_a_table_and_a_verdict(host):
 def test_without_groups_a_plain_user_loses_limits_only(host):
     answer = host.doctor("--json", **as_nobody())
     assert answer.json["mode"] == "user"
-    assert answer.names("missing") == ROOTLESS, answer.out
-    assert answer.status == (1 if ROOTLESS else 0)
+    assert answer.names("missing") == set() and answer.status == 0, answer.out
     for name in LIMITS:
         row = answer.row(name)
         assert row["result"] == "ok" or (row["result"] == "degraded" and row["cause"] and row["fix"])
@@ -285,7 +289,7 @@ def test_a_filter_against_namespaces_is_told_from_everything_else(host, how):
     answer = host.doctor("--json", below=[host.root / "bin" / "refuse", "namespaces"], **how)
     assert answer.status == 1
     assert NAMESPACES <= answer.names("missing")
-    assert answer.names("missing") <= IN_A_NAMESPACE | {"capabilities"} | (ROOTLESS if how else set())
+    assert answer.names("missing") <= IN_A_NAMESPACE | {"capabilities"}
     assert says(answer.row("user-namespace"), "EPERM (layer: a seccomp filter", "Seccomp: 2")
     assert "Seccomp: 2" in answer.row("layers")["detail"]
 
@@ -465,7 +469,7 @@ def test_a_replaced_device(host, setup, what):
 
 @needs_root
 @pytest.mark.parametrize("change,row,cause,fix", [
-    ({"BRIG_STORE": "/nowhere"}, "rootfs", "/nowhere/names/basic/tree: ENOENT", "brig-rootfs build basic"),
+    ({"BRIG_STORE": "/nowhere"}, "rootfs", "is not in the store /nowhere", "brig-rootfs build basic"),
     ({"BRIG_PROFILES": "/nowhere"}, "profile", "/nowhere/basic.json: No such file", "/etc/brig/profiles"),
 ])
 def test_missing_places(host, change, row, cause, fix):
@@ -490,11 +494,13 @@ def test_a_bad_runtime_directory(host, setup, cause, fix):
 
 
 @needs_root
-def test_a_plain_user_whose_runtime_directory_is_gone(host):
-    answer = host.doctor("--json", env=host.env(XDG_RUNTIME_DIR="/nowhere"), **as_nobody())
+def test_a_plain_user_whose_runtime_directory_cannot_be_written(host):
+    own = f"/run/user/{NOBODY}"
+    answer = host.after(f"mount -t tmpfs tmpfs /run; mkdir -p {own}; mount -t tmpfs -o ro,uid={NOBODY} tmpfs {own}; "
+                        f"exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups \"$@\"", "--json")
     assert answer.status == 1
-    assert answer.names("missing") == {"runtime-dir"} | ROOTLESS
-    assert says(answer.row("runtime-dir"), "mkdir /nowhere/brig: ENOENT", "XDG_RUNTIME_DIR")
+    assert answer.names("missing") == {"runtime-dir"}
+    assert says(answer.row("runtime-dir"), f"mkdir {own}/brig: EROFS", "/run/user/UID")
 
 
 @needs_root
@@ -518,26 +524,27 @@ def test_ids_that_somebody_else_has(host):
     assert says(answer.row("id-pool"), "handed out in /etc/subuid", "usermod --add-subuids")
 
 
-MAPPERS = os.environ.get("BRIG_TEST_UIDMAP") or os.path.dirname(shutil.which("newuidmap") or "/nowhere/newuidmap")
+MAPPER = "/usr/bin/newuidmap"
 
 
 @needs_root
-@pytest.mark.parametrize("line,path,flags,cause,fix", [
-    ("eve:100000:65536", MAPPERS, "", "has no line for this user", "usermod --add-subuids 100000-165535"),
-    ("nobody:100000:65536", "/nowhere", "", "is not installed", "apt install uidmap"),
-    ("65534:100000:65536", "/nowhere", "", "is not installed", "apt install uidmap"),
-    ("nobody:100000:65536", MAPPERS, "--no-new-privs", "no_new_privs is set", "NoNewPrivileges=no"),
-    ("nobody:100000:65536", MAPPERS, "", "", ""),
-], ids=["no line", "no newuidmap", "by number", "no new privs", "all there"])
-def test_a_range_of_ids_for_a_plain_user(host, line, path, flags, cause, fix):
-    if path == MAPPERS and "eve" not in line and not os.path.exists(f"{MAPPERS}/newuidmap"):
+@pytest.mark.parametrize("lines,setup,flags,cause,fix", [
+    ("eve:100000:65536\n", "", "", "has no line for nobody", "usermod --add-subuids 165536-231071 --add-subgids 165536-231071 nobody"),
+    ("nobody:100000:65536\n", f"mount --bind /dev/null {MAPPER}", "", "are not there", "apt install uidmap"),
+    ("65534:100000:65536\n", f"mount --bind /dev/null {MAPPER}", "", "are not there", "apt install uidmap"),
+    ("nobody:100000:65536\neve:165535:10\n", "", "", "/etc/subuid gives ids of 100000..165535 to eve as well", "usermod --add-subuids 165545-"),
+    ("nobody:100000:65536\n", "mount -o bind /usr/bin /usr/bin; mount -o remount,bind,nosuid /usr/bin", "", "newuidmap and newgidmap refused", "without nosuid"),
+    ("nobody:100000:65536\n", "", "--no-new-privs", "no_new_privs is set", "NoNewPrivileges=no"),
+    ("nobody:100000:65536\n", "", "", "", ""),
+], ids=["no line", "no newuidmap", "by number", "shared with another", "no power", "no new privs", "all there"])
+def test_a_range_of_ids_for_a_plain_user(host, lines, setup, flags, cause, fix):
+    if not os.path.exists(MAPPER):
         pytest.skip("newuidmap is not installed")
     subids = host.root / "subids"
-    subids.write_text(line + "\n")
-    answer = host.after(f"mount --bind {subids} /etc/subuid; mount --bind {subids} /etc/subgid; "
-                        f"drop=$(command -v setpriv); PATH={path}; "
-                        f"exec $drop --reuid {NOBODY} --regid {NOBODY} --clear-groups {flags} \"$@\"", "--json")
-    assert answer.names("missing") == ROOTLESS, answer.err
+    subids.write_text(lines)
+    answer = host.after(f"mount --bind {subids} /etc/subuid; mount --bind {subids} /etc/subgid; {setup or ':'}; "
+                        f"exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups {flags} \"$@\"", "--json")
+    assert answer.names("missing") == set(), answer.err
     row = answer.row("id-range")
     assert row["result"] == ("degraded" if cause else "ok"), row
     assert says(row, cause, fix)
@@ -568,16 +575,16 @@ def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
     assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout, ran.stderr)
 
 
-@needs_root
-@pytest.mark.skipif(not (STORE / "names" / "basic" / "tree").exists(), reason="no rootfs basic in the store")
-def test_a_yes_to_a_plain_user_is_a_program_that_runs(host, tmp_path):
-    if any(not os.stat(d).st_mode & 1 for d in (*(BUILD / "bin").parents, *STORE.parents)):
-        pytest.skip("build or store are out of a plain user's reach")
-    env = {"PATH": os.environ["PATH"], "BRIG_STORE": str(STORE)}
-    brig = str(BUILD / "bin" / "brig")
-    said = subprocess.run([brig, "doctor"], env=env, capture_output=True, timeout=30, **as_nobody())
-    ran = subprocess.run([brig, "run", "-"], input="print('hello')", env=env, capture_output=True, text=True, timeout=30, **as_nobody())
-    assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout, ran.stderr)
+@pytest.mark.parametrize("user, call", [(users.BARE, call) for call in ["", *CALLS]] + [(users.PLAIN, call) for call in ["", *CALLS[:3]]],
+                         ids=lambda value: getattr(value, "name", value or "nothing"))
+def test_doctor_says_yes_to_a_plain_user_exactly_where_a_program_runs(world, user, call):
+    below = [world.root / "build" / "tests" / "refuse", call] if call else []
+    program = world.program("print('hello')")
+    said = subprocess.run(world.as_user(user, *below, world.binary, "doctor"), capture_output=True, timeout=30)
+    ran = subprocess.run(world.as_user(user, *below, world.binary, "run", program), capture_output=True, text=True, timeout=30)
+    assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout.decode(), ran.stderr)
+    assert ran.returncode in (0, 125) or call.startswith("kill:"), ran.stderr
+    assert ran.stderr.startswith("brig: "), ran.stderr
 
 
 # --- manners ----------------------------------------------------------------------------------

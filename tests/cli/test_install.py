@@ -12,6 +12,7 @@ BUILD = ROOT / "build"
 
 def expected():
     yield from ("bin/brig", "bin/brig-rootfs")
+    yield "share/brig/apparmor/brig"
     yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
@@ -46,3 +47,13 @@ def test_the_installed_programs_start(tree):
     for name in "brig", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_apparmor_profile_is_one():
+    if not shutil.which("apparmor_parser"):
+        pytest.skip("missing program: apparmor_parser")
+    text = (ROOT / "packaging/apparmor/brig").read_text()
+    if not os.path.exists("/etc/apparmor.d/abi/4.0"): # older parsers know all of it but this
+        text = text.replace("abi <abi/4.0>", "abi <abi/3.0>").replace("  userns,\n", "")
+    done = subprocess.run(["apparmor_parser", "--skip-kernel-load", "--skip-cache"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

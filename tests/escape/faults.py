@@ -43,6 +43,7 @@ CLASSES = {
     "ENOSYS EAGAIN": "getrandom",
     "ESRCH EPERM": "pidfd_send_signal",
     "EINVAL": "clock_gettime",
+    "ENOENT EIO": "getdents64",
 }
 ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, calls in CLASSES.items() for call in calls.split()}
 
@@ -60,6 +61,7 @@ HARMLESS = [
     (".*", "read|write|recvmsg|sendmsg|wait4", "", "EINTR", "is made again"),
     (".*", "recvmsg", "", "ECONNRESET", "is made again: the words that were sent before come after it"),
     ("init|program", "clock_gettime", "", "", "what the set-up used then counts as the program's"),
+    ("launcher", "sendmsg", "", "EPIPE", "a client that is gone is seen by poll as well"),
     ("brig", "getrandom", "GRND_NONBLOCK", "", "the C library's heap takes the clock instead"),
     ("brig", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
     ("brig", "readlink", "/proc/self/exe", "", "the name that brig was started by is taken instead"),
@@ -69,9 +71,12 @@ HARMLESS = [
     ("launcher", "setsid", "", "", "Ctrl-C then reaches the launcher too, which takes it for the cancel that it is"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_NOFOLLOW\|O_CLOEXEC\|O_DIRECTORY', "", "where the groups are is a hint: libcgroup is asked"),
     ("launcher", "openat|newfstatat|read", "/run/brig.*groups", "", "the same hint"),
-    ("launcher", "statfs", "/cgroup", "", "the same hint is not believed"),
+    ("launcher", "statfs|access", "/cgroup", "", "the same hint is not believed"),
     ("launcher", "flock", "/cell-", "EWOULDBLOCK", "somebody else's: the next slot is taken"),
     ("launcher", "flock", "/lock", "EWOULDBLOCK", "a rootfs that is being removed: its name is read again"),
+    ("launcher", "newfstatat", r'/brig>, ""', "", "what a killed launcher left is not looked for, and stays for the next run"),
+    ("launcher", "fcntl", "F_OFD_SETLK.*l_start=[1-9]|/brig>, F_", "", "the same"), # on a busy host it may also be the own slot
+    ("launcher", "openat|getdents64", r'/brig>, ("\.",|0x)', "", "the same"),
     ("launcher", "landlock_create_ruleset", "VERSION", "", "a kernel without Landlock: the record says so, and strict refuses"),
     ("launcher", "access", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
     ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),

@@ -1,4 +1,5 @@
 """Every small attack, twice: in a jail, where it must fail, and outside of one, where it must succeed."""
+import functools
 import secrets
 import socket
 
@@ -7,7 +8,7 @@ import pytest
 import outside
 import probes_calls, probes_files, probes_kernel, probes_limits  # they register
 from outside import PROBES
-from support import brig, host
+from support import brig, host, users
 
 GROUPS = (4, 24, 27) # brig is started with them, so that there is something to drop
 
@@ -43,30 +44,42 @@ def given(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def jailed(jail, brig, given, tmp_path_factory):
-    """Runs the probes of one set of options together in one jail; {probe: result} and the run."""
+def runners(tmp_path_factory):
+    """One way of starting a jail each: runner(*options, program) -> Run."""
+    def as_root(*options, program):
+        return brig.run(*options, program=program, folder=tmp_path_factory.mktemp("jail"), timeout=90, popen={"extra_groups": GROUPS})
+
+    def as_user(world, user):
+        return lambda *options, program: world.run(user, *options, program=program, timeout=90, groups=GROUPS)
+    return {"root": as_root} | {mode: functools.partial(as_user, user=user) for mode, user in users.MODES.items()}
+
+
+@pytest.fixture(scope="session")
+def jailed(request, runners, given):
+    """Runs the probes of one set of options together in one jail of each kind; {probe: result} and the run."""
     done = {}
 
-    def result(wanted):
-        if wanted.options not in done:
-            batch = [p for p in PROBES if p.options == wanted.options]
-            done[wanted.options] = run_batch(batch, given, tmp_path_factory.mktemp("jail"))
-        return done[wanted.options]
+    def result(wanted, mode):
+        key = wanted.options, mode
+        if key not in done:
+            runner = runners[mode] if mode == "root" else runners[mode](request.getfixturevalue("world"))
+            done[key] = run_batch([p for p in PROBES if p.options == wanted.options], given, runner)
+        return done[key]
     return result
 
 
-def run_batch(batch, given, folder):
+def run_batch(batch, given, runner):
     text = outside.program({str(p): p.attack for p in batch}, given)
     modules = host.read("/proc/modules")
-    run = brig.run("--timeout", "60", *(batch[0].options or ()), program=text, folder=folder, timeout=90,
-                   popen={"extra_groups": GROUPS})
+    run = runner("--timeout", "60", *(batch[0].options or ()), program=text)
     assert host.read("/proc/modules") == modules, "a kernel module was loaded"
     return run, outside.answers(run.out)
 
 
 @pytest.mark.parametrize("probe", each(PROBES))
-def test_jail(probe, jailed):
-    run, found = jailed(probe)
+@pytest.mark.parametrize("mode", ["root", *users.MODES])
+def test_jail(jail, probe, mode, jailed):
+    run, found = jailed(probe, mode)
     assert str(probe) in found, f"{probe}: no answer\n{run}"
     result = found[str(probe)]
     if not outside.holds(probe.jail, result):

@@ -17,6 +17,19 @@ static void must_stay_below(const char *text, const char *controller, size_t roo
 	must_about(path, strstr(text, path) && !strchr(path, '\n'));
 }
 
+/* Cut into words by the C library. */
+static bool is_a_word(const char *list, const char *word)
+{
+	char *copy = strdup(list), *rest;
+	bool  found = false;
+
+	must(copy);
+	for (char *at = strtok_r(copy, " ,\n", &rest); at && !found; at = strtok_r(NULL, " ,\n", &rest))
+		found = strcmp(at, word) == 0;
+	free(copy);
+	return found;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const controllers[] = { "", "memory", "pids", "cpu", "cpuacct", "blkio" };
@@ -26,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
 		must_stay_below(text, controllers[i], 64);
 		must_stay_below(text, controllers[i], 12);
+		must_about(text, !*controllers[i] || group_list_has(text, controllers[i]) == is_a_word(text, controllers[i]));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		must(group_key_value(text, keys[i]) >= -1);

@@ -1,4 +1,4 @@
-/* fuzz_recipe.c - any bytes as a recipe: no row leads out of the tree, and rows are what they are written as */
+/* fuzz_recipe.c - any bytes as a recipe, NUL, one that it extends: no row leads out of the tree, and rows are what they are written as */
 #include "fuzz_rows.h"
 #include "generate.h"
 #include "recipe.h"
@@ -25,8 +25,8 @@ static void must_hold(const struct recipe *r)
 		const json_t *list;
 		const char   *between;
 	} lists[] = {
-		{ r->packages, NULL }, { r->prune, "" },       { r->dirs, "" },       { r->links, " -> " },
-		{ r->generate, " = " }, { r->compile, "" },    { r->prune_last, "" },
+		{ r->packages, NULL }, { r->omit, NULL },      { r->prune, "" },      { r->keep, "" },       { r->dirs, "" },
+		{ r->links, " -> " },  { r->generate, " = " }, { r->compile, "" },    { r->prune_last, "" },
 	};
 	struct recipe_row row;
 	size_t            j;
@@ -58,19 +58,61 @@ static void must_read_the_same(const struct recipe *r)
 	free(text);
 }
 
+static bool parse(struct recipe *ret, const char *name, const char *text)
+{
+	struct err e = { 0 };
+
+	if (recipe_parse(ret, name, text, strlen(text), &e) == 0)
+		return true;
+	must_name_row(recipe_fields, &e);
+	must(!ret->source);
+	return false;
+}
+
+/* What the base has and is not taken back is there, before the recipe's own. */
+static void must_extend(const struct recipe *r, const struct recipe *base, size_t own)
+{
+	size_t n = json_array_size(base->packages);
+
+	must(json_array_size(r->packages) == n + own);
+	for (size_t i = 0; i < n; i++)
+		must(json_equal(json_array_get(r->packages, i), json_array_get(base->packages, i)));
+	must(strlen(r->sha256) == DIGEST_HEX && strcmp(r->sha256, base->sha256) != 0);
+}
+
+static bool extend(struct recipe *r, const char *text)
+{
+	scoped_recipe base = { 0 };
+	struct err    e    = { 0 };
+	size_t        own  = json_array_size(r->packages);
+
+	if (!parse(&base, "base", text) || base.extends)
+		return false;
+	if (recipe_extend(r, &base, &e) < 0) {
+		must_name_row(recipe_fields, &e);
+		return false;
+	}
+	must_extend(r, &base, own);
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	scoped_recipe r = { 0 };
-	struct err    e = { 0 };
+	char         *text = take_text(&data, &size), *base = take_text(&data, &size);
+	scoped_recipe r    = { 0 };
 
-	if (recipe_parse(&r, "fuzz", data, size, &e) < 0) {
-		must_name_row(recipe_fields, &e);
-		must(!r.source);
-		return 0;
+	if (parse(&r, "fuzz", text)) {
+		must_keep_bounds(recipe_fields, &r);
+		must_hold(&r);
+		must_read_the_same(&r);
+		if (!r.extends || extend(&r, base)) {
+			must(r.suite && json_array_size(r.packages) > 0);
+			must_keep_bounds(recipe_fields, &r);
+			must_hold(&r);
+			must_read_the_same(&r);
+		}
 	}
-	must(r.suite && json_array_size(r.packages) > 0);
-	must_keep_bounds(recipe_fields, &r);
-	must_hold(&r);
-	must_read_the_same(&r);
+	free(text);
+	free(base);
 	return 0;
 }

@@ -29,7 +29,8 @@ static void must_read_the_same(const struct sources *s)
 	scoped_sources again = { 0 };
 	struct err     e     = { 0 };
 
-	must(sources_add_list(&again, s->lines, SUITE, &e) == 0);
+	if (sources_add_list(&again, s->lines, SUITE, &e) < 0)
+		return; /* too many, as before */
 	must_about(s->lines, again.len == s->len && strcmp(again.lines, s->lines) == 0 && again.n_hosts == s->n_hosts);
 }
 
@@ -51,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	scoped_sources s = { 0 };
 	struct err     e = { 0 };
 
-	must((deb822 ? sources_add_deb822(&s, text, SUITE, &e) : sources_add_list(&s, text, SUITE, &e)) == 0);
+	if ((deb822 ? sources_add_deb822(&s, text, SUITE, &e) : sources_add_list(&s, text, SUITE, &e)) < 0)
+		must_say_why(&e);
 	must(s.lines ? strlen(s.lines) == s.len : s.len == 0);
 	for (const char *line = s.lines; line && *line; line = strchr(line, '\n') + 1)
 		must_be_our_line(line);

@@ -245,12 +245,15 @@ static void make_recipe(struct seeds *s)
 	begin(s, "recipe");
 	words(s, json_words, ARRAY_LEN(json_words));
 	words(s, tokens, ARRAY_LEN(tokens));
+	put_many(s, "{\"suite\":\"s\",\"packages\":[\"dash\"],\"dirs\":[\"/", "a", sizeof(struct recipe_row), "\"]}");
 	put_rows(s, (struct frame){ "{\"suite\":\"s\",\"packages\":[\"dash # why\"],", "}" }, recipe_fields);
 	for (const struct generator *g = generators; g->name; g++) {
 		word(s, g->name);
 		put_text(s, "{\"suite\":\"s\",\"packages\":[\"dash\"],\"generate\":[\"/a = %s # why\"]}", g->name);
 	}
 	each_shipped(s, "recipes", ".json", put_file);
+	put_text(s, "{\"extends\":\"base\",\"packages\":[\"bash\"],\"keep\":[\"/a*\"]}%c"
+		    "{\"suite\":\"s\",\"packages\":[\"dash\"],\"prune\":[\"/a* # why\",\"/b\"]}", 0);
 }
 
 /* --- policies: every value in a condition of its call, every word of the shipped ones --- */
@@ -296,6 +299,21 @@ static void put_errnos(struct seeds *s)
 			word(s, policy_errno_name(i));
 }
 
+/* As many conditions as fit, each as long as it may be: more instructions than a filter holds. */
+static void put_longest(struct seeds *s)
+{
+	char   row[4096];
+	size_t n = (size_t)snprintf(row, sizeof row, "allow read if");
+
+	for (unsigned arg = 0; arg < POLICY_CLAUSE_TESTS; arg++) {
+		n += (size_t)snprintf(row + n, sizeof row - n, "%s arg%u in", arg ? " and" : "", arg);
+		for (unsigned i = 0; i < POLICY_TEST_VALUES; i++)
+			n += (size_t)snprintf(row + n, sizeof row - n, " %u", i);
+	}
+	snprintf(row + n, sizeof row - n, "\n");
+	put_many(s, "", row, POLICY_CLAUSES, "");
+}
+
 static void make_policy(struct seeds *s, const char *target)
 {
 	begin(s, target);
@@ -306,6 +324,7 @@ static void make_policy(struct seeds *s, const char *target)
 #undef VALUE_IS
 	put_errnos(s);
 	put_many(s, "", "allow read if arg0 in % else errno EINVAL\n", POLICY_CLAUSES + 1, "");
+	put_longest(s);
 	put_many(s, "allow read if arg0 in", " 1%", POLICY_TEST_VALUES + 1, "");
 	put_many(s, "allow read if arg0 in 1", " and arg1 in 1", POLICY_CLAUSE_TESTS, "");
 	put_many(s, "allow", " read", POLICY_WORDS_MAX, "");

@@ -16,7 +16,7 @@ from support import brig, host, longlog
 RUNS = int(os.environ.get("BRIG_LONG_RUNS", "10000"))
 KILLS = int(os.environ.get("BRIG_LONG_KILLS", "1000"))
 SEED = int(os.environ.get("BRIG_LONG_SEED", time.time_ns() % 1000000))
-AT_ONCE = 2
+AT_ONCE = 2 * (os.cpu_count() or 1)
 pytestmark = pytest.mark.long
 
 HELLO = "print('hello')"

@@ -247,7 +247,7 @@ class Snapshot:
             "cgroup": cgroup_dirs(),
             "process": cell_processes(),
             "store": files_below(store_dir()) if store_dir().is_dir() else set(),
-            "runtime": files_below(runtime_dir()),
+            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith(".bpf")}, # a filter is kept, one for each policy
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 

@@ -53,6 +53,9 @@ static void check_row_halves(void)
 		{ "/a -> ../b # why = what", "/a", "../b" },
 		{ "/a = empty", "/a", "empty" },
 		{ "/a#b", "/a#b", "" },
+		{ "/a #b", "/a #b", "" },
+		{ "/a #", "/a", "" },
+		{ "/a #b #", "/a #b", "" },
 		{ "/a -> # why", "/a ->", "" },
 		{ "/a = # why", "/a =", "" },
 	};

@@ -54,6 +54,27 @@ static void check_values(void)
 	tap_ok(record_status(&r) == 139, "a signal's status is 128 and its number");
 }
 
+/* What callers and the kernel named is told, whatever bytes it has: a key that is left out breaks who reads the record. */
+static void check_words(void)
+{
+	struct record r;
+	json_t       *j;
+
+	record_init(&r);
+	r.profile     = "a\xff";
+	r.exit_reason = EXIT_denied;
+	err_set(&r.why, ERR_DENIED, "%.10s is refused", "--env \xf0\x9f\x98\x80=1");
+	j = record_json(&r);
+	tap_ok(json_object_size(j) == ARRAY_LEN(keys), "no key is missing when words are no UTF-8");
+	tap_is(json_string_value(json_object_get(j, "profile")), "a\xef\xbf\xbd", "a profile that is no UTF-8 is told");
+	tap_is(json_string_value(json_object_get(json_object_get(j, "error"), "message")), "--env \xf0\x9f\x98\x80 is refused", "a message keeps whole characters");
+	json_decref(j);
+	err_set(&r.why, ERR_DENIED, "%.9s is refused", "--env \xf0\x9f\x98\x80=1");
+	j = record_json(&r);
+	tap_is(json_string_value(json_object_get(json_object_get(j, "error"), "message")), "--env ??? is refused", "a message that was cut inside a character is told");
+	json_decref(j);
+}
+
 static void check_statuses(void)
 {
 	static const struct {
@@ -77,6 +98,7 @@ int main(void)
 {
 	check_keys();
 	check_values();
+	check_words();
 	check_statuses();
 	return tap_done();
 }

@@ -1,0 +1,246 @@
+#define _GNU_SOURCE
+#include "outer.h"
+
+#include "fd.h"
+#include "file.h"
+#include "sub_ids.h"
+#include "surroundings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- newuidmap and newgidmap: outside of P, where they mean something --- */
+
+enum { MAPPER_MS_MAX = 5000 }; /* they may ask a directory server who we are */
+
+struct mapper {
+	const char *program;
+	pid_t       pid;
+	int         go; /* closed: give up; a byte: P is there */
+};
+
+/* Only what the two need of us: our pid, our own id, the range. */
+static _Noreturn void mapper_main(const char *program, const char *target, int go, uint32_t own, const struct id_range *range)
+{
+	char  text[3][12];
+	char *argv[] = { (char *)program, (char *)target, "0", text[0], "1", "1", text[1], text[2], NULL }, *none[] = { NULL };
+	int   null   = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char  byte;
+
+	snprintf(text[0], sizeof text[0], "%u", own);
+	snprintf(text[1], sizeof text[1], "%u", range->base);
+	snprintf(text[2], sizeof text[2], "%u", range->count);
+	for (int fd = 0; fd <= 2; fd++)
+		if (dup2(null, fd) < 0)
+			_exit(1);
+	if (read(go, &byte, 1) == 1 && close_range(3, ~0u, 0) == 0)
+		execve(program, argv, none);
+	_exit(127);
+}
+
+static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *range, struct err *e)
+{
+	char target[12];
+	int  go[2];
+
+	snprintf(target, sizeof target, "%d", getpid());
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_sys(e, "set-up step outer-namespace: pipe");
+	m->pid = fork();
+	if (m->pid == 0) {
+		close(go[1]);
+		mapper_main(m->program, target, go[0], own, range);
+	}
+	close(go[0]);
+	m->go = go[1];
+	return m->pid < 0 ? err_sys(e, "set-up step outer-namespace: fork") : 0;
+}
+
+/* Its exit status; -1 when it was killed or took too long. */
+static int mapper_end(struct mapper *m)
+{
+	scoped_fd pin  = pidfd_open(m->pid, 0);
+	int       status;
+
+	fd_closep(&m->go);
+	if (pin < 0 || poll(&(struct pollfd){ pin, POLLIN, 0 }, 1, MAPPER_MS_MAX) <= 0)
+		kill(m->pid, SIGKILL);
+	while (waitpid(m->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	m->pid = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void mapper_done(struct mapper *m)
+{
+	if (m->pid > 0)
+		(void)mapper_end(m);
+}
+
+struct mappers {
+	struct mapper uid, gid;
+};
+
+static void mappers_done(struct mappers *m)
+{
+	mapper_done(&m->uid);
+	mapper_done(&m->gid);
+}
+
+/* --- which of the two kinds --- */
+
+/* clang-format off */
+#define FIX_MAPPERS "as root: apt install uidmap (elsewhere: shadow-utils or shadow)"
+#define FIX_SETUID  "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid"
+#define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
+/* clang-format on */
+
+static void say_why(struct outer *o, const char *why, const char *fix)
+{
+	snprintf(o->why, sizeof o->why, "%.190s", why);
+	o->fix = fix;
+}
+
+static enum outer_kind choose(struct outer *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
+{
+	struct err e;
+
+	if (sub_ids_of_user(uids, gids, &e) < 0)
+		say_why(o, e.text, NULL);
+	else if (access(m->uid.program, X_OK) < 0 || access(m->gid.program, X_OK) < 0)
+		say_why(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
+	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		say_why(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
+	else
+		return OUTER_RANGE;
+	return OUTER_SINGLE;
+}
+
+/* --- what a host may have against it --- */
+
+/* Cause and fix in the words of brig doctor. From outside we had no capability, whatever we have in P. */
+static int refused(const char *what, struct refusal r, struct err *e)
+{
+	struct surroundings at;
+	enum refuser        by;
+	char                cause[160], fix[320];
+
+	surroundings_read(&at);
+	at.is_root = false;
+	at.cap_eff = 0;
+	by         = refusal_by(&r, &at);
+	refusal_cause(&r, by, cause, sizeof cause);
+	refusal_fix(&r, by, &at, fix, sizeof fix);
+	errno = r.errnum;
+	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
+}
+
+static int unshare_refused(int errnum, struct err *e)
+{
+	struct refusal r = { .errnum = errnum, .limit = "user.max_user_namespaces", .config = "CONFIG_USER_NS" };
+
+	if (unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0) /* EINVAL, were it the kernel */
+		r.twin = errno;
+	return refused("unshare(CLONE_NEWUSER)", r, e);
+}
+
+/* --- the maps --- */
+
+static int map_single(uint32_t uid, uint32_t gid, struct err *e)
+{
+	char uid_map[24], gid_map[24];
+
+	snprintf(gid_map, sizeof gid_map, "0 %u 1", gid);
+	snprintf(uid_map, sizeof uid_map, "0 %u 1", uid);
+	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_put(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
+	    file_put(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
+		return refused("id maps", (struct refusal){ .errnum = errno }, e);
+	return 0;
+}
+
+enum mapped { MAPPED, MAPPED_NOT, MAPPED_HALF };
+
+static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
+{
+	(void)!write(m->uid.go, "", 1);
+	(void)!write(m->gid.go, "", 1);
+	*uid_status = mapper_end(&m->uid);
+	*gid_status = mapper_end(&m->gid);
+	if (*uid_status == 0 && *gid_status == 0)
+		return MAPPED;
+	return *uid_status && *gid_status ? MAPPED_NOT : MAPPED_HALF;
+}
+
+static int map_range(struct outer *o, struct mappers *m, struct err *e)
+{
+	int  uid_status, gid_status;
+	char why[100];
+
+	switch (let_map(m, &uid_status, &gid_status)) {
+	case MAPPED:
+		return 0;
+	case MAPPED_NOT:
+		o->kind = OUTER_SINGLE;
+		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
+		say_why(o, why, FIX_SETUID);
+		return 0;
+	case MAPPED_HALF:
+		break;
+	}
+	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not",
+		       uid_status ? m->uid.program : m->gid.program, uid_status ? uid_status : gid_status);
+}
+
+static int enter(struct outer *o, struct mappers *m, struct err *e)
+{
+	uint32_t uid = geteuid(), gid = getegid();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return unshare_refused(errno, e);
+	if (o->kind == OUTER_RANGE && map_range(o, m, e) < 0)
+		return -1;
+	if (o->kind == OUTER_SINGLE) {
+		o->ids = (struct id_range){ .base = 0, .count = 1 };
+		if (map_single(uid, gid, e) < 0)
+			return -1;
+	}
+	/* Ubuntu lets the namespace be made and denies every capability in it: seen here, at the first one used. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return refused("private mounts", (struct refusal){ .errnum = errno }, e);
+	return 0;
+}
+
+static int enter_as_user(struct outer *o, struct err *e)
+{
+	scoped(mappers_done) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
+	struct id_range uids, gids;
+
+	o->kind = choose(o, &m, &uids, &gids);
+	if (o->kind == OUTER_RANGE) {
+		o->ids = (struct id_range){ .base = 1, .count = uids.count };
+		if (mapper_start(&m.uid, getuid(), &uids, e) < 0 || mapper_start(&m.gid, getgid(), &gids, e) < 0)
+			return -1;
+	}
+	return enter(o, &m, e);
+}
+
+int outer_enter(struct outer *ret, struct err *e)
+{
+	struct outer o = { .kind = OUTER_NONE };
+
+	if ((geteuid() == 0 ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
+		return -1;
+	*ret = o;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * outer.h - the user namespace in which a plain user's launcher is root.
+ *
+ * Root needs none. For everybody else the launcher enters P, a user and a mount
+ * namespace of its own, and then does inside of it what root's launcher does on
+ * the host: the same calls, with the ids and the power that P has. P has
+ *
+ *   a range   the caller as 0 and his subordinate ids from 1 on. Only newuidmap
+ *             and newgidmap may map those; they decide, by /etc/subuid and
+ *             /etc/subgid, and are run outside of P, by fixed paths, without an
+ *             environment;
+ *   one id    the caller as 0 and nobody else, where there is no range: program
+ *             and PID 1 then have the caller's own host id, and his groups.
+ *
+ * Files from before are to be opened again: the kernel copies no mount of
+ * another mount namespace (detach_open_again()). Owners look different inside:
+ * who owns what must have been asked before.
+ */
+#pragma once
+#include "err.h"
+#include "id_range.h"
+
+enum outer_kind { OUTER_NONE, OUTER_RANGE, OUTER_SINGLE };
+
+struct outer {
+	enum outer_kind kind;
+	struct id_range ids;      /* for cells, as the launcher sees them; SINGLE: count 1 */
+	char            why[200]; /* SINGLE: what the range failed for */
+	const char     *fix;      /* and what to do about it; NULL: sub_ids_advise() knows */
+};
+
+/* Changes the calling process for good. What cannot be undone after a failure does not matter: nothing may run then. */
+must_use int outer_enter(struct outer *ret, struct err *e);
