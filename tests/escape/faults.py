@@ -50,7 +50,7 @@ ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, call
 CANNOT = {
     # call: why it is not made to fail
     **dict.fromkeys("getpid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
-    **dict.fromkeys("rt_sigaction rt_sigprocmask".split(), "fails for arguments only that the kernel does not know"),
+    **dict.fromkeys("rt_sigaction rt_sigprocmask getgroups".split(), "fails for arguments only that the kernel does not know"),
     "brk": "answers with the old break, never with an errno; the C library then asks mmap",
     "munmap": "gives back; what fails stays mapped",
 }
