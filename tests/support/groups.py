@@ -1,4 +1,6 @@
 """Where in the control groups things live, as the host sees it."""
+import os
+
 from support import brig, host
 
 SLEEP = "import time; print('ready', flush=True); time.sleep(30)"
@@ -19,5 +21,6 @@ def cell_of(token):
 
 
 def start(program, *options, through=(), args=(), folder):
-    """brig run, started by another program."""
-    return brig.Child([*map(str, through), *brig.command(*options, program=program, args=args, folder=folder)])
+    """brig run, started by another program; systemd-run --user finds its bus by the runtime directory."""
+    argv = [*map(str, through), *brig.command(*options, program=program, args=args, folder=folder)]
+    return brig.Child(argv, env={"XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR")})
