@@ -94,6 +94,8 @@ static int find_stores(struct places *p, const char *shared, struct err *e)
 		return put(p->store[0], e, shared, "");
 	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
 		return -1;
+	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave him with a home that is closed to him */
+		return put(p->store[0], e, shared, "");
 	return put(p->store[1], e, shared, "");
 }
 

@@ -5,7 +5,7 @@
  *             /etc/brig/profiles over the shipped ones
  *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
  *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
- *             build tree is one's own)
+ *             build tree is one's own, or that place is closed to the caller)
  *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID)
  *
  * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.

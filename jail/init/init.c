@@ -2,9 +2,10 @@
  * init.c - PID 1 of a cell: reap, report, and end with the program.
  *
  * It knows no files, no arguments, no environment and no C library: what it
- * does not contain cannot be turned against the cell. It runs as an id that
- * the program does not have, not dumpable, without capabilities, under a
- * filter of six calls. When it exits, the kernel kills the rest of the cell.
+ * does not contain cannot be turned against the cell. It runs not dumpable,
+ * without capabilities, under a filter of six calls, and as an id that the
+ * program does not have, but for a plain user who has one id for all. When it
+ * exits, the kernel kills the rest of the cell.
  */
 #include "protocol.h"
 

@@ -94,8 +94,11 @@ struct mappers {
 	struct mapper uid, gid;
 };
 
+/* Both are told before either is waited for: the one that was started second has the first one's pipe. */
 static void mappers_done(struct mappers *m)
 {
+	fd_closep(&m->uid.go);
+	fd_closep(&m->gid.go);
 	mapper_done(&m->uid);
 	mapper_done(&m->gid);
 }
@@ -186,6 +189,14 @@ static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
 	return *uid_status && *gid_status ? MAPPED_NOT : MAPPED_HALF;
 }
 
+static int tell_half(const char *program, int status, struct err *e)
+{
+	if (status < 0)
+		return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s was killed, or took longer than %d s", program,
+			       MAPPER_MS_MAX / 1000);
+	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not", program, status);
+}
+
 static int map_range(struct outer *o, struct mappers *m, struct err *e)
 {
 	int  uid_status, gid_status;
@@ -202,8 +213,7 @@ static int map_range(struct outer *o, struct mappers *m, struct err *e)
 	case MAPPED_HALF:
 		break;
 	}
-	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not",
-		       uid_status ? m->uid.program : m->gid.program, uid_status ? uid_status : gid_status);
+	return uid_status ? tell_half(m->uid.program, uid_status, e) : tell_half(m->gid.program, gid_status, e);
 }
 
 static int enter(struct outer *o, struct mappers *m, struct err *e)

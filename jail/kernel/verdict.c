@@ -55,7 +55,7 @@ static bool was_killed(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
 }
 
-/* PID 1 was killed, which nothing inside can do, and the program with it; or it ended and was not heard. */
+/* PID 1 was killed, and the program with it: nothing inside can, with an id of its own. Or it ended and was not heard. */
 static void judge_without_report(struct watch *w)
 {
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;

@@ -15,7 +15,7 @@ static const struct mount_step base_mounts[] = {
 	{ MOUNT_DEVICE, "dev/full",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 7 },
 	{ MOUNT_DEVICE, "dev/random",   MF_RO | MF_NOEXEC,           .major = 1, .minor = 8 },
 	{ MOUNT_DEVICE, "dev/urandom",  MF_RO | MF_NOEXEC,           .major = 1, .minor = 9 },
-	{ MOUNT_PROC,   "proc",         MF_NODEV | MF_NOEXEC,        .major = 0 },
+	{ MOUNT_PROC,   "proc",         MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 }, /* oom_score_adj of the program is its own file */
 	{ MOUNT_TMPFS,  "tmp",          MF_NODEV | MF_NOEXEC,        .major = 0 },
 	{ MOUNT_TMPFS,  "dev/shm",      MF_NODEV | MF_NOEXEC,        .major = 0 },
 	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },

@@ -91,6 +91,25 @@ def test_strict_refuses_a_kernel_that_refuses_landlock(calls, order):
     assert attempt.status == 125 and "landlock" in attempt.stderr and not attempt.ran, str(attempt)
 
 
+@pytest.mark.row("C1")
+def test_without_landlock_nothing_in_proc_can_be_written_to(calls, order):
+    """What a process may change of itself, as its place in the list of whom the host kills first."""
+    program = order[0].with_name("writes.py")
+    program.write_text("""
+import os
+for folder, _, names in os.walk('/proc/self'):
+    for path in (os.path.join(folder, name) for name in names):
+        try: os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+        except OSError: continue
+        print(path)
+""")
+    without = ["-e", "trace=landlock_create_ruleset", "-e", "inject=landlock_create_ruleset:error=ENOSYS"]
+    done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", *without, *faults.command(program)], capture_output=True, text=True,
+                          timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+    record = brig.parse(done.stdout)
+    assert record["stdout"] == "" and "missing:landlock" in record["isolation"] and record["exit_code"] == 0, record
+
+
 def test_cpu_time_is_the_programs_however_late_the_launcher_hears_of_its_start(calls, order):
     late = ["-e", "trace=recvmsg", "-e", "inject=recvmsg:delay_enter=200000:when=3+"] # by then it is at its end
     done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", *late, *faults.command(*order)], capture_output=True, text=True,

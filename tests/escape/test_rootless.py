@@ -286,6 +286,18 @@ def test_without_newuidmap_there_is_one_id(needs_root, needs_rootfs):
     assert run.out == "runs\n" and "own-ids" in missing(run) and "newuidmap and newgidmap are not there" in run.stderr, str(run)
 
 
+def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(needs_root, needs_rootfs):
+    elsewhere = users.World()
+    try:
+        elsewhere.change(f"mkdir {elsewhere.root}/chroot; mount --rbind / {elsewhere.root}/chroot") # the kernel refuses them in one
+        argv = elsewhere.as_user(PLAIN, elsewhere.binary, "run", elsewhere.program("print('ran')"))
+        at = argv.index("--") + 1
+        done = subprocess.run([*argv[:at], "chroot", f"{elsewhere.root}/chroot", *argv[at:]], capture_output=True, text=True, timeout=4)
+    finally:
+        elsewhere.close()
+    assert done.returncode == 125 and "unshare" in done.stderr and not done.stdout, done
+
+
 def test_under_no_new_privs_there_is_one_id(world):
     run = world.run(PLAIN, program="print('runs')", flags=("--no-new-privs",))
     assert run.out == "runs\n" and "own-ids" in missing(run) and "no_new_privs" in run.stderr, str(run)
@@ -356,6 +368,21 @@ def test_a_store_of_somebody_else_is_refused(world, store):
     run = world.run(PLAIN, program="print('ran')", env={"BRIG_STORE": f"{world.root}/home/{OTHER.name}/store"})
     (world.path("home") / OTHER.name).chmod(0o700)
     assert run.status == 125 and f"belongs to uid {OTHER.uid}" in run.stderr, str(run)
+
+
+def test_a_pipe_in_the_place_of_a_stores_lock_holds_nobody_up(world, store):
+    for tree in store(PLAIN, "piped").glob("trees/*"):
+        (tree / "lock").unlink()
+        os.mkfifo(tree / "lock", 0o644)
+        os.chown(tree / "lock", PLAIN.uid, PLAIN.uid)
+    run = world.run(PLAIN, program="print('ran')", env={"BRIG_STORE": f"{world.root}/home/{PLAIN.name}/piped"}, timeout=10)
+    assert run.reason in ("exited", "setup_failed"), str(run)
+
+
+def test_a_home_that_is_closed_to_the_user_leaves_him_roots_store(world, user):
+    """As runuser and sudo leave it."""
+    run = world.run(user, program="print('ran')", env={"HOME": f"{world.root}/home/{OTHER.name}"})
+    assert run.out == "ran\n", str(run)
 
 
 TRAPS = {"a directory of another": "mkdir {0}; chown 1 {0}", "a link": "ln -s /etc {0}", "a file": "touch {0}"}
