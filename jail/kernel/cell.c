@@ -329,9 +329,10 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	return 0;
 }
 
+/* One that is dead already has said why, which is read next. */
 int cell_let_go(struct cell *c, struct err *e)
 {
-	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : err_sys(e, "set-up step id-maps: go");
+	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE ? 0 : err_sys(e, "set-up step id-maps: go");
 }
 
 void cell_kill(const struct cell *c)

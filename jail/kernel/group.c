@@ -122,6 +122,17 @@ static int remove_leaf(int base, const char *name)
 	return -1;
 }
 
+/*
+ * A lock is on a directory, a removal is by name: launchers that do not share a runtime directory may remove and make
+ * the same name between our open() and our lock.
+ */
+static bool is_still_named(int dir, int base, const char *name)
+{
+	struct stat ours, named;
+
+	return fstat(dir, &ours) == 0 && fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_ino == named.st_ino;
+}
+
 /* Of a launcher that crashed: the kernel has let go of its lock. */
 static enum group_answer clear_leftover(int base, const char *name)
 {
@@ -131,11 +142,24 @@ static enum group_answer clear_leftover(int base, const char *name)
 		return errno == ENOENT ? GROUP_MADE : GROUP_FAILED;
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
+	if (!is_still_named(dir, base, name))
+		return GROUP_TAKEN;
 	kill_members(dir);
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
 enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
+
+/* TAKEN: the leaf of this name is somebody else's by now, and his to remove. */
+static enum group_answer lock_leaf(struct group_leaf *leaf, const char *name)
+{
+	bool locked = flock(leaf->fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (!locked && errno != EWOULDBLOCK)
+		return GROUP_FAILED;
+	leaf->made = locked && is_still_named(leaf->fd, leaf->base_fd, name);
+	return leaf->made ? GROUP_MADE : GROUP_TAKEN;
+}
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {
@@ -152,9 +176,7 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->fd < 0)
 		return GROUP_FAILED;
-	if (flock(leaf->fd, LOCK_EX | LOCK_NB) == 0)
-		return GROUP_MADE;
-	return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
+	return lock_leaf(leaf, name);
 }
 
 /* The groups of others, or a tree that is shown read-only. */

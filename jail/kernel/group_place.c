@@ -70,9 +70,21 @@ static bool is_hierarchy_top(int dir)
 	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
 }
 
-static bool is_writable(int dir)
+/* Not only writable: in a group of a user's, root's cells could be moved about by that user. */
+static bool is_ours(int dir)
 {
-	return faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
+	struct stat st;
+
+	return fstat(dir, &st) == 0 && st.st_uid == geteuid() && faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
+}
+
+/* Inside another user namespace "root" is somebody whom the groups were given to. */
+static bool is_host_root(void)
+{
+	enum { FIRST_USER_NS = 0xEFFFFFFDu }; /* PROC_USER_INIT_INO */
+	struct stat st;
+
+	return geteuid() == 0 && stat("/proc/self/ns/user", &st) == 0 && st.st_ino == FIRST_USER_NS;
 }
 
 static bool is_marked(int dir, const char *name)
@@ -82,12 +94,14 @@ static bool is_marked(int dir, const char *name)
 	return fgetxattr(dir, name, &value, 1) == 1 && value == '1';
 }
 
-/* systemd marks what it delegates; other managers give the group away, and we may write to it but not to the one above. */
+/* systemd marks what it delegates; other managers give the group away, and not the one above. */
 static bool is_delegated(int dir)
 {
+	if (!is_ours(dir))
+		return false;
 	if (is_marked(dir, "trusted.delegate") || is_marked(dir, "user.delegate"))
 		return true;
-	return is_writable(dir) && faccessat(dir, "../cgroup.subtree_control", W_OK, AT_EACCESS) < 0;
+	return faccessat(dir, "../cgroup.subtree_control", W_OK, AT_EACCESS) < 0;
 }
 
 /* "": nobody's. Processes that we cannot see are 0. */
@@ -152,13 +166,19 @@ static void step_aside(int place)
 		move_all(place, aside);
 }
 
+/* A user's systemd (before 254) cannot mark what it delegates: what a user was given is his to arrange. */
+static bool may_step_aside(int dir, bool delegated)
+{
+	return is_ours(dir) && (delegated || !is_host_root()) && !is_hierarchy_top(dir) && holds_only_us(dir);
+}
+
 /* --- choosing --- */
 
 static bool can_hand_out(int dir)
 {
 	char first[2];
 
-	if (!is_writable(dir))
+	if (!is_ours(dir))
 		return false;
 	return is_hierarchy_top(dir) || (read_members(dir, first, sizeof first) && !*first);
 }
@@ -206,9 +226,9 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 		if (dir < 0)
 			break;
 		is_last = is_delegated(dir) || strlen(path) == strlen(mount);
-		if (is_own && is_last && !is_hierarchy_top(dir) && is_writable(dir) && holds_only_us(dir))
+		if (is_own && may_step_aside(dir, is_last))
 			step_aside(dir);
-		is_busy = is_last && is_writable(dir);
+		is_busy = is_last && is_ours(dir);
 		if (can_hand_out(dir))
 			keep_better(&best, path, &dir);
 		is_own = false;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "outer.h"
 
+#include "clock.h"
 #include "fd.h"
 #include "file.h"
 #include "sub_ids.h"
@@ -22,7 +23,7 @@
 
 /* --- newuidmap and newgidmap: outside of P, where they mean something --- */
 
-enum { MAPPER_MS_MAX = 5000 }; /* they may ask a directory server who we are */
+enum { MAPPERS_MS_MAX = 5000 }; /* they may ask a directory server who we are */
 
 struct mapper {
 	const char *program;
@@ -67,14 +68,15 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 	return m->pid < 0 ? err_sys(e, "set-up step outer-namespace: fork") : 0;
 }
 
-/* Its exit status; -1 when it was killed or took too long. */
-static int mapper_end(struct mapper *m)
+/* Its exit status; -1 when it was killed, or had not ended by then (CLOCK_MONOTONIC ms). */
+static int mapper_end(struct mapper *m, double deadline)
 {
 	scoped_fd pin  = pidfd_open(m->pid, 0);
+	double    left = deadline - clock_ms(CLOCK_MONOTONIC);
 	int       status;
 
 	fd_closep(&m->go);
-	if (pin < 0 || poll(&(struct pollfd){ pin, POLLIN, 0 }, 1, MAPPER_MS_MAX) <= 0)
+	if (pin < 0 || poll(&(struct pollfd){ pin, POLLIN, 0 }, 1, left > 0 ? (int)left : 0) <= 0)
 		kill(m->pid, SIGKILL);
 	while (waitpid(m->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -85,7 +87,7 @@ static int mapper_end(struct mapper *m)
 static void mapper_done(struct mapper *m)
 {
 	if (m->pid > 0)
-		(void)mapper_end(m);
+		(void)mapper_end(m, 0);
 }
 
 struct mappers {
@@ -176,10 +178,12 @@ enum mapped { MAPPED, MAPPED_NOT, MAPPED_HALF };
 
 static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
 {
+	double deadline = clock_ms(CLOCK_MONOTONIC) + MAPPERS_MS_MAX;
+
 	(void)!write(m->uid.go, "", 1);
 	(void)!write(m->gid.go, "", 1);
-	*uid_status = mapper_end(&m->uid);
-	*gid_status = mapper_end(&m->gid);
+	*uid_status = mapper_end(&m->uid, deadline);
+	*gid_status = mapper_end(&m->gid, deadline);
 	if (*uid_status == 0 && *gid_status == 0)
 		return MAPPED;
 	return *uid_status && *gid_status ? MAPPED_NOT : MAPPED_HALF;
@@ -225,9 +229,12 @@ static int enter(struct outer *o, struct mappers *m, struct err *e)
 		if (map_single(uid, gid, e) < 0)
 			return -1;
 	}
-	/* Ubuntu lets the namespace be made and denies every capability in it: seen here, at the first one used. */
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return refused("private mounts", (struct refusal){ .errnum = errno }, e);
+	/*
+	 * What is unmounted outside goes here as well. Ubuntu lets the namespace be made and denies every capability in
+	 * it: seen here, at the first one used.
+	 */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return refused("slave mounts", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 

@@ -225,27 +225,39 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
 {
 	if (!p->at->is_root)
-		return "systemd-run --user --scope -p Delegate=yes brig ... (this group holds other processes)";
+		return "systemd-run --user --scope -p Delegate=yes brig ...";
 	if (p->at->where == WHERE_SERVICE)
-		return "in the unit: Delegate=cpu memory pids io and DelegateSubgroup=supervisor";
+		return "systemd-run --scope -p Delegate=yes brig ..., or in the unit: DelegateSubgroup=supervisor (systemd 254)";
 	if (p->at->where == WHERE_PLAIN)
-		return "systemd-run --scope -p Delegate=yes brig ... (this group was delegated and holds other processes)";
+		return "systemd-run --scope -p Delegate=yes brig ...";
 	snprintf(buf, len, "mkdir %.80s/init && xargs -rn1 < %.80s/cgroup.procs > %.80s/init/cgroup.procs", where, where, where);
 	return buf;
 }
 
+static bool tell_busy(struct probe *p, const char *where)
+{
+	char cause[PATH_ROOM + 80], fix[320];
+
+	snprintf(cause, sizeof cause, "%.900s is ours, but other processes in it keep it from handing out controllers: EBUSY", where);
+	p->finding.errnum = EBUSY;
+	return probe_missing(p, cause, fix_busy(p, where, fix, sizeof fix));
+}
+
+/* It can only hand on what it was given itself. */
 static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
 {
-	const char *fix;
-	char        busy[320];
+	const char *unit = strrchr(where, '/') + 1, *dot = strrchr(unit, '.');
+	char        fix[200];
 
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
-	if (errnum == EBUSY)
-		fix = fix_busy(p, where, busy, sizeof busy);
-	else if (!p->at->is_root)
-		fix = "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids";
+	if (!p->at->is_root)
+		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids");
+	if (dot && strcmp(dot, ".slice") == 0 && strcmp(name, "io") == 0)
+		snprintf(fix, sizeof fix, "systemctl set-property %.80s IOAccounting=yes", unit);
+	else if (dot && strcmp(dot, ".service") == 0)
+		snprintf(fix, sizeof fix, "in the unit: Delegate=cpu memory pids io");
 	else
-		fix = "in the unit: Delegate=cpu memory pids io";
+		snprintf(fix, sizeof fix, "echo +%s >DIR/cgroup.subtree_control, for each DIR above %.80s, from the top down", name, where);
 	return probe_advise(p, fix);
 }
 
@@ -266,17 +278,20 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
 
 /*
  * Where the launcher would make it: on v1 below our own group, on v2 where
- * group_place.h says. Without such a place our own group tells what is wrong.
+ * group_place.h says. False, with our own group and errno, when it would not.
  */
-static void find_above(const struct home *h, char *ret, size_t len)
+static bool find_above(const struct home *h, char *ret, size_t len)
 {
 	struct group_place place;
 
 	snprintf(ret, len, "%s%s", h->top, h->own);
-	if (!h->v2 || group_place_open(h->top, h->own, &place) < 0)
-		return;
+	if (!h->v2)
+		return true;
+	if (group_place_open(h->top, h->own, &place) < 0)
+		return false;
 	snprintf(ret, len, "%s", place.path);
 	close(place.fd);
+	return true;
 }
 
 static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
@@ -287,9 +302,12 @@ static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *
 
 	if (found != FOUND)
 		return tell_absent(p, c, found);
-	find_above(&h, above, sizeof above);
 	l->v2 = h.v2;
-	return leaf_make(p, above, c, l);
+	if (find_above(&h, above, sizeof above))
+		return leaf_make(p, above, c, l);
+	if (errno == EBUSY)
+		return tell_busy(p, above);
+	return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", ""); /* the attempt says why not */
 }
 
 /* clang-format off */
@@ -489,9 +507,10 @@ bool probe_group_version(struct probe *p)
 		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
 	if (on[0])
 		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
-	find_above(&h, above, sizeof above);
+	if (!find_above(&h, above, sizeof above))
+		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
 	leave(above);
-	return probe_detail(p, "v2 (%u controllers that brig uses), jails are below %s/brig", on[1], above);
+	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
 static void sweep(const struct controller *c, const char *tag)
@@ -501,7 +520,8 @@ static void sweep(const struct controller *c, const char *tag)
 
 	if (find_home(c, &h) != FOUND)
 		return;
-	find_above(&h, above, sizeof above);
+	if (!find_above(&h, above, sizeof above))
+		return;
 	snprintf(path, sizeof path, "%s/%s", above, tag);
 	remove_group(AT_FDCWD, path);
 	if (h.v2)

@@ -117,7 +117,7 @@ bool probe_runtime_dir(struct probe *p)
 		return did(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
 		return is_ours_alone(p, at.runtime);
-	return did(p, -1, "mkdir %.160s", at.runtime) ||
+	return did_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
 	       probe_advise(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
 	                       "log in so that logind makes /run/user/UID, or make /tmp writable (mode 1777)");
 }

@@ -5,7 +5,7 @@
  * the account "brig" when both files give it one, else a fixed high range
  * that is refused when it overlaps anything that those files hand out.
  * Each cell takes two ids of it, a slot: PID 1's and the program's. With one
- * shared id the program could renice, pin and prlimit its PID 1.
+ * shared id the program could renice and pin its PID 1.
  *
  * A plain user has the range that both files give him. Whatever range it is,
  * a line that gives part of it to somebody else makes it nobody's: two users

@@ -77,13 +77,15 @@ static bool fails(const char *name)
 	CALL(cell_take_slot,          (struct cell *c, const struct run_order *o, uint32_t first, struct err *e), (c, o, first, e))  \
 	CALL(cell_open,               (struct cell *c, const struct run_order *o, struct err *e), (c, o, e))                         \
 	CALL(cell_let_go,             (struct cell *c, struct err *e), (c, e))                                                       \
-	CALL(privilege_forget_caller, (struct err *e), (e))                                                                          \
+	CALL(privilege_forget_caller, (bool on_host, bool *no_groups, struct err *e), (on_host, no_groups, e))                   \
+	CALL(privilege_hide,          (struct err *e), (e))                                                                      \
+	CALL(outer_enter,             (struct outer *ret, struct err *e), (ret, e))                                              \
 	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
 	CALL(privilege_keep_effective, (struct err *e), (e))                                                                         \
 	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
 	CALL(group_open_tasks,        (const struct group *g, int *fds, struct err *e), (g, fds, e))                                 \
 	CALL(group_watch_oom,         (const struct group *g, int *ret, struct err *e), (g, ret, e))                                 \
-	CALL(store_open,              (const char *store, const char *name, struct store_tree *ret, struct err *e), (store, name, ret, e)) \
+	CALL(store_open_first,        (const char *const *stores, const char *name, struct store_tree *ret, struct err *e), (stores, name, ret, e)) \
 	CALL(detach_mount,            (int from, uint64_t attrs, const char *what, struct err *e), (from, attrs, what, e))           \
 	CALL(shown_open,              (int dir, uint32_t id, bool *inert, struct err *e), (dir, id, inert, e))                       \
 	CALL(filter_open,             (const struct policy_bundle *b, const char *dir, struct filter *ret, struct err *e), (b, dir, ret, e)) \
@@ -92,8 +94,7 @@ static bool fails(const char *name)
 /* clang-format on */
 
 #define CALL(name, parameters, arguments)                                           \
-	int __real_##name parameters;                                               \
-	int __wrap_##name parameters;                                               \
+	__typeof__(name) __real_##name, __wrap_##name;                              \
 	int __wrap_##name parameters                                                \
 	{                                                                           \
 		return fails(#name) ? err_sys(e, "set-up step %s", #name) : __real_##name arguments; \
@@ -101,8 +102,7 @@ static bool fails(const char *name)
 CALLS
 #undef CALL
 
-enum group_answer __real_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e);
-enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e);
+__typeof__(cell_make_groups) __real_cell_make_groups, __wrap_cell_make_groups;
 enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e)
 {
 	if (!fails("cell_make_groups"))

@@ -42,7 +42,7 @@ CLASSES = {
     "ECHILD EINTR": "wait4 waitid",
     "ENOSYS EAGAIN": "getrandom",
     "ESRCH EPERM": "pidfd_send_signal",
-    "EINVAL": "clock_gettime",
+    "EINVAL": "clock_gettime getgroups",
     "ENOENT EIO": "getdents64",
 }
 ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, calls in CLASSES.items() for call in calls.split()}
@@ -50,7 +50,7 @@ ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, call
 CANNOT = {
     # call: why it is not made to fail
     **dict.fromkeys("getpid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
-    **dict.fromkeys("rt_sigaction rt_sigprocmask".split(), "fails for arguments only that the kernel does not know"),
+    **dict.fromkeys("rt_sigaction rt_sigprocmask getgroups".split(), "fails for arguments only that the kernel does not know"),
     "brk": "answers with the old break, never with an errno; the C library then asks mmap",
     "munmap": "gives back; what fails stays mapped",
 }
@@ -65,6 +65,7 @@ HARMLESS = [
     ("brig", "getrandom", "GRND_NONBLOCK", "", "the C library's heap takes the clock instead"),
     ("brig", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
     ("brig", "readlink", "/proc/self/exe", "", "the name that brig was started by is taken instead"),
+    ("brig", "newfstatat", "AT_FDCWD.*S_IFDIR", "", "whose the build tree is matters to plain users: root gets the same store"),
     ("brig|launcher", "capget", "NULL", "", "the capability library asks for the version of the call"),
     ("launcher", "prctl", "PR_SET_NAME", "", "a name for ps"),
     ("launcher", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
@@ -88,17 +89,21 @@ HARMLESS = [
 Call = collections.namedtuple("Call", "role name nth words needed") # needed: the program must not run without it
 
 
-def traced(program, *options):
+# As on a host that has just started: nothing is kept in /run yet.
+FRESH = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
+
+
+def traced(program, *options, under=()):
     """The calls of one run, in order."""
     log = program.with_suffix(".strace")
-    done = subprocess.run(["strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
-                          timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+    done = subprocess.run([*under, "strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
+                          timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
     return [call for call in calls_of(log.read_text(errors="replace").splitlines()) if call.name not in CANNOT]
 
 
 def command(program, *options):
-    return [brig.binary(), "run", "--json", "--timeout", "5", *options, program]
+    return [brig.binary(), "run", "--json", "--timeout", "30", *options, program]
 
 
 def calls_of(lines):
@@ -143,11 +148,11 @@ def why_harmless(call, error):
 class Attempt:
     """One run in which one call fails."""
 
-    def __init__(self, call, error, program, *options):
+    def __init__(self, call, error, program, *options, under=()):
         self.call, self.error = call, error
         report = program.with_suffix(".report")
-        argv = [FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
-        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+        argv = [*under, FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
+        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
         self.lines = report.read_text().splitlines()
         self.status, self.stderr = done.returncode, done.stderr
         self.record = brig.parse(done.stdout) or {}

@@ -37,7 +37,7 @@ def one_run(dice, folder):
         way = "let"
     if way == "let":
         program = program.replace("sleep(60)", "sleep(0.01)").replace("while True", "for n in range(100)")
-    child = brig.start("--timeout", "5", program=program, folder=folder)
+    child = brig.start("--timeout", str(5 * host.SLOWER), program=program, folder=folder)
     if way != "let":
         time.sleep(dice.uniform(0, 0.08)) # the random moment
         if way == "child":
@@ -71,7 +71,8 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path):
     assert host.poll(lambda: host.open_files() < before.open_files + 200, 2), f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
     assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + RUNS // 10, 5), f"seed {seed}: control groups that do not go"
     for name, count in slabs.items():
-        assert count is None or host.poll(lambda: host.slab(name) < count + RUNS // 2, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
+        room = max(RUNS // 2, 100) # what lies about in the caches of CPUs counts as used
+        assert count is None or host.poll(lambda: host.slab(name) < count + room, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
     hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]
     assert not hung, f"seed {seed}: did not end by themselves:\n" + "\n".join(hung[:3])
     bad = [(way, str(run)) for way, run in done if way == "let" and (run.status not in (0, 153) or run.record is None)]

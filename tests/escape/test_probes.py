@@ -76,8 +76,8 @@ def run_batch(batch, given, runner):
     return run, outside.answers(run.out)
 
 
-@pytest.mark.parametrize("probe", each(PROBES))
 @pytest.mark.parametrize("mode", ["root", *users.MODES])
+@pytest.mark.parametrize("probe", each(PROBES))
 def test_jail(jail, probe, mode, jailed):
     run, found = jailed(probe, mode)
     assert str(probe) in found, f"{probe}: no answer\n{run}"

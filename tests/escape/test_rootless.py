@@ -172,7 +172,7 @@ def test_the_cell_is_what_the_host_kills_first_when_memory_is_used_up(world, use
 ], ids=["spinning", "stopped", "flooding", "dying"])
 def test_ends(world, user, options, program, verdict):
     run = world.run(user, *options, program=program)
-    assert (run.reason, run.status) == verdict and run.seconds < 5, str(run)
+    assert (run.reason, run.status) == verdict and run.seconds < 5 * host.SLOWER, str(run)
 
 
 # --- attacks ------------------------------------------------------------------------------------------------
@@ -198,8 +198,8 @@ for number in (19, 9): attempt(os.kill, 1, number)
 
 
 def test_whatever_is_done_to_process_1_the_clock_ends_the_run(world, user):
-    run = world.run(user, "--timeout", "1", program=ON_PID_1 + "print('still here', flush=True)\nwhile True: pass")
-    assert "still here" in run.out and (run.reason, run.status) == ("timeout_wall", 124) and run.seconds < 4, str(run)
+    run = world.run(user, "--timeout", f"{host.SLOWER:g}", program=ON_PID_1 + "print('still here', flush=True)\nwhile True: pass")
+    assert "still here" in run.out and (run.reason, run.status) == ("timeout_wall", 124) and run.seconds < 4 * host.SLOWER, str(run)
 
 
 @pytest.mark.parametrize("ending, verdict", [("os._exit(7)", ("exited", 7, None)), ("os.kill(os.getpid(), 9)", ("signaled", 137, "SIGKILL"))])
@@ -422,7 +422,7 @@ def test_a_run_killed_anywhere_leaves_nothing(world, user):
     print(f"seed {KILL_SEED}: BRIG_LEAK_SEED={KILL_SEED} repeats it")
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda n: killed(world, user, random.Random(KILL_SEED + n)), range(24)))
-    hung = [str(run) for run in runs if "[the test killed brig" in run.stderr or run.seconds > 8]
+    hung = [str(run) for run in runs if "[the test killed brig" in run.stderr or run.seconds > 8 * host.SLOWER]
     assert not hung, "\n".join(hung[:3])
 
 

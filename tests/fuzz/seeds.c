@@ -385,6 +385,9 @@ static void make_id_range(struct seeds *s)
 	put_text(s, "%s%c%s", preset, 0, own);
 	put_text(s, "%s%s%c%s", preset, own, 0, own);
 	put_text(s, "other:1:65536\n%c%s", 0, preset);
+	put_text(s, "other:100000:65536\nanna:165536:65536\n%c1001:165536:65536\n", 0);
+	word(s, "anna:");
+	word(s, "1001:");
 }
 
 static void make_group_path(struct seeds *s)

@@ -24,7 +24,9 @@ def systemd(v2):
 
 @pytest.fixture
 def new_group(needs_root, v2):
-    """A group of this test at the top, which nobody else manages; gone afterwards."""
+    """A group of this test at the top, which nobody else manages, with everything to hand out; gone afterwards."""
+    for name in ("memory", "pids", "cpu", "io"):
+        (v2 / "cgroup.subtree_control").write_text(f"+{name}")
     path = v2 / f"brig-test-{secrets.token_hex(4)}"
     path.mkdir()
     yield path

@@ -7,34 +7,17 @@ import time
 
 import pytest
 
-from support import brig, host
+from support import host
+from support.groups import SLEEP, cell_of, group_of, start
 
 MIB = 1 << 20
-SLEEP = "import time; print('ready', flush=True); time.sleep(30)"
+NOBODY = 65534
 GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
-LAYERS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time"}
-
-
-def group_of(pid):
-    """The v2 group of a process, as the host sees it."""
-    return next(line[3:].strip() for line in host.read(f"/proc/{pid}/cgroup").splitlines() if line.startswith("0::"))
-
-
-def cell_of(token):
-    """The group of the program with this token among its arguments."""
-    found = host.poll(lambda: [pid for pid, uid in host.with_token(token) if uid >= 65536], 5)
-    assert found, "no program runs"
-    return group_of(found[0])
 
 
 def below(group, *before):
     """Puts a shell into a group and lets it become brig, so that brig is alone in it."""
     return ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh", *before]
-
-
-def start(program, *options, through=(), args=(), folder):
-    argv = brig.command(*options, program=program, args=args, folder=folder)
-    return brig.Child([*map(str, through), *argv])
 
 
 def delegate(group):
@@ -43,8 +26,9 @@ def delegate(group):
 
 # --- what a run is told -------------------------------------------------------------------------------------
 
-def test_every_limit_is_in_force_and_every_figure_is_measured(jail, v2, run_brig):
-    record = run_brig(program="open('/workspace/f', 'w').write('x' * 100000)").record
+def test_every_limit_is_in_force_and_every_figure_is_measured(jail, new_group, tmp_path):
+    delegate(new_group)
+    record = start("open('/workspace/f', 'w').write('x' * 100000)", through=below(new_group), folder=tmp_path).wait().record
     assert not [layer for layer in record["isolation"] if layer.startswith("missing:") and "inert-ro" not in layer], record["isolation"]
     figures = ["cpu_ms", "memory_peak_bytes", "pids_peak", "io_read_bytes", "io_write_bytes"]
     assert not [name for name in figures if record[name] is None], record
@@ -66,7 +50,8 @@ def test_half_a_cpu_is_half_a_cpu(jail, v2, run_brig):
 
 
 def test_a_refused_process_is_told_with_its_count(jail, v2, run_brig):
-    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n  except OSError: n += 1\nprint(n)"
+    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n" \
+              "  except OSError: n += 1\nprint(n)"
     run = run_brig("--pids", "8", "--timeout", "20", program=program)
     hit = next(hit for hit in run.record["limits_hit"] if hit["name"] == "pids")
     assert int(run.out) == 13 and hit["times"] >= 13 and hit["value"] == 8 and hit["peak"] == 8, str(run)
@@ -131,6 +116,21 @@ def test_a_group_that_is_not_delegated_is_left_for_the_nearest_one_above(jail, n
     inner.parent.rmdir()
 
 
+def test_root_does_not_put_cells_into_a_group_of_a_users(jail, new_group, tmp_path):
+    """He could move them out of their limits; above it he cannot."""
+    inner = new_group / "users"
+    inner.mkdir()
+    delegate(inner)
+    for path in (inner, *inner.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+    child = start(SLEEP, "--timeout", "30", through=below(inner), args=["users-token"], folder=tmp_path)
+    assert cell_of("users-token").startswith(f"/{new_group.name}/brig/cell-")
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+    assert [entry.name for entry in inner.iterdir() if entry.is_dir()] == []
+    inner.rmdir()
+
+
 def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, tmp_path):
     delegate(new_group)
     child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["killed-token"], folder=tmp_path)
@@ -175,10 +175,40 @@ def test_under_systemd(jail, systemd, needs_root, how, where, tmp_path):
 
 # --- doctor -------------------------------------------------------------------------------------------------------
 
-def test_doctor_tries_every_group_feature_with_success(jail, v2, brig):
-    done = subprocess.run([brig, "doctor", "--json"], capture_output=True, text=True)
-    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+def doctor(brig, *through):
+    """The rows by name, as in a session: a service that runs the tests says so in its environment."""
+    env = {name: value for name, value in os.environ.items() if name != "INVOCATION_ID"}
+    done = subprocess.run([*through, brig, "doctor", "--json"], capture_output=True, text=True, env=env)
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+
+
+def test_doctor_tries_every_group_feature_with_success(jail, new_group, brig):
+    delegate(new_group)
+    rows = doctor(brig, *below(new_group))
     for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time", "swap-limit", "io-figures", "memory-peak", "pids-peak",
                  "clone-into-cgroup", "cgroup-kill"):
         assert rows[name]["result"] == "ok", rows[name]
     assert rows["cgroup-version"]["detail"].startswith("v2"), rows["cgroup-version"]
+    assert rows["cgroup-version"]["detail"].endswith(f"jails are below /{new_group.name}/brig"), rows["cgroup-version"]
+    assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
+
+
+def test_doctor_tells_of_a_delegated_group_with_other_processes(jail, new_group, brig):
+    """Even of controllers that the kernel would switch on there: no jail could be put below."""
+    delegate(new_group)
+    rows = doctor(brig, *below(new_group, "sh", "-c", "\"$@\"; true", "sh"))
+    for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time"):
+        assert rows[name]["result"] == "missing" and "other processes" in rows[name]["cause"], rows[name]
+        assert rows[name]["fix"] == "systemd-run --scope -p Delegate=yes brig ...", rows[name]
+    assert "no group for jails" in rows["cgroup-version"]["detail"]
+
+
+def test_doctor_says_which_controller_is_not_handed_down(jail, new_group, brig):
+    inner = new_group / "inner"
+    inner.mkdir()
+    (new_group / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+    delegate(inner)
+    rows = doctor(brig, *below(inner))
+    assert rows["memory-limit"]["result"] == "ok", rows["memory-limit"]
+    assert rows["io-figures"]["result"] == "degraded" and "cgroup.subtree_control" in rows["io-figures"]["fix"], rows["io-figures"]
+    inner.rmdir()

@@ -17,7 +17,7 @@ set -e
 umask 022
 mount -t tmpfs -o mode=0755 users "$1"
 cd "$1"
-mkdir -p etc build home run/user tests
+mkdir -p etc build profiles home run/user tests
 for name in passwd group subuid subgid; do
 	[ ! -e /etc/$name ] || cp /etc/$name etc/$name
 	[ -e /etc/$name ] || continue
@@ -25,6 +25,7 @@ for name in passwd group subuid subgid; do
 	mount --bind etc/$name /etc/$name
 done
 mount --rbind "$4" build
+mount --bind "$5" profiles # a link in build/, to where a user may not go
 mount --bind run /run
 echo ready
 exec sleep infinity
@@ -60,7 +61,7 @@ class World:
         accounts = "".join(f"{u.name}:x:{u.uid}:{u.uid}::{self.root}/home/{u.name}:/bin/sh\n" for u in users)
         ranges = "".join(u.subids for u in users) if subids is None else subids
         argv = ["unshare", "--mount", "--propagation", "private", "bash", "-c", MADE, "users", str(self.root), accounts, ranges,
-                str(host.build_dir())]
+                str(host.build_dir()), str(host.REPO / "profiles")]
         self.holder = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
             raise RuntimeError(self.holder.stderr.read().decode())
@@ -89,7 +90,8 @@ class World:
 
     def as_user(self, user, *argv, flags=(), groups=()):
         """argv as that user, with his own environment."""
-        env = [f"HOME={self.root}/home/{user.name}", f"PATH={os.environ['PATH']}", "LANG=C.UTF-8"]
+        env = [f"HOME={self.root}/home/{user.name}", f"PATH={os.environ['PATH']}", "LANG=C.UTF-8",
+               f"BRIG_PROFILES={self.root}/profiles"]
         names = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
         return self.enter("setpriv", "--reuid", user.uid, "--regid", user.uid, *names, *flags, "env", "-i", *env, *argv)
 

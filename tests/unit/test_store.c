@@ -149,12 +149,26 @@ static void check_tree_link(const struct place *p)
 	must(mkdir(p->tree, 0755) == 0, p->tree);
 }
 
+static void check_first(const struct place *p)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	struct err        e = { 0 };
+
+	tap_ok(store_open_first((const char *const[]){ "/nonexistent", p->store }, "basic", &t, &e) == 0, "what the first store lacks is found in the second");
+	store_close(&t);
+	tap_ok(store_open_first((const char *const[]){ p->store, "" }, "basic", &t, &e) == 0, "the second may be empty");
+	store_close(&t);
+	tap_ok(store_open_first((const char *const[]){ "/nonexistent", p->store }, "web", &t, &e) < 0 && e.kind == ERR_MISSING &&
+	       strstr(e.text, "/nonexistent") && strstr(e.text, p->store), "both are named when neither has it");
+}
+
 int main(void)
 {
 	struct place p;
 
 	make(&p);
 	check_open(&p);
+	check_first(&p);
 	check_missing(&p);
 	check_links(&p);
 	check_collected(&p);

@@ -31,11 +31,12 @@ class Guest(pytest.Item):
 
     def runtest(self):
         order = {"slower": guests.SLOWER, "parts": self.guest["parts"]}
-        running = machine.Machine(self.guest["boot"], order)
+        running = machine.Machine(self.name, self.guest["boot"], order)
         try:
             left = [part["name"] for part in order["parts"]]
             for word in running.words(guests.SILENCE):
-                self.hear(word, left)
+                with self.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+                    self.hear(word, left) # on the terminal, not into this item's captured output
             assert not left, f"never ran: {left}"
         finally:
             running.close()

@@ -12,7 +12,7 @@ from support import host
 
 def command(kernel, base, tree, boot, *serial):
     """Two disks behind one controller, because then their names do not depend on who is found first. Nothing that is written stays."""
-    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "4096",
+    return ["setpriv", "--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "4096",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
             "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet {boot}",
             "-drive", f"id=base,if=none,format=raw,snapshot=on,file={base}", "-drive", f"id=tree,if=none,format=raw,snapshot=on,file={tree}",
@@ -24,7 +24,8 @@ def command(kernel, base, tree, boot, *serial):
 class Machine:
     """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long."""
 
-    def __init__(self, boot, order):
+    def __init__(self, name, boot, order):
+        self.name = name
         kernel, base = image.base()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=host.build_dir() / "vm")
         self.console = pathlib.Path(self.scratch.name) / "console"
@@ -36,8 +37,8 @@ class Machine:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def words(self, silence):
-        """Also kept in build/vm/words, with the seconds since the start."""
-        with open(host.build_dir() / "vm" / "words", "w") as kept:
+        """Also kept in build/vm/words-NAME, with the seconds since the start."""
+        with open(host.build_dir() / "vm" / f"words-{self.name}", "w") as kept:
             for word in self.hear(silence):
                 print(f"{time.monotonic() - self.began:.1f}", json.dumps(word), file=kept, flush=True)
                 yield word

@@ -1,0 +1,34 @@
+"""cgroup v1: a hierarchy of which only a part can be seen."""
+import os
+import pathlib
+import secrets
+
+import pytest
+
+from support import host
+from support.groups import start
+
+
+@pytest.fixture
+def new_memory_group(needs_root):
+    """(mount, a group of this test below our own) of the memory hierarchy; gone afterwards."""
+    own = next((top for top in host.own_groups() if os.path.exists(f"{top}/memory.limit_in_bytes")), None)
+    if own is None:
+        pytest.skip("needs the memory controller on cgroup v1")
+    mount = next(line.split()[1] for line in host.read("/proc/mounts").splitlines()
+                 if line.split()[2] == "cgroup" and "memory" in line.split()[3].split(","))
+    path = pathlib.Path(own) / f"brig-test-{secrets.token_hex(4)}"
+    path.mkdir()
+    yield mount, path
+    left = [folder for folder, _, _ in os.walk(path, topdown=False)]
+    for folder in left:
+        os.rmdir(folder)
+    assert left == [str(path)], f"left behind: {left}"
+
+
+def test_a_part_of_a_hierarchy_is_enough(jail, new_memory_group, tmp_path):
+    """A container with the host's cgroup namespace: /proc/self/cgroup names more than can be seen."""
+    mount, group = new_memory_group
+    line = f"echo 0 >{group}/tasks && mount --bind {group} {mount} && exec \"$@\""
+    run = start("print('ran')", through=["unshare", "-m", "sh", "-c", line, "sh"], folder=tmp_path).wait()
+    assert run.reason == "exited" and "memory-limit" in run.record["isolation"] and run.record["memory_peak_bytes"], str(run)
