@@ -94,11 +94,8 @@ struct mappers {
 	struct mapper uid, gid;
 };
 
-/* Both are told before either is waited for: the one that was started second has the first one's pipe. */
 static void mappers_done(struct mappers *m)
 {
-	fd_closep(&m->uid.go);
-	fd_closep(&m->gid.go);
 	mapper_done(&m->uid);
 	mapper_done(&m->gid);
 }
@@ -193,7 +190,7 @@ static int tell_half(const char *program, int status, struct err *e)
 {
 	if (status < 0)
 		return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s was killed, or took longer than %d s", program,
-			       MAPPER_MS_MAX / 1000);
+			       MAPPERS_MS_MAX / 1000);
 	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not", program, status);
 }
 
