@@ -126,40 +126,35 @@ static int remove_leaf(int base, const char *name)
  * A lock is on a directory, a removal is by name: launchers that do not share a runtime directory may remove and make
  * the same name between our open() and our lock.
  */
-static bool is_still_named(int dir, int base, const char *name)
+static enum group_answer lock_named(int dir, int base, const char *name)
 {
 	struct stat ours, named;
 
-	return fstat(dir, &ours) == 0 && fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_ino == named.st_ino;
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
+	if (fstat(dir, &ours) < 0)
+		return GROUP_FAILED;
+	if (fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? GROUP_TAKEN : GROUP_FAILED;
+	return ours.st_ino == named.st_ino ? GROUP_MADE : GROUP_TAKEN;
 }
 
 /* Of a launcher that crashed: the kernel has let go of its lock. */
 static enum group_answer clear_leftover(int base, const char *name)
 {
-	scoped_fd dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum group_answer answer;
+	scoped_fd         dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return errno == ENOENT ? GROUP_MADE : GROUP_FAILED;
-	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? GROUP_TAKEN : GROUP_FAILED;
-	if (!is_still_named(dir, base, name))
-		return GROUP_TAKEN;
+	answer = lock_named(dir, base, name);
+	if (answer != GROUP_MADE)
+		return answer;
 	kill_members(dir);
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
 enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
-
-/* TAKEN: the leaf of this name is somebody else's by now, and his to remove. */
-static enum group_answer lock_leaf(struct group_leaf *leaf, const char *name)
-{
-	bool locked = flock(leaf->fd, LOCK_EX | LOCK_NB) == 0;
-
-	if (!locked && errno != EWOULDBLOCK)
-		return GROUP_FAILED;
-	leaf->made = locked && is_still_named(leaf->fd, leaf->base_fd, name);
-	return leaf->made ? GROUP_MADE : GROUP_TAKEN;
-}
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {
@@ -176,7 +171,9 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->fd < 0)
 		return GROUP_FAILED;
-	return lock_leaf(leaf, name);
+	answer     = lock_named(leaf->fd, leaf->base_fd, name);
+	leaf->made = answer != GROUP_TAKEN; /* by now it is somebody else's, and his to remove */
+	return answer;
 }
 
 /* The groups of others, or a tree that is shown read-only. */

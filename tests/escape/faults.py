@@ -100,11 +100,27 @@ def traced(program, *options, under=()):
     done = subprocess.run([*under, "strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
                           timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
-    return [call for call in calls_of(log.read_text(errors="replace").splitlines()) if call.name not in CANNOT]
+    return [call for call in calls_of(whole(log.read_text(errors="replace").splitlines())) if call.name not in CANNOT]
 
 
 def command(program, *options):
     return [brig.binary(), "run", "--json", "--timeout", "30", *options, program]
+
+
+def whole(lines):
+    """Calls that strace cut in two, because another process came between, in one piece where they began."""
+    open_calls, out = {}, []
+    for line in lines:
+        pid, _, rest = line.partition(" ")
+        resumed = re.match(r" *<\.\.\. \w+ resumed>(.*)", rest)
+        if resumed and pid in open_calls:
+            out[open_calls.pop(pid)] += resumed[1]
+            continue
+        if line.endswith(" <unfinished ...>"):
+            open_calls[pid] = len(out)
+            line = line.removesuffix(" <unfinished ...>")
+        out.append(line)
+    return out
 
 
 def calls_of(lines):

@@ -76,9 +76,9 @@ def own_cgroup():
     return {"none": "/"} if text.startswith("errno") else {line.split(":")[1]: line.split(":", 2)[2] for line in text.splitlines()}
 
 
-@probe("C6", "/sys is not there", jail=equals([]), free=lambda r: r != [])
+@probe("C6", "/sys is not there, but for a number of CPUs that belongs to the rootfs", jail=equals(["/sys/devices/system/cpu/online"]), free=lambda r: len(r) > 100)
 def sys_there():
-    return [p for p in ("/sys/kernel", "/sys/class", "/sys/devices", "/sys/fs", "/sys/module") if os.path.exists(p)]
+    return [os.path.join(folder, name) for folder, _, names in os.walk("/sys") for name in names]
 
 
 @probe("C7", "the kernel log cannot be read", where="root", jail=only("EPERM", "ENOSYS", "ENOENT", "EACCES"), free=lambda r: isinstance(r["syslog"], int))

@@ -61,7 +61,7 @@ TABLE = [
     ("C3", GATE, "only the program's own processes are in /proc"),
     ("C4", MORE, "process 1 shows no environment, memory, descriptors or program file"),
     ("C5", GATE, "no control group is mounted or can be"),
-    ("C6", MORE, "/sys is not there"),
+    ("C6", MORE, "/sys is not there, but for a number of CPUs that belongs to the rootfs"),
     ("C7", MORE, "the kernel log cannot be read"),
     ("C8", MORE, "no file system of the kernel's insides is there"),
     ("C9", MORE, "settings of the host's network, IPC and kernel are not told"),

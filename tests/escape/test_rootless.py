@@ -340,8 +340,7 @@ def store(world):
     def copy(user, place):
         path = world.path("home") / user.name / place
         made.append(world.path("home") / user.name / place.split("/")[0])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cp", "-a", "--reflink=auto", host.store_dir(), path], check=True)
+        host.copy_rootfs("basic", path)
         subprocess.run(["chown", "-R", f"{user.uid}:{user.uid}", made[-1]], check=True)
         return path
     yield copy

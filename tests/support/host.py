@@ -3,6 +3,8 @@ import fcntl
 import functools
 import os
 import pathlib
+import shutil
+import subprocess
 import time
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -62,6 +64,16 @@ def has_rootfs(name):
 def cpus():
     """CPUs that this machine lets us use."""
     return len(os.sched_getaffinity(0))
+
+
+def copy_rootfs(name, store):
+    """A new store with that one only: the others are large."""
+    tree = (store_dir() / "names" / name).readlink().name
+    for folder in ("names", "tmp", "trees"):
+        (store / folder).mkdir(parents=True)
+        shutil.copymode(store_dir() / folder, store / folder)
+    (store / "names" / name).symlink_to(f"../trees/{tree}")
+    subprocess.run(["cp", "-a", "--reflink=auto", store_dir() / "trees" / tree, store / "trees"], check=True)
 
 
 def controllers():

@@ -98,23 +98,13 @@ def tree_disk(disk, order):
         for name in ("bin", "tests", "man", "CMakeCache.txt"):
             if (host.build_dir() / name).exists():
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
-        copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
+        host.copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
         for name in ("profiles", "recipes"):
             (pathlib.Path(new) / "build" / name).symlink_to(f"../{name}")
         (pathlib.Path(new) / "order.json").write_text(json.dumps(order))
         run("chmod", "-R", "a+rX", *[pathlib.Path(new) / name for name in TREE if name != "build"])
         os.chmod(new, 0o755)
         make_disk(new, disk, "512M")
-
-
-def copy_rootfs(name, store):
-    """That one only: the others are large, and no guest asks for them."""
-    tree = (host.store_dir() / "names" / name).readlink().name
-    for folder in ("names", "tmp", "trees"):
-        (store / folder).mkdir(parents=True)
-        shutil.copymode(host.store_dir() / folder, store / folder)
-    (store / "names" / name).symlink_to(f"../trees/{tree}")
-    run("cp", "-a", host.store_dir() / "trees" / tree, store / "trees")
 
 
 def make_disk(tree, disk, size):
