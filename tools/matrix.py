@@ -18,7 +18,7 @@ Every attack that the test suite makes on `brig run`, and what came of it. Made 
 and `./dev test vm`; changes here are lost.
 
 Each row is tried by one or more tests: a program in a real jail attacks, and somebody outside judges. **held (n)**: the n tests of the
-row passed. **not run**: this host lacks what the test needs. **RED**: a test failed. Most rows have a control, the same attack without a
+row passed. **not run**: this host lacks what the test needs, or it takes minutes under emulation. **RED**: a test failed. Most rows have a control, the same attack without a
 jail, on a scratch copy of the host or as a plain user, which must succeed: a wall that nothing pushes against proves nothing.
 """
 
@@ -38,7 +38,7 @@ def cell(tests):
 
 def control_cell(row, results):
     """The control's worth over all hosts, or why there is none."""
-    cells = [cell(found[row]["control"]) for found in results.values() if "control" in found[row]]
+    cells = [cell(found[row]["control"]) for found in results.values() if "control" in found.get(row, {})]
     if any("RED" in text for text in cells):
         return "**RED**"
     if any(text.startswith("held") for text in cells):

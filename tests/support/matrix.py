@@ -49,11 +49,11 @@ class Matrix:
                 note(tests, report)
 
     def pytest_sessionfinish(self):
-        """A run that saw every row replaces what is known of its host; another one corrects the tests it ran again."""
+        """A run of nearly every row replaces what is known of its host; another one corrects the tests it ran again."""
         path = host.build_dir() / RESULTS
         saved = known(path)
         for place, found in self.found.items():
-            if set(rows().ROWS) <= set(found):
+            if len(found) > 0.9 * len(rows().ROWS):
                 saved[place] = found
             elif place in saved:
                 correct(saved[place], found)
