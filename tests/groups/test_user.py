@@ -1,17 +1,20 @@
 """As a plain user: below the user's own systemd the limits hold that were delegated to it, elsewhere each that is missing is named."""
+import json
 import os
 import re
+import subprocess
 
 import pytest
 
 from support import brig, host
+from support.groups import GROW, SLEEP, cell_of, start
 
 UID = os.geteuid()
 MANAGER = f"/user.slice/user-{UID}.slice/user@{UID}.service"
 CONTROLLERS = {"memory": "memory-limit", "pids": "pids-limit", "cpu": "cpu-limit"}
 LIMITS = {*CONTROLLERS.values(), "cpu-time-limit"}
+ROWS = {name.replace("cpu-time-limit", "cpu-time") for name in LIMITS} # as doctor calls them
 SCOPE = ["systemd-run", "--user", "--scope", "--quiet", "-p", "Delegate=yes", "--"]
-GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
 
 pytestmark = pytest.mark.skipif(UID == 0, reason="needs to be a plain user, and is root")
 
@@ -31,9 +34,8 @@ def managed(own):
 @pytest.fixture
 def scoped(managed, tmp_path):
     """Like run_brig, each in a scope of its own that is delegated to it."""
-    def run(*options, **kw):
-        argv = [*SCOPE, *brig.command(*options, folder=tmp_path, **kw)]
-        return brig.Child(argv, env={"XDG_RUNTIME_DIR": f"/run/user/{UID}"}).wait(60)
+    def run(*options, program, **kw):
+        return start(program, *options, through=SCOPE, folder=tmp_path, **kw).wait(60)
     return run
 
 
@@ -50,6 +52,17 @@ def expected(v2, own):
     return {CONTROLLERS[name] for name in CONTROLLERS if name not in delegated(v2)} if own.startswith(MANAGER) else LIMITS
 
 
+def doctor(*through):
+    done = subprocess.run([*through, brig.binary(), "doctor", "--json"], capture_output=True, text=True)
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+
+
+def groups_left(v2):
+    return [folder for folder, _, _ in os.walk(f"{v2}{MANAGER}") if re.search(r"/brig(/|$)|brig-launcher", folder)]
+
+
+# --- what is in force, and what is told ------------------------------------------------------------------------
+
 def test_exactly_what_was_not_delegated_is_missing(v2, own, run_brig):
     run = run_brig(program="print('runs')")
     assert run.out == "runs\n" and missing(run) & LIMITS == expected(v2, own), str(run)
@@ -59,6 +72,20 @@ def test_exactly_what_was_not_delegated_is_missing(v2, own, run_brig):
 def test_exactly_what_was_not_delegated_is_missing_in_a_scope(v2, own, scoped):
     run = scoped(program="print('runs')")
     assert run.out == "runs\n" and missing(run) & LIMITS == expected(v2, own), str(run)
+
+
+def test_every_limit_is_in_force_and_measured_where_all_was_delegated(v2, managed, run_brig):
+    assert delegated(v2) == set(CONTROLLERS)
+    record = run_brig(program="pass").record
+    assert LIMITS <= set(record["isolation"]), record
+    assert record["memory_peak_bytes"] and record["pids_peak"] and record["cpu_ms"], record
+
+
+def test_doctor_says_what_a_run_is_told(own, run_brig):
+    """The rows of the limits, as the record has them."""
+    run, rows = run_brig(program="pass"), doctor()
+    lost = {name.replace("cpu-time-limit", "cpu-time") for name in missing(run) & LIMITS}
+    assert {name for name in ROWS if rows[name]["result"] != "ok"} == lost, rows
 
 
 def test_a_memory_bomb_in_a_scope_ends_as_oom(v2, scoped):
@@ -80,25 +107,26 @@ def test_cpu_time_in_a_scope_ends_the_run(scoped):
     assert (run.reason, run.status) == ("timeout_cpu", 124), str(run)
 
 
+# --- where cells live, and what is left there --------------------------------------------------------------------
+
+def test_cells_of_a_users_service_live_in_the_slice_above(managed):
+    row = doctor()["cgroup-version"]
+    assert f"{MANAGER}/app.slice/brig" in row["detail"], row
+
+
+def test_cells_of_a_delegated_scope_live_in_it(managed):
+    row = doctor(*SCOPE)["cgroup-version"]
+    assert ".scope/brig" in row["detail"], row
+
+
+def test_a_run_in_a_delegated_scope_has_its_cell_there(managed, tmp_path):
+    """Though its launcher is in a user namespace, where it seems to be root."""
+    child = start(SLEEP, "--timeout", "30", through=SCOPE, args=["scope-token"], folder=tmp_path)
+    assert ".scope/brig/cell-" in cell_of("scope-token")
+    child.signal(15)
+    assert child.wait(10).reason == "cancelled"
+
+
 def test_no_group_is_left_below_the_users_systemd(v2, scoped):
     scoped(program="pass")
-    left = [folder for folder, _, _ in os.walk(f"{v2}{MANAGER}") if re.search(r"/brig(/|$)|brig-launcher", folder)]
-    assert not host.poll(lambda: not any(map(os.path.isdir, left)), 2) is False, left
-
-
-def test_doctor_says_what_a_run_is_told(own, run_brig, brig_says):
-    """The rows of the limits, as the record has them."""
-    run, rows = run_brig(program="pass"), brig_says("doctor")
-    degraded = {row["name"] for row in rows if row["result"] != "ok"}
-    assert {name if name != "cpu-time-limit" else "cpu-time" for name in missing(run) & LIMITS} == degraded & {*CONTROLLERS.values(), "cpu-time"}, rows
-
-
-@pytest.fixture
-def brig_says():
-    import json
-    import subprocess
-
-    def ask(command):
-        done = subprocess.run([brig.binary(), command, "--json"], capture_output=True, text=True, env=brig.environment())
-        return json.loads(done.stdout)["rows"]
-    return ask
+    assert host.poll(lambda: not groups_left(v2), 2), groups_left(v2)

@@ -37,7 +37,7 @@ LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test
 )]
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
-USER = ["tests/groups/test_user.py", "tests/groups/test_user_place.py"]
+USER = ["tests/groups/test_user.py"]
 
 GUESTS = {
     "systemd": {
@@ -48,7 +48,7 @@ GUESTS = {
             part("root, faults", FAULTS),
             part("plain", USER, user="plain"),
             part("bare", USER, user="bare"),
-            part("plain, of no systemd", ["tests/groups/test_user.py"], through=["runuser", "-u", "plain", "--"]),
+            part("plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
         ],
     },
     "bare": { # cgroup v2 and nobody who manages it
