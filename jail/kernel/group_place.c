@@ -127,12 +127,14 @@ static bool holds_only_us(int dir)
 
 /* --- stepping aside --- */
 
+/* Until one cannot be moved, or seen: to the kernel 0 is whoever writes it. */
 static void move_all(int from, int to)
 {
-	char text[128], line[16];
+	char text[128], line[24];
+	long pid;
 
-	while (read_members(from, text, sizeof text) && *text) {
-		snprintf(line, sizeof line, "%ld", strtol(text, NULL, 10));
+	while (read_members(from, text, sizeof text) && (pid = strtol(text, NULL, 10)) > 0) {
+		snprintf(line, sizeof line, "%ld", pid);
 		if (file_put(to, "cgroup.procs", line) < 0)
 			return;
 	}
@@ -210,6 +212,11 @@ static bool go_up(char *path, const char *mount)
 	return slash;
 }
 
+static bool is_aside(const char *path)
+{
+	return strcmp(strrchr(path, '/') + 1, ASIDE) == 0;
+}
+
 int group_place_open(const char *mount, const char *own, struct group_place *ret)
 {
 	struct group_place best = { .fd = -1 };
@@ -220,6 +227,8 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 		errno = ENAMETOOLONG;
 		return -1;
 	}
+	if (is_aside(path)) /* of our launcher, or before: our group is the one that was left */
+		go_up(path, mount);
 	do {
 		scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

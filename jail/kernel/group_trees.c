@@ -241,11 +241,12 @@ static int open_base_v1(const struct group_tree *tree, const char *own, struct g
 static int open_base_v2(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
 {
 	struct group_place place;
-	int                base;
+	int                base, errnum;
 
 	if (group_place_open(tree->mount, own, &place) < 0)
 		return -1;
-	base = open_or_make(place.fd);
+	base   = open_or_make(place.fd);
+	errnum = errno;
 	if (base < 0)
 		group_place_leave(place.fd);
 	else
@@ -253,6 +254,7 @@ static int open_base_v2(const struct group_tree *tree, const char *own, struct g
 	leaf->base_fd  = base;
 	leaf->borrowed = !place.is_top;
 	close(place.fd);
+	errno = errnum; /* EBUSY would be about the place */
 	return base < 0 ? -1 : 0;
 }
 
