@@ -64,7 +64,7 @@ static bool is_group_dir(const char *path)
 
 enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
 
-/* What was mounted last lies over the others. */
+/* The first one that can be seen, as libcgroup takes it; of those in one place the last, which lies over the others. */
 static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 {
 	scoped_bytes     text = { 0 };
@@ -75,16 +75,16 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 
 	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
-	while (found != FOUND && mountinfo_next(text.data, text.len, &at, &m)) {
-		if (strncmp(m.type, "cgroup", 6) != 0)
+	while (mountinfo_next(text.data, text.len, &at, &m)) {
+		if (strncmp(m.type, "cgroup", 6) != 0 || (found == FOUND && strcmp(m.at, ret->at) != 0))
 			continue;
-		if (!is_group_dir(m.at))
+		if (!is_group_dir(m.at)) {
 			found = FOUND_HIDDEN;
-		else if (carries(&m, c))
+		} else if (carries(&m, c)) {
 			found = FOUND;
+			*ret  = m;
+		}
 	}
-	if (found == FOUND)
-		*ret = m;
 	return found;
 }
 
@@ -194,11 +194,7 @@ static bool switch_on(struct leaf *l, const char *name)
 
 	if (flock(l->above, LOCK_EX) < 0)
 		return false;
-	scoped_fd fd = openat(l->above, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC);
-	ssize_t   n  = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
-
-	list[n < 0 ? 0 : n] = 0;
-	if (group_list_has(list, name))
+	if (group_read_file(l->above, "cgroup.subtree_control", list, sizeof list) && group_list_has(list, name))
 		return true;
 	snprintf(list, sizeof list, "+%s", name);
 	if (file_put(l->above, "cgroup.subtree_control", list) < 0)
@@ -331,19 +327,12 @@ static bool tell_no_file(struct probe *p, const char *file)
 
 static bool turn(struct probe *p, const struct leaf *l, const char *file, const char *value)
 {
-	char      back[64];
-	scoped_fd fd = -1;
-	ssize_t   n;
+	char back[64];
 
 	if (value && file_put(l->fd, file, value) < 0)
 		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "write %s to %s", value, file);
-	fd = openat(l->fd, file, O_RDONLY | O_CLOEXEC);
-	n  = fd < 0 ? -1 : read(fd, back, sizeof back - 1);
-	if (n < 0 && errno == ENOENT)
-		return tell_no_file(p, file);
-	if (n < 0)
-		return did(p, -1, "read %s", file);
-	back[n] = 0;
+	if (!group_read_file(l->fd, file, back, sizeof back))
+		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
 	       did_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
 }
@@ -433,16 +422,14 @@ static void end_child(pid_t child)
 bool probe_clone_into_group(struct probe *p)
 {
 	scoped_leaf l = LEAF_NONE;
-	char        members[32] = "";
+	char        members[32];
 	pid_t       child;
 
 	if (!leaf_open(p, NULL, &l) || !did(p, child = clone_into(&l), "clone3(CLONE_INTO_CGROUP)"))
 		return false;
-	scoped_fd fd = openat(l.fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	ssize_t   n  = fd < 0 ? -1 : read(fd, members, sizeof members - 1);
-
+	group_read_file(l.fd, "cgroup.procs", members, sizeof members);
 	end_child(child);
-	return (n > 0 && strtol(members, NULL, 10) == child) || probe_missing(p, "the new process is not in the group that was named", "");
+	return strtol(members, NULL, 10) == child || probe_missing(p, "the new process is not in the group that was named", "");
 }
 
 /* Where clone3 is refused; returns when the child is in the group. */

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from support import host
-from support.groups import SLEEP, cell_of, group_of, start
+from support import brig as brig_tool, host
+from support.groups import GROW, SLEEP, cell_of, group_of, start
+from support.users import PLAIN
 
 MIB = 1 << 20
 NOBODY = 65534
-GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
 
 
 def below(group, *before):
@@ -141,10 +141,27 @@ def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new
     assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
 
 
-def test_a_part_of_the_hierarchy_is_enough(jail, new_group, tmp_path):
+def test_a_users_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, world, tmp_path):
+    """Who cleans up is brig, which the launcher took aside with itself."""
+    for name in (".", "cgroup.procs", "cgroup.subtree_control"):
+        os.chown(new_group / name, PLAIN.uid, PLAIN.uid)
+    argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "30", world.program(SLEEP), "users-token")
+    child = brig_tool.Child([*below(new_group), *argv])
+    assert f"/{new_group.name}/brig/cell-" in cell_of("users-token")
+    launcher = int(host.read(f"/proc/{child.pid}/task/{child.pid}/children").split()[0])
+    os.kill(launcher, 9)
+    assert child.wait(10).reason == "cancelled"
+    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
+
+
+def part_of_hierarchy(group):
     """A container with the host's cgroup namespace: the tree that it sees begins at its own group."""
-    line = f"mount --bind {new_group} /sys/fs/cgroup && echo $$ >/sys/fs/cgroup/cgroup.procs && exec \"$@\""
-    child = start(SLEEP, "--timeout", "30", through=["unshare", "-m", "sh", "-c", line, "sh"], args=["part-token"], folder=tmp_path)
+    line = f"mount --bind {group} /sys/fs/cgroup && echo $$ >/sys/fs/cgroup/cgroup.procs && exec \"$@\""
+    return ["unshare", "-m", "sh", "-c", line, "sh"]
+
+
+def test_a_part_of_the_hierarchy_is_enough(jail, new_group, tmp_path):
+    child = start(SLEEP, "--timeout", "30", through=part_of_hierarchy(new_group), args=["part-token"], folder=tmp_path)
     assert cell_of("part-token").startswith(f"/{new_group.name}/brig/cell-")
     child.signal(15)
     assert child.wait(10).reason == "cancelled"
@@ -175,10 +192,10 @@ def test_under_systemd(jail, systemd, needs_root, how, where, tmp_path):
 
 # --- doctor -------------------------------------------------------------------------------------------------------
 
-def doctor(brig, *through):
+def doctor(brig, *through, **popen):
     """The rows by name, as in a session: a service that runs the tests says so in its environment."""
     env = {name: value for name, value in os.environ.items() if name != "INVOCATION_ID"}
-    done = subprocess.run([*through, brig, "doctor", "--json"], capture_output=True, text=True, env=env)
+    done = subprocess.run([*through, brig, "doctor", "--json"], capture_output=True, text=True, env=env, **popen)
     return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
 
 
@@ -191,6 +208,12 @@ def test_doctor_tries_every_group_feature_with_success(jail, new_group, brig):
     assert rows["cgroup-version"]["detail"].startswith("v2"), rows["cgroup-version"]
     assert rows["cgroup-version"]["detail"].endswith(f"jails are below /{new_group.name}/brig"), rows["cgroup-version"]
     assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
+
+
+def test_doctor_finds_a_part_of_the_hierarchy(jail, new_group, brig):
+    rows = doctor(brig, *part_of_hierarchy(new_group))
+    assert rows["cgroup-version"]["detail"].endswith("jails are below /brig"), rows["cgroup-version"]
+    assert rows["memory-limit"]["result"] == "ok", rows["memory-limit"]
 
 
 def test_doctor_tells_of_a_delegated_group_with_other_processes(jail, new_group, brig):
@@ -212,3 +235,10 @@ def test_doctor_says_which_controller_is_not_handed_down(jail, new_group, brig):
     assert rows["memory-limit"]["result"] == "ok", rows["memory-limit"]
     assert rows["io-figures"]["result"] == "degraded" and "cgroup.subtree_control" in rows["io-figures"]["fix"], rows["io-figures"]
     inner.rmdir()
+
+
+def test_doctor_tells_a_user_whose_systemd_did_not_start_him_what_to_type(v2, needs_root, brig):
+    rows = doctor(brig, user=NOBODY, group=NOBODY, extra_groups=[])
+    for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time"):
+        fixes = ("systemd-run --user --scope -p Delegate=yes brig ...", "as for memory-limit", "as for cpu-limit")
+        assert rows[name]["result"] == "degraded" and rows[name]["fix"] in fixes, rows[name]
