@@ -105,6 +105,7 @@ static void mappers_done(struct mappers *m)
 /* clang-format off */
 #define FIX_MAPPERS "as root: apt install uidmap (elsewhere: shadow-utils or shadow)"
 #define FIX_SETUID  "as root: chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap, on a mount without nosuid"
+#define FIX_SLOW    "again, once the directory server that /etc/nsswitch.conf names answers (id USER)"
 #define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
 /* clang-format on */
 
@@ -194,18 +195,27 @@ static int tell_half(const char *program, int status, struct err *e)
 	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not", program, status);
 }
 
+static void say_why_neither(struct outer *o, int uid_status, int gid_status)
+{
+	char why[100];
+
+	if (uid_status < 0 && gid_status < 0)
+		snprintf(why, sizeof why, "newuidmap and newgidmap were killed, or took longer than %d s", MAPPERS_MS_MAX / 1000);
+	else
+		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
+	say_why(o, why, uid_status < 0 && gid_status < 0 ? FIX_SLOW : FIX_SETUID);
+}
+
 static int map_range(struct outer *o, struct mappers *m, struct err *e)
 {
-	int  uid_status, gid_status;
-	char why[100];
+	int uid_status, gid_status;
 
 	switch (let_map(m, &uid_status, &gid_status)) {
 	case MAPPED:
 		return 0;
 	case MAPPED_NOT:
 		o->kind = OUTER_SINGLE;
-		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
-		say_why(o, why, FIX_SETUID);
+		say_why_neither(o, uid_status, gid_status);
 		return 0;
 	case MAPPED_HALF:
 		break;

@@ -179,7 +179,7 @@ def test_ends(world, user, options, program, verdict):
 
 # With one id, the kernel lets the program do to its PID 1 what the filter does not forbid.
 ON_PID_1 = """
-import ctypes, os, resource, signal, sys
+import ctypes, os, resource, signal
 def attempt(what, *args):
     try: return what(*args)
     except (OSError, ValueError) as e: return e
@@ -284,6 +284,17 @@ def test_without_newuidmap_there_is_one_id(needs_root, needs_rootfs):
     finally:
         elsewhere.close()
     assert run.out == "runs\n" and "own-ids" in missing(run) and "newuidmap and newgidmap are not there" in run.stderr, str(run)
+
+
+def test_a_newuidmap_that_is_killed_did_not_refuse(needs_root, needs_rootfs):
+    elsewhere = users.World()
+    try:
+        for name in ("newuidmap", "newgidmap"):
+            fake(elsewhere, "#!/bin/sh\nkill -9 $$\n", name)
+        run = elsewhere.run(PLAIN, program="print('runs')")
+    finally:
+        elsewhere.close()
+    assert run.out == "runs\n" and "own-ids" in missing(run) and "were killed, or took longer than 5 s" in run.stderr, str(run)
 
 
 def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(needs_root, needs_rootfs):
