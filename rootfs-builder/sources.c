@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS   " \t"
+#define BLANKS    " \t"
 #define FILE_MAX  MIB
 #define LINES_MAX (64 * KIB) /* every URI of an entry goes with every suite: a file of a few kilobytes could make millions */
 
@@ -127,12 +127,11 @@ static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
 static int add_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite, struct err *e)
 {
 	char *line;
+	int   n;
 
 	if (s->len > LINES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d bytes of sources, once each address stands in a line of its own", (int)LINES_MAX);
-	int n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri,
-			   (int)n_suite, suite);
-
+	n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri, (int)n_suite, suite);
 	if (n < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	free(s->lines);

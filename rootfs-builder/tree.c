@@ -18,11 +18,10 @@
 static int open_resolved(int root, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC, .resolve = resolve | RESOLVE_NO_MAGICLINKS };
+	int             fd;
 
 	while (*path == '/')
 		path++;
-	int             fd;
-
 	/* A rename anywhere on the machine while ".." is looked up: the kernel cannot be sure, and says so. */
 	do
 		fd = (int)syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how);

@@ -1,6 +1,5 @@
 """The project's pytest plugin: C unit tests as items, fixtures, tiers, and what may never be skipped."""
 import fnmatch
-import os
 import pathlib
 import shutil
 import signal

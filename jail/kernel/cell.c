@@ -305,7 +305,6 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 {
 	scoped_filter     filter = { 0 };
 	struct sock_fprog program;
-
 	bool              no_groups;
 
 	if (privilege_forget_caller(c->outer.kind == OUTER_NONE, &no_groups, e) < 0)

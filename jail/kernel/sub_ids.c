@@ -17,7 +17,7 @@ static int read_sub_ids(const char *path, struct bytes *ret, struct err *e)
 		return 0;
 	if (e->errnum == ENOENT) {
 		ret->data = strdup("");
-		return ret->data ? 0 : -1;
+		return ret->data ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 	}
 	return err_wrap(e, "id ranges");
 }

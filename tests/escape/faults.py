@@ -90,14 +90,10 @@ HARMLESS = [
 Call = collections.namedtuple("Call", "role name nth words needed") # needed: the program must not run without it
 
 
-# As on a host that has just started: nothing is kept in /run yet.
-FRESH = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
-
-
-def traced(program, *options, under=()):
+def traced(program, *options):
     """The calls of one run, in order."""
     log = program.with_suffix(".strace")
-    done = subprocess.run([*under, "strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
+    done = subprocess.run(["strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
                           timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
     return [call for call in calls_of(whole(log.read_text(errors="replace").splitlines())) if call.name not in CANNOT]
@@ -165,10 +161,10 @@ def why_harmless(call, error):
 class Attempt:
     """One run in which one call fails."""
 
-    def __init__(self, call, error, program, *options, under=()):
+    def __init__(self, call, error, program, *options):
         self.call, self.error = call, error
         report = program.with_suffix(".report")
-        argv = [*under, FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
+        argv = [FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
         done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
         self.lines = report.read_text().splitlines()
         self.status, self.stderr = done.returncode, done.stderr

@@ -5,13 +5,11 @@ import subprocess
 
 import pytest
 
-import faults
 from support import brig, host
 
 FAILS = host.build_dir() / "tests" / "brig_fails"
 ERRNOS = [errno.EPERM, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EINTR]
 NO_WAY_BACK = ("become-init", "exec") # have no "after"
-OPTIONAL = ("shown_open", "group_open_tasks", "group_watch_oom") # are not called when there is nothing to do
 
 
 def steps():

@@ -33,7 +33,6 @@ MIX = [
     (3, "--ro", ("--ro", "{shown}"), "print(open('/workspace/shown/file').read())", "exited", 0),
     (3, "--stdin", ("--stdin", "{input}"), "print(input())", "exited", 0),
 ]
-SLABS = ("mnt_cache", "net_namespace", "pid_namespace", "user_namespace", "task_struct", "tmpfs_inode_cache", "shmem_inode_cache")
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,6 @@ def login(user):
     return ["runuser", "-u", user, "--", "env", "-u", "DBUS_SESSION_BUS_ADDRESS", runtime, "systemd-run", "--user", "--quiet", "--wait", "--pipe", "--"]
 
 
-DELEGATED = ["systemd-run", "--user", "--scope", "--quiet", "-p", "Delegate=yes", "--"]
-
 # What takes minutes in a guest, or a machine that is not as slow; --deselect takes the beginning of a name.
 LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test_failing_steps", "test_table")] + [f"--deselect=tests/escape/{name}" for name in (
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
