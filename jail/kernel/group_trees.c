@@ -156,13 +156,29 @@ static void read_own(struct group_trees *t)
 	t->own[n < 0 ? 0 : n] = 0;
 }
 
+static int find_in_hierarchy(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
+{
+	if (tree->v2)
+		return group_path_find(t->own, "", path, len);
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		if (tree->controllers & controllers[i].bit)
+			return group_path_find(t->own, controllers[i].v1, path, len);
+	return -1;
+}
+
+/* Our own group, below the mount: "" for the mount itself. -1 when it is not below. */
+static int find_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
+{
+	return find_in_hierarchy(t, tree, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
+}
+
 /* Where our own group lies tells whether a hint is about the mounts that we see. */
 static bool is_ours(const struct group_trees *t)
 {
 	char own[GROUP_PATH_MAX], path[2 * GROUP_PATH_MAX];
 
 	for (size_t i = 0; i < t->n; i++) {
-		if (group_trees_own(t, &t->tree[i], own, sizeof own) < 0)
+		if (find_own(t, &t->tree[i], own, sizeof own) < 0)
 			return false;
 		snprintf(path, sizeof path, "%s%s", t->tree[i].mount, own);
 		if (access(path, F_OK) < 0)
@@ -188,21 +204,6 @@ void group_trees_find(struct group_trees *ret, const char *cache_dir)
 }
 
 /* --- the group above the leaves --- */
-
-static int find_own_path(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
-{
-	if (tree->v2)
-		return group_path_find(t->own, "", path, len);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (tree->controllers & controllers[i].bit)
-			return group_path_find(t->own, controllers[i].v1, path, len);
-	return -1;
-}
-
-int group_trees_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
-{
-	return find_own_path(t, tree, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
-}
 
 static int open_group(int above)
 {
@@ -263,7 +264,7 @@ int group_trees_open_base(const struct group_trees *t, size_t i, struct group_le
 	const struct group_tree *tree = &t->tree[i];
 	char                     own[GROUP_PATH_MAX];
 
-	if (group_trees_own(t, tree, own, sizeof own) < 0)
+	if (find_own(t, tree, own, sizeof own) < 0)
 		return -1;
 	return tree->v2 ? open_base_v2(tree, own, leaf) : open_base_v1(tree, own, leaf);
 }

@@ -28,6 +28,3 @@ void group_trees_find(struct group_trees *ret, const char *cache_dir);
  * that could not be are left out. -1 when nothing is usable.
  */
 must_use int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf);
-
-/* Our own group in a hierarchy, below its mount: "" for the mount itself. -1 when it is not below. */
-must_use int group_trees_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len);

@@ -14,7 +14,7 @@
 
 enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
-void watch_decide(struct watch *w, enum exit_reason reason)
+static void decide(struct watch *w, enum exit_reason reason)
 {
 	if (!w->decided) {
 		w->decided    = true;
@@ -27,7 +27,7 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 {
 	if (!w->decided)
 		w->end.why = *why;
-	watch_decide(w, reason);
+	decide(w, reason);
 }
 
 /* What the kernel keeps from us is neither the cell's fault nor the client's, and the program may have started unheard. */
@@ -132,12 +132,12 @@ static void on_client(struct watch *w)
 	ssize_t              n = recv(w->client, &cancel, sizeof cancel, 0);
 
 	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit)) {
-		watch_decide(w, cancel.reason);
+		decide(w, cancel.reason);
 		return;
 	}
 	if (n < 0 && errno == EINTR)
 		return;
-	watch_decide(w, EXIT_client_gone);
+	decide(w, EXIT_client_gone);
 	fd_closep(&w->client);
 }
 
@@ -146,7 +146,7 @@ static void on_signal(struct watch *w)
 	struct signalfd_siginfo info;
 
 	if (read(w->signals, &info, sizeof info) == sizeof info)
-		watch_decide(w, EXIT_cancelled);
+		decide(w, EXIT_cancelled);
 }
 
 static void on_oom(struct watch *w)
@@ -155,7 +155,7 @@ static void on_oom(struct watch *w)
 
 	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && w->cell.group.n) {
 		w->oom = true;
-		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
+		decide(w, EXIT_oom); /* half a process tree is worse than none */
 	}
 }
 
@@ -183,7 +183,7 @@ static double check_cpu(struct watch *w)
 	if (used < 0) /* a counter that could not be read once is looked at again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->order->limits->cpu_ms) {
-		watch_decide(w, EXIT_timeout_cpu);
+		decide(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
 	}
 	return next_cpu_check(w, used);
@@ -204,7 +204,7 @@ static double check_clocks(struct watch *w, double *next_cpu)
 	}
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
-		watch_decide(w, EXIT_timeout_wall);
+		decide(w, EXIT_timeout_wall);
 	if (now >= *next_cpu)
 		*next_cpu = now + check_cpu(w);
 	return (deadline < *next_cpu ? deadline : *next_cpu) - now;

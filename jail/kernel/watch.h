@@ -24,7 +24,6 @@ struct watch {
 };
 
 /* Ends the run for this reason, or for the one that was first. */
-void watch_decide(struct watch *w, enum exit_reason reason);
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
 /* Until PID 1 is gone, and with it every process of the cell. Fills started, streams and what brig-init said. */
