@@ -437,17 +437,19 @@ static pid_t fork_into(const struct leaf *l)
 {
 	int   joined[2];
 	char  byte;
-	pid_t child = pipe2(joined, O_CLOEXEC) < 0 ? -1 : fork();
+	pid_t child;
 
+	if (pipe2(joined, O_CLOEXEC) < 0)
+		return -1;
+	child = fork();
 	if (child == 0) {
 		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
 			wait_for_death();
 		_exit(1);
 	}
-	if (child < 0)
-		return -1;
 	close(joined[1]);
-	(void)!read(joined[0], &byte, 1);
+	if (child > 0)
+		(void)!read(joined[0], &byte, 1);
 	close(joined[0]);
 	return child;
 }
