@@ -203,20 +203,24 @@ static int check_kept(const struct recipe *r, const struct recipe *base, struct 
 	return 0;
 }
 
-/* The base's rows but those that are taken back, then our own. New reference. */
+/* The base's rows but those that are taken back, then our own. New reference; NULL when memory is short. */
 static json_t *join_rows(const json_t *base, const json_t *without, const json_t *own)
 {
 	json_t           *joined = json_array();
 	struct recipe_row row;
 	size_t            i;
+	int               r = 0;
 
 	recipe_foreach(base, row, i) {
 		if (!has_row(without, row.key))
-			json_array_append(joined, json_array_get(base, i));
+			r |= json_array_append(joined, json_array_get(base, i));
 	}
 	if (own)
-		json_array_extend(joined, (json_t *)own);
-	return joined;
+		r |= json_array_extend(joined, (json_t *)own);
+	if (r == 0)
+		return joined;
+	json_decref(joined);
+	return NULL;
 }
 
 static const json_t *list_of(const struct recipe *r, const struct field *f)
