@@ -21,6 +21,8 @@ TIERS = {
 # --- tiers -----------------------------------------------------------------------------------------
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN: # a shell's "&": brig would keep it ignored, and the tests of Ctrl-C wait in vain
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, meaning in TIERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
