@@ -239,18 +239,22 @@ def test_a_running_jail_cannot_be_looked_into_by_other_programs_of_the_user(worl
     assert all(text.count("Permission denied") == 2 for text in said.values()), said
 
 
-def test_newuidmap_gets_nothing_of_the_caller(world):
+@pytest.fixture
+def elsewhere(needs_root, needs_rootfs):
+    """A world of this test alone, which it may spoil."""
+    made = users.World()
+    yield made
+    made.close()
+
+
+def test_newuidmap_gets_nothing_of_the_caller(elsewhere):
     tell = "#!/bin/sh\n{ echo \"$0 $*\" | sed 's/ [0-9]* / PID /'; env; ls -l /proc/self/fd; } >>TOLD; exit 1\n"
-    elsewhere = users.World()
-    try:
-        told = elsewhere.root / "tests" / "told"
-        fake(elsewhere, tell.replace("TOLD", str(told)), "newuidmap")
-        fake(elsewhere, "#!/bin/sh\nexit 1\n", "newgidmap")
-        os.chmod(elsewhere.path("tests"), 0o777)
-        run = elsewhere.run(PLAIN, program="print('runs')", env={"SECRET": "x", "LD_PRELOAD": ""}, popen={"pass_fds": (0,)})
-        text = (elsewhere.path("tests") / "told").read_text()
-    finally:
-        elsewhere.close()
+    told = elsewhere.root / "tests" / "told"
+    fake(elsewhere, tell.replace("TOLD", str(told)), "newuidmap")
+    fake(elsewhere, "#!/bin/sh\nexit 1\n", "newgidmap")
+    os.chmod(elsewhere.path("tests"), 0o777)
+    run = elsewhere.run(PLAIN, program="print('runs')", env={"SECRET": "x", "LD_PRELOAD": ""}, popen={"pass_fds": (0,)})
+    text = (elsewhere.path("tests") / "told").read_text()
     assert run.out == "runs\n" and "own-ids" in missing(run) and "refused" in run.stderr, str(run)
     assert text.startswith(f"/usr/bin/newuidmap PID 0 {PLAIN.uid} 1 1 {PLAIN.range[0]} {PLAIN.range[1]}\n"), text
     assert "SECRET" not in text and "LD_PRELOAD" not in text and "HOME" not in text, text
@@ -266,46 +270,30 @@ def fake(where, text, name):
     where.change(f"mount --bind {where.root}/tests/{name} /usr/bin/{name}")
 
 
-def test_half_a_map_is_an_error(needs_root, needs_rootfs):
-    elsewhere = users.World()
-    try:
-        fake(elsewhere, "#!/bin/sh\nexit 3\n", "newgidmap")
-        run = elsewhere.run(PLAIN, program="print('ran')")
-    finally:
-        elsewhere.close()
+def test_half_a_map_is_an_error(elsewhere):
+    fake(elsewhere, "#!/bin/sh\nexit 3\n", "newgidmap")
+    run = elsewhere.run(PLAIN, program="print('ran')")
     assert (run.reason, run.status) == ("setup_failed", 125) and "newgidmap refused (status 3)" in run.stderr, str(run)
 
 
-def test_without_newuidmap_there_is_one_id(needs_root, needs_rootfs):
-    elsewhere = users.World()
-    try:
-        elsewhere.change("mount --bind /dev/null /usr/bin/newuidmap")
-        run = elsewhere.run(PLAIN, program="print('runs')")
-    finally:
-        elsewhere.close()
+def test_without_newuidmap_there_is_one_id(elsewhere):
+    elsewhere.change("mount --bind /dev/null /usr/bin/newuidmap")
+    run = elsewhere.run(PLAIN, program="print('runs')")
     assert run.out == "runs\n" and "own-ids" in missing(run) and "newuidmap and newgidmap are not there" in run.stderr, str(run)
 
 
-def test_a_newuidmap_that_is_killed_did_not_refuse(needs_root, needs_rootfs):
-    elsewhere = users.World()
-    try:
-        for name in ("newuidmap", "newgidmap"):
-            fake(elsewhere, "#!/bin/sh\nkill -9 $$\n", name)
-        run = elsewhere.run(PLAIN, program="print('runs')")
-    finally:
-        elsewhere.close()
+def test_a_newuidmap_that_is_killed_did_not_refuse(elsewhere):
+    for name in ("newuidmap", "newgidmap"):
+        fake(elsewhere, "#!/bin/sh\nkill -9 $$\n", name)
+    run = elsewhere.run(PLAIN, program="print('runs')")
     assert run.out == "runs\n" and "own-ids" in missing(run) and "were killed, or took longer than 5 s" in run.stderr, str(run)
 
 
-def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(needs_root, needs_rootfs):
-    elsewhere = users.World()
-    try:
-        elsewhere.change(f"mkdir {elsewhere.root}/chroot; mount --rbind / {elsewhere.root}/chroot") # the kernel refuses them in one
-        argv = elsewhere.as_user(PLAIN, elsewhere.binary, "run", elsewhere.program("print('ran')"))
-        at = argv.index("--") + 1
-        done = subprocess.run([*argv[:at], "chroot", f"{elsewhere.root}/chroot", *argv[at:]], capture_output=True, text=True, timeout=4)
-    finally:
-        elsewhere.close()
+def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(elsewhere):
+    elsewhere.change(f"mkdir {elsewhere.root}/chroot; mount --rbind / {elsewhere.root}/chroot") # the kernel refuses them in one
+    argv = elsewhere.as_user(PLAIN, elsewhere.binary, "run", elsewhere.program("print('ran')"))
+    at = argv.index("--") + 1
+    done = subprocess.run([*argv[:at], "chroot", f"{elsewhere.root}/chroot", *argv[at:]], capture_output=True, text=True, timeout=4)
     assert done.returncode == 125 and "unshare" in done.stderr and not done.stdout, done
 
 
@@ -400,14 +388,10 @@ TRAPS = {"a directory of another": "mkdir {0}; chown 1 {0}", "a link": "ln -s /e
 
 
 @pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
-def test_in_the_place_of_the_runtime_directory_is_refused(needs_root, needs_rootfs, trap):
-    elsewhere = users.World()
-    try:
-        elsewhere.change(f"rm -r /run/user/{PLAIN.uid}; d=/tmp/brig-{PLAIN.uid}; " + trap.format("$d"))
-        run = elsewhere.run(PLAIN, program="print('ran')")
-        elsewhere.change(f"rm -r /tmp/brig-{PLAIN.uid}")
-    finally:
-        elsewhere.close()
+def test_in_the_place_of_the_runtime_directory_is_refused(elsewhere, trap):
+    elsewhere.change(f"rm -r /run/user/{PLAIN.uid}; d=/tmp/brig-{PLAIN.uid}; " + trap.format("$d"))
+    run = elsewhere.run(PLAIN, program="print('ran')")
+    elsewhere.change(f"rm -r /tmp/brig-{PLAIN.uid}")
     assert (run.reason, run.status) == ("setup_failed", 125) and f"/tmp/brig-{PLAIN.uid}" in run.stderr, str(run)
 
 
