@@ -56,6 +56,7 @@ class Guest(pytest.Item):
         elif "part" in word:
             # 1: some failed, which they have said themselves
             assert word["part"] == left.pop(0) and word["status"] in (0, 1), f"{word['part']}: pytest's status {word['status']}\n{word['output']}"
+            assert " passed" in word["output"].splitlines()[-1], f"{word['part']}: no test passed\n{word['output']}"
 
     def inner(self, left, nodeid):
         return f"{self.nodeid}::{left[0]}::{nodeid}"

@@ -37,22 +37,23 @@ LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test
 )]
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
-USER = ["tests/groups/test_user.py", "tests/groups/test_user_place.py"]
+HELLO = "tests/cli/test_examples.py"
+USER = [HELLO, "tests/groups/test_user.py", "tests/groups/test_user_place.py"]
 
 GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root", ["tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
+            part("root", [HELLO, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
                           *LEFT_OUT], env=LEAKS),
             part("root, faults", FAULTS),
             part("plain", USER, user="plain"),
             part("bare", USER, user="bare"),
-            part("plain, of no systemd", ["tests/groups/test_user.py"], through=["runuser", "-u", "plain", "--"]),
+            part("plain, of no systemd", [HELLO, "tests/groups/test_user.py"], through=["runuser", "-u", "plain", "--"]),
         ],
     },
     "bare": { # cgroup v2 and nobody who manages it
         "boot": "init=/usr/lib/brig-guest/init brig-tests",
-        "parts": [part("root", ["tests/groups", "tests/cli/test_run_status.py"])],
+        "parts": [part("root", [HELLO, "tests/groups", "tests/cli/test_run_status.py"])],
     },
 }
