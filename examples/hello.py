@@ -27,7 +27,7 @@ def attempt(what, action):
 
 print("I cannot:")
 attempt("reach the network    ", lambda: socket.create_connection(("192.0.2.1", 80), timeout=2))
-attempt("change the system    ", lambda: open("/usr/bin/python3", "ab"))
+attempt("change the system    ", lambda: open("/etc/passwd", "ab"))
 attempt("read password hashes ", lambda: open("/etc/shadow"))
 attempt("become root          ", lambda: os.setuid(0))
 attempt("look into process 1  ", lambda: os.readlink("/proc/1/exe"))

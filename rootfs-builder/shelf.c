@@ -163,25 +163,29 @@ static int move_aside(const struct shelf *s, const struct workspace *w, const ch
 	char aside[WORKSPACE_NAME + 32];
 
 	snprintf(aside, sizeof aside, "tmp/damaged-%s", w->name);
-	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the damaged %s aside", place) : 0;
+	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the old %s aside", place) : 0;
 }
 
+/* Also whether runs of ours would take it: not what somebody else built, and root's run refuses. */
 static bool is_sound(const struct shelf *s, const char *place, const char *digest)
 {
 	scoped_manifest m = { 0 };
+	struct stat     st;
 	struct err      e;
 	char            path[160];
 
 	snprintf(path, sizeof path, "%s/tree", place);
 	scoped_fd root = openat(s->dir, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	return root >= 0 && manifest_make(root, &m, &e) == 0 && strcmp(m.digest, digest) == 0;
+	if (root < 0 || fstat(root, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()))
+		return false;
+	return manifest_make(root, &m, &e) == 0 && strcmp(m.digest, digest) == 0;
 }
 
 /*
  * The same content may be there already, from another recipe or an earlier
- * build: then it only gains our recipe. It is hashed first, so that building
- * again is what repairs a damaged tree.
+ * build: then it only gains our recipe. It is looked at first, so that building
+ * again is what repairs a damaged tree, or one that belongs to somebody else.
  */
 static int place_tree(const struct shelf *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
 {

@@ -36,8 +36,8 @@ def wrapped(words, width=78, indent=13):
     return ("\n" + " " * indent).join([*lines, line])
 
 
-def milliseconds(value):
-    return known(value, lambda ms: f"{ms:.1f} ms")
+def milliseconds(value, of):
+    return f"{of} not measured here" if value is None else f"{value:.1f} ms {of}"
 
 
 def of_limit(value, limit, show=str):
@@ -53,8 +53,8 @@ def main():
     rows = [
         ("run", f"{record['run_id']}, profile {record['profile']}"),
         ("ended", ended(record)),
-        ("took", f"{milliseconds(record['wall_ms'])} wall, of {limits['wall_ms'] // 1000} s, {milliseconds(record['cpu_ms'])} CPU, "
-                 f"after {milliseconds(record['setup_ms'])} to build the jail"),
+        ("took", f"{milliseconds(record['wall_ms'], 'wall')}, of {limits['wall_ms'] // 1000} s, {milliseconds(record['cpu_ms'], 'CPU')}, "
+                 f"after {milliseconds(record['setup_ms'], 'to build the jail')}"),
         ("memory", of_limit(record["memory_peak_bytes"], limits["memory_bytes"], size)),
         ("processes", of_limit(record["pids_peak"], limits["pids"])),
         ("refused", ", ".join(hit["name"] for hit in record["limits_hit"]) or "nothing that a limit forbids"),

@@ -209,7 +209,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
 		fix = l->v2 ? "systemd-run --user --scope -p Delegate=yes brig ..." :
-		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or use the service";
+		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root";
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
 	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
 }

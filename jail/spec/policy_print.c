@@ -48,7 +48,7 @@ static bool clause_is_empty(const struct policy_clause *c)
 	return false;
 }
 
-static void print_clauses(const struct policy *p, unsigned number, FILE *out)
+static void print_clauses(const struct policy *p, unsigned number, const char *before, FILE *out)
 {
 	const struct policy_call *call = &p->call[number];
 
@@ -57,7 +57,7 @@ static void print_clauses(const struct policy *p, unsigned number, FILE *out)
 
 		if (c->call != number || clause_is_empty(c))
 			continue;
-		fprintf(out, "allow %s if", call->name);
+		fprintf(out, "%sallow %s if", before, call->name);
 		for (size_t k = 0; k < c->n; k++) {
 			fputs(k ? " and" : "", out);
 			print_test(call->name, &c->test[k], out);
@@ -85,7 +85,7 @@ static void print_call(const struct policy *p, unsigned number, FILE *out)
 	case POLICY_WHEN:
 		/* The errno first, for calls of which every value was taken back. */
 		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
-		print_clauses(p, number, out);
+		print_clauses(p, number, "", out);
 		return;
 	}
 }
@@ -132,12 +132,14 @@ static bool layer_is_empty(const struct policy *p, int source)
 
 static void explain_layer(const struct policy *p, int source, const char *title, FILE *out)
 {
+	char before[32];
+
 	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only names, or words that others had the last of" : "");
 	print_names(p, source, POLICY_ALLOW, 0, out);
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {
-			fprintf(out, "  line %u: ", p->call[i].line);
-			print_clauses(p, i, out);
+			snprintf(before, sizeof before, "  line %u: ", p->call[i].line);
+			print_clauses(p, i, before, out);
 		}
 	for (int errnum = 1; errnum < 134; errnum++)
 		print_names(p, source, POLICY_REFUSE, errnum, out);

@@ -1,5 +1,6 @@
 """./dev says what it can do, and what to type when it cannot."""
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -30,6 +31,34 @@ def test_who_is_not_root_gets_the_line_to_type(command):
         pytest.skip("missing kernel feature: user namespaces")
     done = dev(command, before=other)
     assert done.returncode == 1 and done.stderr == f"./dev: this needs root; type:  sudo ./dev {command}\n"
+
+
+def test_who_cannot_install_packages_is_told_which_are_missing(tmp_path):
+    other = ["unshare", "--user", "--map-user=1000"]
+    if subprocess.run([*other, "true"], capture_output=True).returncode != 0:
+        pytest.skip("missing kernel feature: user namespaces")
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nexit 1\n") # a machine without any of them
+    (tmp_path / "dpkg-query").chmod(0o755)
+    done = dev("setup", "bench", before=[*other, "env", f"PATH={tmp_path}:/usr/bin:/bin"])
+    assert done.returncode == 1
+    assert done.stderr == "./dev: these packages are missing: bubblewrap crun; type:  sudo ./dev setup bench\n"
+
+
+def test_help_names_every_group_of_packages():
+    have = dev("setup", "nonesuch").stderr.split("there are: ")[1].split()
+    line = next(line for line in dev("help").stdout.splitlines() if line.split()[0] == "setup")
+    assert [group for group in have if group not in line] == []
+
+
+@pytest.mark.parametrize("command, remedy", [("build", "clean all"), ("clean", "clean"), ("clean all", "clean all")])
+def test_who_cannot_write_into_what_root_has_built_is_told_what_removes_it(tmp_path, command, remedy, needs_root):
+    tmp_path.chmod(0o755)
+    shutil.copy(ROOT / "dev", tmp_path)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build").chmod(0o700)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "./dev", *command.split()], cwd=tmp_path, capture_output=True, text=True)
+    said = f"./dev: {command.split()[0]}: build belongs to root; type:  sudo ./dev {remedy}\n"
+    assert done.returncode == 1 and done.stderr == said
 
 
 def test_an_unknown_tier_is_refused():

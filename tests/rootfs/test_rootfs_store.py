@@ -76,6 +76,14 @@ def test_building_again_with_force_repairs_a_damaged_tree(tiny, recipe):
     tiny.must("verify")
 
 
+def test_building_again_replaces_a_tree_that_belongs_to_somebody_else(tiny, recipe, needs_root):
+    """Root in the clone of a user who built before: root's runs refuse the user's tree."""
+    os.chown(tiny.tree, 1000, 1000)
+    done = tiny.must("build", recipe())
+    assert "already built" not in done.stderr and tiny.tree.stat().st_uid == 0
+    tiny.must("verify")
+
+
 def test_verify_of_an_unknown_name_says_what_builds_it(tiny):
     assert tiny("verify", "web").stderr == f'brig-rootfs: rootfs "web" is not in the store {tiny.store}; build it: brig rootfs build web\n'
 
