@@ -64,12 +64,19 @@ static bool row_fits(const struct policy_value *row, const char *call, unsigned 
 	return strncmp(call, row->call, strlen(row->call)) == 0 && (row->arg < 0 || row->arg == (int)arg);
 }
 
+/* setsockopt's options mean what their level says: of several meanings none is told. */
 const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
 {
-	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (values[i].value == value && row_fits(&values[i], call, arg))
-			return values[i].name;
-	return NULL;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		if (values[i].value != value || !row_fits(&values[i], call, arg))
+			continue;
+		if (found)
+			return NULL;
+		found = values[i].name;
+	}
+	return found;
 }
 
 void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len)
