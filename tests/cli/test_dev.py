@@ -54,6 +54,7 @@ def test_help_names_every_group_of_packages():
 def test_who_cannot_write_into_what_root_has_built_is_told_what_removes_it(tmp_path, command, remedy, needs_root):
     tmp_path.chmod(0o755)
     shutil.copy(ROOT / "dev", tmp_path)
+    (tmp_path / "dev").chmod(0o755)
     (tmp_path / "build").mkdir()
     (tmp_path / "build").chmod(0o700)
     done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "./dev", *command.split()], cwd=tmp_path, capture_output=True, text=True)
