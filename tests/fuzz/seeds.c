@@ -512,7 +512,7 @@ static void make_sources(struct seeds *s)
 
 	begin(s, "sources");
 	words(s, tokens, ARRAY_LEN(tokens));
-	put_text(s, "deb [arch=amd64 signed-by=/k/debian-archive-keyring.gpg] http://mirror.example/debian bookworm main # why\n%cGet http://mirror.example/x", 0);
+	put_text(s, "deb [arch=amd64 signed-by=/k/debian-archive-keyring.gpg] http://a.example/debian bookworm main # why\n%cGet http://a.example/x", 0);
 	put_text(s, "Types: deb deb-src\nURIs: https://u@mirror.example:8/debian\nSuites: bookworm bookworm-updates\nComponents: main contrib\n"
 		    "Signed-By:\n /k/debian-archive-keyring.gpg\n\nTypes: deb\nEnabled: no\n%cErr [IP: 192.0.2.1 80]\n", 0);
 }
