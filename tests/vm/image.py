@@ -36,7 +36,7 @@ chroot . useradd -m -s /bin/bash bare
 for file in etc/subuid etc/subgid; do echo plain:100000:65536 >$file; done
 passwd='s/^root:[^:]*:/root::/'
 sed -i "$passwd" etc/shadow
-cp -a FILES/. .
+tar -C FILES --mode=u=rwX,go=rX -c . | tar -x --no-overwrite-dir # a checkout under umask 077 would close / and /usr
 chown -R 0:0 etc usr/lib/brig-guest
 : >etc/machine-id
 : >etc/fstab
