@@ -122,9 +122,12 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 /* In a mount namespace of our own, by a descriptor that belongs there. */
 static int reach(const struct cell *c, int dir, const char *what, struct err *e)
 {
-	int fd = c->outer.kind == OUTER_NONE ? fcntl(dir, F_DUPFD_CLOEXEC, 3) : detach_open_again(dir, what, e);
+	int fd;
 
-	return fd < 0 && c->outer.kind == OUTER_NONE ? err_sys(e, "set-up step open-trees: %s", what) : fd;
+	if (c->outer.kind != OUTER_NONE)
+		return detach_open_again(dir, what, e);
+	fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? err_sys(e, "set-up step open-trees: %s", what) : fd;
 }
 
 static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
