@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "file.h"
 
 #include "fd.h"
@@ -75,6 +76,11 @@ int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct e
 	scoped_fd fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	return fd < 0 ? err_sys(e, "%s", path) : file_read_fd(fd, path, max, ret, e);
+}
+
+int file_look(int fd, struct statx *ret)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret) < 0 || !(ret->stx_mask & STATX_TYPE) ? -1 : 0;
 }
 
 int file_fill_standard(void)

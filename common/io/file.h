@@ -31,6 +31,13 @@ must_use int file_fill_standard(void);
  */
 must_use int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e);
 
+struct statx;
+/*
+ * What kind of file it is and where it lies, as far as the kernel knows by itself: who serves its file system is not
+ * asked, and cannot make us wait. 0 or -1 with errno.
+ */
+must_use int file_look(int fd, struct statx *ret);
+
 /* The whole buffer, retrying on EINTR and waiting where the caller's file does not block. Returns 0 or -1 with errno. */
 must_use int file_write_all(int fd, const void *bytes, size_t len);
 /* For kernel files: open, write once, close. Returns 0 or -1 with errno. */

@@ -36,8 +36,8 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 	return sent == (ssize_t)len ? 0 : -EMSGSIZE;
 }
 
-/* The room that recvmsg() was given is CMSG_LEN, not CMSG_SPACE: what the latter rounds up to holds a fourth descriptor. */
-static size_t take_fds(struct msghdr *msg, int fds[PACKET_FDS_MAX])
+/* The room that recvmsg() was given is CMSG_LEN, not CMSG_SPACE: what the latter rounds up to holds one more. */
+static size_t take_fds(struct msghdr *msg, int *fds)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	size_t          n;
@@ -49,11 +49,11 @@ static size_t take_fds(struct msghdr *msg, int fds[PACKET_FDS_MAX])
 	return n;
 }
 
-ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX], size_t *n)
+ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n)
 {
 	union control control;
 	struct iovec  io  = { bytes, len };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(PACKET_FDS_MAX * sizeof(int)) };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(max * sizeof(int)) };
 	ssize_t       got;
 
 	/* ECONNRESET is said once, when the other side went without having read all; what it sent before comes after that */
@@ -61,7 +61,7 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	*n = got < 0 ? 0 : take_fds(&msg, fds);
-	if (got >= 0 && msg.msg_flags & MSG_CTRUNC) {
+	if (got >= 0 && msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
 		while (*n)
 			close(fds[--*n]);
 		errno = EMSGSIZE;

@@ -9,13 +9,14 @@
 
 #include <sys/types.h>
 
-enum { PACKET_FDS_MAX = 3 };
+enum { PACKET_FDS_MAX = 32 };
 
 /* 0 or -errno; never a signal. */
 int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n);
 
 /*
  * Bytes received, as from recvmsg(): 0 at the end, -1 with errno. *n: how many descriptors came with them,
- * the caller's now. More than PACKET_FDS_MAX are an error (EMSGSIZE), none of them is kept.
+ * the caller's now. More than `max` (at most PACKET_FDS_MAX) are an error (EMSGSIZE), and so are more bytes
+ * than `len`; no descriptor is kept then.
  */
-ssize_t packet_receive(int sock, void *bytes, size_t len, int fds[PACKET_FDS_MAX], size_t *n);
+ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n);

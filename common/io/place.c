@@ -57,6 +57,19 @@ static bool find_program(char *path)
 	return true;
 }
 
+/* Beside ourselves, whoever put us there: who can write to that directory can replace us, too. */
+static int find_brigd(char *path, struct err *e)
+{
+	char *slash;
+
+	if (find_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PLACE_MAX) {
+		strcpy(slash, "/brigd");
+		if (access(path, X_OK) == 0)
+			return 0;
+	}
+	return put(path, e, BRIG_SBINDIR, "/brigd");
+}
+
 /* The build tree's root when this program runs from its bin/, else an empty text. */
 static int find_build(char *root, struct err *e)
 {
@@ -145,12 +158,13 @@ int places_find(struct places *ret, struct err *e)
 
 	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
 		return -1;
-	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0)
+	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
 		return -1;
 	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
 		return -1;
 	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_BINDIR, "")) < 0)
 		return -1;
+	p.apart = root[0] || profiles || store;
 	if (profiles) {
 		p.profiles[1][0] = 0;
 		if (put(p.profiles[0], e, profiles, "") < 0)
@@ -163,4 +177,18 @@ int places_find(struct places *ret, struct err *e)
 	}
 	*ret = p;
 	return 0;
+}
+
+/* PLACE_VIEW "/store-0/home/alice/store" becomes "/home/alice/store". */
+void places_name_as_known(char *text)
+{
+	static const char view[] = PLACE_VIEW "/";
+
+	while ((text = strstr(text, view))) {
+		char *name = text + sizeof view - 1, *known = name + strcspn(name, "/ :;,\"");
+
+		if (*known == '/')
+			memmove(text, known, strlen(known) + 1);
+		text++;
+	}
 }

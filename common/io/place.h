@@ -7,6 +7,7 @@
  *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
  *             build tree is one's own, or that place is closed to the caller)
  *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID)
+ *   brigd     beside this program, else where it was installed
  *
  * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
  */
@@ -21,5 +22,15 @@ struct places {
 	char store[2][PLACE_MAX];    /* likewise; brig rootfs writes into the first */
 	char runtime[PLACE_MAX];
 	char libexec[PLACE_MAX];     /* where our other binaries are */
+	char brigd[PLACE_MAX];       /* the program; nobody looked whether it is there */
+	bool apart;                  /* profiles or store are not the host's: a service of the host would use others */
 };
+
+/*
+ * A service that root started by hand sees the host's places below here (view.h), each under its own path. In texts
+ * they have the names that people know.
+ */
+#define PLACE_VIEW "/run/brig/view"
+void places_name_as_known(char *text);
+
 must_use int places_find(struct places *ret, struct err *e);

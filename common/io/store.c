@@ -55,7 +55,7 @@ static enum lock_answer take_lock(const char *path, struct store_tree *t)
 	struct stat st;
 
 	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* a fifo in a store of strangers holds nobody up */
-	if (t->lock_fd < 0 && errno == EACCES && geteuid() != 0)
+	if (t->lock_fd < 0 && errno == EACCES && (lstat(path, &st) < 0 || st.st_uid != geteuid()))
 		return LOCK_TAKEN; /* somebody else's store: see the header */
 	if (t->lock_fd < 0)
 		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;

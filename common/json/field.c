@@ -176,6 +176,42 @@ static int decode_list(const struct field *f, const json_t *v, void *into, struc
 	return 0;
 }
 
+static int decode_words(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	size_t  i;
+	json_t *item;
+
+	if (!json_is_array(v) || json_array_size(v) < f->min || json_array_size(v) > f->max)
+		return err_set(e, ERR_BAD_SPEC, "%s: expected a list of %" PRIu64 " to %" PRIu64 " texts", f->name, f->min, f->max);
+	json_array_foreach(v, i, item)
+		if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
+			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: expected text", f->name, i);
+	*(const json_t **)at(f, into) = v;
+	return 0;
+}
+
+static int decode_object(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (!json_is_object(v))
+		return err_set(e, ERR_BAD_SPEC, "%s: expected an object", f->name);
+	*(const json_t **)at(f, into) = v;
+	return 0;
+}
+
+static int decode_rows(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	size_t  i;
+	json_t *item;
+
+	if (!json_is_array(v) || json_array_size(v) > f->max)
+		return err_set(e, ERR_BAD_SPEC, "%s: expected a list of at most %" PRIu64 " objects", f->name, f->max);
+	json_array_foreach(v, i, item)
+		if (!json_is_object(item))
+			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: expected an object", f->name, i);
+	*(const json_t **)at(f, into) = v;
+	return 0;
+}
+
 static int decode_table(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (!json_is_object(v))
@@ -203,6 +239,9 @@ static const struct {
 	[FIELD_NAME]   = { "string",  "name",                      decode_name },
 	[FIELD_CHOICE] = { "string",  "one of a list",             decode_choice },
 	[FIELD_LIST]   = { "array",   "list of texts",             decode_list },
+	[FIELD_WORDS]  = { "array",   "list of texts",             decode_words },
+	[FIELD_OBJECT] = { "object",  "object",                    decode_object },
+	[FIELD_ROWS]   = { "array",   "list of objects",           decode_rows },
 	[FIELD_TABLE]  = { "object",  "object",                    decode_table },
 	[FIELD_NOTE]   = { "string",  "text, not used",            decode_note },
 };
@@ -265,6 +304,16 @@ int field_from_text(const struct field *f, const char *text, void *into, struct 
 	return put_number(f, x, into, field_print_text, e);
 }
 
+json_t *field_json(const struct field *f, uint64_t value)
+{
+	return f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value);
+}
+
+static bool has_preset(const struct field *f)
+{
+	return f->preset >= f->min && f->preset <= f->max;
+}
+
 static json_t *field_schema(const struct field *f)
 {
 	json_t *s;
@@ -281,11 +330,12 @@ static json_t *field_schema(const struct field *f)
 
 		json_object_set_new(s, "minimum", unit ? json_real((double)f->min / unit) : json_integer((json_int_t)f->min));
 		json_object_set_new(s, "maximum", unit ? json_real((double)f->max / unit) : json_integer((json_int_t)f->max));
-		json_object_set_new(s, "default", unit ? json_real((double)f->preset / unit) : json_integer((json_int_t)f->preset));
+		if (has_preset(f))
+			json_object_set_new(s, "default", unit ? json_real((double)f->preset / unit) : json_integer((json_int_t)f->preset));
 	}
 	if (f->type == FIELD_BOOL)
 		json_object_set_new(s, "default", json_boolean(f->preset));
-	if (f->type == FIELD_LIST)
+	if (f->type == FIELD_LIST || f->type == FIELD_WORDS)
 		json_object_set_new(s, "items", json_pack("{ss}", "type", "string"));
 	if (f->type == FIELD_CHOICE) {
 		json_t *names = json_array();
@@ -307,6 +357,11 @@ json_t *fields_schema(const struct field *table)
 	return json_pack("{sssbso}", "type", "object", "additionalProperties", 0, "properties", properties);
 }
 
+static bool is_list(const struct field *f)
+{
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_ROWS;
+}
+
 int fields_print_mdoc(const struct field *table, FILE *out)
 {
 	char least[32], most[32], preset[32];
@@ -318,13 +373,15 @@ int fields_print_mdoc(const struct field *table, FILE *out)
 			field_print_value(f, f->min, least, sizeof least);
 			field_print_value(f, f->max, most, sizeof most);
 			field_print_value(f, f->preset, preset, sizeof preset);
-			fprintf(out, "From %s to %s, preset %s.\n", least, most, preset);
+			fprintf(out, has_preset(f) ? "From %s to %s, preset %s.\n" : "From %s to %s.\n", least, most, preset);
 		} else if (f->type == FIELD_BOOL) {
 			fprintf(out, "Preset %s.\n", f->preset ? "true" : "false");
 		} else if (f->type == FIELD_CHOICE) {
 			for (unsigned i = 0; f->choices[i]; i++)
 				fprintf(out, i ? ", %s" : "One of %s", f->choices[i]);
 			fprintf(out, "; preset %s.\n", f->choices[f->preset]);
+		} else if (is_list(f) && f->max) {
+			fprintf(out, "At most %llu.\n", (unsigned long long)f->max);
 		}
 	}
 	return fputs(".El\n", out);

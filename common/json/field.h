@@ -22,6 +22,9 @@ enum field_type {
 	FIELD_NAME,   /* const char *; see text_is_name() */
 	FIELD_CHOICE, /* unsigned; one of choices[], NULL-terminated; preset = index */
 	FIELD_LIST,   /* const json_t *: array of strings, at most max, each at most 4096 bytes */
+	FIELD_WORDS,  /* const json_t *: array of min to max strings, each as long as a message can be */
+	FIELD_OBJECT, /* const json_t *: an object; its owner decodes it, by table[] if there is one */
+	FIELD_ROWS,   /* const json_t *: array of objects, at most max; their owner decodes each by table[] */
 	FIELD_TABLE,  /* nested struct at offset, described by table[] */
 	FIELD_NOTE,   /* accepted, checked to be a string, not kept ("comment") */
 };
@@ -30,7 +33,7 @@ struct field {
 	const char         *name;
 	enum field_type     type;
 	size_t              offset;
-	uint64_t            min, max, preset;
+	uint64_t            min, max, preset; /* a preset outside of the bounds: nobody can say it, and it means nothing was said */
 	const char         *doc;
 	const char *const  *choices;
 	const struct field *table; /* rows end with a NULL name */
@@ -47,6 +50,9 @@ const struct field *field_find(const struct field *table, const char *name);
 /* "0.25..64 (default 1)", in the row's own unit. */
 void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len);
 void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len); /* as field_from_text() reads it: seconds */
+
+/* A number as fields_decode() takes it; new reference. */
+json_t *field_json(const struct field *f, uint64_t value);
 
 json_t *fields_schema(const struct field *table); /* new reference */
 int     fields_print_mdoc(const struct field *table, FILE *out);

@@ -1,0 +1,56 @@
+#include "datagram.h"
+
+#include "fd.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void datagram_done(struct datagram *d)
+{
+	protocol_answer_done(&d->answer);
+	for (size_t i = 0; i < d->fds; i++)
+		fd_closep(&d->fd[i]);
+	*d = DATAGRAM_NONE;
+}
+
+static int send_text(int sock, const char *text, size_t len, const int *fds, size_t n, struct err *e)
+{
+	if (len > PROTOCOL_MAX || n > PROTOCOL_FDS_MAX)
+		return err_set(e, ERR_BAD_SPEC, "the request has %zu bytes and %zu descriptors, of at most %d and %d: fewer or shorter arguments and variables",
+			       len, n, PROTOCOL_MAX, PROTOCOL_FDS_MAX);
+	errno = -packet_send(sock, text, len, fds, n);
+	return errno ? err_sys(e, "set-up step ask-brigd") : 0;
+}
+
+int datagram_send(int sock, const json_t *request, const int *fds, size_t n, struct err *e)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	int   r    = text ? send_text(sock, text, strlen(text), fds, n, e) : err_set(e, ERR_LIMIT, "out of memory");
+
+	free(text);
+	return r;
+}
+
+enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+	char            text[PROTOCOL_MAX];
+	ssize_t         got = packet_receive(sock, text, sizeof text, d.fd, DATAGRAM_FDS_MAX, &d.fds);
+
+	*ret = DATAGRAM_NONE;
+	if (got == 0 && !d.fds)
+		return DATAGRAM_END;
+	if (got < 0) {
+		err_sys(e, "brigd cannot be heard");
+		return DATAGRAM_BROKEN;
+	}
+	if (protocol_parse_answer(&d.answer, text, (size_t)got, d.fds, e) < 0) {
+		err_wrap(e, "brigd said what it may not");
+		return DATAGRAM_BROKEN;
+	}
+	*ret = d;
+	d    = DATAGRAM_NONE;
+	return DATAGRAM_CAME;
+}

@@ -1,0 +1,31 @@
+/*
+ * datagram.h - a request goes, an answer comes: one JSON object each, and the descriptors beside it.
+ *
+ * The client's side of the protocol (client_protocol.h), over a SOCK_SEQPACKET
+ * socket. Whole or not at all; what comes has every key of its kind and no
+ * other, and its descriptors are close-on-exec and have one owner.
+ */
+#pragma once
+#include "client_protocol.h"
+
+enum { DATAGRAM_FDS_MAX = 4 }; /* of an answer */
+
+struct datagram {
+	struct protocol_answer answer;
+	int                    fd[DATAGRAM_FDS_MAX];
+	size_t                 fds;
+};
+#define DATAGRAM_NONE ((struct datagram){ .fd = { -1, -1, -1, -1 } })
+void datagram_done(struct datagram *d); /* closes what was not taken */
+#define scoped_datagram scoped(datagram_done) struct datagram
+
+must_use int datagram_send(int sock, const json_t *request, const int *fds, size_t n, struct err *e);
+
+enum datagram_answer {
+	DATAGRAM_CAME,
+	DATAGRAM_END,    /* the other side is gone */
+	DATAGRAM_BROKEN, /* *e says what was wrong; nothing more can be believed */
+};
+
+/* Waits for one. *ret is empty unless one came. */
+must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);

@@ -1,0 +1,140 @@
+#define _GNU_SOURCE
+#include "server.h"
+
+#include "fd.h"
+#include "server_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: there is no such socket */
+
+/*
+ * Nobody may look inside: either a service whose group we are not in, or the
+ * runtime directory of root's own runs, which is nobody's door.
+ */
+static bool is_for_root_alone(const char *path)
+{
+	char        folder[PLACE_MAX];
+	struct stat st;
+
+	snprintf(folder, sizeof folder, "%s", path);
+	*strrchr(folder, '/') = 0;
+	return stat(folder, &st) == 0 && !(st.st_mode & (S_IXGRP | S_IXOTH));
+}
+
+/* Who wants a service is not told to go without. */
+static int refuse(const char *path, enum server_want want, struct err *e)
+{
+	const char *or = want == SERVER_SERVICE ? "" : ", or say --private";
+
+	switch (errno) {
+	case EACCES:
+		return err_set(e, ERR_DENIED, "%s: %s; join the group brig%s", path, strerror(EACCES), or);
+	case ECONNREFUSED:
+		return err_set(e, ERR_MISSING, "%s: nobody listens there; start brigd%s", path, or);
+	case ENOENT:
+		return err_set(e, ERR_MISSING, "%s: there is no such socket; start brigd%s", path, or);
+	case EPROTOTYPE:
+		return err_set(e, ERR_BAD_SPEC, "%s: not the socket of a brigd", path);
+	default:
+		return err_sys(e, "connect to %s", path);
+	}
+}
+
+/* On FAILED, *e says why; on NOBODY, errno. */
+static enum answer try_socket(const char *path, enum server_want want, struct server *ret, struct err *e)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	scoped_fd          fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		err_sys(e, "connect to %s", path);
+		return FAILED;
+	}
+	if (strlen(path) >= sizeof at.sun_path) {
+		err_set(e, ERR_BAD_SPEC, "%.60s...: a socket's path has at most %zu bytes", path, sizeof at.sun_path - 1);
+		return FAILED;
+	}
+	strcpy(at.sun_path, path);
+	while (connect(fd, (struct sockaddr *)&at, sizeof at) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == ENOENT || (errno == EACCES && is_for_root_alone(path)))
+			return NOBODY;
+		refuse(path, want, e);
+		return FAILED;
+	}
+	ret->sock = fd_take(&fd);
+	snprintf(ret->name, sizeof ret->name, "%s", path);
+	return CONNECTED;
+}
+
+/* The one that was named: there, or an error. */
+static int connect_named(const char *path, enum server_want want, struct server *ret, struct err *e)
+{
+	if (path[0] != '/')
+		return err_set(e, ERR_BAD_SPEC, "BRIG_SOCKET: \"%.60s\" is no absolute path", path);
+	switch (try_socket(path, want, ret, e)) {
+	case CONNECTED:
+		return 0;
+	case NOBODY:
+		refuse(path, want, e);
+		break;
+	case FAILED:
+		break;
+	}
+	return err_wrap(e, "BRIG_SOCKET");
+}
+
+static enum answer try_usual(enum server_want want, struct server *ret, struct err *e)
+{
+	char        own[64];
+	enum answer answer;
+
+	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
+	answer = try_socket(own, want, ret, e);
+	return answer == NOBODY ? try_socket("/run/brig/brig.sock", want, ret, e) : answer;
+}
+
+int server_connect(struct server *ret, enum server_want want, struct err *e)
+{
+	struct places places;
+	struct server s     = SERVER_NONE;
+	const char   *named = secure_getenv("BRIG_SOCKET");
+	enum answer   found = NOBODY;
+
+	if (places_find(&places, e) < 0)
+		return -1;
+	if (want != SERVER_PRIVATE && named && *named)
+		found = connect_named(named, want, &s, e) < 0 ? FAILED : CONNECTED;
+	else if (want != SERVER_PRIVATE && !places.apart)
+		found = try_usual(want, &s, e);
+	if (found == FAILED)
+		return -1;
+	if (found == NOBODY && want == SERVER_SERVICE)
+		return err_set(e, ERR_MISSING, "no brigd runs here; start one (systemctl start brigd, or brigd --foreground)%s",
+			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
+	if (found == NOBODY && server_start(&s, places.brigd, e) < 0)
+		return -1;
+	*ret = s;
+	return 0;
+}
+
+int server_close(struct server *s)
+{
+	int status = 0;
+
+	fd_closep(&s->sock);
+	while (s->pid > 0 && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+	return status;
+}

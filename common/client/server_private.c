@@ -1,0 +1,81 @@
+#define _GNU_SOURCE
+#include "server_private.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { THEIRS = 3 }; /* the number of its end, in its eyes */
+
+struct plan {
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t          state;
+};
+
+/* Nothing of what the caller left open, not even its streams: what brigd has to say comes through the connection. */
+static int plan_files(struct plan *p, int theirs)
+{
+	int r = posix_spawn_file_actions_adddup2(&p->files, theirs, THEIRS);
+
+	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, THEIRS + 1);
+	r = r ? r : posix_spawn_file_actions_addopen(&p->files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	r = r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDOUT_FILENO);
+	return r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDERR_FILENO);
+}
+
+/* Terminal keys go to us alone; what the caller ignored or blocked is not its business either. */
+static int plan_state(struct plan *p)
+{
+	sigset_t all, none;
+	int      r;
+
+	memset(&all, 0xff, sizeof all); /* sigfillset() leaves out the C library's own two, which posix_spawn() would then ignore for good */
+	sigemptyset(&none);
+	r = posix_spawnattr_setsigdefault(&p->state, &all);
+	r = r ? r : posix_spawnattr_setsigmask(&p->state, &none);
+	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+}
+
+/* 0 or an errno. Does not copy our memory: the child runs on it until its exec. */
+static int spawn(const char *program, int theirs, pid_t *pid)
+{
+	static char *const argv[] = { (char *)"brigd", (char *)"--private", (char *)"--fd", (char *)"3", NULL };
+	struct plan        plan;
+	int                r = posix_spawn_file_actions_init(&plan.files);
+
+	if (r)
+		return r;
+	r = posix_spawnattr_init(&plan.state);
+	if (r == 0) {
+		r = plan_files(&plan, theirs);
+		r = r ? r : plan_state(&plan);
+		r = r ? r : posix_spawn(pid, program, &plan.files, &plan.state, argv, environ);
+		posix_spawnattr_destroy(&plan.state);
+	}
+	posix_spawn_file_actions_destroy(&plan.files);
+	return r;
+}
+
+int server_start(struct server *ret, const char *program, struct err *e)
+{
+	int   pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "set-up step start-brigd: socketpair");
+	scoped_fd ours = pair[0], theirs = pair[1];
+
+	errno = spawn(program, theirs, &pid);
+	if (errno)
+		return err_sys(e, "set-up step start-brigd: %s", program);
+	*ret = (struct server){ .sock = fd_take(&ours), .pid = pid };
+	snprintf(ret->name, sizeof ret->name, "%s", program);
+	return 0;
+}

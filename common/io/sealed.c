@@ -1,0 +1,47 @@
+#define _GNU_SOURCE
+#include "sealed.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* 6.3 */
+#endif
+
+enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
+
+static int create(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
+{
+	scoped_fd fd = create(name);
+
+	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
+		return err_sys(e, "memory file \"%s\"", name);
+	return fd_take(&fd);
+}
+
+int sealed_check(int fd, size_t max, size_t *len, struct err *e)
+{
+	int         seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_BAD_SPEC, "is no memory file (memfd_create)");
+	if ((seals & SEALS) != SEALS)
+		return err_set(e, ERR_BAD_SPEC, "is not sealed: F_SEAL_WRITE, F_SEAL_SHRINK and F_SEAL_GROW are needed");
+	if (st.st_size < 0 || (size_t)st.st_size > max)
+		return err_set(e, ERR_BAD_SPEC, "has %lld bytes, of at most %zu", (long long)st.st_size, max);
+	*len = (size_t)st.st_size;
+	return 0;
+}

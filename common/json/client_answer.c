@@ -1,0 +1,332 @@
+#include "client_protocol.h"
+
+#include "shape.h"
+
+#include <string.h>
+
+/* --- what answers look like --- */
+
+/* clang-format off */
+#define SHAPE_TAG { "tag", SHAPE_COUNT, SHAPE_MAY, "The request's, if it had one", NULL }
+#define SHAPE_RUN { "run", SHAPE_TEXT, SHAPE_MUST, "The id of the run", NULL }
+
+static const struct shape quota_shape[] = {
+	{ "runs",            SHAPE_COUNT, SHAPE_NULL, "Runs at once", NULL },
+	{ "memory_bytes",    SHAPE_COUNT, SHAPE_NULL, "Memory limits of all runs together", NULL },
+	{ "runs_per_minute", SHAPE_COUNT, SHAPE_NULL, "Runs started within a minute", NULL },
+	{ 0 },
+};
+static const struct shape named_shape[] = {
+	{ "name",        SHAPE_TEXT, SHAPE_MUST, "What to ask for", NULL },
+	{ "description", SHAPE_TEXT, SHAPE_MUST, "One line for people", NULL },
+	{ 0 },
+};
+static const struct shape hello_shape[] = {
+	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"hello\"", NULL },
+	SHAPE_TAG,
+	{ "version",  SHAPE_COUNT, SHAPE_MUST, "The protocol that the service speaks", NULL },
+	{ "brig",     SHAPE_TEXT,  SHAPE_MUST, "The version of the service", NULL },
+	{ "features", SHAPE_TEXTS, SHAPE_MUST, "Names of what later versions add", NULL },
+	{ "profiles", SHAPE_ROWS,  SHAPE_MUST, "What this user may run under", named_shape },
+	{ "quota",    SHAPE_TABLE, SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
+	{ 0 },
+};
+static const struct shape cancel_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"cancel\"; the event ended comes later, to the connection of the run", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ 0 },
+};
+static const struct shape listed_shape[] = {
+	SHAPE_RUN,
+	{ "profile", SHAPE_TEXT,  SHAPE_MUST, "Its profile", NULL },
+	{ "uid",     SHAPE_COUNT, SHAPE_MUST, "Whose it is", NULL },
+	{ "pid",     SHAPE_COUNT, SHAPE_MUST, "Which process asked for it", NULL },
+	{ "comm",    SHAPE_TEXT,  SHAPE_MUST, "What that process was called", NULL },
+	{ "state",   SHAPE_TEXT,  SHAPE_MUST, "starting or running", NULL },
+	{ "age_ms",  SHAPE_COUNT, SHAPE_MUST, "Since the request", NULL },
+	{ "mine",    SHAPE_BOOL,  SHAPE_MUST, "Whether it is the asking user's", NULL },
+	{ 0 },
+};
+static const struct shape list_shape[] = {
+	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"list\"", NULL },
+	SHAPE_TAG,
+	{ "runs",     SHAPE_ROWS,  SHAPE_MUST, "The oldest first, at most 200", listed_shape },
+	{ "left_out", SHAPE_COUNT, SHAPE_MUST, "How many more there are", NULL },
+	{ 0 },
+};
+static const struct shape run_counts_shape[] = {
+	{ "started", SHAPE_COUNT,  SHAPE_MUST, "Requests that became a run", NULL },
+	{ "ended",   SHAPE_COUNTS, SHAPE_MUST, "How they ended: exit reasons, and how often", NULL },
+	{ 0 },
+};
+static const struct shape profile_counts_shape[] = {
+	{ "name",     SHAPE_TEXT,  SHAPE_MUST, "The profile", NULL },
+	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
+	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
+	{ "running",  SHAPE_COUNT, SHAPE_MUST, "Cells with a program", NULL },
+	{ 0 },
+};
+static const struct shape process_shape[] = {
+	{ "pid",          SHAPE_COUNT,  SHAPE_MUST, "Its process", NULL },
+	{ "memory_bytes", SHAPE_COUNT,  SHAPE_NULL, "What it holds", NULL },
+	{ "cpu_ms",       SHAPE_NUMBER, SHAPE_NULL, "What it has used", NULL },
+	{ 0 },
+};
+static const struct shape stats_shape[] = {
+	{ "reply",       SHAPE_TEXT,  SHAPE_MUST, "\"stats\"", NULL },
+	SHAPE_TAG,
+	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since the service started", NULL },
+	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since then", run_counts_shape },
+	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
+	{ "refused",     SHAPE_COUNT, SHAPE_MUST, "Requests that were answered with an error", NULL },
+	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
+	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "What is kept for each", profile_counts_shape },
+	{ "door",        SHAPE_TABLE, SHAPE_MUST, "The process that clients talk to", process_shape },
+	{ "keeper",      SHAPE_TABLE, SHAPE_NULL, "The process that starts runs; null when the door does it itself", process_shape },
+	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "What the door is held by", NULL },
+	{ 0 },
+};
+static const struct shape explain_shape[] = {
+	{ "reply",         SHAPE_TEXT,   SHAPE_MUST, "\"explain\"", NULL },
+	SHAPE_TAG,
+	{ "profile",       SHAPE_TEXT,   SHAPE_MUST, "Its name", NULL },
+	{ "rootfs",        SHAPE_TEXT,   SHAPE_MUST, "The tree that becomes /", NULL },
+	{ "policy",        SHAPE_TEXT,   SHAPE_MUST, "The syscall policy", NULL },
+	{ "limits",        SHAPE_OBJECT, SHAPE_MUST, "What a run gets when it asks for nothing, see brig-profile(5)", NULL },
+	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
+	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
+	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "Of the compiled filter", NULL },
+	{ 0 },
+};
+static const struct shape started_shape[] = {
+	{ "event",   SHAPE_TEXT,  SHAPE_MUST, "\"started\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "Which end of which pipe each descriptor is: stdout and stderr to read, stdin to write", NULL },
+	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The limit of each stream: who reads keeps so much, and asks for the end beyond eight times as much", NULL },
+	{ 0 },
+};
+static const struct shape limit_shape[] = {
+	{ "event", SHAPE_TEXT,  SHAPE_MUST, "\"limit\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ "name",  SHAPE_TEXT,  SHAPE_MUST, "The limit, as in a profile", NULL },
+	{ "value", SHAPE_COUNT, SHAPE_MUST, "What it was set to", NULL },
+	{ "ends",  SHAPE_BOOL,  SHAPE_MUST, "Whether it ends the run", NULL },
+	{ 0 },
+};
+static const struct shape lost_shape[] = {
+	{ "layers", SHAPE_TEXTS, SHAPE_MUST, "As in the record's isolation", NULL },
+	{ "why",    SHAPE_TEXT,  SHAPE_MUST, "What this host refuses; may be empty", NULL },
+	{ 0 },
+};
+static const struct shape ended_shape[] = {
+	{ "event",      SHAPE_TEXT,   SHAPE_MUST, "\"ended\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ "record",     SHAPE_OBJECT, SHAPE_MUST, "What happened and what it cost, see brig(1)", NULL },
+	{ "exec_error", SHAPE_TEXT,   SHAPE_NULL, "Why the program itself could not be executed, like ENOENT", NULL },
+	{ "lost",       SHAPE_ROWS,   SHAPE_MUST, "Layers that were not in force, and why", lost_shape },
+	{ "left",       SHAPE_TEXT,   SHAPE_NULL, "What could not be cleaned up", NULL },
+	{ 0 },
+};
+static const struct shape inner_error_shape[] = {
+	{ "code",           SHAPE_TEXT,  SHAPE_MUST, "One of a closed list", NULL },
+	{ "message",        SHAPE_TEXT,  SHAPE_MUST, "A sentence for people, about the field if there is one", NULL },
+	{ "field",          SHAPE_TEXT,  SHAPE_NULL, "The key of the request that it is about, like limits.pids or ro[1]", NULL },
+	{ "retry_after_ms", SHAPE_COUNT, SHAPE_MAY,  "When it may be worth another try", NULL },
+	{ 0 },
+};
+static const struct shape error_keys[] = {
+	{ "error", SHAPE_TABLE, SHAPE_MUST, "Why not", inner_error_shape },
+	SHAPE_TAG,
+	{ 0 },
+};
+
+static const struct shape *const replies[] = {
+	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,
+	[REQUEST_stats] = stats_shape, [REQUEST_explain] = explain_shape, /* run and exec: events */
+};
+/* clang-format on */
+
+static const struct event_row {
+	const char         *name;
+	const struct shape *shape;
+	const char         *doc;
+} events[] = {
+#define EVENT(name, doc) { #name, name##_shape, doc },
+#include "client_protocol.def"
+};
+
+/* --- making answers --- */
+
+static json_t *tagged(json_t *answer, uint64_t tag)
+{
+	if (tag != TAG_NONE)
+		json_object_set_new(answer, "tag", json_integer((json_int_t)tag));
+	return answer;
+}
+
+json_t *protocol_reply(enum request_kind to, uint64_t tag)
+{
+	return tagged(json_pack("{ss}", "reply", request_name(to)), tag);
+}
+
+json_t *protocol_error(const struct denial *d, uint64_t tag)
+{
+	json_t *inner = json_pack("{ss ss ss?}", "code", denial_code_name(d->code), "message", d->text, "field", *d->field ? d->field : NULL);
+
+	if (d->retry_after_ms)
+		json_object_set_new(inner, "retry_after_ms", json_integer((json_int_t)d->retry_after_ms));
+	return tagged(json_pack("{so}", "error", inner), tag);
+}
+
+static json_t *event(enum event_kind kind, const char *run, uint64_t tag)
+{
+	return tagged(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
+}
+
+json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, uint64_t output_bytes)
+{
+	json_t *j = event(EVENT_started, run, tag), *streams = json_pack("[ss]", "stdout", "stderr");
+
+	if (with_stdin)
+		json_array_append_new(streams, json_string("stdin"));
+	json_object_set_new(j, "streams", streams);
+	json_object_set_new(j, "output_bytes", json_integer((json_int_t)output_bytes));
+	return j;
+}
+
+json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)
+{
+	json_t *j = event(EVENT_limit, run, tag);
+
+	json_object_set_new(j, "name", json_string(name));
+	json_object_set_new(j, "value", json_integer((json_int_t)value));
+	json_object_set_new(j, "ends", json_boolean(ends));
+	return j;
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+json_t *protocol_ended(const char *run, uint64_t tag, json_t *record, const char *exec_error, json_t *lost, const char *left)
+{
+	json_t *j = event(EVENT_ended, run, tag);
+
+	json_object_set_new(j, "record", record);
+	json_object_set_new(j, "exec_error", text_or_null(exec_error));
+	json_object_set_new(j, "lost", lost);
+	json_object_set_new(j, "left", text_or_null(left));
+	return j;
+}
+
+/* --- checking answers --- */
+
+static bool is_code(const char *name)
+{
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		if (strcmp(denial_code_name((enum denial_code)i), name) == 0)
+			return true;
+	return false;
+}
+
+static int check_error(const json_t *j, struct err *e)
+{
+	const char *code;
+
+	if (shape_check(error_keys, j, e) < 0)
+		return -1;
+	code = json_string_value(json_object_get(json_object_get(j, "error"), "code"));
+	return is_code(code) ? 0 : err_set(e, ERR_PROTOCOL, "error: code: \"%.40s\" is not of the list", code);
+}
+
+static int check_reply(struct protocol_answer *a, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(replies); i++)
+		if (replies[i] && strcmp(request_name((enum request_kind)i), name) == 0) {
+			a->reply = (enum request_kind)i;
+			return shape_check(replies[i], a->source, e);
+		}
+	return err_set(e, ERR_PROTOCOL, "reply: \"%.40s\" is none", name);
+}
+
+static int check_event(struct protocol_answer *a, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		if (strcmp(events[i].name, name) == 0) {
+			a->event = (enum event_kind)i;
+			return shape_check(events[i].shape, a->source, e);
+		}
+	return err_set(e, ERR_PROTOCOL, "event: \"%.40s\" is none", name);
+}
+
+static int check_answer(struct protocol_answer *a, struct err *e)
+{
+	const char *reply = json_string_value(json_object_get(a->source, "reply"));
+	const char *name  = json_string_value(json_object_get(a->source, "event"));
+
+	if (reply) {
+		a->kind = ANSWER_REPLY;
+		return check_reply(a, reply, e);
+	}
+	if (name) {
+		a->kind = ANSWER_EVENT;
+		return check_event(a, name, e);
+	}
+	a->kind = ANSWER_ERROR;
+	return check_error(a->source, e);
+}
+
+static int check_answer_fds(const struct protocol_answer *a, size_t fds, struct err *e)
+{
+	bool   started = a->kind == ANSWER_EVENT && a->event == EVENT_started;
+	size_t want    = started ? json_array_size(json_object_get(a->source, "streams")) : 0;
+
+	return fds == want ? 0 : err_set(e, ERR_PROTOCOL, "%zu descriptors came, %zu are wanted", fds, want);
+}
+
+int protocol_parse_answer(struct protocol_answer *ret, const void *bytes, size_t len, size_t fds, struct err *e)
+{
+	scoped_answer a = { 0 };
+
+	if (!(a.source = wire_parse(bytes, len, PROTOCOL_MAX, e)))
+		return -1;
+	if (check_answer(&a, e) < 0 || check_answer_fds(&a, fds, e) < 0)
+		return -1;
+	*ret     = a;
+	a.source = NULL;
+	return 0;
+}
+
+void protocol_answer_done(struct protocol_answer *a)
+{
+	json_decref(a->source);
+	a->source = NULL;
+}
+
+/* --- for the manual --- */
+
+const struct shape *reply_shape(enum request_kind kind)
+{
+	return kind < ARRAY_LEN(replies) ? replies[kind] : NULL;
+}
+
+const char *event_name(enum event_kind kind)
+{
+	return events[kind].name;
+}
+
+const char *event_doc(enum event_kind kind)
+{
+	return events[kind].doc;
+}
+
+const struct shape *event_shape(enum event_kind kind)
+{
+	return events[kind].shape;
+}
+
+const struct shape *error_shape(void)
+{
+	return error_keys;
+}

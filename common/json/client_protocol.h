@@ -1,0 +1,107 @@
+/*
+ * client_protocol.h - what a client and the door say to each other, version 1.
+ *
+ * One JSON object a datagram, descriptors beside it (brig-protocol(7)). Pure:
+ * requests are parsed from bytes and a number of descriptors, answers are made
+ * as JSON values and checked from bytes; nothing here touches a socket.
+ *
+ * A request is borrowed from its JSON `source`; protocol_request_done() frees it.
+ */
+#pragma once
+#include "denial.h"
+#include "field.h"
+#include "wire.h"
+
+enum {
+	PROTOCOL_VERSION  = 1,
+	PROTOCOL_MAX      = WIRE_MAX, /* bytes of one message, either way */
+	PROTOCOL_ARGS_MAX = 1024,
+	PROTOCOL_ENV_MAX  = 64,
+	PROTOCOL_RO_MAX   = 16,
+	PROTOCOL_FDS_MAX  = 1 + PROTOCOL_RO_MAX,
+	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
+	RUN_ID_LEN        = 36,
+};
+
+#define PROTOCOL_CODE_MAX (8 * MIB) /* bytes of a program */
+#define TAG_MAX           ((1ull << 53) - 1) /* what every JSON library can hold */
+#define TAG_NONE          UINT64_MAX
+
+enum request_kind {
+#define REQUEST(name, must, descriptors, doc) REQUEST_##name,
+#include "client_protocol.def"
+	REQUEST_COUNT,
+};
+
+enum event_kind {
+#define EVENT(name, doc) EVENT_##name,
+#include "client_protocol.def"
+	EVENT_COUNT,
+};
+
+/* Which descriptors belong to a request. */
+enum request_fds {
+	FDS_NONE,
+	FDS_RO,          /* a directory for each name in ro */
+	FDS_CODE_AND_RO, /* before them the program's text */
+};
+
+enum cancel_reason { CANCEL_cancelled, CANCEL_output_limit };
+
+/* The keys of all requests; what does not belong to a kind has its preset. */
+struct protocol_request {
+	enum request_kind kind;
+	const char       *op;  /* its name, as it was said */
+	uint64_t          tag; /* TAG_NONE: none */
+	uint64_t          version;
+	const char       *profile;
+	const json_t     *limits; /* an object for limits_fields, or NULL */
+	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
+	bool              wants_stdin, cold;
+	const char       *run;
+	unsigned          reason; /* enum cancel_reason */
+	json_t           *source;
+};
+
+/*
+ * fds: how many descriptors came with the bytes. *ret is to be freed also when this failed: it then has what could be
+ * read of op and tag, and the source if it was JSON at all.
+ */
+must_use int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, size_t fds, struct denial *d);
+void         protocol_request_done(struct protocol_request *r);
+#define scoped_request scoped(protocol_request_done) struct protocol_request
+
+/* --- answers: new references; tag TAG_NONE is left out --- */
+
+json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
+json_t *protocol_error(const struct denial *d, uint64_t tag);
+json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, uint64_t output_bytes);
+json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
+/* exec_error and left may be NULL; record and lost are taken over. */
+json_t *protocol_ended(const char *run, uint64_t tag, json_t *record, const char *exec_error, json_t *lost, const char *left);
+
+/* For clients and tests. */
+enum answer_kind { ANSWER_REPLY, ANSWER_EVENT, ANSWER_ERROR };
+
+struct protocol_answer {
+	enum answer_kind  kind;
+	enum request_kind reply;
+	enum event_kind   event;
+	json_t           *source; /* has every key of its rows and no other */
+};
+must_use int protocol_parse_answer(struct protocol_answer *ret, const void *bytes, size_t len, size_t fds, struct err *e);
+void         protocol_answer_done(struct protocol_answer *a);
+#define scoped_answer scoped(protocol_answer_done) struct protocol_answer
+
+/* --- for the manual and the fuzzer --- */
+
+const char         *request_name(enum request_kind kind);
+const char         *request_doc(enum request_kind kind);
+const char         *request_fds_words(enum request_kind kind); /* "code, then one for each name in ro" */
+const char         *request_must(enum request_kind kind); /* the key that has no preset, or NULL */
+const struct field *request_fields(enum request_kind kind);
+const struct shape *reply_shape(enum request_kind kind); /* NULL: answered by events */
+const char         *event_name(enum event_kind kind);
+const char         *event_doc(enum event_kind kind);
+const struct shape *event_shape(enum event_kind kind);
+const struct shape *error_shape(void);

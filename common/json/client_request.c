@@ -1,0 +1,169 @@
+#include "client_protocol.h"
+
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL };
+
+#define AT(member) offsetof(struct protocol_request, member)
+/* clang-format off */
+/*                name        type          where             least  most               preset            meaning */
+#define KEY_OP      { "op",      FIELD_STR,    AT(op),           0,     63,                0,                "Which request", NULL, NULL }
+#define KEY_TAG     { "tag",     FIELD_COUNT,  AT(tag),          0,     TAG_MAX,           TAG_NONE,         "Comes back in the reply, and in every event of the run", NULL, NULL }
+#define KEY_VERSION { "version", FIELD_COUNT,  AT(version),      1,     1,                 PROTOCOL_VERSION, "The protocol that the client speaks", NULL, NULL }
+#define KEY_PROFILE { "profile", FIELD_NAME,   AT(profile),      0,     63,                0,                "Which profile; basic when not said", NULL, NULL }
+#define KEY_LIMITS  { "limits",  FIELD_OBJECT, AT(limits),       0,     0,                 0,                "Settings as in the limits of a profile, see brig-profile(5); none above its ceiling", NULL, NULL }
+#define KEY_ENV     { "env",     FIELD_WORDS,  AT(env),          0,     PROTOCOL_ENV_MAX,  0,                "More variables for the program, each NAME=VALUE", NULL, NULL }
+#define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; else it is empty", NULL, NULL }
+#define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
+#define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
+#define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
+#define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; without a slash it is looked for in the PATH of the jail", NULL, NULL }
+#define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
+#define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
+
+static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, { 0 } };
+static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
+static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
+static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
+static const struct field explain_fields[] = { KEY_OP, KEY_TAG, KEY_PROFILE, { 0 } };
+/* clang-format on */
+#undef AT
+
+static const struct request_row {
+	const char         *name;
+	const struct field *fields;
+	const char         *must; /* NULL: every key has a preset */
+	enum request_fds    fds;
+	const char         *doc;
+} requests[] = {
+#define REQUEST(name, must, descriptors, doc) { #name, name##_fields, must, descriptors, doc },
+#include "client_protocol.def"
+};
+
+static const char *const fds_words[] = {
+	[FDS_NONE]        = "none",
+	[FDS_RO]          = "one for each name in ro",
+	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro",
+};
+
+/* An answer to a request that is refused should still find its way. */
+static uint64_t read_tag(const json_t *message)
+{
+	const json_t *tag = json_object_get(message, "tag");
+	json_int_t    n   = json_integer_value(tag);
+
+	return json_is_integer(tag) && n >= 0 && (uint64_t)n <= TAG_MAX ? (uint64_t)n : TAG_NONE;
+}
+
+static int find_request(struct protocol_request *r, struct denial *d)
+{
+	if (!r->op)
+		return deny(d, DENIAL_bad_field, "op", "missing; name a request, like \"run\"");
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+		if (strcmp(requests[i].name, r->op) != 0)
+			continue;
+		r->kind = (enum request_kind)i;
+		return 0;
+	}
+	return deny(d, DENIAL_unknown_request, "op", "\"%.40s\" is no request", r->op);
+}
+
+/* A directory is shown as /workspace/NAME: one component, and none that is there already. */
+static int check_ro_name(const char *name, size_t i, struct denial *d)
+{
+	char field[32];
+
+	snprintf(field, sizeof field, "ro[%zu]", i);
+	if (!*name || strlen(name) > 255 || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return deny(d, DENIAL_bad_field, field, "\"%.60s\" is no plain name", name);
+	if (text_has_control(name))
+		return deny(d, DENIAL_bad_field, field, "\"%.60s\" has a control character", name);
+	if (strcmp(name, "main.py") == 0)
+		return deny(d, DENIAL_bad_field, field, "the program itself is /workspace/main.py");
+	return 0;
+}
+
+static int check_ro(const struct protocol_request *r, struct denial *d)
+{
+	for (size_t i = 0; i < json_array_size(r->ro); i++)
+		if (check_ro_name(json_string_value(json_array_get(r->ro, i)), i, d) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_fds(const struct protocol_request *r, size_t fds, struct denial *d)
+{
+	const struct request_row *row  = &requests[r->kind];
+	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro);
+
+	if (fds == want)
+		return 0;
+	return deny(d, DENIAL_bad_descriptors, NULL, "%s: %zu descriptors came, %zu are wanted: %s", row->name, fds, want, fds_words[row->fds]);
+}
+
+static int decode(struct protocol_request *r, struct denial *d)
+{
+	const struct request_row *row = &requests[r->kind];
+	uint64_t                  tag = r->tag;
+	struct err                e;
+	int                       failed;
+
+	fields_preset(row->fields, r);
+	r->profile = "basic";
+	failed     = fields_decode(row->fields, r->source, r, &e);
+	r->tag     = tag; /* was read, whatever was wrong before it came to it */
+	if (failed)
+		return deny_setting(d, DENIAL_bad_field, NULL, &e);
+	if (row->must && !json_object_get(r->source, row->must))
+		return deny(d, DENIAL_bad_field, row->must, "missing");
+	return 0;
+}
+
+int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, size_t fds, struct denial *d)
+{
+	struct protocol_request *r = ret;
+	struct err               e;
+
+	*r = (struct protocol_request){ .tag = TAG_NONE };
+	if (!(r->source = wire_parse(bytes, len, PROTOCOL_MAX, &e)))
+		return deny_err(d, DENIAL_bad_message, NULL, &e);
+	r->op  = json_string_value(json_object_get(r->source, "op"));
+	r->tag = read_tag(r->source);
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+}
+
+void protocol_request_done(struct protocol_request *r)
+{
+	json_decref(r->source);
+	r->source = NULL;
+}
+
+const char *request_name(enum request_kind kind)
+{
+	return requests[kind].name;
+}
+
+const char *request_doc(enum request_kind kind)
+{
+	return requests[kind].doc;
+}
+
+const char *request_fds_words(enum request_kind kind)
+{
+	return fds_words[requests[kind].fds];
+}
+
+const char *request_must(enum request_kind kind)
+{
+	return requests[kind].must;
+}
+
+const struct field *request_fields(enum request_kind kind)
+{
+	return requests[kind].fields;
+}

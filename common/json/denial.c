@@ -1,0 +1,54 @@
+#include "denial.h"
+
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *doc;
+} codes[] = {
+#define DENIAL(name, doc) { #name, doc },
+#include "denial.def"
+#undef DENIAL
+};
+
+const char *denial_code_name(enum denial_code code)
+{
+	return codes[code].name;
+}
+
+const char *denial_code_doc(enum denial_code code)
+{
+	return codes[code].doc;
+}
+
+int deny(struct denial *d, enum denial_code code, const char *field, const char *fmt, ...)
+{
+	va_list ap;
+
+	*d = (struct denial){ .code = code };
+	snprintf(d->field, sizeof d->field, "%s", field ? field : "");
+	va_start(ap, fmt);
+	vsnprintf(d->text, sizeof d->text, fmt, ap);
+	va_end(ap);
+	text_make_plain(d->field);
+	text_make_plain(d->text);
+	return -1;
+}
+
+int deny_err(struct denial *d, enum denial_code code, const char *field, const struct err *e)
+{
+	return deny(d, code, field, "%s", e->text);
+}
+
+int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e)
+{
+	const char *colon = strstr(e->text, ": ");
+	int         len   = colon ? (int)(colon - e->text) : 0;
+	char        field[sizeof d->field];
+
+	snprintf(field, sizeof field, "%s%s%.*s", above ? above : "", above && len ? "." : "", len, e->text);
+	return deny(d, code, field, "%s", colon ? colon + 2 : e->text);
+}

@@ -1,0 +1,42 @@
+/*
+ * shape.h - what an object of our own making looks like: every key, and no other.
+ *
+ * Settings are read with presets (field.h). Answers have none: what is missing
+ * is as wrong as what is unknown. Clients and tests check with these rows what
+ * the door says, and the manual prints them.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum shape_type {
+	SHAPE_TEXT,
+	SHAPE_COUNT,  /* a whole number that is not negative */
+	SHAPE_NUMBER,
+	SHAPE_BOOL,
+	SHAPE_TEXTS,  /* a list of texts */
+	SHAPE_COUNTS, /* an object of any keys, each with a count */
+	SHAPE_OBJECT, /* an object that is described elsewhere */
+	SHAPE_TABLE,  /* an object as in table[] */
+	SHAPE_ROWS,   /* a list of such objects */
+};
+
+enum shape_need {
+	SHAPE_MUST,
+	SHAPE_NULL, /* is there, and may be null */
+	SHAPE_MAY,  /* may be missing */
+};
+
+/* Tables end with a row whose name is NULL. */
+struct shape {
+	const char         *name;
+	enum shape_type     type;
+	enum shape_need     need;
+	const char         *doc;
+	const struct shape *table;
+};
+
+must_use int shape_check(const struct shape *table, const json_t *object, struct err *e);
+int          shape_print_mdoc(const struct shape *table, FILE *out);
