@@ -4,10 +4,10 @@
 #include "detach.h"
 #include "fd.h"
 #include "file.h"
-#include "filter_cache.h"
 #include "init_image.h"
 #include "layer.h"
 #include "net.h"
+#include "packet.h"
 #include "privilege.h"
 #include "shown.h"
 #include "sys.h"
@@ -87,7 +87,7 @@ static bool is_required(const struct cell *c, unsigned layer, bool all)
 	case NEED_ALWAYS:
 		return true;
 	case NEED_ROOT:
-		return all || c->outer.kind == OUTER_NONE;
+		return all || c->outer.kind == OUTER_NONE || c->outer.kind == OUTER_KEPT;
 	case NEED_WHERE_PRESENT:
 		return all;
 	}
@@ -109,12 +109,12 @@ static int check_required(const struct cell *c, bool all, struct err *e)
 
 static int limit_groups(struct cell *c, const struct run_order *order, struct err *e)
 {
-	if (group_limit(&c->group, order->limits, e) < 0)
+	if (!c->group.lent && group_limit(&c->group, order->limits, e) < 0)
 		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
-	c->child.tasks_len = group_open_tasks(&c->group, c->child.tasks_fd, e);
-	return c->child.tasks_len < 0 ? -1 : group_watch_oom(&c->group, &c->oom_fd, e);
+	c->child.join_len = group_join_fds(&c->group, c->child.join_fd);
+	return group_watch_oom(&c->group, &c->oom_fd, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
@@ -186,11 +186,8 @@ static void close_child_ends(struct cell *c)
 	fd_closep(&c->child.ready_fd[1]);
 	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
-	for (int i = 0; i < c->child.tasks_len; i++)
-		fd_closep(&c->child.tasks_fd[i]);
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
 		fd_closep(&c->child.shown_fd[i]);
-	c->child.tasks_len = 0;
 }
 
 static bool has_one_id(const struct cell *c)
@@ -198,10 +195,7 @@ static bool has_one_id(const struct cell *c)
 	return c->slot.init_id == c->slot.program_id;
 }
 
-/* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
-enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
-
-static void fill_child(struct cell *c, const struct run_order *order, const struct sock_fprog *filter)
+static void fill_child(struct cell *c, const struct run_order *order)
 {
 	struct child_ctx *child = &c->child;
 
@@ -210,34 +204,26 @@ static void fill_child(struct cell *c, const struct run_order *order, const stru
 	child->init_id        = has_one_id(c) ? PROGRAM_ID : 0;
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
-	child->code           = order->code;
-	child->code_len       = order->code_len;
 	child->slot_fd        = c->slot.fd;
 	child->launcher_fd[0] = c->report_fd;
 	child->launcher_fd[1] = c->status_fd;
-	child->stdin_pipe     = order->stdin_pipe;
-	child->files          = order->limits->files;
-	child->processes      = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
-	child->cpu_s          = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+	child->launcher_fd[2] = order->control_fd;
 	child->workspace_exec = order->workspace_exec;
-	child->filter         = filter;
-	child->argv           = order->argv;
-	child->envp           = order->envp;
-	for (size_t i = 0; i + 1 < ARRAY_LEN(child->exec_path) && order->exec_path[i]; i++)
-		child->exec_path[i] = order->exec_path[i];
+	child->filter         = order->filter;
 }
 
 /*
  * The user namespace belongs to the cell's own id: what the kernel counts per
  * owner (inotify instances, queued signals, locked memory) is then not taken
- * from root and from the other cells. fsuid stays 0: CLONE_INTO_CGROUP asks who
+ * from root and from the other cells. v1 groups are joined by who is both the
+ * real and the effective id. fsuid stays 0: CLONE_INTO_CGROUP asks who
  * may write to the group. The capabilities stay too: hosts that keep user
  * namespaces from unprivileged users (Debian, Ubuntu) ask for them.
  */
 static int become_owner(uint32_t id, struct err *e)
 {
-	if (seteuid(id) < 0)
-		return err_sys(e, "set-up step clone: seteuid");
+	if (setresuid(id, id, 0) < 0)
+		return err_sys(e, "set-up step clone: setresuid");
 	setfsuid(0);
 	return privilege_keep_effective(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
 }
@@ -273,8 +259,8 @@ static int clone_cell(struct cell *c, struct err *e)
 		r = privilege_show(e);
 	if (r == 0)
 		r = clone_into(c, e);
-	if (seteuid(0) < 0 && r == 0)
-		r = err_sys(e, "set-up step clone: seteuid");
+	if (setresuid(0, 0, 0) < 0 && r == 0)
+		r = err_sys(e, "set-up step clone: setresuid");
 	return r;
 }
 
@@ -306,9 +292,7 @@ static int write_id_maps(const struct cell *c, struct err *e)
 
 int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 {
-	scoped_filter     filter = { 0 };
-	struct sock_fprog program;
-	bool              no_groups;
+	bool no_groups;
 
 	if (privilege_forget_caller(c->outer.kind == OUTER_NONE, &no_groups, e) < 0)
 		return -1;
@@ -316,12 +300,9 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	note(c, no_groups, LAYER_BIT(NO_GROUPS));
 	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
-	if (filter_open(order->policy, order->runtime_dir, &filter, e) < 0)
-		return -1;
-	program = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
 	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)
 		return -1;
-	fill_child(c, order, &program);
+	fill_child(c, order);
 	if (clone_cell(c, e) < 0)
 		return -1;
 	close_child_ends(c);
@@ -331,10 +312,36 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	return 0;
 }
 
+/* A child whose set-up failed has gone, perhaps with a word of ours unread. Its own last word says why. */
+static bool is_gone(int errnum)
+{
+	return errnum == EPIPE || errnum == ECONNRESET;
+}
+
 /* One that is dead already has said why, which is read next. */
 int cell_let_go(struct cell *c, struct err *e)
 {
-	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE ? 0 : err_sys(e, "set-up step id-maps: go");
+	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 || is_gone(errno) ? 0 : err_sys(e, "set-up step id-maps: go");
+}
+
+/* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
+enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
+
+int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
+{
+	struct child_order word;
+	int                fds[] = { order->words->fd, order->code_fd }, r;
+
+	memset(&word, 0, sizeof word); /* padding too */
+	word.words      = *order->words;
+	word.code_len   = order->code_fd < 0 ? 0 : order->code_len;
+	word.stdin_pipe = order->stdin_pipe;
+	word.files      = order->limits->files;
+	word.processes  = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	word.cpu_s      = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+	r               = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
+	errno           = -r;
+	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
 }
 
 void cell_kill(const struct cell *c)

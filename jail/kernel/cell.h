@@ -38,6 +38,8 @@ must_use enum group_answer cell_make_groups(struct cell *c, const struct run_ord
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
 /* The cell waits for this before its next step: nothing runs in it while the launcher has privilege to drop. */
 must_use int cell_let_go(struct cell *c, struct err *e);
+/* What shall run. May be given before the cell is ready for it. */
+must_use int cell_give_order(struct cell *c, const struct run_order *order, struct err *e);
 
 /* The whole tree, now. Harmless when it is dead already. */
 void cell_kill(const struct cell *c);

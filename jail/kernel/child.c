@@ -100,7 +100,7 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
 	errno = r->errnum;
 	if (strcmp(name, "exec") == 0)
-		return err_sys(e, "%s (in the rootfs)", c->argv[0]);
+		return err_sys(e, "%s (in the rootfs)", "the program");
 	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->mounts->n)
 		return err_sys(e, "set-up step %s: /%s", name, c->mounts->step[r->detail].to);
 	return err_sys(e, "set-up step %s", name);

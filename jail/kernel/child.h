@@ -7,17 +7,30 @@
  * and lies in child_ctx. A step that fails says its row and errno over
  * report_fd, and nothing runs: the program execs only after PID 1 has become
  * brig-init and said so.
+ *
+ * What shall run comes later, in a child_order: a cell can stand ready before
+ * anybody wants it.
  */
 #pragma once
 #include "err.h"
 #include "filter.h"
 #include "group.h"
 #include "mount_plan.h"
+#include "words.h"
 
 enum child_table { CHILD_CELL, CHILD_PROGRAM };
 
 /* What comes over report_fd. Descriptors come with CHILD_STREAMS: stdout, stderr, and stdin when asked for. */
-enum child_word { CHILD_FAILED, CHILD_STREAMS, CHILD_EXECS };
+enum child_word { CHILD_FAILED, CHILD_READY, CHILD_STREAMS, CHILD_EXECS };
+
+/* What goes over it, once: with the words, and the text of /workspace/main.py if there is one. Sealed memory files both. */
+struct child_order {
+	struct words words; /* fd: as received */
+	int          code_fd;
+	uint32_t     code_len;
+	bool         stdin_pipe;
+	uint64_t     files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
+};
 
 struct child_report {
 	enum child_word  word;
@@ -28,33 +41,27 @@ struct child_report {
 	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
 };
 
-enum { CHILD_PATHS_MAX = 6 };
-
 struct child_ctx {
 	const struct mount_plan *mounts;
 	int                      root_fd;  /* a detached mount of the rootfs */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
 	const char              *hostname;
-	int                      tasks_fd[GROUP_TREES_MAX]; /* v1 groups to join */
-	int                      tasks_len;
+	int                      join_fd[GROUP_TREES_MAX]; /* v1 groups to join; the launcher's */
+	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
-	const char              *code;     /* becomes /workspace/main.py; NULL for a command */
-	size_t                   code_len;
-	int                      report_fd; /* socket; also brings the word that the id maps are written */
-	int                      launcher_fd[2]; /* the launcher's ends of both sockets: closed at once, or its death is not seen */
+	int                      report_fd; /* socket; also brings the word that the id maps are written, and the order */
+	int                      launcher_fd[3]; /* the launcher's ends of its sockets: closed at once, or its death is not seen; -1: none */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      status_fd; /* PID 1's end of the status socket */
 	int                      slot_fd;
 	int                      ready_fd[2]; /* PID 1 writes, the program reads */
-	bool                     stdin_pipe;
-	uint64_t                 files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
-	const char              *exec_path[CHILD_PATHS_MAX]; /* tried in turn; NULL ends */
-	char *const             *argv, *const *envp;
 
-	/* what the steps found out, for the launcher to see in a report: nothing else is written here */
+	/* what the steps are told and find out, on their side of the clone */
+	struct child_order       order;
+	struct word_lists        lists;
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
 	int                      streams[3];

@@ -1,6 +1,7 @@
 /* child_cell.c - the steps of PID 1: an empty cell is built, then PID 1 becomes brig-init */
 #define _GNU_SOURCE
 #include "child.h"
+#include "packet.h"
 #include "protocol.h"
 #include "sys.h"
 
@@ -11,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -27,18 +29,33 @@ static int cell_die_with_launcher(struct child_ctx *c)
 	struct pollfd launcher = { .fd = c->report_fd };
 
 	for (size_t i = 0; i < ARRAY_LEN(c->launcher_fd); i++)
-		close(c->launcher_fd[i]);
+		if (c->launcher_fd[i] >= 0)
+			close(c->launcher_fd[i]);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&launcher, 1, 0) < 0)
 		return -errno;
 	return launcher.revents & POLLHUP ? -EPIPE : 0;
 }
 
+/* The kernel asks who opened the file: it must be the one who is moved. */
+static int join(int group)
+{
+	int fd = openat(group, "tasks", O_WRONLY | O_CLOEXEC);
+	int r  = fd < 0 || write(fd, "0", 1) != 1 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
 static int cell_join_groups(struct child_ctx *c)
 {
-	for (int i = 0; i < c->tasks_len; i++)
-		if (write(c->tasks_fd[i], "0", 1) != 1)
-			return -errno;
-	c->cpu_before_ns = c->tasks_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
+	for (int i = 0; i < c->join_len; i++) {
+		int r = join(c->join_fd[i]);
+
+		if (r < 0)
+			return r;
+	}
+	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
 	return 0;
 }
 
@@ -233,24 +250,71 @@ static int cell_mounts(struct child_ctx *c)
 	return 0;
 }
 
-static int cell_write_code(struct child_ctx *c)
-{
-	size_t done = 0;
-	int    fd;
+/* --- what shall run --- */
 
-	if (!c->code)
-		return 0;
-	fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
-	if (fd < 0)
+static int receive_order(struct child_ctx *c)
+{
+	int     fds[2];
+	size_t  n;
+	ssize_t got = packet_receive(c->report_fd, &c->order, sizeof c->order, fds, ARRAY_LEN(fds), &n);
+
+	if (got < 0)
 		return -errno;
-	while (done < c->code_len) {
-		ssize_t n = write(fd, c->code + done, c->code_len - done);
+	if (got != sizeof c->order || n != (c->order.code_len ? 2 : 1))
+		return -EPIPE;
+	c->order.words.fd = fds[0];
+	c->order.code_fd  = c->order.code_len ? fds[1] : -1;
+	return 0;
+}
+
+/* Private, so that what is split is ours; sealed, or a file that shrinks would kill us. */
+static int map_words(struct child_ctx *c)
+{
+	char *text = mmap(NULL, c->order.words.len, PROT_READ, MAP_PRIVATE, c->order.words.fd, 0);
+
+	if (text == MAP_FAILED)
+		return -errno;
+	return words_split(&c->order.words, text, &c->lists) ? 0 : -EBADMSG;
+}
+
+static int cell_await_order(struct child_ctx *c)
+{
+	int r = child_say(c, CHILD_READY, NULL, 0);
+
+	if (r == 0)
+		r = receive_order(c);
+	return r < 0 ? r : map_words(c);
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, text, len);
 
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
+		text += n;
+		len -= (size_t)n;
 	}
-	return child_sys(close(fd));
+	return 0;
+}
+
+static int cell_write_code(struct child_ctx *c)
+{
+	char *text;
+	int   fd, r;
+
+	if (!c->order.code_len)
+		return 0;
+	text = mmap(NULL, c->order.code_len, PROT_READ, MAP_PRIVATE, c->order.code_fd, 0);
+	if (text == MAP_FAILED)
+		return -errno;
+	fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
+	r  = fd < 0 ? -errno : write_all(fd, text, c->order.code_len);
+	if (fd >= 0 && close(fd) < 0 && r == 0)
+		r = -errno;
+	munmap(text, c->order.code_len);
+	return r;
 }
 
 static int set_quota(const char *path, const char *value)
@@ -271,13 +335,14 @@ static int set_quota(const char *path, const char *value)
  * keep the filter as the only guard; the launcher's record says which.
  *
  * What a cell of a plain user watches counts for the user as well, who has 128
- * instances for everything: a jail must not take his desktop's.
+ * instances for everything, and what cells of a service watch counts for its
+ * keeper: a jail must not take his desktop's, nor those of other jails.
  */
 static int cell_quotas(struct child_ctx *c)
 {
 	static const char *const rows[][2] = {
 		{ "/proc/sys/user/max_user_namespaces", "0" },
-		{ "/proc/sys/user/max_inotify_instances", "32" },
+		{ "/proc/sys/user/max_inotify_instances", "4" },
 		{ "/proc/sys/user/max_inotify_watches", "8192" },
 	};
 
@@ -349,17 +414,18 @@ static int cell_become_init(struct child_ctx *c)
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_cell_steps[] = {
 	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
-	{ "join-groups",        cell_join_groups,           "before anything is allocated, and while the opener still counts" },
+	{ "join-groups",        cell_join_groups,           "before anything is allocated, and before the ids change" },
 	{ "await-id-maps",      cell_await_id_maps,         "until then every id is 65534" },
 	{ "take-ids",           cell_take_ids,              "root of the cell, a nobody on the host" },
 	{ "group-namespace",    cell_group_namespace,       "after joining, or the namespace would show the host's path" },
 	{ "new-keyring",        cell_new_keyring,           "the caller's keys stay outside" },
 	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the host" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
-	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
 	{ "quotas",             cell_quotas,                "no namespaces; while the host's /proc/sys is in sight, and after our own are made" },
 	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
+	{ "await-order",        cell_await_order,           "all above is done before anybody wants the cell" },
+	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
 	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },

@@ -111,14 +111,15 @@ static int program_capabilities(struct child_ctx *c)
 /* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
 static int program_rlimits(struct child_ctx *c)
 {
+	const struct child_order *o = &c->order;
 	const struct {
 		int    which;
 		rlim_t soft, hard;
 	} rows[] = {
-		{ RLIMIT_NOFILE,     c->files,       c->files },
+		{ RLIMIT_NOFILE,     o->files,       o->files },
 		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
-		{ RLIMIT_CPU,        c->cpu_s,       c->cpu_s + 1 }, /* per process; the control group counts the tree */
-		{ RLIMIT_NPROC,      c->processes,   c->processes }, /* of this id, in this user namespace */
+		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s + 1 }, /* per process; the control group counts the tree */
+		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
 		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
 		{ RLIMIT_MSGQUEUE,   0,              0 },
@@ -157,7 +158,7 @@ static int program_streams(struct child_ctx *c)
 
 	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
 		return -errno;
-	if (c->stdin_pipe) {
+	if (c->order.stdin_pipe) {
 		if (pipe2(in, O_CLOEXEC) < 0)
 			return -errno;
 	} else if ((in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
@@ -166,7 +167,7 @@ static int program_streams(struct child_ctx *c)
 	ends[0] = out[0];
 	ends[1] = err[0];
 	ends[2] = in[1];
-	r       = child_say(c, CHILD_STREAMS, ends, c->stdin_pipe ? 3 : 2);
+	r       = child_say(c, CHILD_STREAMS, ends, c->order.stdin_pipe ? 3 : 2);
 	if (r < 0)
 		return r;
 	if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
@@ -209,8 +210,8 @@ static int program_exec(struct child_ctx *c)
 {
 	int r = -ENOENT;
 
-	for (int i = 0; c->exec_path[i]; i++) {
-		execve(c->exec_path[i], c->argv, c->envp);
+	for (int i = 0; c->lists.path[i]; i++) {
+		execve(c->lists.path[i], c->lists.argv, c->lists.envp);
 		if (errno != ENOENT && errno != ENOTDIR)
 			return -errno;
 		r = -errno;

@@ -43,22 +43,13 @@ int group_clone_fd(const struct group *g)
 	return -1;
 }
 
-int group_open_tasks(const struct group *g, int fds[GROUP_TREES_MAX], struct err *e)
+int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX])
 {
 	int n = 0;
 
-	for (size_t i = 0; i < g->n; i++) {
-		if (g->leaf[i].v2)
-			continue;
-		fds[n] = openat(g->leaf[i].fd, "tasks", O_WRONLY | O_CLOEXEC);
-		if (fds[n] < 0) {
-			err_sys(e, "set-up step join-groups: tasks");
-			while (n)
-				close(fds[--n]);
-			return -1;
-		}
-		n++;
-	}
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->leaf[i].v2)
+			fds[n++] = g->leaf[i].fd;
 	return n;
 }
 
@@ -171,6 +162,8 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->fd < 0)
 		return GROUP_FAILED;
+	if (leaf->kept)
+		return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? GROUP_FAILED : GROUP_MADE;
 	answer     = lock_named(leaf->fd, leaf->base_fd, name);
 	leaf->made = answer != GROUP_TAKEN; /* by now it is somebody else's, and his to remove */
 	return answer;
@@ -182,27 +175,56 @@ static bool is_not_ours(int errnum)
 	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
 }
 
-static enum group_answer make_leaves(struct group *g, const struct group_trees *trees)
+static void open_home(struct group_home *home, const struct group_trees *trees)
 {
+	*home = (struct group_home){ 0 };
 	for (size_t i = 0; i < trees->n; i++) {
+		struct group_leaf *base = &home->base[home->n];
+
+		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
+		if (group_trees_open_below(trees, i, "brig", base) == 0)
+			home->n++;
+		else if (errno == EBUSY)
+			snprintf(home->why, sizeof home->why, "our control group is delegated, but holds other processes");
+	}
+}
+
+void group_home_open(struct group_home *ret, const char *cache_dir)
+{
+	struct group_trees trees;
+
+	group_trees_find(&trees, cache_dir);
+	open_home(ret, &trees);
+}
+
+void group_home_keep(struct group_home *home)
+{
+	for (size_t i = 0; i < home->n; i++) {
+		home->base[i].borrowed = false;
+		home->base[i].kept     = true;
+	}
+}
+
+static void close_base(struct group_leaf *leaf)
+{
+	if (!leaf->kept)
+		fd_closep(&leaf->base_fd);
+	leaf->base_fd = -1;
+}
+
+static enum group_answer make_leaves(struct group *g, const struct group_home *home)
+{
+	for (size_t i = 0; i < home->n; i++) {
 		struct group_leaf *leaf = &g->leaf[g->n];
 		enum group_answer  answer;
 
-		*leaf = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
-		if (group_trees_open_base(trees, i, leaf) < 0) {
-			if (errno == EBUSY)
-				snprintf(g->why, sizeof g->why, "our control group is delegated, but holds other processes");
-			continue;
-		}
+		*leaf = home->base[i];
+		if (!leaf->kept && (leaf->base_fd = fcntl(leaf->base_fd, F_DUPFD_CLOEXEC, 3)) < 0)
+			return GROUP_FAILED;
 		g->n++;
 		answer = make_leaf(leaf, g->name);
-		if (answer == GROUP_FAILED && errno == ENOENT) { /* another launcher just removed the empty base */
-			fd_closep(&leaf->base_fd);
-			if (group_trees_open_base(trees, i, leaf) == 0)
-				answer = make_leaf(leaf, g->name);
-		}
 		if (answer == GROUP_FAILED && !leaf->made && is_not_ours(errno)) { /* its controllers are missing, then */
-			fd_closep(&leaf->base_fd);
+			close_base(leaf);
 			g->n--;
 			continue;
 		}
@@ -212,16 +234,15 @@ static enum group_answer make_leaves(struct group *g, const struct group_trees *
 	return GROUP_MADE;
 }
 
-enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
+enum group_answer group_open_in(struct group *ret, const struct group_home *home, uint32_t slot, struct err *e)
 {
-	struct group       g = { 0 };
-	struct group_trees trees;
-	enum group_answer  answer;
-	struct err         ignored;
+	struct group      g = { 0 };
+	enum group_answer answer;
+	struct err        ignored;
 
 	snprintf(g.name, sizeof g.name, "cell-%u", slot);
-	group_trees_find(&trees, cache_dir);
-	answer = make_leaves(&g, &trees);
+	snprintf(g.why, sizeof g.why, "%s", home->why);
+	answer = make_leaves(&g, home);
 	if (answer == GROUP_FAILED)
 		err_sys(e, "set-up step make-groups: %s", g.name);
 	if (answer != GROUP_MADE) {
@@ -230,6 +251,23 @@ enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t 
 	}
 	*ret = g;
 	return GROUP_MADE;
+}
+
+/* Once more when another launcher has just removed the empty base. */
+enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
+{
+	enum group_answer answer = GROUP_FAILED;
+
+	for (int tries = 0; tries < 2; tries++) {
+		struct group_home home;
+
+		group_home_open(&home, cache_dir);
+		answer = group_open_in(ret, &home, slot, e);
+		group_home_close(&home);
+		if (answer != GROUP_FAILED || e->errnum != ENOENT)
+			break;
+	}
+	return answer;
 }
 
 /* Fails while others use it. */
@@ -253,27 +291,112 @@ int group_close(struct group *g, struct err *e)
 		if (leaf->borrowed)
 			remove_base(leaf);
 		fd_closep(&leaf->fd);
-		fd_closep(&leaf->base_fd);
+		close_base(leaf);
 	}
 	g->n = 0;
 	return r;
 }
 
+void group_home_close(struct group_home *home)
+{
+	for (size_t i = 0; i < home->n; i++)
+		fd_closep(&home->base[i].base_fd);
+	home->n = 0;
+}
+
+void group_home_remove(struct group_home *home)
+{
+	for (size_t i = 0; i < home->n; i++)
+		remove_base(&home->base[i]);
+	group_home_close(home);
+}
+
+bool group_remove(struct group *g)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct group_leaf *leaf = &g->leaf[i];
+
+		if (leaf->made && unlinkat(leaf->base_fd, g->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+			all = false;
+			continue;
+		}
+		leaf->made = false;
+		fd_closep(&leaf->fd);
+		close_base(leaf);
+	}
+	return all;
+}
+
+void group_kill_members(const struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->leaf[i].fd >= 0)
+			kill_members(g->leaf[i].fd);
+}
+
+/* --- for launchers with other ids --- */
+
+static int lend_file(int dir, const char *name, mode_t mode, struct err *e)
+{
+	return fchmodat(dir, name, mode, 0) < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
+}
+
+static int lend_leaf(const struct group_leaf *leaf, struct err *e)
+{
+	if (fchmod(leaf->fd, 0750) < 0)
+		return err_sys(e, "set-up step make-groups: leaf");
+	if (leaf->v2) /* since 5.14; killing PID 1 does it as well */
+		return lend_file(leaf->fd, "cgroup.procs", 0664, e) == 0 && (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) == 0 || errno == ENOENT) ? 0 : -1;
+	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
+		return -1;
+	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "cgroup.event_control", 0220, e) : 0;
+}
+
+int group_lend(const struct group *g, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (lend_leaf(&g->leaf[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
+{
+	if (fchownat(dir, name, (uid_t)-1, gid, 0) < 0 || fchmodat(dir, name, mode, 0) < 0)
+		return err_sys(e, "control groups: %s for gid %u", name, gid);
+	return 0;
+}
+
+int group_home_lend(const struct group_home *home, unsigned gid, struct err *e)
+{
+	for (size_t i = 0; i < home->n; i++) {
+		int base = home->base[i].base_fd;
+
+		if (give_to_group(base, ".", 0750, gid, e) < 0 || (home->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
+			return -1;
+	}
+	return 0;
+}
+
 void group_clear(const char *cache_dir, uint32_t slot)
 {
-	struct group_trees trees;
-	char               name[32];
+	struct group_home home;
+
+	group_home_open(&home, cache_dir);
+	group_clear_in(&home, slot);
+	for (size_t i = 0; i < home.n; i++)
+		if (home.base[i].borrowed)
+			remove_base(&home.base[i]);
+	group_home_close(&home);
+}
+
+void group_clear_in(const struct group_home *home, uint32_t slot)
+{
+	char name[32];
 
 	snprintf(name, sizeof name, "cell-%u", slot);
-	group_trees_find(&trees, cache_dir);
-	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf leaf = { .base_fd = -1, .v2 = trees.tree[i].v2 };
-
-		if (group_trees_open_base(&trees, i, &leaf) < 0)
-			continue;
-		(void)!clear_leftover(leaf.base_fd, name);
-		if (leaf.borrowed)
-			remove_base(&leaf);
-		close(leaf.base_fd);
-	}
+	for (size_t i = 0; i < home->n; i++)
+		(void)!clear_leftover(home->base[i].base_fd, name);
 }

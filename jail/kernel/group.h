@@ -31,12 +31,21 @@ struct group {
 		int      base_fd, fd; /* the group above, and the leaf */
 		bool     v2, made;
 		bool     borrowed;    /* the group above is below somebody else's: it goes when it is empty */
+		bool     kept;        /* the group above is a home that stays open, and base_fd is the home's */
 		unsigned controllers; /* bits of enum group_controller */
 	} leaf[GROUP_TREES_MAX];
 	size_t   n;
 	char     name[32];
+	bool     lent;            /* somebody else made the leaves, set their limits, and removes them */
 	uint64_t layers, missing; /* bits of enum layer that group_limit() put in force, or could not */
 	char     why[160];        /* of the first that is missing */
+};
+
+/* Where leaves are made: the groups above them. */
+struct group_home {
+	struct group_leaf base[GROUP_TREES_MAX]; /* fd: -1 */
+	size_t            n;
+	char              why[160]; /* there are fewer than there could be */
 };
 
 /* Figures are -1 when this host does not have them. */
@@ -53,14 +62,31 @@ enum group_answer { GROUP_MADE, GROUP_TAKEN, GROUP_FAILED };
  */
 must_use enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
+/*
+ * The two halves of it, for who makes many. A home that is kept outlives its leaves, is not removed with the last one,
+ * and is no place for launchers that do not share our runtime directory: names need no second look then.
+ */
+void         group_home_open(struct group_home *ret, const char *cache_dir);
+void         group_home_keep(struct group_home *home);
+must_use enum group_answer group_open_in(struct group *ret, const struct group_home *home, uint32_t slot, struct err *e);
+void         group_home_close(struct group_home *home);
+
+/*
+ * For a launcher with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
+ * them, and kill what is in there. The limits stay ours. On v2 the kernel also asks who may write to the group above
+ * both (group_home_lend()).
+ */
+must_use int group_lend(const struct group *g, struct err *e);
+must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
+
 /* Writes every knob and reads it back. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
 /* For clone3(): the v2 leaf, or -1. */
 int group_clone_fd(const struct group *g);
 
-/* The v1 leaves' tasks files, opened by us because the kernel asks the opener. Returns how many. */
-must_use int group_open_tasks(const struct group *g, int fds[GROUP_TREES_MAX], struct err *e);
+/* The v1 leaves, which the cell joins by itself. Borrowed; returns how many. */
+int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
 /* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
 must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
@@ -72,8 +98,16 @@ void    group_kill(const struct group *g); /* v2: cgroup.kill. Otherwise nothing
 /* Waits (at most 2 s) until the leaves are empty, and removes them. 0 or -1 with the reason. */
 must_use int group_close(struct group *g, struct err *e);
 
+/* The same without waiting: true when all is gone. */
+bool group_remove(struct group *g);
+/* Where killing PID 1 did not do it: every process that is still there. */
+void group_kill_members(const struct group *g);
+
 /* Empties and removes the leaves of a slot whose launcher died. The caller holds the slot. */
 void group_clear(const char *cache_dir, uint32_t slot);
+void group_clear_in(const struct group_home *home, uint32_t slot);
+/* At the very end of who kept it; stays when others have leaves there. */
+void group_home_remove(struct group_home *home);
 
 /* --- for group_limit.c and group_count.c --- */
 

@@ -110,16 +110,32 @@ static bool read_members(int dir, char *text, size_t len)
 	return group_read_file(dir, "cgroup.procs", text, len);
 }
 
+/*
+ * Of a brigd that serves one client, that client: it started brigd in its own group. Told by its name, because the
+ * parent of any other brigd, a shell or systemd, is not ours to move. 0: there is none.
+ */
+static long find_client(void)
+{
+	char  path[48], text[1024], *at;
+	long  pid;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", getppid());
+	if (!group_read_file(AT_FDCWD, path, text, sizeof text) || !(at = strrchr(text, ')')) || sscanf(at, ") %*c %ld", &pid) != 1)
+		return 0;
+	snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+	return group_read_file(AT_FDCWD, path, text, sizeof text) && strncmp(text, "brig", 4) == 0 ? pid : 0;
+}
+
 static bool holds_only_us(int dir)
 {
-	char  text[128], *at = text;
-	long  pid;
+	char text[128], *at = text;
+	long client = find_client(), pid;
 
 	if (!read_members(dir, text, sizeof text) || strlen(text) == sizeof text - 1)
 		return false;
 	for (; *at; at += *at == '\n') {
 		pid = strtol(at, &at, 10);
-		if (pid != getpid() && pid != getppid())
+		if (pid != getpid() && pid != getppid() && pid != client)
 			return false;
 	}
 	return true;

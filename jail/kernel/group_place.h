@@ -2,7 +2,8 @@
  * group_place.h - which group of a v2 hierarchy may have cells below it
  *
  * A group with processes in it cannot hand out controllers, and we are in one.
- * Where it was delegated to us, and holds nobody but us, we step aside, into a
+ * Where it was delegated to us, and holds nobody but us (the launcher, its
+ * brigd, and the brig that started that for itself), we step aside, into a
  * leaf of our own. Otherwise the nearest group above will do that has no
  * processes and has the controllers: its limits then bound the cells. A group
  * that was delegated is never left: what is above belongs to who delegated it.

@@ -17,15 +17,25 @@ static bool has_others(int base)
 	return fstat(base, &st) == 0 && st.st_nlink > LINKS_OF_ONE;
 }
 
-static void clear_if_free(const struct slot *own, const char *runtime_dir, uint32_t number)
+/* For one leftover: its ids are nobody's, as long as we hold them. */
+typedef void clear_fn(const void *context, uint32_t number);
+
+struct sweep {
+	const struct slot *own; /* its descriptor locks; its own number is not looked at; NULL: all are ours to clear */
+	clear_fn          *clear;
+	const void        *context;
+};
+
+static void clear_if_free(const struct sweep *s, uint32_t number)
 {
-	if (!slot_borrow(own, number))
+	if (s->own && !slot_borrow(s->own, number))
 		return;
-	group_clear(runtime_dir, number);
-	slot_give_back(own, number);
+	s->clear(s->context, number);
+	if (s->own)
+		slot_give_back(s->own, number);
 }
 
-static void sweep_base(int base, const struct slot *own, const char *runtime_dir)
+static void sweep_base(int base, const struct sweep *s)
 {
 	int            fd  = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -33,17 +43,37 @@ static void sweep_base(int base, const struct slot *own, const char *runtime_dir
 	unsigned       number;
 
 	while (dir && (entry = readdir(dir)))
-		if (sscanf(entry->d_name, "cell-%u", &number) == 1 && number != own->number)
-			clear_if_free(own, runtime_dir, number);
+		if (sscanf(entry->d_name, "cell-%u", &number) == 1 && !(s->own && number == s->own->number))
+			clear_if_free(s, number);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
 }
 
+static void clear_anywhere(const void *runtime_dir, uint32_t number)
+{
+	group_clear(runtime_dir, number);
+}
+
 void group_sweep(const struct group *g, const struct slot *own, const char *runtime_dir)
 {
+	const struct sweep s = { own, clear_anywhere, runtime_dir };
+
 	for (size_t i = 0; i < g->n; i++)
 		if (has_others(g->leaf[i].base_fd))
-			sweep_base(g->leaf[i].base_fd, own, runtime_dir);
+			sweep_base(g->leaf[i].base_fd, &s);
+}
+
+static void clear_at_home(const void *home, uint32_t number)
+{
+	group_clear_in(home, number);
+}
+
+void group_home_sweep(const struct group_home *home, const struct slot *own)
+{
+	const struct sweep s = { own, clear_at_home, home };
+
+	for (size_t i = 0; i < home->n; i++)
+		sweep_base(home->base[i].base_fd, &s);
 }

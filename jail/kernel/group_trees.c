@@ -205,25 +205,25 @@ void group_trees_find(struct group_trees *ret, const char *cache_dir)
 
 /* --- the group above the leaves --- */
 
-static int open_group(int above)
+static int open_group(int above, const char *name)
 {
-	return openat(above, "brig", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* Nearly always there already: asked for before it is made. */
-static int open_or_make(int above)
+static int open_or_make(int above, const char *name)
 {
-	int fd = open_group(above);
+	int fd = open_group(above, name);
 
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
-	if (mkdirat(above, "brig", 0755) < 0 && errno != EEXIST)
+	if (mkdirat(above, name, 0755) < 0 && errno != EEXIST)
 		return -1;
-	return open_group(above);
+	return open_group(above, name);
 }
 
 /* Below our own group: a container's limit then bounds its cells too (nsjail#219). */
-static int open_base_v1(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
+static int open_below_v1(const struct group_tree *tree, const char *own, const char *name, struct group_leaf *leaf)
 {
 	char      path[2 * GROUP_PATH_MAX];
 	scoped_fd above = -1;
@@ -232,21 +232,21 @@ static int open_base_v1(const struct group_tree *tree, const char *own, struct g
 	above = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (above < 0)
 		return -1;
-	leaf->base_fd     = open_or_make(above);
+	leaf->base_fd     = open_or_make(above, name);
 	leaf->controllers = tree->controllers;
 	leaf->borrowed    = own[0] || strcmp(tree->root, "/") != 0;
 	return leaf->base_fd < 0 ? -1 : 0;
 }
 
 /* In the group above first: it can only hand on what it was given. */
-static int open_base_v2(const struct group_tree *tree, const char *own, struct group_leaf *leaf)
+static int open_below_v2(const struct group_tree *tree, const char *own, const char *name, struct group_leaf *leaf)
 {
 	struct group_place place;
 	int                base, errnum;
 
 	if (group_place_open(tree->mount, own, &place) < 0)
 		return -1;
-	base   = open_or_make(place.fd);
+	base   = open_or_make(place.fd, name);
 	errnum = errno;
 	if (base < 0)
 		group_place_leave(place.fd);
@@ -259,12 +259,12 @@ static int open_base_v2(const struct group_tree *tree, const char *own, struct g
 	return base < 0 ? -1 : 0;
 }
 
-int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf)
+int group_trees_open_below(const struct group_trees *t, size_t i, const char *name, struct group_leaf *leaf)
 {
 	const struct group_tree *tree = &t->tree[i];
 	char                     own[GROUP_PATH_MAX];
 
 	if (find_own(t, tree, own, sizeof own) < 0)
 		return -1;
-	return tree->v2 ? open_base_v2(tree, own, leaf) : open_base_v1(tree, own, leaf);
+	return tree->v2 ? open_below_v2(tree, own, name, leaf) : open_below_v1(tree, own, name, leaf);
 }

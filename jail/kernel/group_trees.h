@@ -23,8 +23,8 @@ struct group_trees {
 void group_trees_find(struct group_trees *ret, const char *cache_dir);
 
 /*
- * The group "brig", made when it is missing: on v1 below our own group, on v2 where group_place.h says. Fills
+ * The group `name`, made when it is missing: on v1 below our own group, on v2 where group_place.h says. Fills
  * base_fd, controllers and borrowed of the leaf-to-be. On v2 controllers are switched on for leaves, and those
  * that could not be are left out. -1 when nothing is usable.
  */
-must_use int group_trees_open_base(const struct group_trees *t, size_t i, struct group_leaf *leaf);
+must_use int group_trees_open_below(const struct group_trees *t, size_t i, const char *name, struct group_leaf *leaf);

@@ -2,20 +2,28 @@
  * launcher.h - the process that builds a cell, watches it and takes it down.
  *
  * Forked by run_start(), in a session of its own so that Ctrl-C reaches only
- * the client. Talks over one socket: see struct launch_word.
+ * the client; or by the spawner of a service, ahead of any order. Talks over
+ * one socket to who reads the streams: see struct launch_word.
  */
 #pragma once
+#include "group.h"
+#include "outer.h"
 #include "run.h"
+#include "slot.h"
+#include "store.h"
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
+	LAUNCH_READY,   /* to who gives orders: the cell waits for one */
 	LAUNCH_STARTED, /* with the streams */
+	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
 	LAUNCH_ENDED,   /* end */
 };
 
 struct launch_word {
 	enum launch_kind kind;
 	uint32_t         number;
+	uint64_t         value;
 	struct run_end   end;
 };
 
@@ -26,7 +34,34 @@ struct launch_cancel {
 
 struct watch;
 
+/*
+ * From who gives orders to a launcher that serves, once, with descriptors: the socket to the client, the words, the
+ * text of the program if there is one.
+ */
+struct launch_order {
+	struct limits limits;
+	struct words  words; /* fd: as received */
+	uint32_t      code_len;
+	bool          stdin_pipe;
+	double        asked; /* CLOCK_MONOTONIC ms */
+};
+
+/* What a launcher that serves is given. All of it is its own. */
+struct launcher_post {
+	int              control; /* order in; READY, and ENDED without an order, out; its end of file ends the cell */
+	struct outer     outer;   /* the namespace that we are in */
+	struct slot      slot;    /* as it sees our ids */
+	struct group     group;   /* lent */
+	struct store_tree rootfs; /* opened where its owner could be seen */
+	struct run_order order;   /* without words */
+};
+
 /* The streams go to the client, and are closed here. */
 void launcher_say_started(struct watch *w);
+void launcher_say_limit(const struct watch *w, enum limit_id limit);
+void launcher_say_ready(struct watch *w);
 
+/* With a cell of its own from beginning to end. */
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked);
+/* In a namespace and with ids and groups that somebody else keeps. */
+_Noreturn void launcher_serve(const struct launcher_post *post);

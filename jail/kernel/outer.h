@@ -12,6 +12,9 @@
  *   one id    the caller as 0 and nobody else, where there is no range: program
  *             and PID 1 then have the caller's own host id, and his groups.
  *
+ * The keeper of a service makes P itself, with ids of nobody (OUTER_KEPT): then
+ * all is promised that root's launcher promises.
+ *
  * Files from before are to be opened again: the kernel copies no mount of
  * another mount namespace (detach_open_again()). Owners look different inside:
  * who owns what must have been asked before.
@@ -20,7 +23,7 @@
 #include "err.h"
 #include "id_range.h"
 
-enum outer_kind { OUTER_NONE, OUTER_RANGE, OUTER_SINGLE };
+enum outer_kind { OUTER_NONE, OUTER_RANGE, OUTER_SINGLE, OUTER_KEPT };
 
 struct outer {
 	enum outer_kind kind;

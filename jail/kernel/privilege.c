@@ -9,6 +9,7 @@
 #include <linux/limits.h>
 #include <linux/capability.h>
 #include <sys/capability.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -96,6 +97,79 @@ int privilege_show(struct err *e)
 int privilege_hide(struct err *e)
 {
 	return set_dumpable(0, e); /* nobody traces the set-up (CVE-2026-41163) */
+}
+
+/* --- accounts of a service --- */
+
+static const cap_value_t id_caps[] = { CAP_SETUID, CAP_SETGID };
+
+bool privilege_has_id_caps(void)
+{
+	cap_t            have = cap_get_proc();
+	cap_flag_value_t uid = CAP_CLEAR, gid = CAP_CLEAR;
+	bool             has = have && cap_get_flag(have, CAP_SETUID, CAP_EFFECTIVE, &uid) == 0 &&
+	           cap_get_flag(have, CAP_SETGID, CAP_EFFECTIVE, &gid) == 0 && uid == CAP_SET && gid == CAP_SET;
+
+	cap_free(have);
+	return has;
+}
+
+static int keep_caps(enum privilege_kept kept)
+{
+	cap_t caps = cap_init();
+	int   n = kept == PRIVILEGE_ID_CAPS ? ARRAY_LEN(id_caps) : 0, r = caps ? 0 : -1;
+
+	for (cap_flag_t set = CAP_EFFECTIVE; r == 0 && n && set <= CAP_INHERITABLE; set++)
+		r = cap_set_flag(caps, set, n, id_caps, CAP_SET);
+	if (r == 0)
+		r = cap_set_proc(caps);
+	cap_free(caps);
+	return r;
+}
+
+/* Needs CAP_SETPCAP; who has not got it has had his set bounded by who started him. */
+static int keep_bounding_set(enum privilege_kept kept)
+{
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		bool keep = kept == PRIVILEGE_ID_CAPS && (cap == CAP_SETUID || cap == CAP_SETGID);
+
+		if (!keep && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+			return -1;
+	}
+	return 0;
+}
+
+int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
+{
+	if (keep_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_sys(e, "uid %u and gid %u cannot be taken", uid, gid);
+	return keep_caps(kept) < 0 ? err_sys(e, "capabilities of uid %u", uid) : 0;
+}
+
+int privilege_lock(enum privilege_kept kept, struct err *e)
+{
+	int r = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+
+	for (size_t i = 0; r == 0 && kept == PRIVILEGE_ID_CAPS && i < ARRAY_LEN(id_caps); i++)
+		r = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, id_caps[i], 0, 0);
+	if (r < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "capabilities cannot be locked");
+	return 0;
+}
+
+int privilege_leave_groups(void)
+{
+	return setgroups(0, NULL);
+}
+
+int privilege_make_for_group(unsigned gid)
+{
+	gid_t own = getegid();
+
+	if (setgroups(1, &own) < 0)
+		return -1;
+	setfsgid(gid);
+	return (unsigned)setfsgid(gid) == gid ? 0 : -1;
 }
 
 /* The caller's main group is no group more. */

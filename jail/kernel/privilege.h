@@ -21,6 +21,21 @@ must_use int privilege_keep_effective(struct err *e);
  */
 must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e);
 
+/* CAP_SETUID and CAP_SETGID, and in force: what it takes to map ranges of ids. */
+bool privilege_has_id_caps(void);
+
+enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS };
+
+/* Another account, for good, without groups; of the capabilities, those that are kept and no other. */
+must_use int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
+/* Nothing that is executed from here on has more: what is not kept is in no set, and no_new_privs is set. */
+must_use int privilege_lock(enum privilege_kept kept, struct err *e);
+
+/* No supplementary group. 0 or -1 with errno. */
+must_use int privilege_leave_groups(void);
+/* What we make from here on belongs to this group; the one that we had still opens what it opened. 0 or -1 with errno. */
+must_use int privilege_make_for_group(unsigned gid);
+
 /*
  * Traceable by our own user, or by nobody. In a user namespace a launcher that is not traceable cannot write the id
  * maps of its child: their files in /proc belong to the host's root then.

@@ -208,8 +208,9 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 	const char *fix = where_writable(p->at->where);
 
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
-		fix = l->v2 ? "systemd-run --user --scope -p Delegate=yes brig ..." :
-		              "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root";
+		fix = !l->v2 ? "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root "
+		               "(the service: brigd(8), HOSTS WITH CGROUP V1)" :
+		      p->at->where == WHERE_SERVICE ? fix : "systemd-run --user --scope -p Delegate=yes brig ...";
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
 	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
 }
@@ -220,7 +221,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
  */
 static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
 {
-	if (!p->at->is_root)
+	if (!p->at->is_root && !p->at->is_keeper)
 		return "systemd-run --user --scope -p Delegate=yes brig ...";
 	if (p->at->where == WHERE_SERVICE)
 		return "systemd-run --scope -p Delegate=yes brig ..., or in the unit: DelegateSubgroup=supervisor (systemd 254)";
@@ -246,7 +247,7 @@ static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, c
 	char        fix[200];
 
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
-	if (!p->at->is_root)
+	if (!p->at->is_root && !p->at->is_keeper)
 		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids");
 	if (dot && strcmp(dot, ".slice") == 0 && strcmp(name, "io") == 0)
 		snprintf(fix, sizeof fix, "systemctl set-property %.80s IOAccounting=yes", unit);

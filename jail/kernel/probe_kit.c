@@ -17,6 +17,28 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
+/* clang-format off */
+/* What a systemd unit says for a row when other settings of it take the row away by a filter. */
+static const struct {
+	const char *row, *settings;
+} units[] = {
+	{ "user-namespace",    "RestrictNamespaces=no ProtectHostname=no" }, /* a name for the host is given in it */
+	{ "net-namespace",     "RestrictNamespaces=no RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK" },
+	{ "uts-namespace",     "ProtectHostname=no RestrictNamespaces=no" },
+	{ "clone3",            "RestrictNamespaces=no" },                    /* which cannot look into its struct */
+	{ "clone-into-cgroup", "RestrictNamespaces=no" },
+	{ "openat2",           "RestrictSUIDSGID=no DynamicUser=no" },       /* likewise; the second implies the first */
+};
+/* clang-format on */
+
+static const char *unit_settings(const char *row)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (strcmp(units[i].row, row) == 0)
+			return units[i].settings;
+	return NULL;
+}
+
 static bool printf_like(3, 0) tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
 {
 	struct finding *f = &p->finding;
@@ -25,6 +47,7 @@ static bool printf_like(3, 0) tell(struct probe *p, struct refusal r, const char
 
 	r.config  = r.config ? r.config : p->row->config;
 	r.since   = r.since ? r.since : p->row->since;
+	r.unit    = r.unit ? r.unit : unit_settings(p->row->name);
 	f->result = RESULT_MISSING;
 	f->errnum = r.errnum;
 	f->by  = refusal_by(&r, p->at);

@@ -127,7 +127,7 @@ static bool pick_base(struct probe *p, uint64_t *ret)
 	                             "start brig where more ids are mapped (docker: userns-remap; else outside unshare -r)");
 }
 
-static bool map_range_as_root(struct probe *p)
+static bool map_range_of_host(struct probe *p)
 {
 	uint64_t     base = 0;
 	struct inner in;
@@ -168,7 +168,7 @@ bool probe_id_range(struct probe *p)
 {
 	if (!needs_own_procfs(p))
 		return false;
-	return p->at->is_root ? map_range_as_root(p) : map_range_as_user(p);
+	return p->at->is_root || p->at->is_keeper ? map_range_of_host(p) : map_range_as_user(p);
 }
 
 bool probe_mount_namespace(struct probe *p)
@@ -182,6 +182,16 @@ bool probe_pid_namespace(struct probe *p)
 	       (getpid() == 1 || probe_missing(p, "the first process of a new pid namespace is not PID 1", ""));
 }
 
+/* In a new network namespace nobody else has rules: an EPERM comes from a program on the control group. */
+static bool tell_unsent(struct probe *p)
+{
+	if (errno != EPERM)
+		return did(p, -1, "send over lo");
+	return probe_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
+	                     p->at->where == WHERE_SERVICE ? "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
+	                                                     "bpftool cgroup tree names the filter: start brig outside of that group");
+}
+
 /* A datagram to ourselves: flags that read UP are not yet a network. */
 static bool talks_to_itself(struct probe *p, int s)
 {
@@ -191,7 +201,7 @@ static bool talks_to_itself(struct probe *p, int s)
 
 	return did(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") &&
 	       did(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname") &&
-	       did(p, sendto(s, "", 1, 0, (struct sockaddr *)&at, len), "send over lo") &&
+	       (sendto(s, "", 1, 0, (struct sockaddr *)&at, len) == 1 || tell_unsent(p)) &&
 	       did(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
 }
 

@@ -106,11 +106,34 @@ static bool is_ours_alone(struct probe *p, const char *dir)
 	return probe_missing(p, cause, fix);
 }
 
+/* Root's, and the keeper writes one file in it: the locks that it shares with root's own runs. */
+static bool is_keepers(struct probe *p, const char *dir)
+{
+	static const char remake[] = "systemd-tmpfiles --create brig.conf";
+	struct stat       st;
+	char              cause[160];
+	scoped_fd         slots = -1;
+
+	if (lstat(dir, &st) < 0)
+		return did(p, -1, "%s", dir) || probe_advise(p, remake);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022) {
+		snprintf(cause, sizeof cause, "%s is not a directory of root alone: others could take our locks", dir);
+		return probe_missing(p, cause, remake);
+	}
+	snprintf(cause, sizeof cause, "%s/slots", dir);
+	slots = open(cause, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (slots < 0)
+		return did_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "%s", cause) || probe_advise(p, remake);
+	return probe_detail(p, "%s", cause);
+}
+
 /* Made for a moment when it is not there. */
 bool probe_runtime_dir(struct probe *p)
 {
 	struct places at;
 
+	if (p->at->is_keeper)
+		return is_keepers(p, "/run/brig");
 	if (!find_places(p, &at))
 		return false;
 	if (mkdir(at.runtime, 0700) == 0)
@@ -138,7 +161,7 @@ static bool users_pool(struct probe *p)
 
 bool probe_id_pool(struct probe *p)
 {
-	if (!p->at->is_root)
+	if (!p->at->is_root && !p->at->is_keeper)
 		return users_pool(p);
 	struct id_range range;
 	struct err      e;

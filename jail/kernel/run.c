@@ -6,15 +6,45 @@
 #include "launcher.h"
 #include "packet.h"
 #include "slot.h"
+#include "text.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/*
+ * What else the caller has open is not the launcher's: it would keep other
+ * clients' connections alive, and other launchers from seeing the caller's end.
+ */
+static void keep_only(const struct run_order *order, int sock)
+{
+	int      keep[3 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd };
+	size_t   n                         = 3;
+	unsigned next                      = STDERR_FILENO + 1;
+
+	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
+		keep[n++] = order->shown_fd[i];
+	qsort(keep, n, sizeof *keep, by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] < (int)next)
+			continue;
+		if (keep[i] > (int)next)
+			close_range(next, (unsigned)keep[i] - 1, 0);
+		next = (unsigned)keep[i] + 1;
+	}
+	close_range(next, ~0u, 0);
+}
 
 int run_start(struct run *ret, const struct run_order *order, struct err *e)
 {
@@ -29,7 +59,7 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 		return err_sys(e, "set-up step start-launcher: socketpair");
 	pid = fork();
 	if (pid == 0) {
-		close(pair[0]);
+		keep_only(order, pair[1]);
 		launcher_main(order, pair[1], &asked);
 	}
 	close(pair[1]);
@@ -56,6 +86,41 @@ static void reap_children(struct run *run)
 	}
 }
 
+static bool is_text(const char *text, size_t size)
+{
+	return memchr(text, 0, size);
+}
+
+/* The launcher of a service has no more rights than its cell: what it says is looked at before it is used. */
+static bool is_sound(const struct run_end *end)
+{
+	for (unsigned i = 0; i < end->hits && i < ARRAY_LEN(end->hit); i++)
+		if ((unsigned)end->hit[i].limit >= LIMIT_COUNT)
+			return false;
+	return (unsigned)end->reason < EXIT_REASONS && end->hits <= ARRAY_LEN(end->hit) && end->exec_errno >= 0 &&
+	       is_text(end->missing_why[0], sizeof end->missing_why[0]) && is_text(end->missing_why[1], sizeof end->missing_why[1]) &&
+	       is_text(end->rootfs_digest, sizeof end->rootfs_digest) && is_text(end->why.text, sizeof end->why.text) &&
+	       is_text(end->left.text, sizeof end->left.text);
+}
+
+/* A JSON text and a terminal can hold it. */
+static void make_plain(struct run_end *end)
+{
+	text_make_plain(end->missing_why[0]);
+	text_make_plain(end->missing_why[1]);
+	text_make_plain(end->rootfs_digest);
+	text_make_plain(end->why.text);
+	text_make_plain(end->left.text);
+}
+
+/* Descriptors come with STARTED, once; any other ones would stay with us, and nobody would close them. */
+static bool is_in_order(const struct run *run, const struct launch_word *word, size_t fds)
+{
+	if (word->kind == LAUNCH_STARTED)
+		return !run->started && fds >= 2;
+	return fds == 0 && (word->kind != LAUNCH_ENDED || is_sound(&word->end));
+}
+
 /* Not setup_failed: nobody knows whether the program had started. */
 static void judge_silence(bool cut_off, struct run_end *end)
 {
@@ -77,6 +142,8 @@ static void clean_after_launcher(struct run *run)
 	struct err  e;
 
 	shutdown(run->sock, SHUT_RDWR);
+	if (run->launcher <= 0)
+		return; /* somebody else's child, and his to clean up */
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		group_clear(run->runtime_dir, run->slot);
@@ -87,38 +154,44 @@ static void clean_after_launcher(struct run *run)
 enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
 {
 	struct launch_word word;
+	size_t             n;
+	ssize_t            got;
 
-	for (;;) {
-		size_t  n;
-		ssize_t got;
-
-		streams[0] = streams[1] = streams[2] = -1;
-		got                                  = packet_receive(run->sock, &word, sizeof word, streams, &n);
-		if (got != sizeof word) {
-			judge_silence(got < 0, end);
-			clean_after_launcher(run);
-			return RUN_ENDED;
-		}
-		switch (word.kind) {
-		case LAUNCH_SLOT:
-			run->slot     = word.number;
-			run->has_slot = true;
-			continue;
-		case LAUNCH_STARTED:
-			run->started = true;
-			return RUN_STARTED;
-		case LAUNCH_ENDED:
-			*end = word.end;
-			return RUN_ENDED;
-		}
+	streams[0] = streams[1] = streams[2] = -1;
+	got                                  = packet_receive(run->sock, &word, sizeof word, streams, 3, &n);
+	if (got != sizeof word || !is_in_order(run, &word, n)) {
+		for (size_t i = 0; i < n; i++)
+			fd_closep(&streams[i]);
+		judge_silence(got < 0, end);
+		clean_after_launcher(run);
+		return RUN_ENDED;
 	}
+	switch (word.kind) {
+	case LAUNCH_SLOT:
+		run->slot     = word.number;
+		run->has_slot = true;
+		return RUN_GOES_ON;
+	case LAUNCH_STARTED:
+		run->started = true;
+		return RUN_STARTED;
+	case LAUNCH_READY:
+		return RUN_GOES_ON;
+	case LAUNCH_LIMIT:
+		end->hit[0] = (struct run_hit){ .limit = word.number % LIMIT_COUNT, .value = (int64_t)word.value };
+		return RUN_LIMIT;
+	case LAUNCH_ENDED:
+		*end = word.end;
+		make_plain(end);
+		return RUN_ENDED;
+	}
+	return RUN_GOES_ON;
 }
 
 void run_cancel(const struct run *run, enum exit_reason reason)
 {
 	struct launch_cancel cancel = { .reason = reason };
 
-	(void)!send(run->sock, &cancel, sizeof cancel, MSG_NOSIGNAL);
+	(void)!send(run->sock, &cancel, sizeof cancel, MSG_NOSIGNAL | MSG_DONTWAIT); /* where there is no room, others are waiting to be read */
 }
 
 void run_done(struct run *run)

@@ -20,20 +20,24 @@
 #include "mount_plan.h"
 #include "policy_bundle.h"
 #include "record.h"
+#include "words.h"
+
+#include <linux/filter.h>
 
 struct run_order {
 	const struct limits   *limits;
-	const char            *code; /* /workspace/main.py; NULL when a command is run */
-	size_t                 code_len;
-	const char *const     *exec_path; /* tried in turn, NULL at the end */
-	char *const           *argv, *const *envp;
+	const struct words    *words;
+	int                    code_fd; /* /workspace/main.py, a sealed memory file; -1 when a command is run */
+	uint32_t               code_len;
 	const struct mount_plan *mounts;
 	const int             *shown_fd; /* opened by the caller, as many as the plan has */
 	size_t                 shown_len;
 	bool                   stdin_pipe, workspace_exec;
 	bool                   require_all; /* every layer, also those that kernels may lack */
 	const char            *store[2], *rootfs, *runtime_dir;
-	const struct policy_bundle *policy;
+	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
+	const struct sock_fprog *filter;    /* else NULL */
+	int                    control_fd;  /* the launcher's, for nobody in the cell; -1: none */
 };
 
 /* A limit that refused something, by its row in limits_fields. */
@@ -70,14 +74,15 @@ struct run {
 	const char *runtime_dir;
 };
 
-enum run_event { RUN_STARTED, RUN_ENDED };
+enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_LIMIT, RUN_ENDED };
 
 must_use int run_start(struct run *ret, const struct run_order *order, struct err *e);
 
 /*
- * Waits for the next event; poll run->sock to know when one is there. STARTED brings the reading ends of
- * stdout and stderr, and the writing end of stdin (-1 when none was asked for): the caller owns them.
- * ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
+ * Waits for one word: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
+ * STARTED brings the reading ends of stdout and stderr, and the writing end of stdin (-1 when none was asked
+ * for): the caller owns them. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
+ * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
 must_use enum run_event run_next(struct run *run, int streams[3], struct run_end *end);
 

@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,7 +56,22 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
+/* What the kernel says about the host is what the cell's own namespaces hide. Here one run waits for who serves the file system. */
+static int check_kind(int dir, struct err *e)
+{
+	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
+		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(dir, &fs) < 0)
+		return err_sys(e, "set-up step open-trees: --ro");
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if ((long)fs.f_type == kinds[i])
+			return err_set(e, ERR_DENIED, "--ro: holds what the kernel tells of the host, no files");
+	return 0;
+}
+
+static int open_inert(int dir, uint32_t spare_id, bool *inert, struct err *e)
 {
 	scoped_fd         tree = detach_mount(dir, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
 	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
@@ -68,4 +85,9 @@ int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
 	if (!*inert && errno != EINVAL && errno != EPERM) /* a file system that cannot, or belongs to another user namespace */
 		return err_sys(e, "set-up step open-trees: --ro: id map");
 	return fd_take(&tree);
+}
+
+int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
+{
+	return check_kind(dir, e) < 0 ? -1 : open_inert(dir, spare_id, inert, e);
 }

@@ -10,27 +10,33 @@
 #include <sys/stat.h>
 #include <time.h>
 
+static int open_dir(const char *path)
+{
+	return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Nearly always there: asked for before it is made. */
 static int open_lock_file(const char *runtime_dir, struct err *e)
 {
 	scoped_fd   dir = -1, fd = -1;
 	struct stat st;
 
-	if (mkdir(runtime_dir, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "%s", runtime_dir);
-	dir = open(runtime_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = open_dir(runtime_dir);
+	if (dir < 0 && errno == ENOENT && (mkdir(runtime_dir, 0700) == 0 || errno == EEXIST))
+		dir = open_dir(runtime_dir);
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return err_sys(e, "%s", runtime_dir);
-	if (st.st_uid != geteuid() || st.st_mode & 022)
-		return err_set(e, ERR_DENIED, "%s: must belong to uid %u and be writable by nobody else", runtime_dir, geteuid());
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & 022)
+		return err_set(e, ERR_DENIED, "%s: must belong to uid %u or root and be writable by nobody else", runtime_dir, geteuid());
 	fd = openat(dir, "slots", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? err_sys(e, "%s/slots", runtime_dir) : fd_take(&fd);
 }
 
 enum lock_answer { LOCK_TAKEN, LOCK_BUSY, LOCK_FAILED };
 
-static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
+static enum lock_answer try_lock_many(int fd, uint32_t first, uint32_t n, struct err *e)
 {
-	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
+	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = n };
 
 	if (fcntl(fd, F_OFD_SETLK, &byte) == 0)
 		return LOCK_TAKEN;
@@ -40,7 +46,12 @@ static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
 	return LOCK_FAILED;
 }
 
-enum { SLOTS_OF_ONE_ID = 65536 };
+static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
+{
+	return try_lock_many(fd, number, 1, e);
+}
+
+enum { SLOTS_OF_ONE_ID = 65536, SLOTS_OF_BLOCK = 4096 };
 
 static struct slot make_slot(const struct id_range *range, uint32_t number, int *fd)
 {
@@ -68,6 +79,28 @@ int slot_take(const char *runtime_dir, const struct id_range *range, uint32_t fi
 		}
 	}
 	return err_set(e, ERR_LIMIT, "all %u id slots are taken", slots);
+}
+
+int slot_block_take(const char *runtime_dir, const struct id_range *range, struct id_range *ret, struct err *e)
+{
+	uint32_t  half = id_range_slots(range) / 2, size = half < SLOTS_OF_BLOCK ? half : SLOTS_OF_BLOCK;
+	scoped_fd fd   = open_lock_file(runtime_dir, e);
+
+	if (fd < 0)
+		return -1;
+	for (uint32_t first = 2 * half; first >= half + size && size;) {
+		first -= size;
+		switch (try_lock_many(fd, first, size, e)) {
+		case LOCK_TAKEN:
+			*ret = (struct id_range){ range->base + first * IDS_PER_CELL, size * IDS_PER_CELL };
+			return fd_take(&fd);
+		case LOCK_BUSY:
+			continue;
+		case LOCK_FAILED:
+			return -1;
+		}
+	}
+	return err_set(e, ERR_LIMIT, "all blocks of host ids are taken: as many services run already");
 }
 
 int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)

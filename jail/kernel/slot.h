@@ -24,6 +24,12 @@ must_use int slot_take(const char *runtime_dir, const struct id_range *range, ui
 /* That very number, within 2 s and without ids: for whoever cleans up after a launcher that died. */
 must_use int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e);
 
+/*
+ * A block of many, from the end of the range and never from its first half, under one lock: for a service, which keeps
+ * its own books about it. *ret: its ids. The descriptor that holds the lock, or -1.
+ */
+must_use int slot_block_take(const char *runtime_dir, const struct id_range *range, struct id_range *ret, struct err *e);
+
 /* A second one beside our own, if nobody holds it, and never our own. */
 bool slot_borrow(const struct slot *s, uint32_t number);
 void slot_give_back(const struct slot *s, uint32_t number);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,16 @@ static void make_tag(char *tag, size_t len)
 	snprintf(tag, len, "brig-doctor-%d-%04x", (int)getpid(), salt & 0xffff);
 }
 
+#define KEEPER (1ull << CAP_SETUID | 1ull << CAP_SETGID)
+
+/* A unit that forgot its capabilities is to be told so. */
+static bool is_keepers_account(unsigned uid)
+{
+	const struct passwd *keeper = getpwnam("_brig-keeper");
+
+	return keeper && keeper->pw_uid == uid;
+}
+
 void surroundings_read(struct surroundings *ret)
 {
 	struct utsname      name;
@@ -136,6 +147,7 @@ void surroundings_read(struct surroundings *ret)
 	s.apparmor_userns = (int)number_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	s.cap_eff         = read_cap_eff();
 	s.cap_bnd         = read_cap_bnd();
+	s.is_keeper       = !s.is_root && ((s.cap_eff & KEEPER) == KEEPER || is_keepers_account(s.uid));
 	make_tag(s.tag, sizeof s.tag);
 	*ret = s;
 }

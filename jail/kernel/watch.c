@@ -14,13 +14,33 @@
 
 enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
+void watch_say_limit(const struct watch *w, enum exit_reason reason)
+{
+	static const struct {
+		enum exit_reason reason;
+		enum limit_id    limit;
+	} rows[] = {
+		{ EXIT_timeout_wall, LIMIT_wall_ms },
+		{ EXIT_timeout_cpu, LIMIT_cpu_ms },
+		{ EXIT_oom, LIMIT_memory_bytes },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].reason == reason)
+			launcher_say_limit(w, rows[i].limit);
+}
+
 static void decide(struct watch *w, enum exit_reason reason)
 {
-	if (!w->decided) {
+	bool first = !w->decided;
+
+	if (first) {
 		w->decided    = true;
 		w->end.reason = reason;
 	}
 	cell_kill(&w->cell);
+	if (first)
+		watch_say_limit(w, reason);
 }
 
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
@@ -89,9 +109,9 @@ static void on_report_end(struct watch *w)
 static void on_report(struct watch *w)
 {
 	struct child_report report;
-	int                 fds[PACKET_FDS_MAX];
+	int                 fds[3];
 	size_t              n;
-	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, &n);
+	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
 	if (got != sizeof report) {
 		if (got < 0)
@@ -102,6 +122,11 @@ static void on_report(struct watch *w)
 	switch (report.word) {
 	case CHILD_FAILED:
 		on_failed_step(w, &report);
+		return;
+	case CHILD_READY:
+		w->ready = true;
+		if (w->control >= 0)
+			launcher_say_ready(w);
 		return;
 	case CHILD_STREAMS:
 		take_streams(w, fds, n);
@@ -131,7 +156,7 @@ static void on_client(struct watch *w)
 	struct launch_cancel cancel;
 	ssize_t              n = recv(w->client, &cancel, sizeof cancel, 0);
 
-	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit)) {
+	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit || cancel.reason == EXIT_client_gone)) {
 		decide(w, cancel.reason);
 		return;
 	}
@@ -157,6 +182,65 @@ static void on_oom(struct watch *w)
 		w->oom = true;
 		decide(w, EXIT_oom); /* half a process tree is worse than none */
 	}
+}
+
+/* --- from who gives orders --- */
+
+static void on_control_end(struct watch *w)
+{
+	struct err e;
+
+	fd_closep(&w->control);
+	err_set(&e, ERR_SETUP, "the keeper is gone");
+	watch_fail(w, EXIT_cancelled, &e);
+}
+
+/* From a process of ours; checked all the same, for what it lets into the cell. */
+static bool is_sound(const struct launch_order *o, size_t fds)
+{
+	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2);
+}
+
+static void take_order(struct watch *w, const struct launch_order *o, const int *fds)
+{
+	struct err e;
+
+	w->ordered            = true;
+	w->client             = fds[0];
+	w->asked              = o->asked;
+	w->limits             = o->limits;
+	w->served.stdin_pipe  = o->stdin_pipe;
+	w->served.words       = &o->words;
+	w->served.code_fd     = o->code_len ? fds[2] : -1;
+	w->served.code_len    = o->code_len;
+	if (cell_give_order(&w->cell, &w->served, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
+	w->served.words = NULL; /* they are PID 1's now */
+	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
+		close(fds[i]);
+}
+
+bool watch_take_order(struct watch *w)
+{
+	struct launch_order order;
+	int                 fds[3];
+	size_t              n;
+	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
+
+	if (got == sizeof order && !w->ordered && is_sound(&order, n)) {
+		order.words.fd = fds[1];
+		take_order(w, &order, fds);
+		return true;
+	}
+	while (n)
+		close(fds[--n]);
+	return false;
+}
+
+static void on_control(struct watch *w)
+{
+	if (!watch_take_order(w))
+		on_control_end(w);
 }
 
 /* --- the clocks --- */
@@ -194,6 +278,8 @@ static double check_clocks(struct watch *w, double *next_cpu)
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline;
 	struct err e;
 
+	if (!w->ordered && w->ready)
+		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
 	if (!w->started) {
 		deadline = w->asked + SETUP_MS_MAX;
 		if (now >= deadline && !w->decided) {
@@ -218,6 +304,7 @@ void watch_cell(struct watch *w)
 		struct pollfd fds[] = {
 			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
 			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
+			{ w->control, POLLIN, 0 },
 		};
 		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
 
@@ -235,6 +322,8 @@ void watch_cell(struct watch *w)
 			on_client(w);
 		if (fds[5].revents)
 			on_signal(w);
+		if (fds[6].revents)
+			on_control(w);
 		if (fds[0].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
 			return;
 	}

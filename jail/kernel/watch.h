@@ -15,19 +15,28 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client, signals;
+	int                     control;  /* of a launcher that serves: brings the order; else -1 */
+	struct run_order        served;   /* what `order` points to then, and */
+	struct limits           limits;   /* its limits */
 	int                     streams[3];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
-	bool                    execs, decided, reported, oom;
+	bool                    ordered, ready, execs, decided, reported, oom;
 	struct init_report      init;
 };
 
 /* Ends the run for this reason, or for the one that was first. */
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
+/* The limit behind a reason to end, if it has one. */
+void watch_say_limit(const struct watch *w, enum exit_reason reason);
+
 /* Until PID 1 is gone, and with it every process of the cell. Fills started, streams and what brig-init said. */
 void watch_cell(struct watch *w);
+
+/* What comes from who gives orders: false when it is no order, but his end. */
+bool watch_take_order(struct watch *w);
 
 /* Of the program, out of what the group has counted in nanoseconds; negative when this host does not count. */
 double watch_cpu_ms(const struct watch *w, int64_t group_ns);

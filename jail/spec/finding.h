@@ -28,17 +28,17 @@ struct finding {
 
 const char *need_name(enum need need);
 const char *result_name(enum result result);
-bool        need_binds(enum need need, bool is_root);
+bool        need_binds(enum need need, bool for_all);
 
 /* What is absent but not needed here is a loss, not a refusal. */
-enum result result_settle(enum result raw, enum need need, bool is_root);
+enum result result_settle(enum result raw, enum need need, bool for_all);
 
 struct verdict {
 	unsigned needed, missing, degraded;
 	unsigned lost; /* degraded, though root insists on it */
 	size_t   first; /* index of the first missing row, when missing > 0 */
 };
-void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool is_root);
+void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool for_all);
 bool verdict_can_run(const struct verdict *v);
 
 /* "The default profile can run here." or why it cannot; first_name may be NULL when it can. */

@@ -35,7 +35,19 @@ must_use int id_range_of_user(const char *subuid, const char *subgid, const stru
 /* 65536 ids that neither file hands out, from 100000 on as useradd does it. -1 when there are none below the preset. */
 must_use int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret);
 
+/*
+ * The last slots are for who keeps cells, not for cells: a service's own accounts, the group of its control groups. No
+ * namespace of cells maps them.
+ */
+enum { ID_SLOTS_RESERVED = 64 };
+
 static inline uint32_t id_range_slots(const struct id_range *r)
 {
 	return r->count / IDS_PER_CELL;
+}
+
+/* The first reserved one. */
+static inline uint32_t id_range_reserve(const struct id_range *r)
+{
+	return id_range_slots(r) > ID_SLOTS_RESERVED ? id_range_slots(r) - ID_SLOTS_RESERVED : 0;
 }

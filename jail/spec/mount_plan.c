@@ -60,7 +60,7 @@ static int add_shown(struct mount_plan *plan, const struct mount_wishes *wishes,
 		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
 	for (int j = 0; j < i; j++)
 		if (strcmp(wishes->shown[j], to) == 0)
-			return err_set(e, ERR_BAD_SPEC, "--ro: two directories would both be /%s", to);
+			return err_set(e, ERR_BAD_SPEC, "two directories would both be /%s", to);
 	return add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
 }
 
@@ -68,7 +68,7 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes,
 {
 	plan->n = 0;
 	if (wishes->shown_len > MOUNT_SHOWN_MAX)
-		return err_set(e, ERR_LIMIT, "--ro: more than %d directories", MOUNT_SHOWN_MAX);
+		return err_set(e, ERR_LIMIT, "more than %d directories", MOUNT_SHOWN_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(base_mounts); i++) {
 		struct mount_step step = base_mounts[i];
 

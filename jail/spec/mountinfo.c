@@ -1,8 +1,9 @@
 #include "mountinfo.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { FIELD_ROOT = 3, FIELD_AT = 4, FIELDS_LEAST = 6, AFTER_DASH = 3 };
+enum { FIELD_DEVICE = 2, FIELD_ROOT = 3, FIELD_AT = 4, FIELDS_LEAST = 6, AFTER_DASH = 3 };
 
 struct field {
 	const char *text;
@@ -30,6 +31,14 @@ static bool copy(struct field f, char *ret, size_t room)
 	memcpy(ret, f.text, f.len);
 	ret[f.len] = 0;
 	return true;
+}
+
+/* "98:0" */
+static bool take_device(struct field f, struct mountinfo *ret)
+{
+	char text[24];
+
+	return copy(f, text, sizeof text) && sscanf(text, "%u:%u", &ret->major, &ret->minor) == 2;
 }
 
 static bool is_octal(char c)
@@ -70,7 +79,8 @@ static bool parse_line(const char *at, const char *end, struct mountinfo *ret)
 	size_t           n = 0;
 
 	for (f = next_field(&at, end); f.len && !(n >= FIELDS_LEAST && is_dash(f)); f = next_field(&at, end), n++) {
-		if ((n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) || (n == FIELD_AT && !copy_unescaped(f, m.at, sizeof m.at)))
+		if ((n == FIELD_DEVICE && !take_device(f, &m)) || (n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) ||
+		    (n == FIELD_AT && !copy_unescaped(f, m.at, sizeof m.at)))
 			return false;
 	}
 	if (!f.len)

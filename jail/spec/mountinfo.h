@@ -8,6 +8,7 @@
 #include "defs.h"
 
 struct mountinfo {
+	unsigned major, minor; /* of the file system; btrfs says others for the files in it */
 	char root[1024];   /* the part of the file system that is mounted, "/" for all of it; escapes are undone */
 	char at[1024];
 	char type[32];

@@ -15,6 +15,7 @@ const struct field profile_fields[] = {
 	{ "policy_extend",   FIELD_LIST,   AT(policy_extend),   0,     64,   0,            "Policy lines added to it; they extend it and cannot undo its floor", NULL, NULL },
 	{ "workspace_exec",  FIELD_BOOL,   AT(workspace_exec),  0,     1,    1,            "Whether files in /workspace may be executed", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
+	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
 	{ 0 },

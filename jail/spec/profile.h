@@ -18,6 +18,7 @@ struct profile {
 	const json_t   *policy_extend; /* more policy lines; they extend, they cannot undo the floor */
 	bool            workspace_exec;
 	unsigned        require;     /* enum profile_require */
+	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
 	json_t         *source;
 };

@@ -39,19 +39,17 @@ static bool matches(const char *rule, const char *name, size_t len)
 
 static int check_name(const char *entry, size_t len, struct err *e)
 {
-	int shown = (int)(len > 40 ? 40 : len);
-
 	if (len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
-		return err_set(e, ERR_DENIED, "--env %.*s: a name begins with a letter or '_'", shown, entry);
+		return err_set(e, ERR_DENIED, "a name begins with a letter or '_'");
 	for (size_t i = 0; i < len; i++) {
 		char c = entry[i];
 
 		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
-			return err_set(e, ERR_DENIED, "--env %.*s: a name has letters, digits and '_' only", shown, entry);
+			return err_set(e, ERR_DENIED, "a name has letters, digits and '_' only");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		if (matches(refused[i], entry, len))
-			return err_set(e, ERR_DENIED, "--env %.*s: refused (%s would change how the interpreter starts)", shown, entry, refused[i]);
+			return err_set(e, ERR_DENIED, "refused (%s would change how the interpreter starts)", refused[i]);
 	return 0;
 }
 
@@ -60,13 +58,13 @@ static int check_entry(const char *entry, struct err *e)
 	const char *equals = strchr(entry, '=');
 
 	if (!equals)
-		return err_set(e, ERR_DENIED, "--env %.40s: write NAME=VALUE", entry);
+		return err_set(e, ERR_DENIED, "write NAME=VALUE");
 	if (check_name(entry, (size_t)(equals - entry), e) < 0)
 		return -1;
 	if (text_has_control(equals + 1))
-		return err_set(e, ERR_DENIED, "--env %.*s: the value has a control character", (int)(equals - entry > 40 ? 40 : equals - entry), entry);
+		return err_set(e, ERR_DENIED, "the value has a control character");
 	if (!text_is_utf8(entry, strlen(entry)))
-		return err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", (int)(equals - entry > 40 ? 40 : equals - entry), entry);
+		return err_set(e, ERR_DENIED, "the value is not UTF-8");
 	return 0;
 }
 
@@ -81,7 +79,7 @@ static int put(struct program_env *env, char *entry, struct err *e)
 		i++;
 	if (i == PROGRAM_ENV_MAX) {
 		free(entry);
-		return err_set(e, ERR_DENIED, "--env: more than %d variables", PROGRAM_ENV_MAX);
+		return err_set(e, ERR_DENIED, "more than %d variables", PROGRAM_ENV_MAX);
 	}
 	free(env->entry[i]);
 	env->entry[i] = entry;
@@ -99,28 +97,33 @@ static int put_thread_counts(struct program_env *env, const struct limits *limit
 	return 0;
 }
 
+int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e)
+{
+	*ret = (struct program_env){ 0 };
+	for (size_t i = 0; i < ARRAY_LEN(base); i++)
+		if (put(ret, strdup(base[i]), e) < 0)
+			return -1;
+	return put_thread_counts(ret, limits, e);
+}
+
+int program_env_add(struct program_env *env, const char *entry, struct err *e)
+{
+	env->added += strlen(entry) + 1;
+	if (env->added > PROGRAM_ENV_BYTES)
+		return err_set(e, ERR_DENIED, "more than %d bytes in all", PROGRAM_ENV_BYTES);
+	return check_entry(entry, e) < 0 ? -1 : put(env, strdup(entry), e);
+}
+
 int program_env_build(struct program_env *ret, const struct limits *limits, const char *const *added, size_t n, struct err *e)
 {
-	struct program_env env   = { 0 };
-	size_t             bytes = 0;
+	struct program_env env;
+	int                r = program_env_init(&env, limits, e);
 
-	for (size_t i = 0; i < ARRAY_LEN(base); i++)
-		if (put(&env, strdup(base[i]), e) < 0)
-			goto failed;
-	if (put_thread_counts(&env, limits, e) < 0)
-		goto failed;
-	for (size_t i = 0; i < n; i++) {
-		bytes += strlen(added[i]) + 1;
-		if (bytes > PROGRAM_ENV_BYTES) {
-			err_set(e, ERR_DENIED, "--env: more than %d bytes in all", PROGRAM_ENV_BYTES);
-			goto failed;
-		}
-		if (check_entry(added[i], e) < 0 || put(&env, strdup(added[i]), e) < 0)
-			goto failed;
-	}
-	*ret = env;
-	return 0;
-failed:
-	program_env_done(&env);
-	return -1;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = program_env_add(&env, added[i], e);
+	if (r < 0)
+		program_env_done(&env);
+	else
+		*ret = env;
+	return r;
 }

@@ -12,9 +12,14 @@
 enum { PROGRAM_ENV_MAX = 80, PROGRAM_ENV_BYTES = 64 * 1024 };
 
 struct program_env {
-	char *entry[PROGRAM_ENV_MAX + 1]; /* "NAME=value", NULL at the end; heap */
+	char  *entry[PROGRAM_ENV_MAX + 1]; /* "NAME=value", NULL at the end; heap */
+	size_t added;                      /* bytes of the caller's */
 };
 
+/* Ours alone; then one of the caller's after the other. What fails leaves something to be freed; why does not repeat the name. */
+must_use int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e);
+must_use int program_env_add(struct program_env *env, const char *entry, struct err *e);
+/* All at once, or nothing. */
 must_use int program_env_build(struct program_env *ret, const struct limits *limits, const char *const *added, size_t n,
 			       struct err *e);
 void         program_env_done(struct program_env *env);

@@ -4,7 +4,6 @@
 #include "layer.h"
 #include "text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -67,13 +66,6 @@ char *record_signal_name(int signal, char *buf, size_t len)
 	else
 		snprintf(buf, len, "SIG%d", signal);
 	return buf;
-}
-
-int record_status(const struct record *r)
-{
-	int own = exit_reason_status(r->exit_reason);
-
-	return own >= 0 ? own : r->exit_code;
 }
 
 static json_t *json_figure(int64_t value)
@@ -182,39 +174,4 @@ json_t *record_json(const struct record *r)
 	PUT("files", json_null());
 #undef PUT
 	return j;
-}
-
-static void print_outcome(const struct record *r, FILE *out)
-{
-	char name[16];
-
-	fputs(exit_reason_name(r->exit_reason), out);
-	if (r->signal)
-		fprintf(out, " %s", record_signal_name(r->signal, name, sizeof name));
-	else if (r->exit_reason == EXIT_exited)
-		fprintf(out, " %d", r->exit_code);
-	else if (*r->limit)
-		fprintf(out, " (%s)", r->limit);
-}
-
-void record_print(const struct record *r, FILE *out)
-{
-	print_outcome(r, out);
-	if (r->why.kind != ERR_NONE)
-		fprintf(out, ": %s", r->why.text);
-	if (r->wall_ms >= 0)
-		fprintf(out, ", wall %.1f ms", r->wall_ms);
-	if (r->cpu_ms >= 0)
-		fprintf(out, ", cpu %.1f ms", r->cpu_ms);
-	if (r->memory_peak_bytes >= 0)
-		fprintf(out, ", memory peak %.1f MiB", (double)r->memory_peak_bytes / MIB);
-	if (r->pids_peak >= 0)
-		fprintf(out, ", pids peak %" PRId64, r->pids_peak);
-	if (r->setup_ms >= 0)
-		fprintf(out, ", set-up %.1f ms", r->setup_ms);
-	for (size_t i = 0; i < r->hits; i++)
-		fprintf(out, "; limit hit: %s %" PRId64, r->hit[i].name, r->hit[i].value);
-	if (r->truncated > 0)
-		fputs("; output truncated", out);
-	fputc('\n', out);
 }

@@ -48,7 +48,6 @@ struct record {
 	double           started_at;                 /* seconds since 1970; negative: never */
 	uint64_t         layers, layers_missing;     /* bits of enum layer */
 	struct err       why;                        /* for setup_failed and denied */
-	char             limit[48];                  /* "--timeout 0.5" ended it; for people, empty otherwise */
 };
 
 void record_init(struct record *r);
@@ -57,11 +56,5 @@ void record_add_hit(struct record *r, const char *name, int64_t value, int64_t p
 /* New reference. Every key of brig(1) is there, in that order. */
 json_t *record_json(const struct record *r);
 
-/* "timeout_wall (--timeout 0.5), wall 501 ms, ...": one line for people. */
-void record_print(const struct record *r, FILE *out);
-
 /* "SIGSEGV"; "SIG34" for those without a name. */
 char *record_signal_name(int signal, char *buf, size_t len);
-
-/* What brig exits with: the reason's own status, else the program's. */
-int record_status(const struct record *r);

@@ -171,10 +171,18 @@ static void fix_caps(const struct refusal *r, const struct surroundings *at, cha
                      "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
+static void fix_filter(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+{
+	const char *how = wheres[at->where].filter ? wheres[at->where].filter : wheres[WHERE_PLAIN].filter;
+
+	if (at->where == WHERE_SERVICE && r->unit)
+		snprintf(buf, len, "in the unit: %s", r->unit);
+	else
+		snprintf(buf, len, "%s", how);
+}
+
 char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)
 {
-	const char *filter = wheres[at->where].filter ? wheres[at->where].filter : wheres[WHERE_PLAIN].filter;
-
 	buf[0] = 0;
 	switch (by) {
 	case REFUSER_KERNEL:
@@ -187,7 +195,7 @@ char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroun
 		snprintf(buf, len, "sysctl -w kernel.unprivileged_userns_clone=1");
 		break;
 	case REFUSER_FILTER:
-		snprintf(buf, len, "%s", filter);
+		fix_filter(r, at, buf, len);
 		break;
 	case REFUSER_APPARMOR:
 		snprintf(buf, len, "%s", APPARMOR_FIX);

@@ -34,6 +34,7 @@ enum where {
 struct surroundings {
 	enum where where;
 	bool       is_root;
+	bool       is_keeper;       /* the service's: not root, and to map ids that are not its own */
 	bool       chrooted;
 	int        seccomp;         /* 0 none, 1 strict, 2 filter, -1 unknown */
 	int        userns_clone;    /* kernel.unprivileged_userns_clone (Debian); -1: no such sysctl */
@@ -52,6 +53,7 @@ struct refusal {
 	const char *limit;   /* sysctl behind ENOSPC, like "user.max_net_namespaces" */
 	const char *config;  /* kernel option, like "CONFIG_NET_NS" */
 	const char *since;   /* first kernel that has it, like "5.12" */
+	const char *unit;    /* settings of a systemd unit without which its filter allows it */
 };
 
 enum refuser  refusal_by(const struct refusal *r, const struct surroundings *at);

@@ -1,0 +1,119 @@
+#define _GNU_SOURCE
+#include "group_give.h"
+
+#include "fd.h"
+#include "file.h"
+#include "group_trees.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What whoever owns a group may write to, as systemd hands it over; the limits of the group itself stay ours. */
+static int hand_over(int group, unsigned uid, unsigned gid)
+{
+	static const char *const files[] = { "cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (fchownat(group, files[i], uid, gid, 0) < 0 && errno != ENOENT)
+			return -1;
+	return fchown(group, uid, gid);
+}
+
+/* It was made as a place for cells; but a group of v2 that hands out controllers can be entered by nobody. The keeper steps aside first. */
+static void hand_out_nothing(int group)
+{
+	static const char *const controllers[] = { "-memory", "-pids", "-cpu", "-io" };
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		(void)!file_put(group, "cgroup.subtree_control", controllers[i]); /* not on is an error, too */
+}
+
+static int give_one(const struct group_leaf *top, unsigned uid, unsigned gid, struct err *e)
+{
+	if (top->v2)
+		hand_out_nothing(top->base_fd);
+	if (file_put(top->base_fd, "cgroup.procs", "0") < 0)
+		return err_sys(e, "a control group of our own cannot be entered");
+	return hand_over(top->base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
+}
+
+/* --- what services left that are gone --- */
+
+static bool has_processes(int top, const char *name)
+{
+	char path[64], first[2];
+
+	snprintf(path, sizeof path, "%s/cgroup.procs", name);
+	return group_read_file(top, path, first, sizeof first) && first[0];
+}
+
+static void remove_below(int dir, const char *name)
+{
+	int            fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR           *below = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (below && (entry = readdir(below)))
+		if (strncmp(entry->d_name, "cell-", 5) == 0)
+			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+	if (below)
+		closedir(below);
+	else if (fd >= 0)
+		close(fd);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* A service lives in its group, or in the one that it stepped aside into. What is not empty cannot be removed. */
+static void remove_service(int above, const char *name)
+{
+	scoped_fd top = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (top < 0 || has_processes(top, ".") || has_processes(top, "brig-launcher"))
+		return;
+	remove_below(top, "brig");
+	remove_below(top, "brig-launcher");
+	unlinkat(above, name, AT_REMOVEDIR);
+}
+
+static void remove_services(int top, const char *own)
+{
+	int            fd  = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int            pid;
+
+	while (dir && (entry = readdir(dir)))
+		if (sscanf(entry->d_name, "brigd-%d", &pid) == 1 && strcmp(entry->d_name, own) != 0)
+			remove_service(fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+}
+
+int group_give(unsigned uid, unsigned gid, struct err *e)
+{
+	struct group_trees trees;
+	char               name[32];
+
+	snprintf(name, sizeof name, "brigd-%d", getpid());
+	group_trees_find(&trees, "/run/brig");
+	for (size_t i = 0; i < trees.n; i++) {
+		struct group_leaf top = { .base_fd = -1, .fd = -1, .v2 = trees.tree[i].v2 };
+		int               r;
+
+		if (group_trees_open_below(&trees, i, name, &top) < 0)
+			continue;
+		remove_services(top.base_fd, name);
+		r = give_one(&top, uid, gid, e);
+		close(top.base_fd);
+		if (r < 0)
+			return -1;
+	}
+	return 0;
+}

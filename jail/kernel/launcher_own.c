@@ -1,0 +1,70 @@
+/* launcher_own.c - a launcher that takes its own ids, groups and filter */
+#define _GNU_SOURCE
+#include "launcher_parts.h"
+
+#include "filter_cache.h"
+#include "group_sweep.h"
+#include "packet.h"
+#include "privilege.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Without it nobody could clean up after a launcher that was killed. */
+static int say_slot(const struct watch *w, struct err *e)
+{
+	struct launch_word word = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
+
+	return launcher_say(w->client, &word, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
+}
+
+static int take_place(struct watch *w, struct err *e)
+{
+	if (cell_enter_outer(&w->cell, w->order, e) < 0)
+		return -1;
+	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
+		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
+			return -1;
+		switch (cell_make_groups(&w->cell, w->order, e)) {
+		case GROUP_MADE:
+			group_sweep(&w->cell.group, &w->cell.slot, w->order->runtime_dir);
+			return 0;
+		case GROUP_TAKEN:
+			continue;
+		case GROUP_FAILED:
+			return -1;
+		}
+	}
+}
+
+static int build(struct watch *w, struct err *e)
+{
+	scoped_filter     filter = { 0 };
+	struct sock_fprog program;
+
+	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 ||
+	    filter_open(w->order->policy, w->order->runtime_dir, &filter, e) < 0)
+		return -1;
+	program          = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
+	w->served            = *w->order;
+	w->served.filter     = &program;
+	w->served.control_fd = -1;
+	return cell_open(&w->cell, &w->served, e);
+}
+
+_Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
+{
+	struct watch w;
+	struct err   e;
+
+	launcher_begin(&w, order);
+	w.client  = sock;
+	w.ordered = true;
+	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
+	if (build(&w, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_order(&w.cell, order, &e) < 0)
+		watch_fail(&w, EXIT_setup_failed, &e);
+	else
+		watch_cell(&w);
+	launcher_finish(&w);
+	_exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,56 @@
+/* launcher_serve.c - a launcher whose place is kept by somebody else: it builds ahead and waits for an order */
+#define _GNU_SOURCE
+#include "launcher_parts.h"
+
+#include "clock.h"
+#include "privilege.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int build(struct watch *w, struct err *e)
+{
+	if (w->signals < 0)
+		return err_sys(e, "set-up step watch-signals");
+	return cell_open(&w->cell, w->order, e) < 0 || privilege_drop(e) < 0 ? -1 : cell_let_go(&w->cell, e);
+}
+
+/*
+ * An order that was on its way when we failed is answered: no order comes after the shutdown, so whoever sends one then
+ * knows that it was not taken.
+ */
+static void take_late_order(struct watch *w)
+{
+	if (w->control < 0 || w->ordered)
+		return;
+	shutdown(w->control, SHUT_RD);
+	(void)watch_take_order(w);
+}
+
+/* The cell is dead: nothing of the order is carried out, and its client hears why. */
+_Noreturn void launcher_serve(const struct launcher_post *post)
+{
+	struct watch w;
+	struct err   e;
+
+	launcher_begin(&w, NULL);
+	w.served            = post->order;
+	w.served.control_fd = post->control;
+	w.served.limits     = &w.limits;
+	w.limits            = *post->order.limits;
+	w.order             = &w.served;
+	w.control           = post->control;
+	w.asked             = clock_ms(CLOCK_MONOTONIC);
+	w.cell.slot         = post->slot;
+	w.cell.group        = post->group;
+	w.cell.outer        = post->outer;
+	w.cell.rootfs       = post->rootfs;
+	if (build(&w, &e) < 0)
+		watch_fail(&w, EXIT_setup_failed, &e);
+	else
+		watch_cell(&w);
+	take_late_order(&w);
+	launcher_finish(&w);
+	_exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,128 @@
+#define _GNU_SOURCE
+#include "profile_file.h"
+
+#include "file.h"
+#include "policy_file.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names --- */
+
+void profile_names_free(char **names)
+{
+	for (size_t i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+}
+
+static bool is_known(char **names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* "basic.json" -> "basic" in buf; false for any other file. */
+static bool name_of(const char *file, char *buf, size_t len)
+{
+	size_t n = strlen(file);
+
+	if (n < 6 || n - 5 >= len || strcmp(file + n - 5, ".json") != 0)
+		return false;
+	memcpy(buf, file, n - 5);
+	buf[n - 5] = 0;
+	return text_is_name(buf);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **profile_names(const struct places *places)
+{
+	enum { NAMES_MAX = 255 };
+	char **names = calloc(NAMES_MAX + 1, sizeof *names), name[64];
+	size_t n     = 0;
+
+	for (size_t i = 0; names && i < ARRAY_LEN(places->profiles); i++) {
+		DIR           *dir = places->profiles[i][0] ? opendir(places->profiles[i]) : NULL;
+		struct dirent *entry;
+
+		while (dir && n < NAMES_MAX && (entry = readdir(dir)))
+			if (name_of(entry->d_name, name, sizeof name) && !is_known(names, n, name))
+				names[n++] = strdup(name);
+		if (dir)
+			closedir(dir);
+	}
+	if (names)
+		qsort(names, n, sizeof *names, by_name);
+	return names;
+}
+
+static int err_unknown(const struct places *places, const char *name, struct err *e)
+{
+	char   list[256] = "none";
+	char **names     = profile_names(places);
+	size_t n         = 0;
+	bool   is_two    = places->profiles[1][0];
+
+	for (size_t i = 0; names && names[i] && n < sizeof list; i++)
+		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
+	profile_names_free(names);
+	if (strchr(name, '/') || strstr(name, ".json"))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a profile; name one: %s; BRIG_PROFILES=DIRECTORY is for those of your own", name, list);
+	return err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist in %.80s%s%.80s; there are: %s", name, places->profiles[0],
+		       is_two ? " or " : "", places->profiles[1], list);
+}
+
+/* --- files --- */
+
+static int parse(struct profile *ret, const char *name, const struct bytes *text, const char *path, struct err *e)
+{
+	return profile_parse(ret, name, text->data, text->len, e) < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+int profile_file_check(struct profile *ret, const char *path, struct err *e)
+{
+	scoped_bytes text = { 0 };
+
+	if (file_read_rules(path, PROFILE_MAX, &text, e) < 0)
+		return -1;
+	return parse(ret, path, &text, path, e);
+}
+
+int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
+{
+	if (!text_is_name(name))
+		return err_unknown(places, name, e);
+	for (size_t i = 0; i < ARRAY_LEN(places->profiles); i++) {
+		scoped_bytes text = { 0 };
+		char         path[PLACE_MAX + 80];
+
+		if (!places->profiles[i][0])
+			continue;
+		snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name);
+		if (file_read_rules(path, PROFILE_MAX, &text, e) == 0)
+			return parse(ret, name, &text, path, e);
+		if (e->errnum != ENOENT)
+			return -1;
+	}
+	return err_unknown(places, name, e);
+}
+
+int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e)
+{
+	const char *folders[] = { places->profiles[0], places->profiles[1], NULL };
+
+	if (policy_bundle_build(ret, p->policy, p->policy_extend, policy_file_read, folders, e) < 0)
+		return err_wrap(e, "profile %s", p->name);
+	return 0;
+}

@@ -1,0 +1,98 @@
+#define _GNU_SOURCE
+#include "words.h"
+
+#include "fd.h"
+#include "sealed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- writing --- */
+
+static void block_freep(char **block)
+{
+	free(*block);
+}
+
+struct packer {
+	char  *text;
+	size_t len;
+	bool   full;
+};
+
+static uint32_t pack(struct packer *p, char *const *list)
+{
+	uint32_t n = 0;
+
+	for (; list[n]; n++) {
+		size_t len = strlen(list[n]) + 1;
+
+		p->full |= len > WORDS_BYTES_MAX - p->len;
+		if (p->full)
+			return n;
+		memcpy(p->text + p->len, list[n], len);
+		p->len += len;
+	}
+	return n;
+}
+
+int words_build(struct words *ret, const char *const *paths, char *const *argv, char *const *envp, struct err *e)
+{
+	scoped(block_freep) char *block = malloc(WORDS_BYTES_MAX);
+	struct packer p = { .text = block };
+	struct words  w = WORDS_NONE;
+
+	if (!block)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	w.paths = pack(&p, (char *const *)paths);
+	w.argc  = pack(&p, argv);
+	w.envc  = pack(&p, envp);
+	w.len   = (uint32_t)p.len;
+	if (p.full || !words_are_bounded(&w))
+		return err_set(e, ERR_BAD_SPEC, "arguments and environment: at most %d and %d, and %dK in all", WORDS_ARGV_MAX, WORDS_ENV_MAX,
+			       WORDS_BYTES_MAX / 1024);
+	w.fd = sealed_open("words", p.text, p.len, e);
+	if (w.fd < 0)
+		return -1;
+	*ret = w;
+	return 0;
+}
+
+void words_done(struct words *w)
+{
+	fd_closep(&w->fd);
+}
+
+bool words_are_bounded(const struct words *w)
+{
+	return w->paths >= 1 && w->paths <= WORDS_PATHS_MAX && w->argc >= 1 && w->argc <= WORDS_ARGV_MAX && w->envc <= WORDS_ENV_MAX &&
+	       w->len >= w->paths + w->argc + w->envc && w->len <= WORDS_BYTES_MAX;
+}
+
+/* --- reading: inside the cell --- */
+
+struct splitter {
+	char *at, *end;
+};
+
+static bool take(struct splitter *s, uint32_t n, char **list)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		list[i] = s->at;
+		while (s->at < s->end && *s->at)
+			s->at++;
+		if (s->at == s->end)
+			return false;
+		s->at++;
+	}
+	list[n] = NULL;
+	return true;
+}
+
+bool words_split(const struct words *w, char *text, struct word_lists *ret)
+{
+	struct splitter s = { text, text + w->len };
+
+	return words_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->argc, ret->argv) &&
+	       take(&s, w->envc, ret->envp) && s.at == s.end;
+}

@@ -1,0 +1,34 @@
+/*
+ * words.h - what is executed, with which words: paths, arguments, environment.
+ *
+ * They come from strangers and are read by nobody but the program's own cell:
+ * a sealed memory file with NUL-terminated texts, one after the other, and how
+ * many of each there are. Whoever passes it on knows numbers only.
+ */
+#pragma once
+#include "err.h"
+
+enum { WORDS_PATHS_MAX = 8, WORDS_ARGV_MAX = 1100, WORDS_ENV_MAX = 96, WORDS_BYTES_MAX = 256 * 1024 };
+
+struct words {
+	int      fd;
+	uint32_t paths, argc, envc; /* paths: tried in turn */
+	uint32_t len;
+};
+#define WORDS_NONE ((struct words){ .fd = -1 })
+
+/* Lists end with NULL. */
+must_use int words_build(struct words *ret, const char *const *paths, char *const *argv, char *const *envp, struct err *e);
+void         words_done(struct words *w);
+
+/* In numbers only: at least a path and an argument, nothing above what cells have room for. */
+bool words_are_bounded(const struct words *w);
+
+/* As execve() takes them; the texts stay where they are. */
+struct word_lists {
+	const char *path[WORDS_PATHS_MAX + 1];
+	char       *argv[WORDS_ARGV_MAX + 1], *envp[WORDS_ENV_MAX + 1];
+};
+
+/* May be called after clone(). Exactly that many texts, and not a byte more: else false. */
+must_use bool words_split(const struct words *w, char *text, struct word_lists *ret);

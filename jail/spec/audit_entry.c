@@ -1,0 +1,466 @@
+#define _GNU_SOURCE
+#include "audit_entry.h"
+
+#include "moment.h"
+#include "text.h"
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct audit_entry, member)
+/*
+ * One row per key of the line, in its order. From a row come the key, the
+ * journal's field, the place in the line for people and the list in brigd(8);
+ * audit_filter.c says which of them brig audit asks about. Worst case: every
+ * byte of every text becomes six, and all still fit AUDIT_LINE_MAX
+ * (tests/unit/test_audit_entry.c).
+ */
+/* clang-format off */
+const struct audit_row audit_rows[] = {
+	{ "time",              AUDIT_TIME,   AT(time_us),           0,   "",                  "When it was asked, UTC" },
+	{ "exit_reason",       AUDIT_REASON, AT(reason),            0,   "",                  "How it ended, see brig(1); denied for what was refused" },
+	{ "exit_code",         AUDIT_STATUS, AT(exit_code),         0,   "",                  "Exit status of the program" },
+	{ "signal",            AUDIT_SIGNAL, AT(signal),            0,   "",                  "The signal that ended it" },
+	{ "error",             AUDIT_TEXT,   AT(error),             24,  "",                  "The code of the refusal, as the client got it" },
+	{ "field",             AUDIT_TEXT,   AT(field),             64,  "field",             "What of the request was refused" },
+	{ "op",                AUDIT_TEXT,   AT(op),                16,  "op",                "What was asked: run or exec; connect for a peer that was turned away" },
+	{ "profile",           AUDIT_TEXT,   AT(profile),           64,  "profile",           "The profile, as it was asked for" },
+	{ "run_id",            AUDIT_TEXT,   AT(run_id),            36,  "run",               "UUID of the run; null when it was refused before it had one" },
+	{ "peer_uid",          AUDIT_COUNT,  AT(peer_uid),          0,   "uid",               "User who connected, as the kernel says" },
+	{ "peer_pid",          AUDIT_COUNT,  AT(peer_pid),          0,   "pid",               "Process that connected" },
+	{ "peer_comm",         AUDIT_TEXT,   AT(peer_comm),         16,  "comm",              "Name of that process, its own word" },
+	{ "code_sha256",       AUDIT_TEXT,   AT(code_sha256),       64,  "code",              "SHA-256 of the program; null for a command" },
+	{ "code_bytes",        AUDIT_COUNT,  AT(code_bytes),        0,   "code_bytes",        "Its size" },
+	{ "limits_asked",      AUDIT_LIMITS, AT(asked),             0,   NULL,                "The limits that were asked for, as in a profile" },
+	{ "limits_granted",    AUDIT_LIMITS, AT(granted),           0,   NULL,                "All limits that it ran with; null when it was refused" },
+	{ "wall_ms",           AUDIT_MS,     AT(wall_ms),           0,   "wall_ms",           "Wall time of the program" },
+	{ "cpu_ms",            AUDIT_MS,     AT(cpu_ms),            0,   "cpu_ms",            "CPU time of all its processes" },
+	{ "setup_ms",          AUDIT_MS,     AT(setup_ms),          0,   "setup_ms",          "What it took to build the jail" },
+	{ "memory_peak_bytes", AUDIT_COUNT,  AT(memory_peak_bytes), 0,   "memory_peak_bytes", "The most memory at any moment" },
+	{ "pids_peak",         AUDIT_COUNT,  AT(pids_peak),         0,   "pids_peak",         "The most processes and threads" },
+	{ "io_read_bytes",     AUDIT_COUNT,  AT(io_read_bytes),     0,   NULL,                "Bytes read from block devices" },
+	{ "io_write_bytes",    AUDIT_COUNT,  AT(io_write_bytes),    0,   NULL,                "Bytes written to them" },
+	{ "why",               AUDIT_TEXT,   AT(why),               160, "why",               "Why the set-up failed" },
+	{ "suppressed",        AUDIT_COUNT,  AT(suppressed),        0,   "suppressed",        "Refusals of this user that were not written before this one, being too many in a minute" },
+	{ 0 },
+};
+/* clang-format on */
+
+void audit_entry_init(struct audit_entry *entry)
+{
+	*entry = (struct audit_entry){
+		.time_us           = AUDIT_NONE,
+		.reason            = EXIT_denied,
+		.exit_code         = AUDIT_NONE,
+		.peer_uid          = AUDIT_NONE,
+		.peer_pid          = AUDIT_NONE,
+		.code_bytes        = AUDIT_NONE,
+		.wall_ms           = AUDIT_NONE,
+		.cpu_ms            = AUDIT_NONE,
+		.setup_ms          = AUDIT_NONE,
+		.memory_peak_bytes = AUDIT_NONE,
+		.pids_peak         = AUDIT_NONE,
+		.io_read_bytes     = AUDIT_NONE,
+		.io_write_bytes    = AUDIT_NONE,
+		.suppressed        = AUDIT_NONE,
+	};
+}
+
+void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
+{
+	entry->run_id            = record->run_id;
+	entry->reason            = (int)record->exit_reason;
+	entry->exit_code         = record->exit_code;
+	entry->signal            = record->signal;
+	entry->wall_ms           = record->wall_ms;
+	entry->cpu_ms            = record->cpu_ms;
+	entry->setup_ms          = record->setup_ms;
+	entry->memory_peak_bytes = record->memory_peak_bytes;
+	entry->pids_peak         = record->pids_peak;
+	entry->io_read_bytes     = record->io_read_bytes;
+	entry->io_write_bytes    = record->io_write_bytes;
+	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE)
+		entry->why = record->why.text;
+}
+
+/* --- an entry becomes JSON --- */
+
+static json_t *json_of_time(const struct audit_row *row, const void *at)
+{
+	char text[MOMENT_TEXT];
+
+	(void)row;
+	return moment_print(*(const int64_t *)at, text) ? json_string(text) : json_null();
+}
+
+/* Whole characters only: where the one that holds byte n begins. */
+static size_t char_start(const char *text, size_t n)
+{
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+/* A little more than max is looked at, however long it is: whether it goes on is all that matters. */
+static json_t *json_of_text(const struct audit_row *row, const void *at)
+{
+	const char *text = *(const char *const *)at;
+	size_t      len  = text ? strnlen(text, row->max + 4) : 0;
+	char       *copy = len ? text_as_utf8(text, len, &len) : NULL;
+	json_t     *json;
+
+	if (!copy)
+		return json_null();
+	if (len > row->max)
+		strcpy(copy + char_start(copy, row->max - 3), "...");
+	json = json_string(copy);
+	free(copy);
+	return json;
+}
+
+static json_t *json_of_reason(const struct audit_row *row, const void *at)
+{
+	int reason = *(const int *)at;
+
+	(void)row;
+	return reason >= 0 && reason < EXIT_REASONS ? json_string(exit_reason_name((enum exit_reason)reason)) : json_null();
+}
+
+static json_t *json_of_signal(const struct audit_row *row, const void *at)
+{
+	char name[16];
+	int  signal = *(const int *)at;
+
+	(void)row;
+	return signal > 0 ? json_string(record_signal_name(signal, name, sizeof name)) : json_null();
+}
+
+static json_t *json_of_status(const struct audit_row *row, const void *at)
+{
+	int status = *(const int *)at;
+
+	(void)row;
+	return status < 0 ? json_null() : json_integer(status);
+}
+
+static json_t *json_of_count(const struct audit_row *row, const void *at)
+{
+	int64_t count = *(const int64_t *)at;
+
+	(void)row;
+	return count < 0 ? json_null() : json_integer(count);
+}
+
+#define MS_MAX 1e12 /* thirty years; three decimals stay exact */
+
+static json_t *json_of_ms(const struct audit_row *row, const void *at)
+{
+	double ms = *(const double *)at;
+
+	(void)row;
+	return ms >= 0 && ms <= MS_MAX ? json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000) : json_null();
+}
+
+static json_t *json_of_limits(const struct audit_row *row, const void *at)
+{
+	const struct audit_limits *limits = at;
+	json_t                    *json   = json_object();
+
+	(void)row;
+	for (size_t i = 0; i < LIMIT_COUNT; i++) {
+		const struct field *f     = &limits_fields[i];
+		uint64_t            value = limits_value(&limits->value, f);
+
+		if (limits->said & (1ull << i))
+			json_object_set_new(json, f->name,
+					    f->type == FIELD_MILLI ? json_real((double)value / 1000)
+								   : json_integer((json_int_t)(value & INT64_MAX)));
+	}
+	if (json_object_size(json))
+		return json;
+	json_decref(json);
+	return json_null();
+}
+
+/* --- and JSON an entry --- */
+
+static int refuse(const struct audit_row *row, const char *what, struct err *e)
+{
+	return err_set(e, ERR_BAD_SPEC, "%s: not %s", row->name, what);
+}
+
+static int time_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : refuse(row, "a time", e);
+}
+
+static int text_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	if (!json_is_string(v) || !json_string_length(v) || json_string_length(v) > row->max)
+		return err_set(e, ERR_BAD_SPEC, "%s: not a text of 1 to %zu bytes", row->name, row->max);
+	*(const char **)at = json_string_value(v);
+	return 0;
+}
+
+static int reason_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	for (int i = 0; i < EXIT_REASONS && json_is_string(v); i++)
+		if (strcmp(exit_reason_name((enum exit_reason)i), json_string_value(v)) == 0) {
+			*(int *)at = i;
+			return 0;
+		}
+	return refuse(row, "an exit reason", e);
+}
+
+enum { SIGNALS = 64 };
+
+static int signal_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	char name[16];
+
+	for (int i = 1; i <= SIGNALS && json_is_string(v); i++)
+		if (strcmp(record_signal_name(i, name, sizeof name), json_string_value(v)) == 0) {
+			*(int *)at = i;
+			return 0;
+		}
+	return refuse(row, "a signal", e);
+}
+
+static int status_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	json_int_t status = json_integer_value(v);
+
+	if (!json_is_integer(v) || status < 0 || status > INT32_MAX)
+		return refuse(row, "an exit status", e);
+	*(int *)at = (int)status;
+	return 0;
+}
+
+static int count_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 0)
+		return refuse(row, "a whole number", e);
+	*(int64_t *)at = json_integer_value(v);
+	return 0;
+}
+
+static int ms_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	double ms = json_number_value(v);
+
+	if (!json_is_number(v) || !(ms >= 0 && ms <= MS_MAX))
+		return refuse(row, "milliseconds", e);
+	*(double *)at = ms;
+	return 0;
+}
+
+static int limit_of_json(const struct audit_row *row, const struct field *f, const json_t *v, uint64_t *ret, struct err *e)
+{
+	double milli = json_number_value(v) * 1000 + 0.5;
+
+	if (f->type == FIELD_MILLI && json_is_number(v) && milli >= 0 && milli < 1e15) {
+		*ret = (uint64_t)milli;
+		return 0;
+	}
+	if (f->type == FIELD_MILLI || !json_is_integer(v) || json_integer_value(v) < 0)
+		return refuse(row, "limits", e);
+	*ret = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
+static int limits_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+{
+	struct audit_limits *limits = at;
+	const char          *key;
+	json_t              *value;
+
+	if (!json_is_object(v))
+		return refuse(row, "limits", e);
+	json_object_foreach((json_t *)v, key, value)
+	{
+		const struct field *f = field_find(limits_fields, key);
+
+		if (!f)
+			return refuse(row, "limits", e);
+		if (limit_of_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
+			return -1;
+		limits->said |= 1ull << (f - limits_fields);
+	}
+	return 0;
+}
+
+/* --- both ways, by table --- */
+
+/* clang-format off */
+static const struct {
+	json_t *(*put)(const struct audit_row *, const void *at);
+	int (*take)(const struct audit_row *, const json_t *, void *at, struct err *);
+} hows[] = {
+	[AUDIT_TIME]   = { json_of_time,   time_of_json },
+	[AUDIT_TEXT]   = { json_of_text,   text_of_json },
+	[AUDIT_REASON] = { json_of_reason, reason_of_json },
+	[AUDIT_SIGNAL] = { json_of_signal, signal_of_json },
+	[AUDIT_STATUS] = { json_of_status, status_of_json },
+	[AUDIT_COUNT]  = { json_of_count,  count_of_json },
+	[AUDIT_MS]     = { json_of_ms,     ms_of_json },
+	[AUDIT_LIMITS] = { json_of_limits, limits_of_json },
+};
+/* clang-format on */
+
+json_t *audit_entry_json(const struct audit_entry *entry)
+{
+	json_t *json = json_object();
+
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		if (json_object_set_new(json, row->name, hows[row->how].put(row, (const char *)entry + row->offset)) < 0) {
+			json_decref(json);
+			return NULL;
+		}
+	return json;
+}
+
+static const struct audit_row *row_find(const char *name)
+{
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		if (strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+static int entry_take(struct audit_entry *entry, const json_t *json, struct err *e)
+{
+	const char *key;
+	json_t     *value;
+
+	json_object_foreach((json_t *)json, key, value)
+	{
+		const struct audit_row *row = row_find(key);
+
+		if (!row)
+			return err_set(e, ERR_BAD_SPEC, "a key that no line of the audit has");
+		if (!json_is_null(value) && hows[row->how].take(row, value, (char *)entry + row->offset, e) < 0)
+			return -1;
+	}
+	return entry->time_us < 0 || entry->reason < 0 ? err_set(e, ERR_BAD_SPEC, "no time, or no exit_reason") : 0;
+}
+
+json_t *audit_entry_parse(const char *line, size_t len, struct audit_entry *ret, struct err *e)
+{
+	json_t *json = wire_parse(line, len, AUDIT_LINE_MAX, e);
+
+	if (!json)
+		return NULL;
+	audit_entry_init(ret);
+	ret->reason = AUDIT_NONE;
+	if (entry_take(ret, json, e) == 0)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+/* --- texts --- */
+
+struct room {
+	char  *to;
+	size_t len, max;
+	bool   full;
+};
+
+static void put(struct room *r, const char *bytes, size_t len)
+{
+	if (len > r->max - r->len)
+		r->full = true;
+	if (r->full)
+		return;
+	memcpy(r->to + r->len, bytes, len);
+	r->len += len;
+}
+
+/* Its length; 0 when something did not fit. */
+static size_t room_end(struct room *r)
+{
+	if (r->full)
+		r->len = 0;
+	r->to[r->len] = 0;
+	return r->len;
+}
+
+/* jansson escapes all but the printable characters of ASCII and one more: DEL. */
+static int put_json(const char *bytes, size_t len, void *into)
+{
+	for (const char *end = bytes + len, *del; bytes < end; bytes = del + 1) {
+		del = memchr(bytes, 0x7f, (size_t)(end - bytes));
+		put(into, bytes, (size_t)((del ? del : end) - bytes));
+		if (!del)
+			break;
+		put(into, "\\u007f", 6);
+	}
+	return 0;
+}
+
+/* Fifteen digits: what a double of three decimals was made from comes back. */
+#define DUMP (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+
+size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
+{
+	struct room r = { line, 0, AUDIT_LINE_MAX, false };
+
+	if (json_dump_callback(json, put_json, &r, DUMP) < 0)
+		r.full = true;
+	put(&r, "\n", 1);
+	return room_end(&r);
+}
+
+size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
+{
+	struct room r = { text, 0, AUDIT_LINE_MAX, false };
+
+	if (json_is_string(value))
+		put(&r, json_string_value(value), json_string_length(value));
+	else if (!json_is_null(value) && json_dump_callback(value, put_json, &r, DUMP) < 0)
+		r.full = true;
+	return room_end(&r);
+}
+
+/* What could be taken for something else in a line of words: blanks and quotes, and all that is not ASCII's printable. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= ' ' || *text >= 0x7f || *text == '"' || *text == '\\')
+			return false;
+	return true;
+}
+
+/* The caller's text in quotes, escaped as in the line. */
+static void put_word(struct room *r, const char *text)
+{
+	json_t *json;
+
+	if (is_plain(text)) {
+		put(r, text, strlen(text));
+		return;
+	}
+	json = json_string(text);
+	if (!json || json_dump_callback(json, put_json, r, DUMP) < 0)
+		r->full = true;
+	json_decref(json);
+}
+
+size_t audit_json_words(const json_t *json, char words[AUDIT_LINE_MAX + 1])
+{
+	struct room r = { words, 0, AUDIT_LINE_MAX, false };
+	char        text[AUDIT_LINE_MAX + 1];
+
+	for (const struct audit_row *row = audit_rows; row->name; row++) {
+		if (!row->label || !audit_value_text(json_object_get(json, row->name), text))
+			continue;
+		if (r.len)
+			put(&r, " ", 1);
+		put(&r, row->label, strlen(row->label));
+		if (*row->label)
+			put(&r, " ", 1);
+		put_word(&r, text);
+	}
+	return room_end(&r);
+}

@@ -1,0 +1,152 @@
+#include "audit_filter.h"
+
+#include "denial.h"
+#include "moment.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* clang-format off */
+const struct audit_filter_row audit_filter_rows[] = {
+	{ "run",     "ID",     "run_id",      "Only the run with this id" },
+	{ "uid",     "N",      "peer_uid",    "Only what the user with this number asked for" },
+	{ "profile", "NAME",   "profile",     "Only what asked for this profile" },
+	{ "reason",  "REASON", "exit_reason", "Only what ended so, or was refused with this code" },
+	{ "since",   "TIME",   "time",        "Only what is not older: 10m, 2h, 3d, 2026-11-20, 2026-11-20T14:00:00Z (days begin in UTC)" },
+	{ 0 },
+};
+/* clang-format on */
+_Static_assert(ARRAY_LEN(audit_filter_rows) == AUDIT_FILTERS + 1, "a filter for every row");
+
+static const struct audit_row *about(const struct audit_filter_row *filter)
+{
+	const struct audit_row *row = audit_rows;
+
+	while (strcmp(row->name, filter->about) != 0)
+		row++;
+	return row;
+}
+
+static bool is_exit_reason(const char *text)
+{
+	for (int i = 0; i < EXIT_REASONS; i++)
+		if (strcmp(exit_reason_name((enum exit_reason)i), text) == 0)
+			return true;
+	return false;
+}
+
+static bool is_denial(const char *text)
+{
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		if (strcmp(denial_code_name((enum denial_code)i), text) == 0)
+			return true;
+	return false;
+}
+
+static int refuse_reason(const char *value, struct err *e)
+{
+	char   list[400] = "";
+	size_t n         = 0;
+
+	for (int i = 0; i < EXIT_REASONS && n < sizeof list; i++)
+		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", exit_reason_name((enum exit_reason)i));
+	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is none of %s, and no code of a refusal, like busy", value, list);
+}
+
+static int parse(const struct audit_row *row, const char *value, int64_t now_us, int64_t *number, struct err *e)
+{
+	uint64_t n;
+
+	switch (row->how) {
+	case AUDIT_TIME:
+		return moment_parse_since(value, now_us, number) == 0
+			       ? 0
+			       : err_set(e, ERR_BAD_SPEC,
+					 "\"%.40s\" is no time like 10m, 2h, 3d, 2026-11-20 or 2026-11-20T14:00:00Z", value);
+	case AUDIT_COUNT:
+		if (text_to_u64(value, &n) < 0 || n > UINT32_MAX)
+			return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not the number of a user", value);
+		*number = (int64_t)n;
+		return 0;
+	case AUDIT_REASON:
+		return is_exit_reason(value) || is_denial(value) ? 0 : refuse_reason(value, e);
+	default:
+		return *value && strlen(value) <= row->max
+			       ? 0
+			       : err_set(e, ERR_BAD_SPEC, "expected a text of 1 to %zu bytes", row->max);
+	}
+}
+
+int audit_filter_set(struct audit_filter *filter, const struct audit_filter_row *row, const char *value, int64_t now_us,
+		     struct err *e)
+{
+	size_t i = (size_t)(row - audit_filter_rows);
+
+	if (filter->of[i].about)
+		return err_set(e, ERR_BAD_SPEC, "given twice");
+	if (parse(about(row), value, now_us, &filter->of[i].number, e) < 0)
+		return -1;
+	filter->of[i].about = about(row);
+	filter->of[i].text  = value;
+	return 0;
+}
+
+static bool is_text(const char *a, const char *b)
+{
+	return a && strcmp(a, b) == 0;
+}
+
+static bool holds(const struct audit_row *row, int64_t number, const char *text, const struct audit_entry *entry)
+{
+	const void *at = (const char *)entry + row->offset;
+
+	switch (row->how) {
+	case AUDIT_TIME:
+		return *(const int64_t *)at >= number;
+	case AUDIT_COUNT:
+		return *(const int64_t *)at == number;
+	case AUDIT_REASON:
+		return is_text(exit_reason_name((enum exit_reason)entry->reason), text) || is_text(entry->error, text);
+	default:
+		return is_text(*(const char *const *)at, text);
+	}
+}
+
+bool audit_filter_holds(const struct audit_filter *filter, const struct audit_entry *entry)
+{
+	for (size_t i = 0; i < AUDIT_FILTERS; i++)
+		if (filter->of[i].about && !holds(filter->of[i].about, filter->of[i].number, filter->of[i].text, entry))
+			return false;
+	return true;
+}
+
+static bool shell_is_blind_to(const char *text)
+{
+	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(text);
+}
+
+static void print_upper(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		fputc(*text >= 'a' && *text <= 'z' ? *text - 32 : *text, out);
+}
+
+/* The unit is the journal's own word; a name, anybody on the host could take. */
+void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out)
+{
+	fputs("journalctl _SYSTEMD_UNIT=brigd.service", out);
+	for (size_t i = 0; i < AUDIT_FILTERS; i++) {
+		const struct audit_row *row = filter->of[i].about;
+
+		if (!row || !shell_is_blind_to(filter->of[i].text))
+			continue;
+		if (row->how == AUDIT_TIME) {
+			fprintf(out, " --since @%" PRId64, filter->of[i].number / 1000000);
+			continue;
+		}
+		fputs(" BRIG_", out);
+		print_upper(row->how == AUDIT_REASON && !is_exit_reason(filter->of[i].text) ? "error" : row->name, out);
+		fprintf(out, "=%s", filter->of[i].text);
+	}
+}

@@ -1,0 +1,146 @@
+#define _GNU_SOURCE
+#include "moment.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1000000ll
+
+bool moment_print(int64_t us, char text[MOMENT_TEXT])
+{
+	time_t    whole = us / SECOND;
+	struct tm tm;
+
+	text[0] = 0;
+	if (us < 0 || us > MOMENT_MAX || !gmtime_r(&whole, &tm))
+		return false;
+	strftime(text, MOMENT_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + strlen(text), MOMENT_TEXT - strlen(text), ".%06uZ", (unsigned)(us % SECOND));
+	return true;
+}
+
+/* Exactly n digits; -1 when there are other things. */
+static int take_number(const char **p, int n)
+{
+	int value = 0;
+
+	for (int i = 0; i < n; i++, (*p)++) {
+		if (**p < '0' || **p > '9')
+			return -1;
+		value = value * 10 + (**p - '0');
+	}
+	return value;
+}
+
+static bool take_char(const char **p, char c)
+{
+	if (**p != c)
+		return false;
+	(*p)++;
+	return true;
+}
+
+static bool take_day(const char **p, struct tm *tm)
+{
+	int year, month, day;
+
+	if ((year = take_number(p, 4)) < 1970 || !take_char(p, '-') || (month = take_number(p, 2)) < 1 || month > 12 ||
+	    !take_char(p, '-') || (day = take_number(p, 2)) < 1)
+		return false;
+	*tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day };
+	timegm(tm); /* the 30th of February becomes the 2nd of March */
+	return tm->tm_mon == month - 1 && tm->tm_mday == day;
+}
+
+static bool take_clock(const char **p, struct tm *tm)
+{
+	tm->tm_hour = take_number(p, 2);
+	if (tm->tm_hour < 0 || tm->tm_hour > 23 || !take_char(p, ':'))
+		return false;
+	tm->tm_min = take_number(p, 2);
+	if (tm->tm_min < 0 || tm->tm_min > 59 || !take_char(p, ':'))
+		return false;
+	tm->tm_sec = take_number(p, 2);
+	return tm->tm_sec >= 0 && tm->tm_sec <= 59; /* the kernel's clock has no 60th second */
+}
+
+/* ".5": at least one digit; those behind the sixth are below what we count. */
+static bool take_fraction(const char **p, int64_t *us)
+{
+	const char *first;
+	int64_t     weight = SECOND / 10;
+
+	*us = 0;
+	if (!take_char(p, '.'))
+		return true;
+	for (first = *p; **p >= '0' && **p <= '9'; (*p)++, weight /= 10)
+		*us += weight * (**p - '0');
+	return *p > first && *p - first <= 9;
+}
+
+/* "Z" or "+01:30", in seconds. */
+static bool take_offset(const char **p, int *seconds)
+{
+	int sign = **p == '-' ? -1 : 1, hours, minutes;
+
+	*seconds = 0;
+	if (take_char(p, 'Z'))
+		return true;
+	if (!take_char(p, '+') && !take_char(p, '-'))
+		return false;
+	if ((hours = take_number(p, 2)) < 0 || hours > 23 || !take_char(p, ':') || (minutes = take_number(p, 2)) < 0 ||
+	    minutes > 59)
+		return false;
+	*seconds = sign * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+int moment_parse(const char *text, int64_t *us)
+{
+	struct tm tm;
+	int64_t   fraction, whole;
+	int       offset;
+
+	if (!take_day(&text, &tm) || (!take_char(&text, 'T') && !take_char(&text, ' ')) || !take_clock(&text, &tm) ||
+	    !take_fraction(&text, &fraction) || !take_offset(&text, &offset) || *text)
+		return -1;
+	whole = (timegm(&tm) - offset) * SECOND + fraction;
+	if (whole < 0 || whole > MOMENT_MAX)
+		return -1;
+	*us = whole;
+	return 0;
+}
+
+/* "10m": nobody looks further back than the beginning. */
+static int parse_ago(const char *text, int64_t now_us, int64_t *us)
+{
+	static const struct {
+		char    letter;
+		int64_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	int64_t n = 0, digits = 0;
+
+	for (; *text >= '0' && *text <= '9' && digits < 9; text++, digits++)
+		n = n * 10 + (*text - '0');
+	for (size_t i = 0; digits && i < ARRAY_LEN(units); i++)
+		if (text[0] == units[i].letter && !text[1]) {
+			int64_t back = n * units[i].seconds * SECOND;
+
+			*us = back < now_us ? now_us - back : 0;
+			return 0;
+		}
+	return -1;
+}
+
+int moment_parse_since(const char *text, int64_t now_us, int64_t *us)
+{
+	const char *p = text;
+	struct tm   tm;
+
+	if (take_day(&p, &tm) && !*p) {
+		*us = timegm(&tm) * SECOND;
+		return 0;
+	}
+	return moment_parse(text, us) == 0 ? 0 : parse_ago(text, now_us, us);
+}
