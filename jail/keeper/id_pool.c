@@ -1,0 +1,61 @@
+#include "id_pool.h"
+
+void id_pool_of_block(struct id_pool *ret, const struct id_range *slice, uint32_t first, int lock_fd)
+{
+	uint32_t slots = id_range_slots(slice);
+
+	*ret = (struct id_pool){ .range = *slice, .first = first, .lock_fd = lock_fd, .slots = slots < ID_POOL_SLOTS_MAX ? slots : ID_POOL_SLOTS_MAX };
+}
+
+void id_pool_of_file(struct id_pool *ret, const struct id_range *range, const char *runtime)
+{
+	*ret = (struct id_pool){ .range = *range, .runtime = runtime, .lock_fd = -1 };
+}
+
+static bool is_used(const struct id_pool *p, uint32_t number)
+{
+	return p->used[number / 64] >> (number % 64) & 1;
+}
+
+static void turn(struct id_pool *p, uint32_t number)
+{
+	p->used[number / 64] ^= 1ull << (number % 64);
+}
+
+static int take_of_block(struct id_pool *p, struct slot *ret, struct err *e)
+{
+	for (uint32_t i = 0; i < p->slots; i++) {
+		uint32_t number = (p->next + i) % p->slots, id = p->range.base + number * IDS_PER_CELL;
+
+		if (is_used(p, number))
+			continue;
+		turn(p, number);
+		p->next = number + 1;
+		*ret    = (struct slot){ .fd = p->lock_fd, .number = p->first + number, .init_id = id, .program_id = id + 1 };
+		return 0;
+	}
+	return err_set(e, ERR_LIMIT, "all %u id slots of the profile are taken", p->slots);
+}
+
+/* From the next one on, then from the first. */
+static int take_of_file(struct id_pool *p, struct slot *ret, struct err *e)
+{
+	if (slot_take(p->runtime, &p->range, p->next, ret, e) < 0 && (e->kind != ERR_LIMIT || slot_take(p->runtime, &p->range, 0, ret, e) < 0))
+		return -1;
+	p->next = ret->number + 1;
+	return 0;
+}
+
+int id_pool_take(struct id_pool *p, struct slot *ret, struct err *e)
+{
+	return p->runtime ? take_of_file(p, ret, e) : take_of_block(p, ret, e);
+}
+
+void id_pool_give(struct id_pool *p, struct slot *s)
+{
+	if (p->runtime)
+		slot_done(s);
+	else if (s->fd >= 0)
+		turn(p, s->number - p->first);
+	s->fd = -1;
+}

@@ -1,0 +1,28 @@
+/*
+ * id_pool.h - the host ids of one profile's cells, two for each
+ *
+ * A service has a block of ids that is locked as a whole and that nobody else
+ * uses: which of them are taken is known here, and every cell holds a copy of
+ * the lock. They go round: an id rests before it is somebody else's. A plain
+ * user's keeper shares his ids with his other runs, and locks each by itself.
+ */
+#pragma once
+#include "slot.h"
+
+enum { ID_POOL_SLOTS_MAX = 4096 };
+
+struct id_pool {
+	const char     *runtime; /* each is locked in there; NULL: a block */
+	struct id_range range;
+	int             lock_fd; /* of the block */
+	uint32_t        first;   /* number of the first slot, among those of all pools of the block */
+	uint32_t        slots, next;
+	uint64_t        used[ID_POOL_SLOTS_MAX / 64];
+};
+
+void id_pool_of_block(struct id_pool *ret, const struct id_range *slice, uint32_t first, int lock_fd);
+void id_pool_of_file(struct id_pool *ret, const struct id_range *range, const char *runtime);
+
+/* LIMIT when all are taken. The descriptor in it is the pool's. */
+must_use int id_pool_take(struct id_pool *p, struct slot *ret, struct err *e);
+void         id_pool_give(struct id_pool *p, struct slot *s);

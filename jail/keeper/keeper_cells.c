@@ -1,0 +1,255 @@
+/* keeper_cells.c - profiles at work, and cells that stand ready */
+#include "keeper_parts.h"
+
+#include "clock.h"
+#include "packet.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { BACKOFF_MS = 1000, BACKOFF_MS_MAX = 60000, START_MS = 20, REFILL_MS_MAX = 60000 };
+
+/* --- one profile --- */
+
+int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
+{
+	struct post              *p = &k->post[number];
+	const struct realm_wishes w = {
+		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .ids = k->ids, .number = number, .of = k->posts,
+		.gid = k->own.init_id, .lock_fd = k->lock_fd, .filter_fd = p->filter_fd, .self_fd = k->self_fd,
+	};
+
+	if (p->realm.spawner >= 0)
+		return 0;
+	if (k->state == KEEPER_LEARNS)
+		realm_prepare(&p->realm, &w);
+	return realm_start(&p->realm, &w, e);
+}
+
+/* When the name got its tree; all zero when it has none. */
+static struct timespec when_named(const struct keeper *k, const char *rootfs)
+{
+	char        name[PLACE_MAX + KEEPER_NAME_MAX + 8];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(k->setup.store); i++) {
+		snprintf(name, sizeof name, "%s/names/%s", k->setup.store[i], rootfs);
+		if (k->setup.store[i][0] && lstat(name, &st) == 0)
+			return st.st_mtim;
+	}
+	return (struct timespec){ 0 };
+}
+
+static bool is_waiting(const struct seat *s)
+{
+	return s->plain && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
+}
+
+static void drop_waiting(struct keeper *k, uint32_t number)
+{
+	for (size_t i = 0; i < k->top; i++)
+		if (k->seat[i].profile == number && is_waiting(&k->seat[i]))
+			seat_leave(&k->seat[i]);
+}
+
+/*
+ * Opened again when the rootfs was built anew: cells with the old tree are then good for nobody. A plain user's keeper
+ * has those of its start.
+ */
+int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
+{
+	struct post        *p     = &k->post[number];
+	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
+	struct timespec     named = when_named(k, p->plan.rootfs);
+	struct store_tree   tree;
+
+	if (p->tree.tree_fd >= 0 && (k->outer.kind != OUTER_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
+		return 0;
+	if (store_open_first(store, p->plan.rootfs, &tree, e) < 0)
+		return -1;
+	drop_waiting(k, number);
+	store_close(&p->tree);
+	p->tree  = tree;
+	p->named = named;
+	return 0;
+}
+
+/* --- one cell --- */
+
+/* Those that wait leave as many seats as there may be runs. */
+static bool is_room_to_wait(const struct keeper *k)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += is_waiting(&k->seat[i]);
+	return n < KEEPER_CELLS_MAX - KEEPER_RUNS_MAX;
+}
+
+/* Where descriptors are few, some stay free for what the door sends: a word that came without its own would end us. */
+static size_t count_seats(const struct keeper *k)
+{
+	enum { OF_SEAT = 2 + GROUP_TREES_MAX, OF_POST = 5, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
+	struct rlimit files;
+	rlim_t        used = BESIDE + k->posts * OF_POST;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= used)
+		return 0;
+	return (files.rlim_cur - used) / OF_SEAT < KEEPER_CELLS_MAX ? (files.rlim_cur - used) / OF_SEAT : KEEPER_CELLS_MAX;
+}
+
+static struct seat *find_free(struct keeper *k, size_t seats)
+{
+	for (size_t i = 0; i < seats; i++)
+		if (k->seat[i].state == SEAT_FREE)
+			return &k->seat[i];
+	return NULL;
+}
+
+/* NULL with *e when none can be had. fds: of what run shows. */
+struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e)
+{
+	struct post *p     = &k->post[number];
+	size_t       seats = count_seats(k);
+	struct seat *seat  = run || is_room_to_wait(k) ? find_free(k, seats) : NULL;
+	struct seat_wishes w = {
+		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
+		.run = run, .shown_fd = shown_fd, .lends = k->outer.kind == OUTER_KEPT,
+	};
+
+	if (!seat) {
+		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", seats,
+			seats < KEEPER_CELLS_MAX ? "are no descriptors for more (LimitNOFILE= of brigd.service, or ulimit -n)" : "is no room for more");
+		return NULL;
+	}
+	if (keeper_open_realm(k, number, e) < 0 || seat_open(seat, number, &w, e) < 0)
+		return NULL;
+	k->made++;
+	if (seat >= k->seat + k->top)
+		k->top = (size_t)(seat - k->seat) + 1;
+	return seat;
+}
+
+/* --- those that wait --- */
+
+static struct seat *find_in(struct keeper *k, uint32_t number, enum seat_state state)
+{
+	for (size_t i = 0; i < k->top; i++)
+		if (k->seat[i].profile == number && k->seat[i].plain && k->seat[i].state == state)
+			return &k->seat[i];
+	return NULL;
+}
+
+struct seat *keeper_find_waiting(struct keeper *k, uint32_t number)
+{
+	struct seat *ready = find_in(k, number, SEAT_READY);
+
+	return ready ? ready : find_in(k, number, SEAT_BUILDING);
+}
+
+static uint32_t count_waiting(const struct keeper *k, uint32_t number)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += k->seat[i].profile == number && is_waiting(&k->seat[i]);
+	return n;
+}
+
+/*
+ * A run that was just taken needs the CPU more than those that may come, and most are over soon. When it is time to
+ * build again: ms from now.
+ */
+static double until_idle(const struct keeper *k)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), wait = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		if (k->seat[i].state == SEAT_TAKEN && k->seat[i].since + START_MS - now > wait)
+			wait = k->seat[i].since + START_MS - now;
+	return wait;
+}
+
+static void back_off(struct post *p, const struct err *why)
+{
+	struct err said = *why;
+
+	err_wrap(&said, "no cell stands ready for profile %s", p->plan.name);
+	if (p->backoff == 0)
+		keeper_complain(&said);
+	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
+	p->not_before = clock_ms(CLOCK_MONOTONIC) + p->backoff;
+}
+
+static void refill_one(struct keeper *k, uint32_t number)
+{
+	struct post *p = &k->post[number];
+	struct err   e;
+
+	for (uint32_t have = count_waiting(k, number); have < p->plan.ready; have++)
+		if (keeper_open_tree(k, number, &e) < 0 || !keeper_open_seat(k, number, NULL, NULL, &e)) {
+			back_off(p, &e);
+			return;
+		}
+}
+
+double keeper_refill(struct keeper *k)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), busy = k->state == KEEPER_SERVES ? until_idle(k) : 0, wait = REFILL_MS_MAX;
+
+	for (uint32_t i = 0; i < k->posts && k->state == KEEPER_SERVES; i++) {
+		double left = k->post[i].not_before - now;
+
+		if (left < busy)
+			left = count_waiting(k, i) < k->post[i].plan.ready ? busy : wait;
+		if (left <= 0)
+			refill_one(k, i);
+		else if (left < wait)
+			wait = left;
+	}
+	return wait;
+}
+
+/* --- what they say --- */
+
+void keeper_hear_launcher(struct keeper *k, struct seat *s)
+{
+	struct err e;
+	bool       was_waiting = is_waiting(s);
+
+	if (seat_hear(s, &e)) {
+		if (e.kind != ERR_NONE && was_waiting)
+			back_off(&k->post[s->profile], &e);
+		else if (s->state == SEAT_READY)
+			k->post[s->profile].backoff = 0;
+		return;
+	}
+	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->post[s->profile].not_before) { /* killed: it said nothing */
+		err_set(&e, ERR_SETUP, "a launcher ended before its cell was wanted");
+		back_off(&k->post[s->profile], &e);
+	}
+	seat_leave(s);
+}
+
+void keeper_hear_spawner(struct post *p)
+{
+	struct err e;
+
+	realm_stop(&p->realm); /* it has nothing to say: this is its end */
+	err_set(&e, ERR_SETUP, "the spawner of profile %s ended; another one is started when it is needed", p->plan.name);
+	keeper_complain(&e);
+}
+
+bool keeper_clean(struct keeper *k)
+{
+	bool left = false;
+
+	for (size_t i = 0; i < k->top; i++)
+		if (k->seat[i].state == SEAT_LEAVING)
+			left |= !seat_clean(&k->seat[i]);
+	while (k->top && k->seat[k->top - 1].state == SEAT_FREE)
+		k->top--;
+	return !left;
+}

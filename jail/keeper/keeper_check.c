@@ -1,0 +1,109 @@
+#include "keeper_check.h"
+
+#include "id_range.h"
+#include "text.h"
+
+#include <string.h>
+
+static bool is_text(const char *text, size_t room)
+{
+	return memchr(text, 0, room);
+}
+
+static bool is_place(const char *path)
+{
+	return is_text(path, PLACE_MAX) && path[0] == '/';
+}
+
+/* Beyond INT32_MAX some programs read a negative number. */
+static bool are_ids(uint32_t base, uint32_t count)
+{
+	return base >= KEEPER_ID_LEAST && count >= KEEPER_IDS_LEAST && count <= INT32_MAX && base <= INT32_MAX - count;
+}
+
+int keeper_check_setup(const struct keeper_setup *s, struct err *e)
+{
+	if (s->mode != KEEPER_SERVICE && s->mode != KEEPER_USER)
+		return err_set(e, ERR_PROTOCOL, "setup: mode %u", s->mode);
+	if (!is_place(s->store[0]) || !is_place(s->runtime) || !is_text(s->store[1], PLACE_MAX) || (s->store[1][0] && !is_place(s->store[1])))
+		return err_set(e, ERR_PROTOCOL, "setup: a place is no absolute path");
+	if (s->mode == KEEPER_SERVICE && !are_ids(s->id_base, s->id_count))
+		return err_set(e, ERR_PROTOCOL, "setup: ids from %u on, %u of them: at least %d are needed, from %d to %d", s->id_base, s->id_count,
+			       KEEPER_IDS_LEAST, KEEPER_ID_LEAST, INT32_MAX);
+	return 0;
+}
+
+/* Presets of the tables are not what counts here, but their bounds are. */
+static int check_bounds(const struct limits *l, struct err *e)
+{
+	for (const struct field *f = limits_fields; f->name; f++) {
+		uint64_t value = limits_value(l, f);
+
+		if (value < f->min || value > f->max)
+			return err_set(e, ERR_PROTOCOL, "%s: %llu is out of range", f->name, (unsigned long long)value);
+	}
+	return 0;
+}
+
+static int check_below(const struct limits *l, const struct limits *ceilings, struct err *e)
+{
+	const struct field *above = limits_find_above(l, ceilings);
+
+	return above ? err_set(e, ERR_DENIED, "%s is above the ceiling of the profile", above->name) : 0;
+}
+
+int keeper_check_profile(const struct keeper_profile *p, struct err *e)
+{
+	if (!is_text(p->name, sizeof p->name) || !text_is_name(p->name))
+		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
+	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
+		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->ready > KEEPER_READY_MAX)
+		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
+	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)
+		return err_wrap(e, "profile %s", p->name);
+	return 0;
+}
+
+/* One plain component: it becomes a directory of the cell. */
+static bool is_component(const char *name)
+{
+	return is_text(name, SHOWN_NAME_MAX) && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+	       strcmp(name, "main.py") != 0;
+}
+
+static int check_shown(const struct keeper_run *r, struct err *e)
+{
+	if (r->shown_len > MOUNT_SHOWN_MAX)
+		return err_set(e, ERR_PROTOCOL, "run: more than %d directories to show", MOUNT_SHOWN_MAX);
+	for (uint32_t i = 0; i < r->shown_len; i++)
+		if (!is_component(r->shown[i]))
+			return err_set(e, ERR_PROTOCOL, "run: directory %u has no plain name", i);
+	return 0;
+}
+
+int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *profile, struct err *e)
+{
+	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
+		return err_wrap(e, "run");
+	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || !(r->asked >= 0) /* or no number */)
+		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
+	return check_shown(r, e);
+}
+
+int keeper_word_fds(const struct keeper_word *w)
+{
+	switch ((enum keeper_kind)w->kind) {
+	case KEEPER_SETUP:
+	case KEEPER_SEAL:
+	case KEEPER_STATS:
+		return 0;
+	case KEEPER_PROFILE:
+		return 1;
+	case KEEPER_RUN:
+		if (w->run.shown_len > MOUNT_SHOWN_MAX)
+			return -1;
+		return 2 + !!w->run.code_len + (int)w->run.shown_len;
+	}
+	return -1;
+}

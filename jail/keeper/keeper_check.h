@@ -1,0 +1,15 @@
+/*
+ * keeper_check.h - is what the door says possible? Pure.
+ *
+ * 0, or -1 with the reason. What passes here is within every bound; whether a
+ * kernel object is what it should be is not asked here.
+ */
+#pragma once
+#include "keeper_protocol.h"
+
+must_use int keeper_check_setup(const struct keeper_setup *s, struct err *e);
+must_use int keeper_check_profile(const struct keeper_profile *p, struct err *e);
+must_use int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *profile, struct err *e);
+
+/* How many descriptors must come with it; -1: no such word. */
+int keeper_word_fds(const struct keeper_word *w);

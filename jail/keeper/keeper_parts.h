@@ -1,0 +1,65 @@
+/* keeper_parts.h - what the keeper knows, and the parts that it is made of */
+#pragma once
+#include "group.h"
+#include "keeper_protocol.h"
+#include "outer.h"
+#include "realm.h"
+#include "seat.h"
+#include "store.h"
+
+#include <time.h>
+
+enum keeper_state { KEEPER_BEGINS, KEEPER_LEARNS, KEEPER_SERVES };
+
+/* A profile as the door told it before anybody was served, and what we made of it. */
+struct post {
+	struct keeper_profile plan;
+	int                   filter_fd;
+	struct realm          realm;
+	double                not_before, backoff; /* after failures to make cells ready; ms */
+	struct store_tree     tree;
+	struct timespec       named; /* when the name got that tree */
+};
+
+struct keeper {
+	int                 door, lock_fd, self_fd;
+	enum keeper_state   state;
+	struct keeper_setup setup;
+	struct outer        outer;
+	struct id_range     ids;
+	struct slot         own; /* USER: to lock with. SERVICE: its first id is group 0 of every profile */
+	struct group_home   home;
+	struct post         post[KEEPER_PROFILES_MAX];
+	uint32_t            posts;
+	struct seat         seat[KEEPER_CELLS_MAX];
+	size_t              top; /* seats from here on are free: nobody looks at them */
+	uint64_t            made;
+};
+
+void keeper_complain(const struct err *e);
+
+/* keeper_begin.c: what the door tells before it serves anybody */
+must_use int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e);
+must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e);
+must_use int keeper_take_seal(struct keeper *k, struct err *e);
+
+/* keeper_cells.c: profiles at work, and cells that stand ready */
+must_use int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e);
+/* The rootfs as it is named now; cells with an older one are dropped. */
+must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
+/* NULL with *e when none can be had. run: what it is for, with the directories that it shows; NULL: whoever comes. */
+struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e);
+/* One that nobody has taken yet, ready or else being built; NULL: none. */
+struct seat *keeper_find_waiting(struct keeper *k, uint32_t number);
+/* Now, or later: the answer is in how many ms to look again. */
+double       keeper_refill(struct keeper *k);
+void         keeper_hear_launcher(struct keeper *k, struct seat *s);
+void         keeper_hear_spawner(struct post *p);
+/* Of cells that are gone: true when nothing is left of any. */
+bool         keeper_clean(struct keeper *k);
+
+/* keeper_run.c */
+void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds);
+
+/* keeper_stats.c */
+void keeper_answer_stats(struct keeper *k);

@@ -1,0 +1,100 @@
+/*
+ * keeper_protocol.h - what the door may ask of the keeper
+ *
+ * Over a SOCK_SEQPACKET pair, descriptor KEEPER_FD of the keeper (KEEPER_LOCK_FD
+ * holds the lock on its ids, and is passed on to every cell): one struct
+ * keeper_word a datagram, of exactly that size, with exactly the descriptors
+ * its row below names. The keeper reads numbers and short names, never text of
+ * a stranger, and believes none of them: what the door checked is checked
+ * again, against what the keeper was told before the door had heard anybody.
+ *
+ *   SETUP    once, first               no descriptor
+ *   PROFILE  as often as there are     the filter: sealed, an array of struct sock_filter
+ *   SEAL     once; no profile after    none; answered
+ *   RUN      after SEAL                the run's client (a socket), the words, the program if code_len,
+ *                                      then the directories to show
+ *   STATS    after SEAL                none; answered
+ *
+ * A word of another size, kind, order or number of descriptors is not from a
+ * door in its senses: the keeper says so on stderr and ends, and every run with
+ * it. A RUN that asks for more than its profile allows is refused on the run's
+ * own socket (LAUNCH_ENDED, reason denied), as is one that cannot be started.
+ *
+ * The end of file is the door's death, or its wish that all be over.
+ */
+#pragma once
+#include "id_range.h"
+#include "limits.h"
+#include "mount_plan.h"
+#include "place.h"
+#include "words.h"
+
+enum {
+	KEEPER_FD           = 3,
+	KEEPER_LOCK_FD      = 4,
+	KEEPER_PROFILES_MAX = 64,
+	KEEPER_RUNS_MAX     = 256,
+	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
+	KEEPER_READY_MAX    = 64,
+	KEEPER_NAME_MAX     = 64,
+	SHOWN_NAME_MAX      = 256,
+};
+enum {
+	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
+	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
+};
+enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_FILTER_MAX = 4096 /* instructions, BPF_MAXINSNS */ };
+
+enum keeper_kind { KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_RUN, KEEPER_STATS };
+
+enum keeper_mode {
+	KEEPER_SERVICE, /* an account of its own, with CAP_SETUID and CAP_SETGID: makes a user namespace per profile */
+	KEEPER_USER,    /* a plain user's: one namespace, as newuidmap allows it */
+};
+
+struct keeper_setup {
+	uint32_t mode;
+	uint32_t id_base, id_count; /* SERVICE: host ids that are nobody else's; the last slots are not for cells */
+	char     store[2][PLACE_MAX], runtime[PLACE_MAX];
+};
+
+/* Numbered as they come, from 0. */
+struct keeper_profile {
+	char          name[KEEPER_NAME_MAX], rootfs[KEEPER_NAME_MAX]; /* its own is for complaints */
+	struct limits limits, ceilings;
+	uint32_t      workspace_exec, require_all;
+	uint32_t      ready; /* cells that stand ready */
+};
+
+struct keeper_run {
+	uint32_t      profile;
+	struct limits limits;
+	struct words  words; /* fd: as received */
+	uint32_t      code_len, stdin_pipe;
+	uint32_t      shown_len;
+	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
+	double        asked; /* CLOCK_MONOTONIC ms */
+};
+
+struct keeper_word {
+	uint32_t kind; /* enum keeper_kind */
+	union {
+		struct keeper_setup   setup;
+		struct keeper_profile profile;
+		struct keeper_run     run;
+	};
+};
+
+struct keeper_stats {
+	uint32_t ready[KEEPER_PROFILES_MAX], building[KEEPER_PROFILES_MAX], running[KEEPER_PROFILES_MAX];
+	uint64_t made;   /* cells since the start */
+	uint64_t cpu_us; /* of the keeper itself */
+	uint64_t memory_bytes;
+};
+
+/* To SEAL and STATS. */
+struct keeper_answer {
+	uint32_t            kind;
+	struct err          err; /* SEAL: kind NONE when runs are welcome */
+	struct keeper_stats stats;
+};

@@ -1,0 +1,124 @@
+/* keeper_run.c - a run is checked once more, and given to a cell */
+#define _GNU_SOURCE
+#include "keeper_check.h"
+#include "keeper_parts.h"
+
+#include "file.h"
+#include "launcher.h"
+#include "packet.h"
+#include "sealed.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static void refuse(int client, enum exit_reason reason, const struct err *why)
+{
+	struct launch_word word;
+
+	memset(&word, 0, sizeof word);
+	word.kind       = LAUNCH_ENDED;
+	word.end        = RUN_END_NONE;
+	word.end.reason = reason;
+	word.end.why    = *why;
+	places_name_as_known(word.end.why.text);
+	packet_send(client, &word, sizeof word, NULL, 0);
+}
+
+/* One of a pair, as the door makes them: our words, and our name with them, go nowhere else. */
+static bool is_connection(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t          len = sizeof peer, size = sizeof(int);
+	int                type;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;
+}
+
+static int check_descriptors(const struct keeper_run *run, const int *fds, struct err *e)
+{
+	size_t      len;
+	struct statx st;
+
+	if (!is_connection(fds[0]))
+		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a launcher");
+	if (sealed_check(fds[1], WORDS_BYTES_MAX, &len, e) < 0 || (len != run->words.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
+		return err_wrap(e, "run: words");
+	if (run->code_len &&
+	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
+		return err_wrap(e, "run: program");
+	for (uint32_t i = 0, at = run->code_len ? 3 : 2; i < run->shown_len; i++)
+		if (file_look(fds[at + i], &st) < 0 || !S_ISDIR(st.stx_mode))
+			return err_set(e, ERR_PROTOCOL, "run: what it shows is no directory");
+	return 0;
+}
+
+static enum exit_reason reason_of(const struct err *e)
+{
+	return e->kind == ERR_DENIED || e->kind == ERR_PROTOCOL || e->kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed;
+}
+
+/* Fits a ready cell: what was mounted is as asked for, and no limit is above what was set. */
+static bool fits_ready(const struct limits *asked, const struct limits *ready)
+{
+	return asked->tmp_bytes == ready->tmp_bytes && asked->workspace_bytes == ready->workspace_bytes && asked->inodes == ready->inodes &&
+	       asked->memory_bytes <= ready->memory_bytes;
+}
+
+/* Those that wait are tried in turn: one may have died, and we did not hear of it yet. GONE: none is left. */
+static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
+{
+	const struct limits *ready  = &k->post[run->profile].plan.limits;
+	enum seat_answer     answer = SEAT_IS_GONE;
+	struct seat         *s;
+
+	while (answer == SEAT_IS_GONE && (s = keeper_find_waiting(k, run->profile))) {
+		answer = seat_take(s, run, ready, fds, e);
+		if (answer != SEAT_TOOK_IT)
+			seat_leave(s);
+	}
+	return answer;
+}
+
+static enum seat_answer take_new(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
+{
+	struct seat     *s = keeper_open_seat(k, run->profile, run, fds + (run->code_len ? 3 : 2), e);
+	enum seat_answer answer;
+
+	if (!s)
+		return SEAT_REFUSED;
+	answer = seat_take(s, run, &run->limits, fds, e);
+	if (answer == SEAT_IS_GONE)
+		err_set(e, ERR_SETUP, "the launcher of the cell was killed");
+	if (answer != SEAT_TOOK_IT)
+		seat_leave(s);
+	return answer;
+}
+
+static int start_run(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
+{
+	enum seat_answer answer = SEAT_IS_GONE;
+
+	if (keeper_open_tree(k, run->profile, e) < 0)
+		return -1;
+	if (!run->shown_len && fits_ready(&run->limits, &k->post[run->profile].plan.limits))
+		answer = take_waiting(k, run, fds, e);
+	if (answer == SEAT_IS_GONE)
+		answer = take_new(k, run, fds, e);
+	return answer == SEAT_TOOK_IT ? 0 : -1;
+}
+
+void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds)
+{
+	struct err e;
+
+	if (run->profile >= k->posts) {
+		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
+		refuse(fds[0], EXIT_denied, &e);
+		return;
+	}
+	if (keeper_check_run(run, &k->post[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 || start_run(k, run, fds, &e) < 0)
+		refuse(fds[0], reason_of(&e), &e);
+}

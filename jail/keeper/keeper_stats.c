@@ -1,0 +1,43 @@
+/* keeper_stats.c - figures for the door */
+#include "keeper_parts.h"
+
+#include "fd.h"
+#include "packet.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static uint64_t resident_bytes(void)
+{
+	scoped_fd fd       = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	char      text[64] = "";
+	unsigned long pages;
+
+	if (fd < 0 || read(fd, text, sizeof text - 1) <= 0 || sscanf(text, "%*u %lu", &pages) != 1)
+		return 0;
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void keeper_answer_stats(struct keeper *k)
+{
+	struct keeper_answer a;
+	struct rusage        used;
+
+	memset(&a, 0, sizeof a);
+	for (size_t i = 0; i < k->top; i++) {
+		const struct seat *s = &k->seat[i];
+
+		a.stats.ready[s->profile] += s->state == SEAT_READY;
+		a.stats.building[s->profile] += s->state == SEAT_BUILDING;
+		a.stats.running[s->profile] += s->state == SEAT_TAKEN;
+	}
+	getrusage(RUSAGE_SELF, &used);
+	a.stats.made         = k->made;
+	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	a.stats.memory_bytes = resident_bytes();
+	a.kind = KEEPER_STATS;
+	packet_send(k->door, &a, sizeof a, NULL, 0);
+}
+

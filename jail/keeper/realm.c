@@ -1,0 +1,186 @@
+#define _GNU_SOURCE
+#include "realm.h"
+
+#include "fd.h"
+#include "file.h"
+#include "packet.h"
+#include "privilege.h"
+#include "spawner_protocol.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+/* --- the spawner's side of the fork --- */
+
+static int enter(void)
+{
+	if (privilege_leave_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -1;
+	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); /* what is unmounted outside goes here as well */
+}
+
+/* The maps are written by our parent, who then says so. */
+static _Noreturn void become_spawner(int sock, int go, int self, bool is_new)
+{
+	char *const argv[] = { (char *)"brig-spawner", (char *)"--spawner", NULL }, *const none[] = { NULL };
+	char        byte;
+
+	signal(SIGCHLD, SIG_DFL);
+	if (is_new && (read(go, &byte, 1) != 1 || enter() < 0))
+		_exit(EXIT_FAILURE);
+	if (dup2(sock, SPAWNER_FD) == SPAWNER_FD && close_range(SPAWNER_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+		execveat(self, "", argv, none, AT_EMPTY_PATH);
+	_exit(EXIT_FAILURE);
+}
+
+/* --- the maps --- */
+
+/* "0 ROOT 1", then the slice as it is on the host but for that one id. */
+static void print_map(char *text, size_t len, uint32_t root, const struct id_range *slice)
+{
+	uint32_t end = slice->base + slice->count;
+	int      n   = snprintf(text, len, "0 %u 1\n", root);
+
+	if (root < slice->base || root >= end) {
+		snprintf(text + n, len - (size_t)n, "%u %u %u\n", slice->base, slice->base, slice->count);
+		return;
+	}
+	if (root > slice->base)
+		n += snprintf(text + n, len - (size_t)n, "%u %u %u\n", slice->base, slice->base, root - slice->base);
+	if (root + 1 < end)
+		snprintf(text + n, len - (size_t)n, "%u %u %u\n", root + 1, root + 1, end - root - 1);
+}
+
+static int write_maps(pid_t pid, const struct realm *r, const struct id_range *slice, uint32_t gid, struct err *e)
+{
+	char      path[48], text[128];
+	scoped_fd proc = -1;
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	print_map(text, sizeof text, r->root, slice);
+	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
+		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
+	print_map(text, sizeof text, gid, slice);
+	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)") : 0;
+}
+
+/* --- one spawner --- */
+
+static pid_t clone_spawner(struct realm *r, int sock, int go[2], const struct realm_wishes *w)
+{
+	bool              is_new = w->outer->kind == OUTER_KEPT;
+	struct clone_args args   = {
+		.flags       = CLONE_PIDFD | (is_new ? CLONE_NEWUSER | CLONE_NEWNS : 0),
+		.pidfd       = (uint64_t)(uintptr_t)&r->pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid = clone3(&args, sizeof args);
+
+	if (pid < 0)
+		r->pidfd = -1;
+	if (pid != 0)
+		return pid;
+	close(go[1]);
+	become_spawner(sock, go[0], w->self_fd, is_new);
+}
+
+/* Ours must be traceable for as long as the child's files in /proc are to be ours. */
+static int start(struct realm *r, const struct realm_wishes *w, const struct id_range *slice, int sock, struct err *e)
+{
+	int   go[2], result = 0;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || privilege_show(e) < 0)
+		return err_sys(e, "spawner");
+	pid = clone_spawner(r, sock, go, w);
+	if (pid < 0)
+		result = err_sys(e, "user namespace of the profile (brig doctor says what this host lacks)");
+	else if (w->outer->kind == OUTER_KEPT)
+		result = write_maps(pid, r, slice, w->gid, e);
+	if (result == 0 && write(go[1], "", 1) != 1)
+		result = err_sys(e, "spawner");
+	close(go[0]);
+	close(go[1]);
+	return privilege_hide(e) < 0 ? -1 : result;
+}
+
+static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
+{
+	struct spawner_setup setup;
+	int                  r;
+
+	memset(&setup, 0, sizeof setup);
+	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
+	memcpy(setup.outer_why, w->outer->why, sizeof setup.outer_why);
+	setup.workspace_exec = w->profile->workspace_exec;
+	setup.require_all    = w->profile->require_all;
+	setup.outer_kind     = w->outer->kind;
+	r                    = packet_send(sock, &setup, sizeof setup, &w->filter_fd, 1);
+	errno                = -r;
+	return r < 0 ? err_sys(e, "spawner: setup") : 0;
+}
+
+/* The first slot is P's root; the others are for cells. */
+static struct id_range slice_of(const struct realm_wishes *w)
+{
+	uint32_t slots = id_range_reserve(&w->ids) / w->of;
+
+	return (struct id_range){ .base = w->ids.base + slots * w->number * IDS_PER_CELL, .count = slots * IDS_PER_CELL };
+}
+
+void realm_prepare(struct realm *ret, const struct realm_wishes *w)
+{
+	struct id_range slice = slice_of(w);
+
+	*ret = (struct realm){ .root = slice.base, .spawner = -1, .pidfd = -1 };
+	if (w->outer->kind != OUTER_KEPT) {
+		id_pool_of_file(&ret->ids, &w->ids, w->setup->runtime);
+		return;
+	}
+	slice.base += IDS_PER_CELL;
+	slice.count -= IDS_PER_CELL;
+	id_pool_of_block(&ret->ids, &slice, (slice.base - w->ids.base) / IDS_PER_CELL, w->lock_fd);
+}
+
+/* Its socket has room for some dozens of words, and it needs a millisecond for each. */
+static int limit_patience(int sock)
+{
+	const struct timeval second = { .tv_sec = 1 };
+
+	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+}
+
+int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
+{
+	struct id_range slice = slice_of(w);
+	int             pair[2], result;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "spawner: socketpair");
+	r->spawner = pair[0];
+	result     = limit_patience(r->spawner) < 0 ? err_sys(e, "spawner: patience") : start(r, w, &slice, pair[1], e);
+	close(pair[1]);
+	if (result == 0)
+		result = send_setup(r->spawner, w, e);
+	if (result < 0)
+		realm_stop(r);
+	return result;
+}
+
+void realm_stop(struct realm *r)
+{
+	fd_closep(&r->spawner);
+	if (r->pidfd >= 0)
+		pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
+	fd_closep(&r->pidfd);
+}

@@ -1,0 +1,196 @@
+#define _GNU_SOURCE
+#include "seat.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+#include "spawner_protocol.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- opening --- */
+
+static int take_place(struct seat *s, const struct seat_wishes *w, struct err *e)
+{
+	enum group_answer answer;
+
+	s->ids = &w->realm->ids;
+	do {
+		id_pool_give(s->ids, &s->slot);
+		if (id_pool_take(s->ids, &s->slot, e) < 0)
+			return -1;
+		answer = group_open_in(&s->group, w->home, s->slot.number, e);
+	} while (answer == GROUP_TAKEN);
+	return answer == GROUP_FAILED ? -1 : 0;
+}
+
+static int prepare_groups(struct seat *s, const struct seat_wishes *w, struct err *e)
+{
+	if (group_limit(&s->group, w->limits, e) < 0)
+		return -1;
+	return w->lends ? group_lend(&s->group, e) : 0;
+}
+
+static void fill_word(struct spawner_cell *cell, const struct seat *s, const struct seat_wishes *w)
+{
+	memset(cell, 0, sizeof *cell);
+	memcpy(cell->digest, w->tree->digest, sizeof cell->digest);
+	cell->number     = s->slot.number;
+	cell->init_id    = s->slot.init_id;
+	cell->program_id = s->slot.program_id;
+	cell->limits     = *w->limits;
+	cell->layers     = s->group.layers;
+	cell->missing    = s->group.missing;
+	cell->leaves     = (uint32_t)s->group.n;
+	snprintf(cell->group_why, sizeof cell->group_why, "%s", s->group.why);
+	for (size_t i = 0; i < s->group.n; i++) {
+		cell->leaf[i].v2          = s->group.leaf[i].v2;
+		cell->leaf[i].controllers = s->group.leaf[i].controllers;
+	}
+	if (w->run) {
+		cell->shown_len = w->run->shown_len;
+		memcpy(cell->shown, w->run->shown, sizeof cell->shown);
+	}
+}
+
+static int call_spawner(const struct seat *s, const struct seat_wishes *w, int control, struct err *e)
+{
+	struct spawner_cell cell;
+	int                 fds[PACKET_FDS_MAX], r;
+	size_t              n = 0;
+
+	fill_word(&cell, s, w);
+	fds[n++] = control;
+	fds[n++] = s->slot.fd;
+	fds[n++] = w->tree->tree_fd;
+	for (size_t i = 0; i < s->group.n; i++)
+		fds[n++] = s->group.leaf[i].fd;
+	for (uint32_t i = 0; i < cell.shown_len; i++)
+		fds[n++] = w->shown_fd[i];
+	r     = packet_send(w->realm->spawner, &cell, sizeof cell, fds, n);
+	if (r == -EAGAIN) /* it is stopped, or worse: everybody else would wait with us */
+		realm_stop(w->realm);
+	errno = -r;
+	return r < 0 ? err_sys(e, "the spawner cannot be reached") : 0;
+}
+
+static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
+{
+	int pair[2], r;
+
+	if (take_place(s, w, e) < 0 || prepare_groups(s, w, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "launcher: socketpair");
+	s->control = pair[0];
+	r          = call_spawner(s, w, pair[1], e);
+	close(pair[1]);
+	return r;
+}
+
+int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, struct err *e)
+{
+	struct seat s = SEAT_NONE;
+	struct err  ignored;
+
+	s.profile = profile;
+	s.plain   = !w->run;
+	s.state   = SEAT_BUILDING;
+	s.since   = clock_ms(CLOCK_MONOTONIC);
+	if (start(&s, w, e) == 0) {
+		*ret = s;
+		return 0;
+	}
+	fd_closep(&s.control);
+	(void)!group_close(&s.group, &ignored); /* nobody is in them yet */
+	id_pool_give(s.ids, &s.slot);
+	return -1;
+}
+
+/* --- taking --- */
+
+static bool differs(const struct limits *a, const struct limits *b)
+{
+	return a->memory_bytes != b->memory_bytes || a->pids != b->pids || a->cpus != b->cpus;
+}
+
+enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e)
+{
+	double              now = clock_ms(CLOCK_MONOTONIC);
+	struct launch_order order;
+	int                 r;
+
+	if (differs(&run->limits, is) && group_limit(&s->group, &run->limits, e) < 0)
+		return SEAT_REFUSED;
+	memset(&order, 0, sizeof order);
+	order.limits     = run->limits;
+	order.words      = run->words;
+	order.code_len   = run->code_len;
+	order.stdin_pipe = run->stdin_pipe;
+	order.asked      = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
+	r                = packet_send(s->control, &order, sizeof order, fds, run->code_len ? 3 : 2);
+	if (r < 0)
+		return SEAT_IS_GONE;
+	s->state = SEAT_TAKEN;
+	s->since = now;
+	return SEAT_TOOK_IT;
+}
+
+/* A launcher has no more rights than its cell: what goes to our log is one line of text, whatever it said. */
+static void take_reason(const struct err *why, struct err *e)
+{
+	*e = *why;
+	e->text[sizeof e->text - 1] = 0;
+	text_make_plain(e->text);
+}
+
+bool seat_hear(struct seat *s, struct err *e)
+{
+	struct launch_word word;
+	size_t             n;
+
+	e->kind = ERR_NONE;
+	if (packet_receive(s->control, &word, sizeof word, NULL, 0, &n) != sizeof word)
+		return false;
+	switch (word.kind) {
+	case LAUNCH_READY:
+		if (s->state == SEAT_BUILDING)
+			s->state = SEAT_READY;
+		return true;
+	case LAUNCH_ENDED:
+		take_reason(&word.end.why, e);
+		return true;
+	case LAUNCH_SLOT:
+	case LAUNCH_STARTED:
+	case LAUNCH_LIMIT:
+		break;
+	}
+	return true;
+}
+
+/* --- leaving --- */
+
+void seat_leave(struct seat *s)
+{
+	fd_closep(&s->control);
+	s->state = SEAT_LEAVING;
+	s->since = clock_ms(CLOCK_MONOTONIC);
+}
+
+enum { KILL_AFTER_MS = 100 };
+
+bool seat_clean(struct seat *s)
+{
+	if (!group_remove(&s->group)) {
+		if (clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS)
+			group_kill_members(&s->group);
+		return false;
+	}
+	id_pool_give(s->ids, &s->slot);
+	*s = SEAT_NONE;
+	return true;
+}

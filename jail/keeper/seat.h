@@ -1,0 +1,53 @@
+/*
+ * seat.h - one cell as the keeper sees it: ids, control groups, a launcher
+ *
+ *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
+ *
+ * A seat is opened ahead of any run, or for one; it is taken once. When its
+ * launcher is gone the groups are removed as soon as they are empty, without
+ * waiting for it.
+ */
+#pragma once
+#include "keeper_protocol.h"
+#include "group.h"
+#include "realm.h"
+#include "store.h"
+
+enum seat_state { SEAT_FREE, SEAT_BUILDING, SEAT_READY, SEAT_TAKEN, SEAT_LEAVING };
+
+struct seat {
+	enum seat_state state;
+	uint32_t        profile;
+	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
+	int             control;  /* to the launcher */
+	double          since;    /* of this state: CLOCK_MONOTONIC ms */
+	struct id_pool *ids;      /* whose the slot is */
+	struct slot     slot;
+	struct group    group;
+};
+#define SEAT_NONE ((struct seat){ .control = -1, .slot.fd = -1 })
+
+struct seat_wishes {
+	struct realm            *realm;
+	const struct group_home *home;
+	const struct store_tree *tree;
+	const struct limits     *limits;
+	const struct keeper_run *run;   /* what it shows; NULL: nothing */
+	const int               *shown_fd;
+	bool                     lends; /* the launcher has other ids than we */
+};
+
+/* The launcher begins to build. On failure nothing is left. */
+must_use int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, struct err *e);
+
+enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
+/* Hands the run to the launcher, with lower limits where it asks for some. GONE: the launcher has ended; try another. */
+must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e);
+
+/* What the launcher said: false when it is gone. *e: why it failed, if it said so. */
+must_use bool seat_hear(struct seat *s, struct err *e);
+
+/* The launcher is gone, or shall be: its cell dies with it. */
+void seat_leave(struct seat *s);
+/* LEAVING: true when all is removed, and the seat free again. Kills what still lives after a while. */
+bool seat_clean(struct seat *s);

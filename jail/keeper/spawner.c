@@ -1,0 +1,154 @@
+#define _GNU_SOURCE
+#include "spawner_protocol.h"
+
+#include "packet.h"
+#include "say.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+struct spawner {
+	struct spawner_setup setup;
+	struct sock_fprog    filter;
+};
+
+static _Noreturn void give_up(const char *what)
+{
+	say("brig spawner: %s: %m\n", what);
+	_exit(EXIT_FAILURE);
+}
+
+/* The end of file is the keeper's end, and ours. */
+static ssize_t receive(void *word, size_t len, int *fds, size_t max, size_t *n)
+{
+	ssize_t got = packet_receive(SPAWNER_FD, word, len, fds, max, n);
+
+	if (got == 0)
+		_exit(EXIT_SUCCESS);
+	if (got < 0)
+		give_up("the keeper cannot be heard");
+	return got;
+}
+
+static void take_setup(struct spawner *s)
+{
+	int    fd;
+	size_t n, len;
+
+	if (receive(&s->setup, sizeof s->setup, &fd, 1, &n) != sizeof s->setup || n != 1)
+		give_up("garbled setup");
+	len              = (size_t)lseek(fd, 0, SEEK_END);
+	s->filter.len    = (unsigned short)(len / sizeof *s->filter.filter);
+	s->filter.filter = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (s->filter.filter == MAP_FAILED || len > KEEPER_FILTER_MAX * sizeof *s->filter.filter)
+		give_up("no filter");
+	close(fd);
+}
+
+/* --- one launcher --- */
+
+struct launch_memory {
+	struct launcher_post post;
+	struct limits        limits;
+	struct mount_plan    mounts;
+	char                 shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
+	const char          *shown_to[MOUNT_SHOWN_MAX];
+};
+
+static const int *take_leaves(struct group *g, const struct spawner_cell *cell, const int *fds)
+{
+	*g = (struct group){ .n = cell->leaves, .lent = true, .layers = cell->layers, .missing = cell->missing };
+	memcpy(g->why, cell->group_why, sizeof g->why);
+	for (uint32_t i = 0; i < cell->leaves; i++)
+		g->leaf[i] = (struct group_leaf){ .base_fd = -1, .fd = *fds++, .v2 = cell->leaf[i].v2, .controllers = cell->leaf[i].controllers };
+	return fds;
+}
+
+static int plan_mounts(struct launch_memory *m, const struct spawner *s, const struct spawner_cell *cell, struct err *e)
+{
+	struct mount_wishes wishes = mount_wishes_of(&m->limits, s->setup.workspace_exec);
+
+	for (uint32_t i = 0; i < cell->shown_len; i++) {
+		snprintf(m->shown[i], sizeof m->shown[i], "workspace/%s", cell->shown[i]);
+		m->shown_to[i] = m->shown[i];
+	}
+	wishes.shown     = m->shown_to;
+	wishes.shown_len = cell->shown_len;
+	return mount_plan_build(&m->mounts, &wishes, e);
+}
+
+static void fill_order(struct launch_memory *m, const struct spawner *s, const struct spawner_cell *cell, const int *shown_fd)
+{
+	m->post.order = (struct run_order){
+		.limits         = &m->limits,
+		.code_fd        = -1,
+		.mounts         = &m->mounts,
+		.shown_fd       = shown_fd,
+		.shown_len      = cell->shown_len,
+		.workspace_exec = s->setup.workspace_exec,
+		.require_all    = s->setup.require_all,
+		.rootfs         = s->setup.rootfs,
+		.filter         = &s->filter,
+	};
+}
+
+static _Noreturn void become_launcher(const struct spawner *s, const struct spawner_cell *cell, const int *fds)
+{
+	static struct launch_memory m;
+	struct err e;
+
+	close(SPAWNER_FD);
+	m.limits       = cell->limits;
+	m.post.control = fds[0];
+	m.post.outer   = (struct outer){ .kind = s->setup.outer_kind };
+	m.post.slot    = (struct slot){ .fd = fds[1], .number = cell->number, .init_id = cell->init_id, .program_id = cell->program_id };
+	memcpy(m.post.outer.why, s->setup.outer_why, sizeof m.post.outer.why);
+	m.post.rootfs = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
+	memcpy(m.post.rootfs.digest, cell->digest, sizeof m.post.rootfs.digest);
+	fill_order(&m, s, cell, take_leaves(&m.post.group, cell, fds + 3));
+	if (plan_mounts(&m, s, cell, &e) < 0) {
+		say("brig spawner: %s\n", e.text);
+		_exit(EXIT_FAILURE);
+	}
+	launcher_serve(&m.post);
+}
+
+static bool is_sound(const struct spawner_cell *cell, size_t fds)
+{
+	return cell->leaves <= GROUP_TREES_MAX && cell->shown_len <= MOUNT_SHOWN_MAX && fds == 3 + cell->leaves + cell->shown_len;
+}
+
+static void serve_one(const struct spawner *s)
+{
+	struct spawner_cell cell;
+	int                 fds[PACKET_FDS_MAX];
+	size_t              n;
+
+	if (receive(&cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
+		give_up("garbled word");
+	if (fork() == 0) /* one that fails is seen by the keeper: the control socket closes */
+		become_launcher(s, &cell, fds);
+	while (n)
+		close(fds[--n]);
+}
+
+/* Launchers, and what a launcher leaves when it is killed, are reaped by the kernel: nobody asks for their status. */
+_Noreturn void spawner_main(void)
+{
+	static struct spawner s;
+
+	signal(SIGCHLD, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "brig-spawner");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		give_up("prctl");
+	take_setup(&s);
+	for (;;)
+		serve_one(&s);
+}
