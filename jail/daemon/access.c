@@ -1,0 +1,85 @@
+#include "access.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+
+#define SERVICE_GROUP "brig"
+
+static struct quota_limits quota_of(const struct config_access *row)
+{
+	return (struct quota_limits){ row->runs, row->memory_bytes, row->runs_per_minute };
+}
+
+static int find_id(const struct config_access *row, struct access_rule *rule, struct err *e)
+{
+	const struct passwd *user  = row->user ? getpwnam(row->user) : NULL;
+	const struct group  *group = row->group ? getgrnam(row->group) : NULL;
+
+	if (row->user && !user)
+		return err_set(e, ERR_MISSING, "there is no user \"%.63s\" on this host", row->user);
+	if (row->group && !group)
+		return err_set(e, ERR_MISSING, "there is no group \"%.63s\" on this host", row->group);
+	rule->is_group = group;
+	rule->id       = user ? user->pw_uid : group ? group->gr_gid : (uint32_t)row->uid;
+	return 0;
+}
+
+int access_build(struct access *ret, const struct config *c, struct err *e)
+{
+	struct access a = { .n = c->access_len };
+
+	for (size_t i = 0; i < a.n; i++) {
+		a.rule[i].profiles = c->access[i].profiles;
+		a.rule[i].quota    = quota_of(&c->access[i]);
+		if (find_id(&c->access[i], &a.rule[i], e) < 0)
+			return err_wrap(e, "access[%zu]", i);
+	}
+	*ret = a;
+	return 0;
+}
+
+static void add(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
+{
+	a->rule[a->n++] = (struct access_rule){ .is_group = is_group, .id = id, .quota = quota };
+}
+
+static struct quota_limits preset_quota(void)
+{
+	struct config_access preset = { 0 };
+
+	fields_preset(config_access_fields, &preset);
+	return quota_of(&preset);
+}
+
+void access_preset(struct access *ret)
+{
+	const struct group *group = getgrnam(SERVICE_GROUP);
+
+	*ret = (struct access){ 0 };
+	add(ret, false, 0, preset_quota());
+	if (group)
+		add(ret, true, group->gr_gid, preset_quota());
+}
+
+void access_own(struct access *ret, uid_t own)
+{
+	*ret = (struct access){ 0 };
+	add(ret, false, own, preset_quota());
+}
+
+const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->rule[i].is_group ? peer_has_group(p, groups, a->rule[i].id) : p->uid == a->rule[i].id)
+			return &a->rule[i];
+	return NULL;
+}
+
+bool access_allows(const struct access_rule *r, const char *profile)
+{
+	for (size_t i = 0; i < json_array_size(r->profiles); i++)
+		if (strcmp(json_string_value(json_array_get(r->profiles, i)), profile) == 0)
+			return true;
+	return !r->profiles;
+}

@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "attempt.h"
+
+#include "audit.h"
+#include "clock.h"
+
+#include <sys/mman.h>
+
+static int64_t now_us(void)
+{
+	return (int64_t)(clock_ms(CLOCK_REALTIME) * 1000);
+}
+
+/* Nothing when they are not sound: then nothing was granted either. */
+static void read_limits(struct audit_limits *ret, const json_t *asked)
+{
+	struct err e;
+
+	*ret = (struct audit_limits){ 0 };
+	if (!json_is_object(asked) || fields_decode(limits_fields, asked, &ret->value, &e) < 0)
+		return;
+	for (unsigned i = 0; i < LIMIT_COUNT; i++)
+		if (json_object_get(asked, limits_fields[i].name))
+			ret->said |= 1ull << i;
+}
+
+/* Sealed and checked before: it cannot change under us, and nobody is waited for. */
+static void digest(struct attempt *a, int fd, size_t len)
+{
+	void *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (text == MAP_FAILED)
+		return;
+	code_digest(text, len, a->code_sha256);
+	munmap(text, len);
+}
+
+void attempt_note(struct attempt *ret, const struct protocol_request *request, const int *fds, size_t code_len)
+{
+	*ret = (struct attempt){ .time_us = now_us(), .op = request_name(request->kind), .code_bytes = AUDIT_NONE };
+	read_limits(&ret->asked, request->limits);
+	if (request->kind != REQUEST_run)
+		return;
+	ret->code_bytes = (int64_t)code_len;
+	digest(ret, fds[0], code_len);
+}
+
+static void fill_peer(struct audit_entry *entry, const struct peer *peer)
+{
+	entry->peer_uid  = peer->uid;
+	entry->peer_pid  = peer->pid;
+	entry->peer_comm = peer->comm;
+}
+
+void attempt_ended(const struct served_run *r, const struct record *record)
+{
+	const struct attempt *a = &r->attempt;
+	struct audit_entry    entry;
+
+	if (!r->door->audit)
+		return;
+	audit_entry_init(&entry);
+	audit_entry_take_record(&entry, record);
+	fill_peer(&entry, &r->peer);
+	entry.time_us     = a->time_us;
+	entry.op          = a->op;
+	entry.profile     = r->profile->name;
+	entry.code_sha256 = *a->code_sha256 ? a->code_sha256 : NULL;
+	entry.code_bytes  = a->code_bytes;
+	entry.asked       = a->asked;
+	entry.granted     = (struct audit_limits){ AUDIT_LIMITS_ALL, r->limits };
+	audit_write(r->door->audit, &entry);
+}
+
+static void refused(struct audit *audit, struct audit_entry *entry, const struct peer *peer, const struct denial *why)
+{
+	fill_peer(entry, peer);
+	entry->time_us = now_us();
+	entry->error   = denial_code_name(why->code);
+	entry->field   = why->field;
+	audit_write(audit, entry);
+}
+
+void attempt_refused(const struct connection *c, const struct protocol_request *request, const struct denial *why)
+{
+	struct audit_entry entry;
+
+	if (!c->door->audit)
+		return;
+	audit_entry_init(&entry);
+	entry.op      = request->op;
+	entry.profile = json_string_value(json_object_get(request->source, "profile"));
+	read_limits(&entry.asked, json_object_get(request->source, "limits"));
+	refused(c->door->audit, &entry, &c->peer, why);
+}
+
+void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why)
+{
+	struct audit_entry entry;
+
+	if (!d->audit)
+		return;
+	audit_entry_init(&entry);
+	entry.op = "connect";
+	refused(d->audit, &entry, peer, why);
+}

@@ -1,0 +1,123 @@
+#define _GNU_SOURCE
+#include "audit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e)
+{
+	struct audit a = { .file = AUDIT_FILE_NONE };
+
+	if (plan->file && audit_file_open(&a.file, plan->file, plan->max_bytes, plan->keep, e) < 0)
+		return err_wrap(e, "audit");
+	journal_open(&a.journal, plan->journal, plan->words_fd);
+	*ret = a;
+	return 0;
+}
+
+void audit_close(struct audit *a)
+{
+	if (!a)
+		return;
+	audit_file_close(&a->file);
+	journal_close(&a->journal);
+}
+
+int audit_folder(const struct audit *a)
+{
+	return a ? a->file.folder : -1;
+}
+
+struct audit_counts audit_count(const struct audit *a)
+{
+	return a ? (struct audit_counts){ a->entries, a->suppressed, a->journal.lost, a->file_lost } : (struct audit_counts){ 0 };
+}
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Said once when lines begin to be lost, and once when they no longer are. */
+static void to_file(struct audit *a, const json_t *json)
+{
+	char   line[AUDIT_LINE_MAX + 1];
+	size_t len = audit_json_line(json, line);
+	int    r;
+
+	if (a->file.folder < 0)
+		return;
+	r = len ? audit_file_add(&a->file, line, len) : -ENOMEM;
+	if (r < 0) {
+		a->file_lost++;
+		if (a->losing++ == 0)
+			journal_say(&a->journal, JOURNAL_ERROR,
+				    "audit: %s: %s; lines are not in the file until it can be written again (if its folder was "
+				    "replaced, restart brigd)",
+				    a->file.name, strerror(-r));
+	} else if (a->losing) {
+		journal_say(&a->journal, JOURNAL_NOTICE, "audit: %s: written again, without %llu lines", a->file.name,
+			    (unsigned long long)a->losing);
+		a->losing = 0;
+	}
+}
+
+static enum journal_priority priority_of(const struct audit_entry *entry)
+{
+	return entry->reason == EXIT_setup_failed ? JOURNAL_WARNING
+	       : entry->reason == EXIT_denied     ? JOURNAL_NOTICE
+						  : JOURNAL_INFO;
+}
+
+/* "peer_uid" -> "BRIG_PEER_UID" */
+static const char *field_name(const struct audit_row *row, char buf[64])
+{
+	size_t n = 0;
+
+	strcpy(buf, "BRIG_");
+	for (n = 0; row->name[n] && n < 50; n++)
+		buf[5 + n] = row->name[n] >= 'a' && row->name[n] <= 'z' ? (char)(row->name[n] - 32) : row->name[n];
+	buf[5 + n] = 0;
+	return buf;
+}
+
+static void to_journal(struct audit *a, const json_t *json, enum journal_priority priority)
+{
+	struct journal_message m;
+	char                   text[AUDIT_LINE_MAX + 1], name[64];
+	size_t                 len;
+
+	audit_json_words(json, text);
+	journal_begin(&m, priority, text);
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		if ((len = audit_value_text(json_object_get(json, row->name), text)) > 0)
+			journal_add(&m, field_name(row, name), text, len);
+	journal_send(&a->journal, &m);
+}
+
+void audit_write(struct audit *a, const struct audit_entry *from)
+{
+	struct audit_entry entry  = *from;
+	uint64_t           before = 0;
+	json_t            *json;
+
+	if (!a)
+		return;
+	a->entries++;
+	if (entry.time_us < 0)
+		entry.time_us = now_us();
+	if (entry.reason == EXIT_denied && !audit_throttle_take(&a->throttle, entry.peer_uid, now_us(), &before)) {
+		a->suppressed++;
+		return;
+	}
+	if (before)
+		entry.suppressed = (int64_t)before;
+	json = audit_entry_json(&entry);
+	to_file(a, json);
+	to_journal(a, json, priority_of(&entry));
+	json_decref(json);
+}

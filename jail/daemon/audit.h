@@ -1,0 +1,50 @@
+/*
+ * audit.h - what was asked and what came of it, kept where peers cannot reach it.
+ *
+ * One line per attempt: to the journal with fields, and to a file of JSON Lines
+ * when one is configured. Opened before the door confines itself. From then on
+ * nothing here blocks, and nothing fails: an entry that could not be kept is
+ * counted, and the journal is told once (docs/decisions.md says why no run is
+ * refused because of it).
+ *
+ * What the door has to leave open, once confined: openat, newfstatat, renameat,
+ * write, sendto and poll; and below audit_folder() with Landlock WRITE_FILE,
+ * MAKE_REG and REMOVE_FILE (a rename is both). No reading. SIGXFSZ is to be ignored.
+ */
+#pragma once
+#include "audit_entry.h"
+#include "audit_file.h"
+#include "audit_throttle.h"
+#include "journal.h"
+
+struct audit_plan {
+	const char *file;      /* absolute; NULL: none */
+	uint64_t    max_bytes; /* of one file */
+	unsigned    keep;      /* how many predecessors: file.1, the youngest, to file.N */
+	const char *journal;   /* JOURNAL_SOCKET, NULL: none */
+	int         words_fd;  /* where the line for people goes when there is no journal; -1: nowhere */
+};
+
+struct audit_counts {
+	uint64_t entries;      /* all that there were */
+	uint64_t suppressed;   /* refusals beyond AUDIT_REFUSALS a minute of one uid: counted, not written */
+	uint64_t journal_lost; /* messages that the journal, or words_fd, did not take */
+	uint64_t file_lost;    /* lines that are not in the file */
+};
+
+struct audit {
+	struct journal        journal;
+	struct audit_file     file;
+	struct audit_throttle throttle;
+	uint64_t              entries, suppressed, file_lost;
+	uint64_t              losing; /* lines lost in a row; the journal knows of it when there is one */
+};
+
+/* Refuses when the file cannot be opened; no journal is no error. */
+must_use int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e);
+/* The time may be AUDIT_NONE: now. a may be NULL, which is the private door: nothing is written. */
+void                audit_write(struct audit *a, const struct audit_entry *entry);
+void                audit_close(struct audit *a); /* NULL, and twice, is fine */
+struct audit_counts audit_count(const struct audit *a);
+/* The descriptor of the file's folder, for the Landlock rule; -1 without a file. */
+int audit_folder(const struct audit *a);

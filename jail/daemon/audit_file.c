@@ -1,0 +1,176 @@
+#define _GNU_SOURCE
+#include "audit_file.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { NAME_ROOM = sizeof(((struct audit_file *)0)->name) + 16, PATH_ROOM = 4096 };
+
+/* NAME.3; NAME itself for 0 */
+static const char *name_of(const struct audit_file *f, unsigned n, char buf[NAME_ROOM])
+{
+	if (n == 0)
+		return f->name;
+	snprintf(buf, NAME_ROOM, "%s.%u", f->name, n);
+	return buf;
+}
+
+/* A second name of the file would be somebody else's, whom we would write to. */
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_nlink == 1;
+}
+
+/* What is there is taken up, and may have been torn by a crash: we cannot look, as we do not read. */
+static int open_current(struct audit_file *f)
+{
+	scoped_fd fd =
+		openat(f->folder, f->name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!is_ours(&st))
+		return -EBADF;
+	fd_closep(&f->fd);
+	f->fd   = fd_take(&fd);
+	f->dev  = st.st_dev;
+	f->ino  = st.st_ino;
+	f->torn = st.st_size > 0;
+	return 0;
+}
+
+/* The youngest number that is free: a crash between two renames left a gap, which is filled, and nothing is lost by it. */
+static unsigned find_gap(const struct audit_file *f)
+{
+	struct stat st;
+	char        name[NAME_ROOM];
+
+	for (unsigned n = 1; n < f->keep; n++)
+		if (fstatat(f->folder, name_of(f, n, name), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+			return n;
+	return f->keep;
+}
+
+/* From the oldest on, so that at every moment each line is under one name. The one beyond keep is renamed over. */
+static int rotate(struct audit_file *f)
+{
+	char from[NAME_ROOM], to[NAME_ROOM];
+
+	for (unsigned n = find_gap(f); n > 0; n--)
+		if (renameat(f->folder, name_of(f, n - 1, from), f->folder, name_of(f, n, to)) < 0)
+			return -errno;
+	return open_current(f);
+}
+
+/* Ours is still under its name, and the line fits in; else another one is begun. */
+static int make_room(struct audit_file *f, size_t len)
+{
+	struct stat st;
+	int         r;
+
+	if (f->fd < 0 || fstatat(f->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != f->ino ||
+	    st.st_dev != f->dev) {
+		r = open_current(f);
+		if (r < 0 || fstat(f->fd, &st) < 0)
+			return r < 0 ? r : -errno;
+	}
+	return st.st_size > 0 && (uint64_t)st.st_size + len + f->torn > f->max_bytes ? rotate(f) : 0;
+}
+
+/* In one piece. What could be written of it is torn off when the disk, or what we may write, comes to its end. */
+static int write_whole(struct audit_file *f, const char *bytes, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = write(f->fd, bytes, len);
+	while (n < 0 && errno == EINTR);
+	f->torn = f->torn ? n != (ssize_t)len : n > 0 && n != (ssize_t)len;
+	return n < 0 ? -errno : n == (ssize_t)len ? 0 : -ENOSPC;
+}
+
+int audit_file_add(struct audit_file *f, const char *line, size_t len)
+{
+	int r = make_room(f, len);
+
+	if (r == 0 && f->torn)
+		r = write_whole(f, "\n", 1); /* what was torn garbles no other */
+	return r < 0 ? r : write_whole(f, line, len);
+}
+
+/* The folder is opened for its entries only. */
+static int open_folder(struct audit_file *f, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char        folder[PATH_ROOM];
+	struct stat st;
+	int         n;
+
+	if (path[0] != '/' || !slash[1])
+		return err_set(e, ERR_BAD_SPEC, "%s: not the absolute path of a file", path);
+	if (strlen(slash + 1) >= sizeof f->name || (size_t)(slash - path) >= sizeof folder)
+		return err_set(e, ERR_BAD_SPEC, "%.80s...: the path is too long", path);
+	strcpy(f->name, slash + 1);
+	n = (int)(slash - path);
+	snprintf(folder, sizeof folder, "%.*s", n ? n : 1, path);
+	f->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->folder < 0 || fstat(f->folder, &st) < 0)
+		return err_sys(e, "%s", folder);
+	if (st.st_mode & S_IWOTH)
+		return err_set(e, ERR_DENIED, "%s: everybody may write to it; an audit needs a folder of its own", folder);
+	return 0;
+}
+
+/* Of a time when keep was larger. */
+static void remove_beyond(const struct audit_file *f)
+{
+	char name[NAME_ROOM];
+
+	for (unsigned n = f->keep + 1; n <= AUDIT_KEEP_MAX; n++)
+		unlinkat(f->folder, name_of(f, n, name), 0);
+}
+
+static int open_file(struct audit_file *f, const char *path, struct err *e)
+{
+	int r;
+
+	if (f->keep < 1 || f->keep > AUDIT_KEEP_MAX)
+		return err_set(e, ERR_BAD_SPEC, "keep %u is outside 1..%d", f->keep, AUDIT_KEEP_MAX);
+	if (open_folder(f, path, e) < 0)
+		return -1;
+	r = open_current(f);
+	if (r == -EBADF || r == -ELOOP || r == -ENXIO)
+		return err_set(e, ERR_DENIED, "%s: not a regular file with one name", path);
+	if (r == -EACCES)
+		return err_set(e, ERR_DENIED, "%s: uid %u may not write it; the folder must be that user's", path, geteuid());
+	if (r < 0) {
+		errno = -r;
+		return err_sys(e, "%s", path);
+	}
+	remove_beyond(f);
+	return 0;
+}
+
+int audit_file_open(struct audit_file *ret, const char *path, uint64_t max_bytes, unsigned keep, struct err *e)
+{
+	struct audit_file f = { .folder = -1, .fd = -1, .max_bytes = max_bytes, .keep = keep };
+
+	if (open_file(&f, path, e) < 0) {
+		audit_file_close(&f);
+		return -1;
+	}
+	*ret = f;
+	return 0;
+}
+
+void audit_file_close(struct audit_file *f)
+{
+	fd_closep(&f->fd);
+	fd_closep(&f->folder);
+}

@@ -1,0 +1,52 @@
+/* backend_private.c - the door forks a launcher for each run */
+#include "backend.h"
+
+static int start(void *self, struct run *ret, const struct backend_order *o, struct err *e)
+{
+	const struct places  *places  = self;
+	const struct profile *profile = &o->profile->profile;
+	struct run_order      order   = {
+		.limits         = o->limits,
+		.words          = o->words,
+		.code_fd        = o->code_fd,
+		.code_len       = o->code_len,
+		.mounts         = o->mounts,
+		.shown_fd       = o->shown_fd,
+		.shown_len      = o->shown_len,
+		.stdin_pipe     = o->stdin_pipe,
+		.workspace_exec = profile->workspace_exec,
+		.require_all    = profile->require == REQUIRE_ALL,
+		.store          = { places->store[0], places->store[1] },
+		.rootfs         = profile->rootfs,
+		.runtime_dir    = places->runtime,
+		.policy         = &o->profile->policy,
+	};
+
+	return run_start(ret, &order, e);
+}
+
+/* Nothing is built ahead. */
+static void count(void *self, const struct served_profile *profile, struct backend_counts *ret)
+{
+	(void)self, (void)profile;
+	*ret = (struct backend_counts){ 0 };
+}
+
+static pid_t keeper(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+static int lifeline(void *self)
+{
+	(void)self;
+	return -1;
+}
+
+struct backend backend_private(const struct places *places)
+{
+	static const struct backend_ops ops = { .name = "private", .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
+
+	return (struct backend){ &ops, (void *)places };
+}

@@ -1,0 +1,139 @@
+#define _GNU_SOURCE
+#include "config.h"
+
+#include "file.h"
+#include "keeper_protocol.h"
+#include "text.h"
+#include "wire.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { UID_LAST = 4294967294 };
+
+/* clang-format off */
+#define AT(member) offsetof(struct config_ids, member)
+static const struct field ids_fields[] = {
+	/* setting    type         where      least  most              preset  meaning */
+	{ "base",     FIELD_COUNT, AT(base),  KEEPER_ID_LEAST,  INT32_MAX, 0,  "The first host id that cells may have", NULL, NULL },
+	{ "count",    FIELD_COUNT, AT(count), KEEPER_IDS_LEAST, 1 << 24,   0,  "How many there are; each cell takes two; profiles have equal shares", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+#define AT(member) offsetof(struct config_audit, member)
+static const struct field audit_fields[] = {
+	{ "file",      FIELD_STR,   AT(file),      0,        255,     0,        "Absolute path of a file that gets a line for each attempt", NULL, NULL },
+	{ "max_bytes", FIELD_SIZE,  AT(max_bytes), 64 * KIB, 4 * GIB, 64 * MIB, "Size at which the file is put aside", NULL, NULL },
+	{ "keep",      FIELD_COUNT, AT(keep),      1,        99,      4,        "How many files that were put aside are kept", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+#define AT(member) offsetof(struct config_access, member)
+const struct field config_access_fields[] = {
+	{ "user",            FIELD_STR,   AT(user),            0, 63,          0,             "Whom this row is about, by name", NULL, NULL },
+	{ "group",           FIELD_STR,   AT(group),           0, 63,          0,             "Or a group: everybody in it", NULL, NULL },
+	{ "uid",             FIELD_COUNT, AT(uid),             0, UID_LAST,    CONFIG_NO_UID, "Or a user by number", NULL, NULL },
+	{ "profiles",        FIELD_LIST,  AT(profiles),        0, 255,         0,             "Profiles that may be used; every one when not said", NULL, NULL },
+	{ "runs",            FIELD_COUNT, AT(runs),            0, 4096,        16,            "Runs of one user at once; 0 is without bound", NULL, NULL },
+	{ "memory_bytes",    FIELD_SIZE,  AT(memory_bytes),    0, 1024 * GIB,  0,             "Memory limits of one user's runs together; 0 is without bound", NULL, NULL },
+	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     0,             "Runs that one user may start within a minute; 0 is without bound", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+#define AT(member) offsetof(struct config, member)
+const struct field config_fields[] = {
+	{ "comment",      FIELD_NOTE,  0,                0, 4096,              0,  "For people; brigd does not read it", NULL, NULL },
+	{ "ids",          FIELD_TABLE, AT(ids),          0, 0,                 0,  "Host ids for cells; as brig(1) finds them when not said", NULL, ids_fields },
+	{ "ready",        FIELD_COUNT, AT(ready),        0, 64,                2,  "Cells of each profile that are built ahead", NULL, NULL },
+	{ "runs",         FIELD_COUNT, AT(runs),         1, KEEPER_RUNS_MAX, 64, "Runs of all users at once", NULL, NULL },
+	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Memory limits of all runs together; 0 is without bound", NULL, NULL },
+	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "Where attempts are written down, beside the journal", NULL, audit_fields },
+	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Who may use the service, and what of it; the first row that fits a user counts, and whom none fits is refused", NULL, config_access_fields },
+	{ 0 },
+};
+#undef AT
+/* clang-format on */
+
+void config_done(struct config *c)
+{
+	json_decref(c->source);
+	*c = (struct config){ 0 };
+}
+
+static int check_profiles(const struct config_access *a, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(a->profiles); i++) {
+		const char *name = json_string_value(json_array_get(a->profiles, i));
+
+		if (!text_is_name(name))
+			return err_set(e, ERR_BAD_SPEC, "profiles: \"%.63s\" is no name", name);
+	}
+	return 0;
+}
+
+static int decode_row(struct config_access *a, const json_t *row, struct err *e)
+{
+	*a = (struct config_access){ 0 };
+	fields_preset(config_access_fields, a);
+	if (fields_decode(config_access_fields, row, a, e) < 0 || check_profiles(a, e) < 0)
+		return -1;
+	if (!!a->user + !!a->group + (a->uid != CONFIG_NO_UID) != 1)
+		return err_set(e, ERR_BAD_SPEC, "say one of user, group and uid");
+	return 0;
+}
+
+static int decode_access(struct config *c, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(c->access_rows); i++, c->access_len++)
+		if (decode_row(&c->access[i], json_array_get(c->access_rows, i), e) < 0)
+			return err_wrap(e, "access[%zu]", i);
+	return 0;
+}
+
+static int check(const struct config *c, struct err *e)
+{
+	if (!c->ids.base != !c->ids.count)
+		return err_set(e, ERR_BAD_SPEC, "ids: say both base and count");
+	if (c->ids.base + c->ids.count > INT32_MAX)
+		return err_set(e, ERR_BAD_SPEC, "ids: base and count lead beyond %d; some programs read a negative number there", INT32_MAX);
+	if (c->audit.file && c->audit.file[0] != '/')
+		return err_set(e, ERR_BAD_SPEC, "audit: file: \"%.60s\" is no absolute path", c->audit.file);
+	return 0;
+}
+
+int config_parse(struct config *ret, const void *bytes, size_t len, struct err *e)
+{
+	scoped_config c = { 0 };
+
+	c.source = wire_parse(bytes, len, CONFIG_MAX, e);
+	if (!c.source)
+		return -1;
+	fields_preset(config_fields, &c);
+	if (fields_decode(config_fields, c.source, &c, e) < 0 || decode_access(&c, e) < 0 || check(&c, e) < 0)
+		return -1;
+	*ret = c;
+	c    = (struct config){ 0 };
+	return 0;
+}
+
+/* Whoever writes it decides what strangers may have. */
+static int check_owner(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(e, "%s", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return err_set(e, ERR_DENIED, "%s: belongs to uid %u; it must be root's", path, st.st_uid);
+	return 0;
+}
+
+int config_load(struct config *ret, const char *path, const char *name, struct err *e)
+{
+	scoped_bytes text = { 0 };
+
+	if (check_owner(path, e) < 0 || file_read_rules(path, CONFIG_MAX, &text, e) < 0)
+		return -1;
+	return config_parse(ret, text.data, text.len, e) < 0 ? err_wrap(e, "%s", name) : 0;
+}

@@ -1,0 +1,143 @@
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include "attempt.h"
+#include "clock.h"
+#include "fd.h"
+#include "gate.h"
+#include "packet.h"
+#include "served_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- answers --- */
+
+/* The loop sees it at its next turn; whoever is using c just now is not disturbed. */
+static void give_up(struct connection *c)
+{
+	shutdown(c->source.fd, SHUT_RDWR);
+}
+
+static int send_json(int sock, const json_t *answer, const int *fds, size_t n)
+{
+	char  *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	size_t len  = text ? strlen(text) : 0;
+	int    r    = !text ? -ENOMEM : len > PROTOCOL_MAX ? -EMSGSIZE : packet_send(sock, text, len, fds, n);
+
+	free(text);
+	return r;
+}
+
+void connection_tell(int sock, json_t *answer)
+{
+	(void)!send_json(sock, answer, NULL, 0);
+	json_decref(answer);
+}
+
+void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n)
+{
+	if (send_json(c->source.fd, answer, fds, n) < 0)
+		give_up(c);
+	json_decref(answer);
+}
+
+static void refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
+{
+	c->door->counts.refused++;
+	connection_send(c, protocol_error(why, request->tag), NULL, 0);
+	attempt_refused(c, request, why);
+}
+
+/* --- requests --- */
+
+struct datagram {
+	char    bytes[PROTOCOL_MAX + 1]; /* one more: what is too long is told, not cut */
+	ssize_t len;
+	int     fd[PROTOCOL_FDS_MAX];
+	size_t  fds;
+};
+
+static void serve(struct connection *c, struct datagram *in)
+{
+	scoped_request request;
+	struct denial  why;
+
+	if (protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why) < 0 || gate_serve(c, &request, in->fd, in->fds, &why) < 0)
+		refuse(c, &request, &why);
+}
+
+static void refuse_unread(struct connection *c)
+{
+	struct protocol_request unknown = { .tag = TAG_NONE };
+	struct denial           why;
+
+	deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors", PROTOCOL_MAX, PROTOCOL_FDS_MAX);
+	refuse(c, &unknown, &why);
+}
+
+/* The close of a socket may wait for its other end, if whoever sent it asked for that: not here. */
+static void let_go(int *fd)
+{
+	static const struct linger none = { 0 };
+
+	(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &none, sizeof none); /* ENOTSOCK, mostly */
+	fd_closep(fd);
+}
+
+static void on_ready(void *owner)
+{
+	struct connection *c = owner;
+	struct datagram    in;
+
+	in.len = packet_receive(c->source.fd, in.bytes, sizeof in.bytes, in.fd, ARRAY_LEN(in.fd), &in.fds);
+	if (in.len < 0 && errno == EAGAIN)
+		return;
+	if (in.len == 0 || (in.len < 0 && errno != EMSGSIZE)) {
+		connection_close(c);
+		return;
+	}
+	c->heard_ms = clock_ms(CLOCK_MONOTONIC);
+	if (in.len < 0)
+		refuse_unread(c);
+	else
+		serve(c, &in);
+	while (in.fds)
+		let_go(&in.fd[--in.fds]);
+}
+
+/* --- life --- */
+
+struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may, struct err *e)
+{
+	scoped_fd          taken = sock;
+	struct connection *c     = calloc(1, sizeof *c);
+
+	if (!c) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*c = (struct connection){
+		.door = d, .source = { sock, on_ready, c }, .peer = *peer, .may = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
+	};
+	if (loop_add(&d->loop, &c->source, e) < 0) {
+		free(c);
+		return NULL;
+	}
+	fd_take(&taken);
+	LIST_INSERT_HEAD(&d->connections, c, link);
+	d->connections_len++;
+	return c;
+}
+
+void connection_close(struct connection *c)
+{
+	served_runs_forget(c->door, c);
+	LIST_REMOVE(c, link);
+	c->door->connections_len--;
+	loop_remove(&c->door->loop, &c->source);
+	close(c->source.fd);
+	free(c);
+}

@@ -1,0 +1,33 @@
+#include "device_kind.h"
+
+#include "file.h"
+#include "mountinfo.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static bool is_of_kernel(const char *type)
+{
+	static const char *const types[] = { "proc",  "sysfs",   "cgroup",     "cgroup2", "debugfs",
+		                             "tracefs", "securityfs", "bpf",     "efivarfs" };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
+bool device_is_of_kernel(unsigned major, unsigned minor)
+{
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct err       ignored;
+	size_t           at = 0;
+
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", 4 * MIB, &text, &ignored) < 0)
+		return false;
+	while (mountinfo_next(text.data, text.len, &at, &m))
+		if (m.major == major && m.minor == minor && is_of_kernel(m.type))
+			return true;
+	return false;
+}

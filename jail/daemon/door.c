@@ -1,0 +1,110 @@
+#define _GNU_SOURCE
+#include "door.h"
+
+#include "attempt.h"
+#include "clock.h"
+#include "connection.h"
+#include "fd.h"
+
+
+void door_init(struct door *d)
+{
+	LIST_INIT(&d->connections);
+	TAILQ_INIT(&d->runs);
+	d->loop.fd = -1;
+}
+
+int door_open(struct door *d, struct err *e)
+{
+	d->born_ms = clock_ms(CLOCK_MONOTONIC);
+	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
+	profile_set_init(&d->profiles, &d->places, d->is_private);
+	return loop_open(&d->loop, e);
+}
+
+void door_close(struct door *d)
+{
+	while (!LIST_EMPTY(&d->connections))
+		connection_close(LIST_FIRST(&d->connections));
+	profile_set_done(&d->profiles);
+	config_done(&d->config);
+	loop_close(&d->loop);
+}
+
+/* --- who may come in --- */
+
+/* A client that is turned away hears why, if it listens. */
+static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
+{
+	d->counts.refused++;
+	connection_tell(sock, protocol_error(why, TAG_NONE));
+	attempt_turned_away(d, peer, why);
+	if (!d->is_private)
+		log_say(&d->log, "a client is turned away: %s", why->text);
+}
+
+static size_t count_of_user(const struct door *d, uid_t uid)
+{
+	const struct connection *c;
+	size_t                   n = 0;
+
+	LIST_FOREACH(c, &d->connections, link)
+		n += c->peer.uid == uid;
+	return n;
+}
+
+/* NULL with the reason. */
+static const struct access_rule *check_peer(const struct door *d, int sock, struct peer *peer, struct denial *why)
+{
+	struct peer_groups        groups;
+	const struct access_rule *may;
+	struct err                e;
+
+	if (peer_identify(peer, &groups, sock, &e) < 0) {
+		deny_err(why, DENIAL_denied, NULL, &e);
+		return NULL;
+	}
+	may = access_find(&d->access, peer, &groups);
+	if (!may)
+		deny(why, DENIAL_denied, NULL, "user %u may not use this service; whom it serves is said by the group brig, or by brig.json",
+		     peer->uid);
+	return may;
+}
+
+static int check_room(const struct door *d, uid_t uid, struct denial *why)
+{
+	if (d->connections_len < CONNECTIONS_MAX && count_of_user(d, uid) < CONNECTIONS_OF_USER_MAX)
+		return 0;
+	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: no more are served at once", CONNECTIONS_MAX,
+	     CONNECTIONS_OF_USER_MAX);
+	why->retry_after_ms = 1000;
+	return -1;
+}
+
+int door_admit(struct door *d, int sock, struct denial *why)
+{
+	scoped_fd                 taken = sock;
+	struct peer               peer = PEER_UNKNOWN;
+	const struct access_rule *may  = check_peer(d, sock, &peer, why);
+	struct err                e;
+
+	if (!may || check_room(d, peer.uid, why) < 0) {
+		turn_away(d, sock, &peer, why);
+		return -1;
+	}
+	return connection_open(d, fd_take(&taken), &peer, may, &e) ? 0 : deny_err(why, DENIAL_broken, NULL, &e);
+}
+
+/* --- one client --- */
+
+int door_serve_one(struct door *d, int sock, struct err *e)
+{
+	struct denial why;
+
+	if (door_admit(d, sock, &why) < 0)
+		return err_set(e, ERR_DENIED, "%s", why.text);
+	while (d->connections_len || d->runs_len)
+		if (loop_turn(&d->loop, -1, e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,67 @@
+/*
+ * door.h - the process that strangers talk to.
+ *
+ * It parses, decides and tells; whatever needs privilege is done by the backend.
+ * One thread; nothing here waits for a client. Connections and runs belong to
+ * the door and know each other: a run whose connection closes is ended, and is
+ * kept until the backend says that nothing is left of it.
+ */
+#pragma once
+#include "access.h"
+#include "backend.h"
+#include "config.h"
+#include "log.h"
+#include "loop.h"
+#include "place.h"
+#include "profile_set.h"
+#include "quota.h"
+#include "record.h"
+
+#include <sys/queue.h>
+
+enum {
+	CONNECTIONS_MAX         = 1024,
+	CONNECTIONS_OF_USER_MAX = 128,
+	IDLE_MS_MAX             = 5 * 60 * 1000, /* of a connection without a run, then it is closed */
+	ENDING_MS_MAX           = 5000,          /* for all runs to be cleaned up, then the service ends without them */
+};
+
+struct audit;
+struct connection;
+struct served_run;
+LIST_HEAD(connection_list, connection);
+TAILQ_HEAD(run_list, served_run); /* the oldest first */
+
+struct door_counts {
+	uint64_t started, refused, ended[EXIT_REASONS];
+};
+
+struct door {
+	struct loop            loop;
+	struct places          places;
+	struct config          config;
+	struct access          access;
+	struct quota           quota;
+	struct profile_set     profiles;
+	struct backend         backend;
+	struct connection_list connections;
+	size_t                 connections_len;
+	struct run_list        runs;
+	size_t                 runs_len;
+	struct door_counts     counts;
+	struct log             log;
+	struct audit          *audit; /* NULL: a private door */
+	const char *const     *confinement; /* names, NULL at the end */
+	double                 born_ms;
+	bool                   is_private, is_ending;
+};
+
+void door_init(struct door *d); /* nothing is open: door_close() may follow */
+/* The caller has filled in places and config; access and backend before the first client. */
+must_use int door_open(struct door *d, struct err *e);
+void         door_close(struct door *d);
+
+/* A client that has connected. Takes the socket over; whom the door does not want hears why. */
+must_use int door_admit(struct door *d, int sock, struct denial *why);
+/* A private door's only client, until it is gone. */
+must_use int door_serve_one(struct door *d, int sock, struct err *e);

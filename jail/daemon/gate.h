@@ -1,0 +1,18 @@
+/* gate.h - which function answers which request */
+#pragma once
+#include "connection.h"
+
+/*
+ * A descriptor that is used on is taken out of fds (fd_take()); the caller closes the others. -1 with *why: nothing was
+ * answered yet.
+ */
+must_use int gate_serve(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
+
+typedef int gate_fn(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
+gate_fn     gate_hello, gate_run, gate_cancel, gate_list, gate_stats, gate_explain;
+
+/* Of a request that names one; refuses what this client may not use. */
+const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);
+
+/* {"runs":..,"memory_bytes":..,"runs_per_minute":..}: null is without bound. */
+json_t *gate_quota_json(const struct quota_limits *quota);

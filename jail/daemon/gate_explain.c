@@ -1,0 +1,35 @@
+/* gate_explain.c - what a profile means, and what it leaves this client to ask for */
+#include "gate.h"
+
+/* As a profile writes it. */
+static json_t *limits_json(const struct limits *l)
+{
+	json_t *j = json_object();
+
+	for (const struct field *f = limits_fields; f->name; f++) {
+		uint64_t value = limits_value(l, f);
+
+		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
+	}
+	return j;
+}
+
+int gate_explain(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	const struct served_profile *p = gate_profile(c, request->profile, why);
+	json_t                      *reply;
+
+	(void)fds, (void)n;
+	if (!p)
+		return -1;
+	reply = protocol_reply(REQUEST_explain, request->tag);
+	json_object_set_new(reply, "profile", json_string(p->name));
+	json_object_set_new(reply, "rootfs", json_string(p->profile.rootfs));
+	json_object_set_new(reply, "policy", json_string(p->profile.policy));
+	json_object_set_new(reply, "limits", limits_json(&p->profile.limits));
+	json_object_set_new(reply, "ceilings", limits_json(&p->profile.ceilings));
+	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
+	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
+	connection_send(c, reply, NULL, 0);
+	return 0;
+}

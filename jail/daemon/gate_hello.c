@@ -1,0 +1,28 @@
+/* gate_hello.c - who serves, and what this client may have */
+#include "gate.h"
+
+/* Only what was read already: a private door does not read every profile to say hello. */
+static json_t *profiles(const struct connection *c)
+{
+	const struct profile_set *set  = &c->door->profiles;
+	json_t                   *list = json_array();
+
+	for (size_t i = 0; i < set->n; i++)
+		if (access_allows(c->may, set->item[i]->name))
+			json_array_append_new(list, json_pack("{ss ss}", "name", set->item[i]->name, "description", set->item[i]->profile.description));
+	return list;
+}
+
+int gate_hello(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	json_t *reply = protocol_reply(REQUEST_hello, request->tag);
+
+	(void)fds, (void)n, (void)why;
+	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
+	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
+	json_object_set_new(reply, "features", json_array());
+	json_object_set_new(reply, "profiles", profiles(c));
+	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
+	connection_send(c, reply, NULL, 0);
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* gate_stats.c - what the service has done so far, and what it costs */
+#define _GNU_SOURCE
+#include "clock.h"
+#include "fd.h"
+#include "gate.h"
+#include "served_run.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Ticks of the second field group of /proc/PID/stat: utime and stime, behind the name, which may hold anything. */
+static const char *after_name(const char *text)
+{
+	const char *end = NULL;
+
+	for (; *text; text++)
+		if (*text == ')')
+			end = text + 1;
+	return end;
+}
+
+static void read_process(pid_t pid, json_int_t *bytes, double *cpu_ms)
+{
+	char      path[32], text[1024];
+	scoped_fd fd = -1;
+	ssize_t   n;
+	uint64_t  user, kernel;
+	int64_t   pages;
+
+	*bytes  = -1;
+	*cpu_ms = -1;
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n  = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return;
+	text[n] = 0;
+	if (!after_name(text) || sscanf(after_name(text), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+				       " %*d %*d %*d %*d %*d %*d %*u %*u %" SCNd64, &user, &kernel, &pages) != 3)
+		return;
+	*bytes  = (json_int_t)pages * sysconf(_SC_PAGESIZE);
+	*cpu_ms = (double)(user + kernel) * 1000 / (double)sysconf(_SC_CLK_TCK);
+}
+
+static json_t *process(pid_t pid)
+{
+	json_int_t bytes;
+	double     cpu_ms;
+
+	if (!pid)
+		return json_null();
+	read_process(pid, &bytes, &cpu_ms);
+	return json_pack("{sI so so}", "pid", (json_int_t)pid, "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes), "cpu_ms",
+			 cpu_ms < 0 ? json_null() : json_real(cpu_ms));
+}
+
+static json_t *run_counts(const struct door_counts *counts)
+{
+	json_t *ended = json_object();
+
+	for (int i = 0; i < EXIT_REASONS; i++)
+		if (counts->ended[i])
+			json_object_set_new(ended, exit_reason_name((enum exit_reason)i), json_integer((json_int_t)counts->ended[i]));
+	return json_pack("{sI so}", "started", (json_int_t)counts->started, "ended", ended);
+}
+
+static json_int_t count_running(const struct door *d, const struct served_profile *p)
+{
+	const struct served_run *r;
+	json_int_t               n = 0;
+
+	TAILQ_FOREACH(r, &d->runs, link)
+		n += r->profile == p;
+	return n;
+}
+
+static json_t *profiles(const struct connection *c)
+{
+	const struct door *d    = c->door;
+	json_t            *list = json_array();
+
+	for (size_t i = 0; i < d->profiles.n; i++) {
+		const struct served_profile *p = d->profiles.item[i];
+		struct backend_counts        n;
+
+		if (!access_allows(c->may, p->name))
+			continue;
+		d->backend.ops->count(d->backend.self, p, &n);
+		json_array_append_new(list, json_pack("{ss sI sI sI}", "name", p->name, "ready", (json_int_t)n.ready, "building",
+						      (json_int_t)n.building, "running", count_running(d, p)));
+	}
+	return list;
+}
+
+static json_t *confinement(const struct door *d)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; d->confinement && d->confinement[i]; i++)
+		json_array_append_new(list, json_string(d->confinement[i]));
+	return list;
+}
+
+int gate_stats(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	const struct door *d     = c->door;
+	json_t            *reply = protocol_reply(REQUEST_stats, request->tag);
+
+	(void)fds, (void)n, (void)why;
+	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
+	json_object_set_new(reply, "runs", run_counts(&d->counts));
+	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
+	json_object_set_new(reply, "refused", json_integer((json_int_t)d->counts.refused));
+	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
+	json_object_set_new(reply, "profiles", profiles(c));
+	json_object_set_new(reply, "door", process(getpid()));
+	json_object_set_new(reply, "keeper", process(d->backend.ops->keeper(d->backend.self)));
+	json_object_set_new(reply, "confinement", confinement(d));
+	connection_send(c, reply, NULL, 0);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * journal.h - the system's journal, in its own protocol.
+ *
+ * One datagram a message, fields with a length before their value, so that no
+ * value can begin another field. The socket is connected once, before its owner
+ * confines itself; sending never blocks.
+ */
+#pragma once
+#include "err.h"
+
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
+enum { JOURNAL_MESSAGE_MAX = 16 * 1024 };
+enum journal_priority { JOURNAL_ERROR = 3, JOURNAL_WARNING, JOURNAL_NOTICE, JOURNAL_INFO };
+
+struct journal {
+	int      fd;       /* -1: there is none */
+	int      words_fd; /* where MESSAGE goes then, borrowed; -1: nowhere */
+	uint64_t lost;     /* messages that were not taken */
+};
+#define JOURNAL_NONE ((struct journal){ .fd = -1, .words_fd = -1 })
+
+/* path NULL, or nobody there: messages go to words_fd. */
+void journal_open(struct journal *ret, const char *path, int words_fd);
+void journal_close(struct journal *j);
+
+/* A message in the making; what does not fit makes it empty, and it is not sent. */
+struct journal_message {
+	char   bytes[JOURNAL_MESSAGE_MAX];
+	size_t len;
+	size_t words, words_len; /* where MESSAGE is, for words_fd */
+	bool   full;
+};
+/* words: one line of printable text. */
+void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words);
+void journal_add(struct journal_message *m, const char *field, const void *value, size_t len);
+void journal_send(struct journal *j, const struct journal_message *m);
+
+/* A message without fields. What strangers said must be made plain before. */
+void journal_say(struct journal *j, enum journal_priority priority, const char *fmt, ...) printf_like(3, 4);

@@ -1,0 +1,23 @@
+#include "last_word.h"
+
+#include "client_protocol.h"
+#include "packet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether it is heard or not, nothing was started. */
+void last_word(int sock, const struct err *why)
+{
+	struct denial denial;
+	json_t       *answer;
+	char         *text;
+
+	deny_err(&denial, DENIAL_unavailable, NULL, why);
+	answer = protocol_error(&denial, TAG_NONE);
+	text   = json_dumps(answer, JSON_COMPACT);
+	if (text)
+		(void)!packet_send(sock, text, strlen(text), NULL, 0);
+	free(text);
+	json_decref(answer);
+}

@@ -1,0 +1,222 @@
+#define _GNU_SOURCE
+#include "listener.h"
+
+#include "fd.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { FIRST_GIVEN = 3, BACKLOG = 256, LOCK_TRIES = 100, LOCK_WAIT_MS = 20 };
+
+/* --- systemd's --- */
+
+static bool env_is(const char *name, uint64_t want)
+{
+	const char *text = secure_getenv(name);
+	uint64_t    n;
+
+	return text && text_to_u64(text, &n) == 0 && n == want;
+}
+
+bool listener_is_given(void)
+{
+	return env_is("LISTEN_PID", (uint64_t)getpid());
+}
+
+static bool has_option(int fd, int option, int want)
+{
+	int       value;
+	socklen_t len = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
+}
+
+int listener_take(struct listener *ret, struct err *e)
+{
+	if (!env_is("LISTEN_FDS", 1))
+		return err_set(e, ERR_BAD_SPEC, "LISTEN_FDS: one socket is expected");
+	if (!has_option(FIRST_GIVEN, SO_DOMAIN, AF_UNIX) || !has_option(FIRST_GIVEN, SO_TYPE, SOCK_SEQPACKET) ||
+	    !has_option(FIRST_GIVEN, SO_ACCEPTCONN, 1))
+		return err_set(e, ERR_BAD_SPEC, "LISTEN_FDS: the socket must be a ListenSequentialPacket= of the unit");
+	if (fcntl(FIRST_GIVEN, F_SETFD, FD_CLOEXEC) < 0 || fcntl(FIRST_GIVEN, F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "LISTEN_FDS");
+	*ret = (struct listener){ .fd = FIRST_GIVEN, .lock = -1 };
+	return 0;
+}
+
+/* --- our own --- */
+
+static int set_address(struct sockaddr_un *at, const char *path, struct err *e)
+{
+	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof at->sun_path)
+		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path, sizeof at->sun_path - 1);
+	strcpy(at->sun_path, path);
+	return 0;
+}
+
+/* "/run/brig/brig.sock" -> "/run/brig", and the folder is there afterwards. */
+static int open_folder(const char *path, struct err *e)
+{
+	char  folder[sizeof((struct sockaddr_un *)0)->sun_path];
+	char *slash;
+	int   fd;
+
+	snprintf(folder, sizeof folder, "%s", path);
+	slash = strrchr(folder, '/');
+	if (path[0] != '/' || !slash || slash == folder)
+		return err_set(e, ERR_BAD_SPEC, "%s: no absolute path of a file in a folder", path);
+	*slash = 0;
+	if (mkdir(folder, 0711) < 0 && errno != EEXIST)
+		return err_sys(e, "%s", folder);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, "%s", folder) : fd;
+}
+
+enum { LOCK_NAME = sizeof((struct listener *)0)->path + 8 };
+
+static void lock_name(const char *path, char *buf, size_t len)
+{
+	snprintf(buf, len, "%s.lock", path);
+}
+
+/* A lock whose file was removed meanwhile holds nobody off. */
+static bool is_at(int fd, const char *path)
+{
+	struct stat held, there;
+
+	return fstat(fd, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+/*
+ * Two services must not remove each other's socket: one is bound, and not yet
+ * listened to. The lock is the service's as long as it lives, and its sweeper's
+ * after it. It is a file that nobody else can open, or anybody could hold it.
+ */
+static int take_lock(const char *path, struct err *e)
+{
+	char lock[LOCK_NAME];
+
+	lock_name(path, lock, sizeof lock);
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		scoped_fd fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return err_sys(e, "%s", lock);
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, lock))
+			return fd_take(&fd);
+		poll(NULL, 0, LOCK_WAIT_MS); /* the last one's sweeper is just at it */
+	}
+	return err_set(e, ERR_LIMIT, "%s: another brigd is just starting, or ending", path);
+}
+
+/* The folder may be there already, made for the lock of host ids alone. */
+static int let_pass(int folder, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(folder, &st) < 0)
+		return err_sys(e, "the socket's folder");
+	if (st.st_uid != 0 || (st.st_mode & 0011) == 0011)
+		return 0;
+	return fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0 ? err_sys(e, "the socket's folder") : 0;
+}
+
+/* What is there is a socket, and nobody is behind it. */
+static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
+{
+	struct stat st;
+	scoped_fd   sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	*there = lstat(at->sun_path, &st) == 0;
+	if (sock < 0 || (!*there && errno != ENOENT))
+		return err_sys(e, "%s", at->sun_path);
+	if (!*there)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(e, ERR_BAD_SPEC, "%s: is no socket, and is left alone", at->sun_path);
+	if (connect(sock, (const void *)at, sizeof *at) == 0 || errno == EAGAIN)
+		return err_set(e, ERR_LIMIT, "%s: another brigd answers there already", at->sun_path);
+	return errno == ECONNREFUSED || errno == ENOENT ? 0 : err_sys(e, "%s", at->sun_path);
+}
+
+/* Looked at before the lock is waited for: who answers holds it. */
+static int take_place(struct listener *l, const struct sockaddr_un *at, struct err *e)
+{
+	bool there;
+
+	if (check_stale(at, &there, e) < 0)
+		return -1;
+	l->lock = take_lock(at->sun_path, e);
+	if (l->lock < 0 || check_stale(at, &there, e) < 0)
+		return -1;
+	return there && unlink(at->sun_path) < 0 ? err_sys(e, "%s", at->sun_path) : 0;
+}
+
+/*
+ * With the mode that it shall have, because chmod() follows whatever has taken its place by then, where strangers may
+ * write to the folder. Closed to everybody else until it has its group: nobody listens yet.
+ */
+static int bind_with_mode(int sock, const struct sockaddr_un *at, bool for_group, struct err *e)
+{
+	mode_t before = umask(for_group ? 0117 : 0177);
+	int    r      = bind(sock, (const void *)at, sizeof *at);
+
+	umask(before);
+	return r < 0 ? err_sys(e, "%s", at->sun_path) : 0;
+}
+
+static int publish(int sock, const struct sockaddr_un *at, struct err *e)
+{
+	const struct group *group = geteuid() == 0 ? getgrnam("brig") : NULL;
+
+	if (bind_with_mode(sock, at, group, e) < 0)
+		return -1;
+	if ((!group || lchown(at->sun_path, (uid_t)-1, group->gr_gid) == 0) && listen(sock, BACKLOG) == 0)
+		return 0;
+	err_sys(e, "%s", at->sun_path);
+	unlink(at->sun_path);
+	return -1;
+}
+
+static int listen_there(struct listener *l, const struct sockaddr_un *at, struct err *e)
+{
+	char lock[LOCK_NAME];
+
+	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fd >= 0 && publish(l->fd, at, e) == 0)
+		return 0;
+	lock_name(at->sun_path, lock, sizeof lock);
+	unlink(lock);
+	return l->fd < 0 ? err_sys(e, "%s", at->sun_path) : -1;
+}
+
+int listener_open(struct listener *ret, const char *path, bool is_shared, struct err *e)
+{
+	struct sockaddr_un at;
+	scoped_fd          folder = -1;
+
+	*ret = LISTENER_NONE;
+	if (set_address(&at, path, e) < 0 || (folder = open_folder(path, e)) < 0)
+		return -1;
+	if ((is_shared && let_pass(folder, e) < 0) || take_place(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
+		return -1;
+	strcpy(ret->path, at.sun_path);
+	return 0;
+}
+
+void listener_close(struct listener *l)
+{
+	fd_closep(&l->fd);
+	fd_closep(&l->lock);
+}

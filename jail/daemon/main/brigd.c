@@ -1,0 +1,109 @@
+/* brigd.c - a service for many clients, or one client's own */
+#define _GNU_SOURCE
+#include "file.h"
+#include "listener.h"
+#include "private.h"
+#include "service.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */ };
+
+struct words {
+	struct service_wish wish;
+	const char         *private_fd;
+	bool                foreground, private, help, version;
+};
+
+/* clang-format off */
+static const struct option {
+	const char *name, *arg;
+	size_t      offset; /* of a bool, or of a text */
+	const char *doc;
+} options[] = {
+	{ "--foreground", NULL,   offsetof(struct words, foreground)     , "serve without systemd, until a signal" },
+	{ "--socket",     "PATH", offsetof(struct words, wish.socket),     "where clients connect" },
+	{ "--config",     "FILE", offsetof(struct words, wish.config),     "instead of /etc/brig/brig.json" },
+	{ "--private",    NULL,   offsetof(struct words, private),         "serve one client (with --fd; brig starts it so)" },
+	{ "--fd",         "N",    offsetof(struct words, private_fd),      "the connection to that client" },
+	{ "--help",       NULL,   offsetof(struct words, help),            "this text" },
+	{ "--version",    NULL,   offsetof(struct words, version),         "which brigd this is" },
+};
+/* clang-format on */
+
+static int usage(FILE *out, int status)
+{
+	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nServes jails, see brigd(8).\n\n", out);
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		fprintf(out, "  %-13s %-5s %s\n", options[i].name, options[i].arg ? options[i].arg : "", options[i].doc);
+	return status;
+}
+
+static const struct option *find(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (strcmp(options[i].name, word) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static int parse(struct words *w, int argc, char **argv, struct err *e)
+{
+	for (int i = 1; i < argc; i++) {
+		const struct option *o = find(argv[i]);
+
+		if (!o)
+			return err_set(e, ERR_BAD_SPEC, "%.60s: no such option; see brigd --help", argv[i]);
+		if (!o->arg)
+			*(bool *)((char *)w + o->offset) = true;
+		else if (++i < argc)
+			*(const char **)((char *)w + o->offset) = argv[i];
+		else
+			return err_set(e, ERR_BAD_SPEC, "%s: needs %s", o->name, o->arg);
+	}
+	if (w->private != !!w->private_fd)
+		return err_set(e, ERR_BAD_SPEC, "--private and --fd belong together");
+	if (w->private && (w->foreground || w->wish.socket || w->wish.config))
+		return err_set(e, ERR_BAD_SPEC, "--private goes with --fd and nothing else");
+	return 0;
+}
+
+static int complain(const struct err *e, int status)
+{
+	fprintf(stderr, "brigd: %s\n", e->text);
+	return status;
+}
+
+static int serve(const struct words *w)
+{
+	static const int statuses[] = { [SERVICE_ENDED] = STATUS_OK, [SERVICE_FAILED] = STATUS_FAILED, [SERVICE_MISCONFIGURED] = STATUS_MISCONFIGURED };
+	struct err       e;
+	enum service_end end;
+
+	if (w->private) /* who can be told what goes wrong */
+		return private_main(w->private_fd, &e) < 0 ? complain(&e, STATUS_FAILED) : STATUS_OK;
+	if (file_fill_standard() < 0)
+		return STATUS_FAILED;
+	if (!w->foreground && !listener_is_given() && err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
+		return complain(&e, STATUS_FAILED);
+	end = service_main(&w->wish, &e);
+	return end == SERVICE_ENDED ? STATUS_OK : complain(&e, statuses[end]);
+}
+
+int main(int argc, char **argv)
+{
+	struct words w = { 0 };
+	struct err   e;
+
+	if (argc < 1)
+		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+	if (parse(&w, argc, argv, &e) < 0)
+		return complain(&e, STATUS_USAGE);
+	if (w.help)
+		return usage(stdout, STATUS_OK);
+	if (w.version)
+		return puts("brigd " BRIG_VERSION) < 0 ? STATUS_FAILED : STATUS_OK;
+	return serve(&w);
+}

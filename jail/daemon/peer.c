@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "peer.h"
+
+#include "fd.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* 6.5 */
+#endif
+
+static int ask_groups(struct peer_groups *groups, int sock, struct err *e)
+{
+	socklen_t len = sizeof groups->gid;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, groups->gid, &len) < 0)
+		return err_sys(e, "the peer's groups");
+	groups->n = len / sizeof *groups->gid;
+	return 0;
+}
+
+/* A process that ended, or was not to be asked about (before 6.5), may have left its number to another one. */
+static bool is_alive(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+static int open_pidfd(int sock)
+{
+	socklen_t len = sizeof(int);
+	int       fd  = -1;
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) < 0 ? -1 : fd;
+}
+
+static void read_comm(struct peer *p, int sock)
+{
+	scoped_fd pidfd = open_pidfd(sock), fd = -1;
+	char      path[32], comm[sizeof p->comm];
+	ssize_t   n;
+
+	snprintf(path, sizeof path, "/proc/%d/comm", p->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n  = fd < 0 ? -1 : read(fd, comm, sizeof comm - 1);
+	if (n <= 0 || (pidfd >= 0 && !is_alive(pidfd)))
+		return;
+	comm[n - (comm[n - 1] == '\n')] = 0;
+	text_make_plain(comm);
+	memcpy(p->comm, comm, sizeof p->comm);
+}
+
+int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct err *e)
+{
+	struct ucred cred;
+	socklen_t    len = sizeof cred;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return err_sys(e, "the peer's user");
+	if (len != sizeof cred || cred.uid == (uid_t)-1)
+		return err_set(e, ERR_DENIED, "the kernel does not know the peer's user");
+	if (ask_groups(groups, sock, e) < 0)
+		return -1;
+	*ret = (struct peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .comm = "?" };
+	read_comm(ret, sock);
+	return 0;
+}
+
+bool peer_has_group(const struct peer *p, const struct peer_groups *groups, gid_t gid)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		if (groups->gid[i] == gid)
+			return true;
+	return p->gid == gid;
+}

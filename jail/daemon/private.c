@@ -1,0 +1,67 @@
+#define _GNU_SOURCE
+#include "private.h"
+
+#include "door.h"
+#include "fd.h"
+#include "file.h"
+#include "last_word.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { SOCKET = 3 };
+
+/* *sock as soon as there is anybody who could be told. */
+static int take_socket(const char *text, int *sock, struct err *e)
+{
+	uint64_t n;
+
+	if (text_to_u64(text, &n) < 0 || n <= STDERR_FILENO || n > 1 << 20)
+		return err_set(e, ERR_BAD_SPEC, "--fd: \"%.20s\" is no descriptor", text);
+	*sock = (int)n;
+	if (fcntl((int)n, F_GETFD) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--fd: \"%.20s\" is not open", text);
+	if (n != SOCKET && dup2((int)n, SOCKET) < 0)
+		return err_sys(e, "--fd %.20s", text);
+	*sock = SOCKET;
+	if (close_range(SOCKET + 1, ~0u, 0) < 0 || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SOCKET, F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "--fd %.20s", text);
+	return 0;
+}
+
+static int prepare(struct door *d, const char *fd, int *sock, struct err *e)
+{
+	if (take_socket(fd, sock, e) < 0)
+		return -1;
+	if (file_fill_standard() < 0)
+		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
+	if (places_find(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
+		return -1;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
+	setsid(); /* terminal keys go to the client */
+	access_own(&d->access, geteuid());
+	d->backend = backend_private(&d->places);
+	return door_open(d, e);
+}
+
+int private_main(const char *fd, struct err *e)
+{
+	struct door d    = { .is_private = true };
+	int         sock = -1, r;
+	scoped_fd   spare = -1;
+
+	door_init(&d);
+	r     = prepare(&d, fd, &sock, e);
+	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* the door closes its own when it cannot use it */
+	if (r == 0)
+		r = door_serve_one(&d, sock, e);
+	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */
+		err_wrap(e, "set-up step start-brigd");
+		last_word(spare < 0 ? sock : spare, e);
+	}
+	door_close(&d);
+	return r;
+}

@@ -1,0 +1,40 @@
+/*
+ * profile_set.h - the profiles that the door serves, read and checked.
+ *
+ * A service reads all of them before it serves anybody: what changes on disk
+ * later does not change what a confined door knows. A private door reads the
+ * one that it is asked for.
+ */
+#pragma once
+#include "code_digest.h"
+#include "place.h"
+#include "policy_bundle.h"
+#include "profile.h"
+
+enum { PROFILE_SET_MAX = 255 };
+
+struct served_profile {
+	char                 name[64];
+	unsigned             index; /* the backend's name for it */
+	struct profile       profile;
+	struct policy_bundle policy;
+	char                 filter_sha256[CODE_DIGEST_HEX + 1]; /* of a service; else "" */
+	int                  filter_fd; /* of a service: the policy compiled, a sealed array of struct sock_filter; else -1 */
+};
+
+struct profile_set {
+	const struct places   *places;
+	bool                   on_demand;
+	struct served_profile *item[PROFILE_SET_MAX];
+	size_t                 n;
+};
+
+typedef void profile_left_out_fn(void *context, const char *name, const struct err *why);
+
+void profile_set_init(struct profile_set *ret, const struct places *places, bool on_demand);
+/* Those that cannot be read, or whose policy cannot be compiled, are told about and left out. */
+void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context);
+void profile_set_done(struct profile_set *s);
+
+/* NULL with *e when there is no such profile, or none that can be used. */
+const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e);

@@ -1,0 +1,133 @@
+#include "quota.h"
+
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MINUTE_MS 60000.0
+
+static struct quota_user *find(struct quota *q, uint32_t uid)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->user[i].uid == uid)
+			return &q->user[i];
+	return NULL;
+}
+
+/* Forgotten is who has nothing and was not here for a minute: his bucket is full again. */
+static struct quota_user *find_idle(struct quota *q, double now_ms)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->user[i].runs == 0 && now_ms - q->user[i].since_ms > MINUTE_MS)
+			return &q->user[i];
+	return NULL;
+}
+
+static struct quota_user *enter(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms)
+{
+	struct quota_user *u = find(q, uid);
+
+	if (u)
+		return u;
+	u = q->n < QUOTA_USERS_MAX ? &q->user[q->n++] : find_idle(q, now_ms);
+	if (u)
+		*u = (struct quota_user){ .uid = uid, .starts = (double)may->runs_per_minute, .since_ms = now_ms };
+	return u;
+}
+
+static int busy(struct denial *d, double retry_ms, const char *what, const char *much, const char *whose)
+{
+	deny(d, DENIAL_busy, NULL, "%s%s: %s", much, what, whose);
+	d->retry_after_ms = (uint64_t)retry_ms + 1;
+	return -1;
+}
+
+static int check_sums(const struct quota_limits *may, uint64_t runs, uint64_t memory, uint64_t more, const char *whose,
+		      struct denial *d)
+{
+	char text[32];
+
+	if (may->runs && runs >= may->runs) {
+		snprintf(text, sizeof text, "%" PRIu64, may->runs);
+		return busy(d, QUOTA_RETRY_MS, " runs at once", text, whose);
+	}
+	if (may->memory_bytes && (more > may->memory_bytes || memory > may->memory_bytes - more))
+		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(may->memory_bytes, text, sizeof text), whose);
+	return 0;
+}
+
+/* What is more than all there is will not fit later either: to come again would be bad advice. */
+static int check_fits(const struct quota_limits *may, uint64_t memory, const char *whose, struct denial *d)
+{
+	char text[32];
+
+	if (!may->memory_bytes || memory <= may->memory_bytes)
+		return 0;
+	return deny(d, DENIAL_denied, "limits.memory_bytes", "%s has %s of memory for all runs together", whose,
+		    text_from_size(may->memory_bytes, text, sizeof text));
+}
+
+/* As many at once as in a minute, and then one by one. */
+static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
+{
+	double most = (double)per_minute, now = u->starts + (now_ms - u->since_ms) * most / MINUTE_MS;
+	char   text[32];
+
+	u->since_ms = now_ms;
+	u->starts   = now > most ? most : now;
+	if (per_minute == 0 || u->starts >= 1)
+		return 0;
+	snprintf(text, sizeof text, "%" PRIu64, per_minute);
+	return busy(d, (1 - u->starts) * MINUTE_MS / most, " runs a minute", text, "your quota is used up");
+}
+
+static int nobody_more(struct denial *d)
+{
+	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
+}
+
+int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d)
+{
+	struct quota_user *u = enter(q, may, uid, now_ms);
+
+	if (!u)
+		return nobody_more(d);
+	if (check_sums(may, u->runs, 0, 0, "your quota is used up", d) < 0 ||
+	    check_sums(&q->all, q->runs, 0, 0, "the quota of this host is used up", d) < 0)
+		return -1;
+	return check_starts(u, may->runs_per_minute, now_ms, d);
+}
+
+int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms, struct denial *d)
+{
+	struct quota_user *u = enter(q, may, uid, now_ms);
+
+	if (!u)
+		return nobody_more(d);
+	if (check_fits(may, memory_bytes, "your quota", d) < 0 || check_fits(&q->all, memory_bytes, "this host", d) < 0)
+		return -1;
+	if (check_sums(may, u->runs, u->memory_bytes, memory_bytes, "your quota is used up", d) < 0 ||
+	    check_sums(&q->all, q->runs, q->memory_bytes, memory_bytes, "the quota of this host is used up", d) < 0 ||
+	    check_starts(u, may->runs_per_minute, now_ms, d) < 0)
+		return -1;
+	if (may->runs_per_minute)
+		u->starts -= 1;
+	u->runs++;
+	u->memory_bytes += memory_bytes;
+	q->runs++;
+	q->memory_bytes += memory_bytes;
+	return 0;
+}
+
+void quota_give(struct quota *q, uint32_t uid, uint64_t memory_bytes)
+{
+	struct quota_user *u = find(q, uid);
+
+	if (!u)
+		return;
+	u->runs--;
+	u->memory_bytes -= memory_bytes;
+	q->runs--;
+	q->memory_bytes -= memory_bytes;
+}

@@ -1,0 +1,36 @@
+/*
+ * quota.h - how much of the host one user, and all of them together, may have at once.
+ *
+ * Taken before a run is started, given back when it has ended. Nobody waits in
+ * a line: a quota that is used up is answered with busy, and with a hint when
+ * to come again. Pure but for its memory; the caller says what time it is.
+ */
+#pragma once
+#include "denial.h"
+
+enum { QUOTA_USERS_MAX = 1024, QUOTA_RETRY_MS = 100 /* nobody knows when a run ends; most are short */ };
+
+/* 0: without bound */
+struct quota_limits {
+	uint64_t runs, memory_bytes, runs_per_minute;
+};
+
+struct quota_user {
+	uint32_t uid;
+	uint64_t runs, memory_bytes;
+	double   starts, since_ms; /* starts that are left of this minute's, at that moment */
+};
+
+struct quota {
+	struct quota_limits all; /* of the host; runs_per_minute 0 */
+	uint64_t            runs, memory_bytes;
+	struct quota_user   user[QUOTA_USERS_MAX];
+	size_t              n;
+};
+
+/* Whether a run of any size may be started now; takes nothing. For what is cheaper to ask than the run is to read. */
+must_use int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d);
+/* memory_bytes: the limit of the run. All or nothing. */
+must_use int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms,
+			struct denial *d);
+void         quota_give(struct quota *q, uint32_t uid, uint64_t memory_bytes);

@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "reception.h"
+
+#include "clock.h"
+#include "connection.h"
+#include "notify.h"
+#include "served_run.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { TICK_MS = 500 };
+
+struct reception {
+	struct door       *door;
+	struct loop_source listener, signals, lifeline;
+	bool               listens, asked_to_end, keeper_is_gone;
+	double             tick_ms, deadline_ms; /* the next of each */
+};
+
+static int set_listening(struct reception *r, bool listens, struct err *e)
+{
+	bool was = r->listens;
+
+	r->listens = listens;
+	if (listens && !was)
+		return loop_add(&r->door->loop, &r->listener, e);
+	if (!listens && was)
+		loop_remove(&r->door->loop, &r->listener);
+	return 0;
+}
+
+/* Without a free descriptor nobody can be answered: they wait in the queue until the next tick. */
+static void on_client(void *owner)
+{
+	struct reception *r    = owner;
+	int               sock = accept4(r->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct denial     why;
+	struct err        e;
+
+	if (sock >= 0) {
+		(void)!door_admit(r->door, sock, &why);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+		log_say(&r->door->log, "no client can be accepted just now: %s", strerror(errno));
+		(void)!set_listening(r, false, &e);
+	}
+}
+
+static void on_signal(void *owner)
+{
+	struct reception        *r = owner;
+	struct signalfd_siginfo info;
+
+	if (read(r->signals.fd, &info, sizeof info) == sizeof info)
+		r->asked_to_end = true;
+}
+
+/* What comes late is an answer that nobody waits for any more. */
+static void on_lifeline(void *owner)
+{
+	struct reception *r = owner;
+	char              late[64];
+	ssize_t           n = recv(r->lifeline.fd, late, sizeof late, MSG_DONTWAIT);
+
+	r->keeper_is_gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void close_idle(struct door *d, double now)
+{
+	struct connection *c   = LIST_FIRST(&d->connections), *next;
+
+	for (; c; c = next) {
+		next = LIST_NEXT(c, link);
+		if (c->runs == 0 && now - c->heard_ms > IDLE_MS_MAX)
+			connection_close(c);
+	}
+}
+
+/* What nobody's word brings about, twice a second at most: it looks at every connection. */
+static int tick(struct reception *r, struct err *e)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (now < r->tick_ms)
+		return 0;
+	r->tick_ms = now + TICK_MS;
+	close_idle(r->door, now);
+	return r->door->is_ending ? 0 : set_listening(r, true, e);
+}
+
+static int turn(struct reception *r, struct err *e)
+{
+	return loop_turn(&r->door->loop, TICK_MS, e) < 0 ? -1 : tick(r, e);
+}
+
+static void begin_to_end(struct reception *r)
+{
+	struct served_run *run;
+	struct err         e;
+
+	r->deadline_ms     = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
+	r->door->is_ending = true;
+	(void)!set_listening(r, false, &e);
+	TAILQ_FOREACH(run, &r->door->runs, link)
+		served_run_cancel(run, EXIT_cancelled);
+}
+
+static int until_signal(struct reception *r, struct err *e)
+{
+	while (!r->asked_to_end && !r->keeper_is_gone)
+		if (turn(r, e) < 0)
+			return -1;
+	if (r->keeper_is_gone)
+		loop_remove(&r->door->loop, &r->lifeline); /* it would say so for ever */
+	return r->keeper_is_gone ? err_set(e, ERR_SETUP, "the keeper is gone") : 0;
+}
+
+static int until_nothing_runs(struct reception *r, struct err *e)
+{
+	while (r->door->runs_len && clock_ms(CLOCK_MONOTONIC) < r->deadline_ms)
+		if (turn(r, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_sources(struct reception *r, const struct reception_posts *at, struct err *e)
+{
+	struct door *d = r->door;
+
+	r->listener = (struct loop_source){ at->listener, on_client, r };
+	r->signals  = (struct loop_source){ at->signals, on_signal, r };
+	r->lifeline = (struct loop_source){ d->backend.ops->lifeline(d->backend.self), on_lifeline, r };
+	if (set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0)
+		return -1;
+	return r->lifeline.fd < 0 ? 0 : loop_add(&d->loop, &r->lifeline, e);
+}
+
+int reception_serve(struct door *d, const struct reception_posts *at, struct err *e)
+{
+	struct reception r = { .door = d };
+	struct err       ignored;
+	int              done;
+
+	if (add_sources(&r, at, e) < 0)
+		return -1;
+	notify_say(at->notify, "READY=1");
+	done = until_signal(&r, e);
+	notify_say(at->notify, "STOPPING=1");
+	begin_to_end(&r);
+	if (done < 0) {
+		(void)!until_nothing_runs(&r, &ignored);
+		return -1;
+	}
+	return until_nothing_runs(&r, e);
+}

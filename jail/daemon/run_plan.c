@@ -1,0 +1,219 @@
+#define _GNU_SOURCE
+#include "run_plan.h"
+
+#include "device_kind.h"
+#include "file.h"
+#include "program_env.h"
+#include "program_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- limits --- */
+
+/* With its unit: people type seconds, programs send milliseconds. */
+static void print_limit(const struct field *f, uint64_t value, char *buf, size_t len)
+{
+	char text[32];
+
+	field_print_text(f, value, text, sizeof text);
+	snprintf(buf, len, f->type == FIELD_MS ? "%s s" : "%s", text);
+}
+
+static int refuse_above(const struct run_plan *p, const struct field *f, struct denial *why)
+{
+	char field[64], is[40], most[40];
+
+	snprintf(field, sizeof field, "limits.%s", f->name);
+	print_limit(f, limits_value(&p->limits, f), is, sizeof is);
+	print_limit(f, limits_value(&p->profile->profile.ceilings, f), most, sizeof most);
+	return deny(why, DENIAL_above_ceiling, field, "%s is above the ceiling %s of profile %s", is, most, p->profile->name);
+}
+
+static int lower_limits(struct run_plan *p, const json_t *asked, struct denial *why)
+{
+	const struct field *above;
+	struct err          e;
+
+	p->limits = p->profile->profile.limits;
+	if (asked && fields_decode(limits_fields, asked, &p->limits, &e) < 0)
+		return deny_setting(why, DENIAL_bad_field, "limits", &e);
+	above = limits_find_above(&p->limits, &p->profile->profile.ceilings);
+	return above ? refuse_above(p, above, why) : 0;
+}
+
+/* --- what is shown --- */
+
+/* Of a file system that is served by somebody's process, only what the kernel knows already: nobody is waited for. */
+static int check_shown(int fd, size_t i, struct denial *why)
+{
+	char         field[32];
+	struct statx st;
+
+	snprintf(field, sizeof field, "ro[%zu]", i);
+	if (file_look(fd, &st) < 0 || !S_ISDIR(st.stx_mode))
+		return deny(why, DENIAL_bad_descriptors, field, "is no directory");
+	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
+		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
+	return 0;
+}
+
+static int take_shown(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
+{
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		if (check_shown(fds[i], i, why) < 0)
+			return -1;
+		if (asprintf(&p->shown[i], "workspace/%s", json_string_value(json_array_get(names, i))) < 0) {
+			p->shown[i] = NULL;
+			return deny(why, DENIAL_broken, NULL, "out of memory");
+		}
+		p->shown_len++;
+	}
+	return 0;
+}
+
+static int plan_mounts(struct run_plan *p, struct denial *why)
+{
+	struct mount_wishes wishes = mount_wishes_of(&p->limits, p->profile->profile.workspace_exec);
+	struct err          e;
+
+	wishes.shown     = (const char *const *)p->shown;
+	wishes.shown_len = p->shown_len;
+	return mount_plan_build(&p->mounts, &wishes, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
+}
+
+/* --- words --- */
+
+enum { PATHS = 3 };
+
+struct command {
+	char *path[PATHS + 1];
+	char *argv[PROTOCOL_ARGS_MAX + 4];
+};
+
+static void free_paths(struct command *c)
+{
+	for (size_t i = 0; i < PATHS; i++)
+		free(c->path[i]);
+}
+
+static int find_paths(struct command *c, const char *name)
+{
+	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+
+	if (strchr(name, '/'))
+		return (c->path[0] = strdup(name)) ? 0 : -1;
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (asprintf(&c->path[i], "%s/%s", folders[i], name) < 0) {
+			c->path[i] = NULL;
+			return -1;
+		}
+	return 0;
+}
+
+/* The texts stay the request's. */
+static int fill_argv(struct command *c, const char *const *first, const json_t *words, const char *field, struct denial *why)
+{
+	size_t n = 0, bytes = 0;
+
+	for (; first[n]; n++)
+		c->argv[n] = (char *)first[n];
+	for (size_t i = 0; i < json_array_size(words); i++) {
+		const json_t *word = json_array_get(words, i);
+
+		bytes += json_string_length(word) + 1;
+		c->argv[n++] = (char *)json_string_value(word);
+	}
+	if (bytes > 128 * KIB)
+		return deny(why, DENIAL_bad_field, field, "arguments: at most %d, and 128K in all", PROTOCOL_ARGS_MAX);
+	return 0;
+}
+
+static int fill_command(struct command *c, const struct protocol_request *r, struct denial *why)
+{
+	static const char *const python[] = { "python3", "-I", "main.py", NULL }, *const nothing[] = { NULL };
+	bool                     is_run   = r->kind == REQUEST_run;
+	const char              *name     = is_run ? "/usr/bin/python3" : json_string_value(json_array_get(r->argv, 0));
+
+	if (!*name)
+		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
+	if (find_paths(c, name) < 0)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	return fill_argv(c, is_run ? python : nothing, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
+}
+
+static int fill_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
+{
+	struct err e;
+	char       field[32];
+
+	if (program_env_init(env, limits, &e) < 0)
+		return deny_err(why, DENIAL_broken, NULL, &e);
+	for (size_t i = 0; i < json_array_size(added); i++) {
+		snprintf(field, sizeof field, "env[%zu]", i);
+		if (program_env_add(env, json_string_value(json_array_get(added, i)), &e) < 0)
+			return deny_err(why, DENIAL_bad_field, field, &e);
+	}
+	return 0;
+}
+
+static int pack_words(struct run_plan *p, const struct command *c, const struct program_env *env, struct denial *why)
+{
+	struct err e;
+
+	if (words_build(&p->words, (const char *const *)c->path, c->argv, env->entry, &e) == 0)
+		return 0;
+	if (e.kind == ERR_BAD_SPEC)
+		return deny_err(why, DENIAL_bad_field, NULL, &e);
+	return deny(why, DENIAL_broken, NULL, "set-up step pack-words: %s", e.text);
+}
+
+static int make_words(struct run_plan *p, const struct protocol_request *r, struct denial *why)
+{
+	struct command     c   = { 0 };
+	struct program_env env = { 0 };
+	int                done;
+
+	done = fill_command(&c, r, why);
+	if (done == 0)
+		done = fill_env(&env, &p->limits, r->env, why);
+	if (done == 0)
+		done = pack_words(p, &c, &env, why);
+	free_paths(&c);
+	program_env_done(&env);
+	return done;
+}
+
+/* --- all of it --- */
+
+static int build(struct run_plan *p, const struct protocol_request *r, const int *fds, struct denial *why)
+{
+	bool has_code = r->kind == REQUEST_run;
+
+	if (lower_limits(p, r->limits, why) < 0 || (has_code && program_text_check(fds[0], &p->code_len, why) < 0))
+		return -1;
+	if (take_shown(p, r->ro, fds + has_code, why) < 0 || plan_mounts(p, why) < 0)
+		return -1;
+	return make_words(p, r, why);
+}
+
+int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request, const int *fds,
+		   struct denial *why)
+{
+	*ret = (struct run_plan){ .profile = profile, .words = WORDS_NONE };
+	if (build(ret, request, fds, why) == 0)
+		return 0;
+	run_plan_done(ret);
+	return -1;
+}
+
+void run_plan_done(struct run_plan *p)
+{
+	while (p->shown_len)
+		free(p->shown[--p->shown_len]);
+	words_done(&p->words);
+}

@@ -1,0 +1,27 @@
+/*
+ * run_plan.h - what a request to run something becomes: limits, mounts, words.
+ *
+ * Everything that can be wrong with a request is found here, before anything
+ * is started. A request can only lower limits; it names no path of the host.
+ */
+#pragma once
+#include "client_protocol.h"
+#include "mount_plan.h"
+#include "profile_set.h"
+#include "words.h"
+
+struct run_plan {
+	const struct served_profile *profile;
+	struct limits                limits;
+	struct mount_plan            mounts; /* borrows the texts of shown */
+	char                        *shown[MOUNT_SHOWN_MAX]; /* "workspace/NAME" */
+	size_t                       shown_len;
+	struct words                 words;
+	size_t                       code_len;
+};
+
+/* fds: as many as the request has. On failure nothing is left behind. */
+must_use int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request,
+			    const int *fds, struct denial *why);
+void         run_plan_done(struct run_plan *p);
+#define scoped_run_plan scoped(run_plan_done) struct run_plan

@@ -1,0 +1,206 @@
+#define _GNU_SOURCE
+#include "separate.h"
+
+#include "fd.h"
+#include "group_give.h"
+#include "privilege.h"
+#include "slot.h"
+#include "sub_ids.h"
+#include "view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/securebits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+struct account {
+	unsigned uid, gid;
+};
+
+/* Everything that is decided before anything changes. */
+struct parting {
+	struct account keeper, door;
+	bool           is_root, has_two_caps;
+	int            keeper_file;
+	int            pair[2];
+};
+
+/* --- who becomes what --- */
+
+static bool find_account(const char *name, struct account *ret)
+{
+	const struct passwd *pw = getpwnam(name);
+
+	if (!pw || pw->pw_uid == 0 || pw->pw_gid == 0)
+		return false;
+	*ret = (struct account){ pw->pw_uid, pw->pw_gid };
+	return true;
+}
+
+/* The lock lives as long as the door, the keeper and every cell. */
+static int take_ids(const struct places *places, struct separation *s, struct err *e)
+{
+	struct id_range all;
+
+	if (sub_ids_of_root(&all, e) < 0)
+		return -1;
+	s->ids_held = slot_block_take(places->runtime, &all, &s->ids, e);
+	return s->ids_held < 0 ? -1 : 0;
+}
+
+/* Root on a machine without the accounts. */
+static void borrow_ids(struct parting *p, struct separation *s)
+{
+	uint32_t last = s->ids.base + s->ids.count - IDS_PER_CELL;
+
+	p->keeper = (struct account){ last, last };
+	p->door   = (struct account){ last + 1, last + 1 };
+	snprintf(s->note, sizeof s->note, "there are no accounts _brig-keeper and _brig-door: host ids %u and %u are used instead", last, last + 1);
+}
+
+static int choose_accounts(struct parting *p, const struct places *places, struct separation *s, struct err *e)
+{
+	p->keeper = p->door = (struct account){ geteuid(), getegid() };
+	if ((p->is_root || p->has_two_caps) && take_ids(places, s, e) < 0)
+		return -1;
+	if (p->is_root && (!find_account("_brig-keeper", &p->keeper) || !find_account("_brig-door", &p->door)))
+		borrow_ids(p, s);
+	if (!p->is_root && p->has_two_caps && !find_account("_brig-door", &p->door))
+		return err_set(e, ERR_MISSING, "there is no account _brig-door for the half that strangers talk to: systemd-sysusers makes it");
+	return 0;
+}
+
+/* The account that systemd started us as has no places of its own: root's are meant. A store over it could only be a stranger's. */
+static void use_places_of_host(const struct parting *p, struct places *places)
+{
+	if (p->is_root || !p->has_two_caps)
+		return;
+	strcpy(places->runtime, "/run/brig");
+	if (places->store[1][0])
+		strcpy(places->store[0], places->store[1]);
+	places->store[1][0] = 0;
+}
+
+/* --- what root does for those who come after him --- */
+
+/* The socket of a service lies in there, and what its keeper has to see. */
+static int open_runtime(const struct places *places, struct err *e)
+{
+	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
+}
+
+static int prepare_host(const struct parting *p, struct places *places, char *config, struct err *e)
+{
+	if (open_runtime(places, e) < 0 || view_enter(places, config, e) < 0)
+		return -1;
+	return group_give(p->keeper.uid, p->keeper.gid, e);
+}
+
+/* --- the keeper --- */
+
+static int open_keeper(const struct places *places)
+{
+	char path[PLACE_MAX + 16];
+	int  fd;
+
+	snprintf(path, sizeof path, "%s/keeper", places->libexec);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd >= 0 ? fd : open(BRIG_LIBEXECDIR "/keeper", O_PATH | O_CLOEXEC);
+}
+
+/* A plain user's newuidmap gets no power when no_new_privs is set. */
+static int take_role(const struct parting *p, struct err *e)
+{
+	if (p->is_root && privilege_become(p->keeper.uid, p->keeper.gid, PRIVILEGE_ID_CAPS, e) < 0)
+		return -1;
+	return p->is_root || p->has_two_caps ? privilege_lock(PRIVILEGE_ID_CAPS, e) : 0;
+}
+
+/* All out of the way first, then to the numbers that the keeper knows. */
+static int put_descriptors(const struct parting *p, int lock, int *file)
+{
+	enum { CLEAR_OF_LOW = 16 };
+	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+
+	*file = fcntl(p->keeper_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	if (sock < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0)
+		return -1;
+	return close_range(KEEPER_LOCK_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+static _Noreturn void become_keeper(const struct parting *p, int lock)
+{
+	char *const argv[] = { (char *)"brig-keeper", NULL }, *const none[] = { NULL };
+	struct err  e;
+	int         file;
+
+	signal(SIGPIPE, SIG_DFL);
+	if (take_role(p, &e) < 0) {
+		fprintf(stderr, "brigd: keeper: %s\n", e.text);
+		_exit(EXIT_FAILURE);
+	}
+	if (put_descriptors(p, lock, &file) == 0)
+		execveat(file, "", argv, none, AT_EMPTY_PATH);
+	fprintf(stderr, "brigd: the keeper cannot be executed: %m\n");
+	_exit(EXIT_FAILURE);
+}
+
+/* --- the door --- */
+
+static int become_door(const struct parting *p, struct err *e)
+{
+	if ((p->is_root || p->has_two_caps) && privilege_become(p->door.uid, p->door.gid, PRIVILEGE_NO_CAPS, e) < 0)
+		return -1;
+	return privilege_lock(PRIVILEGE_NO_CAPS, e);
+}
+
+static int part(const struct parting *p, struct separation *s, struct err *e)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become_keeper(p, s->ids_held);
+	if (pid < 0)
+		return err_sys(e, "the keeper cannot be started: fork");
+	s->keeper_pid = pid;
+	return become_door(p, e);
+}
+
+int separate(struct separation *ret, struct places *places, char *config, struct err *e)
+{
+	struct separation s = { .keeper = -1, .ids_held = -1 };
+	struct parting    p = { .keeper_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
+	int               r;
+
+	use_places_of_host(&p, places); /* locks of ids are among them */
+	if (choose_accounts(&p, places, &s, e) < 0)
+		return -1;
+	p.keeper_file = open_keeper(places);
+	if (p.keeper_file < 0)
+		return err_sys(e, "%s/keeper", places->libexec);
+	if (p.is_root && prepare_host(&p, places, config, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.pair) < 0)
+		return err_sys(e, "the keeper cannot be started: socketpair");
+	r = part(&p, &s, e);
+	close(p.pair[1]);
+	close(p.keeper_file);
+	if (r < 0) {
+		close(p.pair[0]);
+		return -1;
+	}
+	s.keeper     = p.pair[0];
+	s.mode       = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
+	s.keeper_uid = p.keeper.uid;
+	s.door_uid   = p.door.uid;
+	*ret         = s;
+	return 0;
+}

@@ -1,0 +1,192 @@
+#define _GNU_SOURCE
+#include "served_run.h"
+
+#include "attempt.h"
+#include "clock.h"
+#include "fd.h"
+#include "run_id.h"
+#include "run_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what is told --- */
+
+static void tell(struct served_run *r, json_t *event, const int *fds, size_t n)
+{
+	if (r->connection)
+		connection_send(r->connection, event, fds, n);
+	else
+		json_decref(event);
+}
+
+static void on_started(struct served_run *r, int streams[3])
+{
+	tell(r, protocol_started(r->id, r->tag, r->with_stdin, r->limits.output_bytes), streams, r->with_stdin ? 3 : 2);
+	for (int i = 0; i < 3; i++)
+		fd_closep(&streams[i]);
+}
+
+static void on_limit(struct served_run *r, const struct run_hit *hit)
+{
+	tell(r, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
+}
+
+static void destroy(struct served_run *r)
+{
+	struct door *d = r->door;
+
+	quota_give(&d->quota, r->peer.uid, r->limits.memory_bytes);
+	if (r->connection) {
+		r->connection->runs--;
+		r->connection->heard_ms = clock_ms(CLOCK_MONOTONIC); /* it was busy until now */
+	}
+	TAILQ_REMOVE(&d->runs, r, link);
+	d->runs_len--;
+	free(r);
+}
+
+static void on_ended(struct served_run *r, const struct run_end *end)
+{
+	struct record record;
+
+	loop_remove(&r->door->loop, &r->source);
+	run_done(&r->run);
+	run_record_fill(&record, r->id, r->profile, end);
+	r->door->counts.ended[end->reason]++;
+	attempt_ended(r, &record);
+	tell(r, run_record_ended(&record, r->tag, end), NULL, 0);
+	destroy(r);
+}
+
+static void on_ready(void *owner)
+{
+	struct served_run *r = owner;
+	struct run_end     end;
+	int                streams[3];
+
+	switch (run_next(&r->run, streams, &end)) {
+	case RUN_GOES_ON:
+		return;
+	case RUN_STARTED:
+		on_started(r, streams);
+		return;
+	case RUN_LIMIT:
+		on_limit(r, &end.hit[0]);
+		return;
+	case RUN_ENDED:
+		on_ended(r, &end);
+		return;
+	}
+}
+
+/* --- life --- */
+
+/* Why nothing was started, for who is not to blame. */
+static int refuse(const struct err *e, struct denial *why)
+{
+	static const enum denial_code codes[] = {
+		[ERR_DENIED] = DENIAL_denied, [ERR_MISSING] = DENIAL_missing,     [ERR_LIMIT] = DENIAL_busy,
+		[ERR_SETUP]  = DENIAL_broken, [ERR_BAD_SPEC] = DENIAL_bad_field, [ERR_PROTOCOL] = DENIAL_unavailable,
+		[ERR_BROKEN] = DENIAL_broken,
+	};
+
+	deny_err(why, codes[e->kind], NULL, e);
+	why->retry_after_ms = why->code == DENIAL_busy ? QUOTA_RETRY_MS : 0;
+	return -1;
+}
+
+static int start(struct served_run *r, const struct protocol_request *request, const struct run_plan *plan, const int *fds,
+		 struct err *e)
+{
+	bool                 has_code = request->kind == REQUEST_run;
+	struct backend_order order    = {
+		.profile    = plan->profile,
+		.limits     = &r->limits,
+		.words      = &plan->words,
+		.code_fd    = has_code ? fds[0] : -1,
+		.code_len   = (uint32_t)plan->code_len,
+		.mounts     = &plan->mounts,
+		.shown      = (const char *const *)plan->shown,
+		.shown_fd   = fds + has_code,
+		.shown_len  = plan->shown_len,
+		.stdin_pipe = request->wants_stdin,
+		.cold       = request->cold,
+	};
+
+	if (run_id_make(r->id, e) < 0 || backend_start(&r->door->backend, &r->run, &order, e) < 0)
+		return -1;
+	r->source = (struct loop_source){ r->run.sock, on_ready, r };
+	if (loop_add(&r->door->loop, &r->source, e) == 0)
+		return 0;
+	run_done(&r->run); /* its launcher sees the end of the socket */
+	return -1;
+}
+
+static void enter(struct served_run *r)
+{
+	struct door *d = r->door;
+
+	TAILQ_INSERT_TAIL(&d->runs, r, link);
+	d->runs_len++;
+	d->counts.started++;
+	r->connection->runs++;
+}
+
+int served_run_start(struct connection *c, const struct protocol_request *request, const struct run_plan *plan, const int *fds,
+		     struct denial *why)
+{
+	double             now = clock_ms(CLOCK_MONOTONIC);
+	struct served_run *r   = calloc(1, sizeof *r);
+	struct err         e;
+
+	if (!r)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
+				  .tag = request->tag, .with_stdin = request->wants_stdin, .asked_ms = now, .run = { .sock = -1 } };
+	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
+		free(r);
+		return -1;
+	}
+	if (start(r, request, plan, fds, &e) < 0) {
+		quota_give(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
+		free(r);
+		return refuse(&e, why);
+	}
+	enter(r);
+	if (c->door->audit)
+		attempt_note(&r->attempt, request, fds, plan->code_len); /* the run is on its way: it does not wait for this */
+	return 0;
+}
+
+void served_run_cancel(struct served_run *r, enum exit_reason reason)
+{
+	run_cancel(&r->run, reason);
+}
+
+struct served_run *served_run_find(const struct door *d, const char *id)
+{
+	struct served_run *r;
+
+	TAILQ_FOREACH(r, &d->runs, link)
+		if (strcmp(r->id, id) == 0)
+			return r;
+	return NULL;
+}
+
+bool served_run_is_of(const struct served_run *r, uid_t uid)
+{
+	return uid == 0 || r->peer.uid == uid;
+}
+
+void served_runs_forget(struct door *d, struct connection *c)
+{
+	struct served_run *r;
+
+	TAILQ_FOREACH(r, &d->runs, link) {
+		if (r->connection != c)
+			continue;
+		r->connection = NULL;
+		served_run_cancel(r, EXIT_client_gone);
+	}
+}

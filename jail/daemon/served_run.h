@@ -1,0 +1,47 @@
+/*
+ * served_run.h - one run as the door knows it, from the backend's yes to its last word.
+ *
+ * It outlives its connection: what is told of it then goes to the audit alone.
+ */
+#pragma once
+#include "audit_entry.h"
+#include "code_digest.h"
+#include "connection.h"
+#include "run.h"
+#include "run_plan.h"
+
+/* For the audit. */
+struct attempt {
+	int64_t             time_us;
+	const char         *op;
+	char                code_sha256[CODE_DIGEST_HEX + 1]; /* "": a command */
+	int64_t             code_bytes;
+	struct audit_limits asked;
+};
+
+struct served_run {
+	TAILQ_ENTRY(served_run)      link;
+	struct door                 *door;
+	struct connection           *connection; /* NULL: gone */
+	struct peer                  peer;       /* who asked */
+	const struct served_profile *profile;
+	struct limits                limits;
+	uint64_t                     tag;
+	bool                         with_stdin;
+	char                         id[RUN_ID_LEN + 1];
+	double                       asked_ms;
+	struct run                   run;
+	struct loop_source           source;
+	struct attempt               attempt;
+};
+
+/* Asks the backend; takes the quota, and gives it back when nothing came of it. fds: the request's. */
+must_use int served_run_start(struct connection *c, const struct protocol_request *request, const struct run_plan *plan,
+			      const int *fds, struct denial *why);
+void         served_run_cancel(struct served_run *r, enum exit_reason reason);
+
+struct served_run *served_run_find(const struct door *d, const char *id); /* or NULL */
+bool               served_run_is_of(const struct served_run *r, uid_t uid); /* root's are all */
+
+/* The connection is about to close: its runs end, and tell it nothing. */
+void served_runs_forget(struct door *d, struct connection *c);

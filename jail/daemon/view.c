@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "view.h"
+
+#include "fd.h"
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+enum { FILE_BYTES_MAX = 64 * 1024, FILES_MAX = 512 };
+
+struct view {
+	int files;
+};
+
+/* The folders of a path in the view, and with `whole` the last one, too. */
+static int make_folders(char *path, bool whole, struct err *e)
+{
+	for (char *slash = strchr(path + sizeof PLACE_VIEW, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "view: %s", path);
+		*slash = '/';
+	}
+	return whole && mkdir(path, 0755) < 0 && errno != EEXIST ? err_sys(e, "view: %s", path) : 0;
+}
+
+/* PLACE_VIEW "/store-0" and the path that it has outside, without links and dots: what is said about it can be understood. */
+static int name_in_view(const char *name, const char *place, char path[PLACE_MAX], struct err *e)
+{
+	char known[PATH_MAX];
+
+	if (!realpath(place, known))
+		known[0] = 0;
+	if (snprintf(path, PLACE_MAX, PLACE_VIEW "/%s%s", name, known) >= PLACE_MAX)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", place);
+	return 0;
+}
+
+/* --- files: copied --- */
+
+static int write_copy(const char *path, const struct bytes *text, mode_t mode, struct err *e)
+{
+	scoped_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	return fd < 0 || file_write_all(fd, text->data, text->len) < 0 || fchmod(fd, mode) < 0 ? err_sys(e, "view: %s", path) : 0;
+}
+
+static bool is_rule(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".policy") == 0);
+}
+
+/*
+ * We read as root. In a folder of somebody else only his own files are meant: a link to one that he cannot read would
+ * put it where the door can.
+ */
+static bool is_owners(int folder, int file)
+{
+	struct stat of, st;
+
+	return fstat(folder, &of) == 0 && fstat(file, &st) == 0 && (of.st_uid == 0 || of.st_uid == st.st_uid);
+}
+
+/*
+ * What everybody may write to has no text here and the same mode: who reads it says so. What else cannot be read, or is
+ * no file of ours, is not there: whoever asks for it is told.
+ */
+static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
+{
+	scoped_bytes text = { 0 };
+	scoped_fd    file = is_rule(name) ? openat(folder, name, O_PATH | O_CLOEXEC) : -1;
+	struct err   why  = { 0 };
+	char         from[32], path[PLACE_MAX + 256];
+	bool         readable;
+
+	if (file < 0 || !is_owners(folder, file))
+		return 0;
+	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* that very file, whatever has the name by now */
+	snprintf(path, sizeof path, "%s/%s", to, name);
+	readable = file_read_rules(from, FILE_BYTES_MAX, &text, &why) == 0;
+	if (!readable && why.kind != ERR_DENIED)
+		return 0;
+	if (++v->files > FILES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
+	return write_copy(path, &text, readable ? 0644 : 0666, e);
+}
+
+static int copy_all(struct view *v, const char *to, const char *folder, struct err *e)
+{
+	DIR           *dir = opendir(folder);
+	struct dirent *entry;
+	int            r = 0;
+
+	while (dir && r == 0 && (entry = readdir(dir)))
+		r = copy_one(v, to, dirfd(dir), entry->d_name, e);
+	if (dir)
+		closedir(dir);
+	return r < 0 ? err_wrap(e, "%s", folder) : 0;
+}
+
+/* place becomes the copy's. */
+static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
+{
+	char path[PLACE_MAX];
+
+	if (!*place)
+		return 0;
+	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0 || copy_all(v, path, place, e) < 0)
+		return -1;
+	strcpy(place, path);
+	return 0;
+}
+
+/* The copy is root's in any case. */
+static int check_owner(const char *config, struct err *e)
+{
+	struct stat st;
+
+	if (stat(config, &st) == 0 && st.st_uid != 0)
+		return err_set(e, ERR_DENIED, "%s: belongs to uid %u; it must be root's", config, st.st_uid);
+	return 0;
+}
+
+static int copy_config(char *config, struct err *e)
+{
+	scoped_bytes text = { 0 };
+	char         path[PLACE_MAX];
+
+	if (!*config)
+		return 0;
+	if (check_owner(config, e) < 0)
+		return -1;
+	if (file_read_rules(config, FILE_BYTES_MAX, &text, e) < 0)
+		return e->errnum == ENOENT ? 0 : -1; /* the door says what it thinks of a file that is missing */
+	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0 || write_copy(path, &text, 0644, e) < 0)
+		return -1;
+	strcpy(config, path);
+	return 0;
+}
+
+/* --- stores: bound --- */
+
+static int bind_store(const char *name, char *place, struct err *e)
+{
+	char path[PLACE_MAX];
+
+	if (!*place || access(place, F_OK) < 0)
+		return 0;
+	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
+		return -1;
+	if (mount(place, path, NULL, MS_BIND | MS_REC, NULL) < 0)
+		return err_sys(e, "view: %s", place);
+	strcpy(place, path);
+	return 0;
+}
+
+/* --- all of it --- */
+
+static int make_room(struct err *e)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return err_sys(e, "a mount namespace for the service");
+	if (mkdir(PLACE_VIEW, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, PLACE_VIEW);
+	if (mount("brig-view", PLACE_VIEW, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=40m") < 0)
+		return err_sys(e, PLACE_VIEW ": tmpfs");
+	return 0;
+}
+
+static int fill(struct places *places, char *config, struct err *e)
+{
+	struct view v = { .files = 0 };
+
+	if (copy_folder(&v, "profiles-0", places->profiles[0], e) < 0 || copy_folder(&v, "profiles-1", places->profiles[1], e) < 0)
+		return -1;
+	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0)
+		return -1;
+	return copy_config(config, e);
+}
+
+int view_enter(struct places *places, char *config, struct err *e)
+{
+	mode_t before = umask(022);
+	int    r      = make_room(e) < 0 ? -1 : fill(places, config, e);
+
+	umask(before);
+	return r;
+}
