@@ -5,6 +5,10 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 }
 
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int ps_main(int argc, char **argv);
+int kill_main(int argc, char **argv);
+int stats_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
+int audit_main(int argc, char **argv);
 int rootfs_main(int argc, char **argv);

@@ -20,21 +20,33 @@ struct checkup {
 	char                sentence[160];
 };
 
+struct choice {
+	bool json, quiet;
+};
+
 static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	(void)row, (void)value, (void)e;
-	*(bool *)into = true;
+	((struct choice *)into)->json = true;
+	return 0;
+}
+
+static int set_quiet(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct choice *)into)->quiet = true;
 	return 0;
 }
 
 static const struct option_row options[] = {
 	{ "json", 0, NULL, "Print one JSON object", set_json },
+	{ "quiet", 'q', NULL, "Print only what is missing or degraded, and the verdict", set_quiet },
 	{ 0 },
 };
 
 static int help(void)
 {
-	puts("usage: brig doctor [--json]\n\nTry what a jail needs on this host, and say what to change where it is missing.\n"
+	puts("usage: brig doctor [--json | --quiet]\n\nTry what a jail needs on this host, and say what to change where it is missing.\n"
 	     "The status is 0 when the default profile can run, 1 when it cannot.\n");
 	options_print(options, stdout);
 	return 0;
@@ -66,7 +78,7 @@ static int checkup_run(struct checkup *c)
 		return -1;
 	for (size_t i = 0; i < probe_rows_len; i++) {
 		probe_one(&probe_rows[i], &c->at, &c->finding[i]);
-		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root);
+		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root || c->at.is_keeper);
 	}
 	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
 	return 0;
@@ -135,11 +147,27 @@ static void print_row(const struct finding *all, size_t i)
 		print_reasons(all, i);
 }
 
-static void print_table(const struct checkup *c)
+static const struct {
+	const char *name, *words;
+} modes[] = { { "user", "a plain user" }, { "root", "root" }, { "service", "the service's keeper" } };
+
+static size_t mode_of(const struct surroundings *at)
 {
-	printf("%-19s  %-8s  %-8s  %s\n", "WHAT", "RESULT", "NEEDED", c->at.is_root ? "DETAIL (as root)" : "DETAIL (as a plain user)");
+	return at->is_keeper ? 2 : at->is_root;
+}
+
+static bool is_told(const struct finding *f, enum need need, bool quiet)
+{
+	return !quiet || (f->result != RESULT_OK && need != NEED_INFO);
+}
+
+static void print_table(const struct checkup *c, bool quiet)
+{
+	if (!quiet)
+		printf("%-19s  %-8s  %-8s  DETAIL (as %s)\n", "WHAT", "RESULT", "NEEDED", modes[mode_of(&c->at)].words);
 	for (size_t i = 0; i < probe_rows_len; i++)
-		print_row(c->finding, i);
+		if (is_told(&c->finding[i], probe_rows[i].need, quiet))
+			print_row(c->finding, i);
 	printf("%s\n", c->sentence);
 }
 
@@ -159,7 +187,7 @@ static int print_json(const struct checkup *c)
 
 	for (size_t i = 0; i < probe_rows_len; i++)
 		json_array_append_new(rows, row_json(&probe_rows[i], &c->finding[i]));
-	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", c->at.is_root ? "root" : "user",
+	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", modes[mode_of(&c->at)].name,
 	                "kernel", c->at.kernel, "verdict", c->sentence, "rows", rows);
 	r   = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
@@ -167,11 +195,11 @@ static int print_json(const struct checkup *c)
 	return r;
 }
 
-static int print_checkup(const struct checkup *c, bool json)
+static int print_checkup(const struct checkup *c, struct choice choice)
 {
-	if (!json)
-		print_table(c);
-	if ((json && print_json(c) < 0) || fflush(stdout) != 0) {
+	if (!choice.json)
+		print_table(c, choice.quiet);
+	if ((choice.json && print_json(c) < 0) || fflush(stdout) != 0) {
 		perror("brig doctor: write");
 		return 1;
 	}
@@ -180,10 +208,10 @@ static int print_checkup(const struct checkup *c, bool json)
 
 int doctor_main(int argc, char **argv)
 {
-	struct checkup c    = { .finding = NULL };
-	bool           json = false;
+	struct checkup c      = { .finding = NULL };
+	struct choice  choice = { 0 };
 	struct err     e;
-	int            n = options_parse(options, argc, argv, &json, &e), status;
+	int            n = options_parse(options, argc, argv, &choice, &e), status;
 
 	if (n == OPTIONS_HELP)
 		return help();
@@ -195,7 +223,7 @@ int doctor_main(int argc, char **argv)
 		perror("brig doctor");
 		return 1;
 	}
-	status = print_checkup(&c, json);
+	status = print_checkup(&c, choice);
 	free(c.finding);
 	return status;
 }

@@ -4,16 +4,15 @@
 #include "fd.h"
 #include "file.h"
 #include "profile_file.h"
+#include "sealed.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 /* --- options --- */
@@ -21,11 +20,11 @@
 static int set_profile(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	(void)row, (void)e;
-	((struct request *)into)->profile_name = value;
+	((struct request *)into)->profile = value;
 	return 0;
 }
 
-/* Kept as text: bounds and defaults are the profile's, which is read later. */
+/* Checked here, for the message has it in another form; the profile's ceiling is known to brigd. */
 static int set_limit(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	struct request *r = into;
@@ -47,8 +46,8 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 	struct request *r = into;
 
 	(void)row;
-	if (r->env_len == REQUEST_ENV_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--env: more than %d", REQUEST_ENV_MAX);
+	if (r->env_len == PROTOCOL_ENV_MAX)
+		return err_set(e, ERR_BAD_SPEC, "--env: more than %d", PROTOCOL_ENV_MAX);
 	r->env[r->env_len++] = value;
 	return 0;
 }
@@ -58,8 +57,8 @@ static int set_shown(void *into, const struct option_row *row, const char *value
 	struct request *r = into;
 
 	(void)row;
-	if (r->shown_len == MOUNT_SHOWN_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d directories", MOUNT_SHOWN_MAX);
+	if (r->shown_len == PROTOCOL_RO_MAX)
+		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d directories", PROTOCOL_RO_MAX);
 	r->shown[r->shown_len++] = value;
 	return 0;
 }
@@ -85,10 +84,17 @@ static int set_verbose(void *into, const struct option_row *row, const char *val
 	return 0;
 }
 
-/* Every run is cold until there are zygotes. */
 static int set_cold(void *into, const struct option_row *row, const char *value, struct err *e)
 {
-	(void)into, (void)row, (void)value, (void)e;
+	(void)row, (void)value, (void)e;
+	((struct request *)into)->cold = true;
+	return 0;
+}
+
+static int set_private(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct request *)into)->private = true;
 	return 0;
 }
 
@@ -106,6 +112,7 @@ const struct option_row request_options[] = {
 	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME", set_shown },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
 	{ "cold", 0, NULL, "Start a new interpreter (what happens anyway, for now)", set_cold },
+	{ "private", 0, NULL, "Start a brigd for this run alone, though a service runs here", set_private },
 	{ "verbose", 'v', NULL, "Print the one-line summary also when the program simply exited", set_verbose },
 	{ 0 },
 };
@@ -115,97 +122,114 @@ const struct option_row request_options[] = {
 
 void request_init(struct request *r)
 {
-	*r = (struct request){ .profile_name = "basic", .stdin_fd = -1 };
-	for (size_t i = 0; i < ARRAY_LEN(r->shown_fd); i++)
-		r->shown_fd[i] = -1;
+	*r = (struct request){ .profile = "basic", .stdin_fd = -1 };
 }
 
 void request_done(struct request *r)
 {
-	for (size_t i = 0; i < ARRAY_LEN(r->shown_fd); i++) {
-		fd_closep(&r->shown_fd[i]);
-		free(r->shown_to[i]);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(r->exec_path); i++)
-		free(r->exec_path[i]);
+	while (r->fds)
+		close(r->fd[--r->fds]);
 	fd_closep(&r->stdin_fd);
-	program_env_done(&r->program_env);
-	policy_bundle_done(&r->policy);
-	profile_done(&r->profile);
-	free(r->program);
-	free(r->argv);
+	json_decref(r->message);
+	r->message = NULL;
 }
 
-/* --- preparing --- */
+/* --- the message --- */
 
-static int refuse_above(const struct request *r, const struct field *f, struct err *e)
+/* JSON is UTF-8, what a shell hands over may be anything. */
+static int put_text(json_t *list, const char *text)
 {
-	uint64_t most = limits_value(&r->profile.ceilings, f);
-	char     text[32];
-
-	field_print_text(f, most, text, sizeof text);
-	return err_set(e, ERR_DENIED, "--%s %s is above the ceiling %s of profile %s", limits_option(f->name),
-		       r->limit_text[f - limits_fields], text, r->profile.name);
+	return json_array_append_new(list, json_string(text));
 }
 
-static int lower_limits(struct request *r, struct err *e)
+static int put_words(struct request *r, const char *key, char **words, int n, struct err *e)
 {
-	const struct field *above;
+	json_t *list = json_array();
+	int     i    = 0;
 
-	r->limits = r->profile.limits;
-	for (unsigned i = 0; i < LIMIT_COUNT; i++)
-		if (r->limit_text[i] && field_from_text(&limits_fields[i], r->limit_text[i], &r->limits, e) < 0)
-			return err_wrap(e, "--%s", limits_option(limits_fields[i].name));
-	above = limits_find_above(&r->limits, &r->profile.ceilings);
-	return above ? refuse_above(r, above, e) : 0;
+	while (i < n && put_text(list, words[i]) == 0)
+		i++;
+	json_object_set_new(r->message, key, list);
+	return i < n ? err_set(e, ERR_BAD_SPEC, "arguments: \"%.40s\" is not UTF-8", words[i]) : 0;
+}
+
+static int name_length(const char *entry)
+{
+	size_t n = strcspn(entry, "=");
+
+	return (int)(n > 40 ? 40 : n);
+}
+
+static int put_env(struct request *r, struct err *e)
+{
+	json_t *list = json_array();
+	size_t  i    = 0;
+
+	while (i < r->env_len && put_text(list, r->env[i]) == 0)
+		i++;
+	json_object_set_new(r->message, "env", list);
+	return i < r->env_len ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(r->env[i]), r->env[i]) : 0;
+}
+
+/* What is no name may be no text either; the error lists those that are. */
+static int put_profile(struct request *r, struct err *e)
+{
+	struct profile unused;
+	struct places  places;
+
+	if (!text_is_name(r->profile))
+		return places_find(&places, e) < 0 ? -1 : profile_file_load(&unused, &places, r->profile, e);
+	return json_object_set_new(r->message, "profile", json_string(r->profile));
+}
+
+static int put_limits(struct request *r, struct err *e)
+{
+	json_t       *limits = json_object();
+	struct limits asked;
+
+	json_object_set_new(r->message, "limits", limits);
+	for (unsigned i = 0; i < LIMIT_COUNT; i++) {
+		const struct field *f = &limits_fields[i];
+
+		if (!r->limit_text[i])
+			continue;
+		if (field_from_text(f, r->limit_text[i], &asked, e) < 0)
+			return err_wrap(e, "--%s", limits_option(f->name));
+		json_object_set_new(limits, f->name, field_json(f, limits_value(&asked, f)));
+	}
+	return 0;
 }
 
 /* The last part of the path, as it would be called inside. */
-static int name_shown(struct request *r, size_t i, struct err *e)
+static int put_shown_name(json_t *names, const char *path, struct err *e)
 {
-	char *whole = realpath(r->shown[i], NULL);
+	char *whole = realpath(path, NULL);
+	int   r     = 0;
 
 	if (!whole)
-		return err_sys(e, "--ro %s", r->shown[i]);
-	if (strcmp(whole, "/") == 0) {
-		free(whole);
-		return err_set(e, ERR_BAD_SPEC, "--ro /: show a directory, not the whole host");
-	}
-	if (asprintf(&r->shown_to[i], "workspace%s", strrchr(whole, '/')) < 0)
-		r->shown_to[i] = NULL;
-	free(whole);
-	if (!r->shown_to[i])
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (strcmp(r->shown_to[i], "workspace/main.py") == 0)
-		return err_set(e, ERR_BAD_SPEC, "--ro %s: the program itself is /workspace/main.py", r->shown[i]);
-	return 0;
-}
-
-/* What the kernel says about the host, /proc before all, is what the cell's own namespaces hide. */
-static int check_kind(int fd, const char *path, struct err *e)
-{
-	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
-		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
-	struct statfs     fs;
-
-	if (fstatfs(fd, &fs) < 0)
 		return err_sys(e, "--ro %s", path);
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if ((long)fs.f_type == kinds[i])
-			return err_set(e, ERR_BAD_SPEC, "--ro %s: holds what the kernel tells of the host, no files", path);
-	return 0;
+	if (strcmp(whole, "/") == 0)
+		r = err_set(e, ERR_BAD_SPEC, "--ro /: show a directory, not the whole host");
+	else if (put_text(names, strrchr(whole, '/') + 1) < 0)
+		r = err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", path);
+	free(whole);
+	return r;
 }
 
-static int open_shown(struct request *r, struct err *e)
+static int put_shown(struct request *r, struct err *e)
 {
+	json_t *names = json_array();
+
+	json_object_set_new(r->message, "ro", names);
 	for (size_t i = 0; i < r->shown_len; i++) {
-		if (name_shown(r, i, e) < 0)
+		int fd;
+
+		if (put_shown_name(names, r->shown[i], e) < 0)
 			return -1;
-		r->shown_fd[i] = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (r->shown_fd[i] < 0)
+		fd = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
-		if (check_kind(r->shown_fd[i], r->shown[i], e) < 0)
-			return -1;
+		r->fd[r->fds++] = fd;
 	}
 	return 0;
 }
@@ -230,62 +254,22 @@ static int open_stdin(struct request *r, struct err *e)
 	return 0;
 }
 
-static int plan_mounts(struct request *r, struct err *e)
+/* What run and exec have in common; only what was asked is said. */
+static int put_common(struct request *r, struct err *e)
 {
-	struct mount_wishes wishes = mount_wishes_of(&r->limits, r->profile.workspace_exec);
-
-	wishes.shown     = (const char *const *)r->shown_to;
-	wishes.shown_len = r->shown_len;
-	return mount_plan_build(&r->mounts, &wishes, e);
-}
-
-static void fill_order(struct request *r)
-{
-	r->order.limits         = &r->limits;
-	r->order.envp           = r->program_env.entry;
-	r->order.mounts         = &r->mounts;
-	r->order.shown_fd       = r->shown_fd;
-	r->order.shown_len      = r->shown_len;
-	r->order.stdin_pipe     = r->stdin_fd >= 0;
-	r->order.workspace_exec = r->profile.workspace_exec;
-	r->order.require_all    = r->profile.require == REQUIRE_ALL;
-	r->order.store[0]       = r->places.store[0];
-	r->order.store[1]       = r->places.store[1];
-	r->order.rootfs         = r->profile.rootfs;
-	r->order.runtime_dir    = r->places.runtime;
-	r->order.policy         = &r->policy;
-	r->order.exec_path      = (const char *const *)r->exec_path;
-	r->order.argv           = r->argv;
-}
-
-int request_prepare(struct request *r, struct err *e)
-{
-	if (places_find(&r->places, e) < 0 || profile_file_load(&r->profile, &r->places, r->profile_name, e) < 0)
+	if (put_profile(r, e) < 0 || put_limits(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
-	if (lower_limits(r, e) < 0 || open_shown(r, e) < 0 || open_stdin(r, e) < 0 || plan_mounts(r, e) < 0)
-		return -1;
-	if (program_env_build(&r->program_env, &r->limits, r->env, r->env_len, e) < 0)
-		return -1;
-	if (profile_policy_load(&r->policy, &r->places, &r->profile, e) < 0)
-		return -1;
-	fill_order(r);
+	if (r->stdin_fd >= 0)
+		json_object_set_new(r->message, "stdin", json_true());
+	if (r->cold)
+		json_object_set_new(r->message, "cold", json_true());
 	return 0;
 }
 
 /* --- the program --- */
 
-static int check_program(const struct bytes *text, const char *name, struct err *e)
-{
-	if (text->len == 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: is empty", name);
-	if (memchr(text->data, 0, text->len))
-		return err_set(e, ERR_BAD_SPEC, "%s: has a NUL byte; a Python program is text", name);
-	if (!text_is_utf8(text->data, text->len))
-		return err_set(e, ERR_BAD_SPEC, "%s: is not UTF-8; save it as UTF-8", name);
-	return 0;
-}
-
-static int read_program(const char *path, struct bytes *ret, struct err *e)
+/* Looked at by brigd, but not before all of it was sent: what is much too large is refused here. */
+static int read_program(struct request *r, const char *path, struct bytes *ret, struct err *e)
 {
 	scoped_fd   fd = open_input(path);
 	struct stat st;
@@ -294,54 +278,64 @@ static int read_program(const char *path, struct bytes *ret, struct err *e)
 		return err_sys(e, "%s", path);
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, ERR_BAD_SPEC, "%s: is a directory; name a Python file", path);
-	return file_read_fd(fd, strcmp(path, "-") == 0 ? "stdin" : path, PROGRAM_BYTES_MAX, ret, e);
-}
-
-/* argv of what is executed: `first` words of ours, then the caller's. */
-static int make_argv(struct request *r, char *const *first, char **words, int n, struct err *e)
-{
-	size_t bytes = 0, own = 0;
-
-	while (first[own])
-		own++;
-	for (int i = 0; i < n; i++)
-		bytes += strlen(words[i]) + 1;
-	if (n > 1024 || bytes > 128 * KIB)
-		return err_set(e, ERR_BAD_SPEC, "arguments: at most 1024, and 128K in all");
-	r->argv = calloc(own + (size_t)n + 1, sizeof *r->argv);
-	if (!r->argv)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	memcpy(r->argv, first, own * sizeof *first);
-	memcpy(r->argv + own, words, (size_t)n * sizeof *words);
-	return 0;
+	return file_read_fd(fd, r->program, PROTOCOL_CODE_MAX, ret, e);
 }
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
-	static char *const python[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
-	scoped_bytes       text     = { 0 };
+	scoped_bytes text = { 0 };
+	int          fd;
 
-	if (read_program(path, &text, e) < 0 || check_program(&text, strcmp(path, "-") == 0 ? "stdin" : path, e) < 0)
+	r->program = strcmp(path, "-") == 0 ? "stdin" : path;
+	r->message = json_pack("{ss}", "op", "run");
+	if (read_program(r, path, &text, e) < 0)
 		return -1;
-	r->program        = text.data;
-	r->order.code     = text.data;
-	r->order.code_len = text.len;
-	text              = (struct bytes){ 0 };
-	r->exec_path[0]   = strdup("/usr/bin/python3");
-	return make_argv(r, python, words, n, e);
+	fd = sealed_open("main.py", text.data, text.len, e);
+	if (fd < 0)
+		return err_wrap(e, "set-up step seal-program");
+	r->fd[r->fds++] = fd;
+	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
 }
 
 int request_take_command(struct request *r, char **words, int n, struct err *e)
 {
-	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
-	static char *const       nothing[] = { NULL };
+	r->program = words[0];
+	r->message = json_pack("{ss}", "op", "exec");
+	return put_words(r, "argv", words, n, e) < 0 ? -1 : put_common(r, e);
+}
 
-	if (strchr(words[0], '/')) {
-		r->exec_path[0] = strdup(words[0]);
-	} else {
-		for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-			if (asprintf(&r->exec_path[i], "%s/%s", folders[i], words[0]) < 0)
-				return err_set(e, ERR_LIMIT, "out of memory");
-	}
-	return make_argv(r, nothing, words, n, e);
+/* --- and back --- */
+
+/* The number in "ro[3]", when it is one of ours. */
+static bool is_item(const char *field, const char *list, size_t count, size_t *ret)
+{
+	char          end[2];
+	unsigned      i;
+	const size_t  n = strlen(list);
+
+	if (strncmp(field, list, n) != 0 || sscanf(field + n, "[%4u%1[]]", &i, end) != 2 || i >= count)
+		return false;
+	*ret = i;
+	return true;
+}
+
+char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
+{
+	const char *option = strncmp(field, "limits.", 7) == 0 ? limits_option(field + 7) : NULL;
+	size_t      i;
+
+	*buf = 0;
+	if (option)
+		snprintf(buf, len, "--%s", option);
+	else if (is_item(field, "ro", r->shown_len, &i))
+		snprintf(buf, len, "--ro %s", r->shown[i]);
+	else if (is_item(field, "env", r->env_len, &i))
+		snprintf(buf, len, "--env %.*s", name_length(r->env[i]), r->env[i]);
+	else if (strcmp(field, "code") == 0)
+		snprintf(buf, len, "%s", r->program);
+	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */
+		snprintf(buf, len, "arguments");
+	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)
+		snprintf(buf, len, "--%s", field);
+	return buf;
 }

@@ -1,53 +1,43 @@
 /*
- * request.h - what `brig run` and `brig exec` were asked, and the order made of it.
+ * request.h - what `brig run` and `brig exec` were asked, and the message made of it.
  *
- * request_init(), request_parse(), request_prepare(), then order is ready to
- * be started; request_done() frees everything.
+ * request_init(), options_parse(), request_take_program() or _command(), then
+ * message and fd are ready to be sent; request_done() frees everything. Only
+ * what the message cannot carry is refused here: the rest is for brigd to
+ * judge, whose answer request_name_field() puts into the words of the caller.
  */
 #pragma once
+#include "client_protocol.h"
+#include "limits.h"
 #include "option.h"
-#include "place.h"
-#include "policy_bundle.h"
-#include "profile.h"
-#include "program_env.h"
-#include "run.h"
-
-enum { REQUEST_ENV_MAX = 64, REQUEST_PATHS_MAX = 4, PROGRAM_BYTES_MAX = 8 * 1024 * 1024 };
 
 struct request {
 	/* asked */
-	const char *profile_name;
+	const char *profile;
 	const char *limit_text[LIMIT_COUNT]; /* NULL: the profile's default */
-	const char *env[REQUEST_ENV_MAX];
+	const char *env[PROTOCOL_ENV_MAX];
 	size_t      env_len;
-	const char *shown[MOUNT_SHOWN_MAX]; /* --ro */
+	const char *shown[PROTOCOL_RO_MAX]; /* --ro */
 	size_t      shown_len;
+	const char *program;    /* the file, "stdin" or the command */
 	const char *stdin_path; /* NULL: empty; "-": ours */
-	bool        json, verbose;
+	bool        json, verbose, cold, private;
 
 	/* made of it */
-	struct places        places;
-	struct profile       profile;
-	struct policy_bundle policy;
-	struct limits        limits;
-	struct mount_plan    mounts;
-	struct program_env   program_env;
-	char                *program; /* the text of main.py */
-	char                *shown_to[MOUNT_SHOWN_MAX];
-	int                  shown_fd[MOUNT_SHOWN_MAX];
-	int                  stdin_fd;
-	char                *exec_path[REQUEST_PATHS_MAX];
-	char               **argv;
-	struct run_order     order;
+	json_t *message;
+	int     fd[PROTOCOL_FDS_MAX];
+	size_t  fds;
+	int     stdin_fd;
 };
 
 extern const struct option_row request_options[];
 
 void         request_init(struct request *r);
 void         request_done(struct request *r);
-/* Profile, limits, policy, mounts, environment. */
-must_use int request_prepare(struct request *r, struct err *e);
 /* The program of brig run: a file, or "-" for stdin. words: the program's arguments. */
 must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec. */
 must_use int request_take_command(struct request *r, char **words, int n, struct err *e);
+
+/* A key of the message as the caller wrote it: "limits.pids" -> "--pids", "ro[0]" -> "--ro DIR"; "" when it has no name of his. */
+char *request_name_field(const struct request *r, const char *field, char *buf, size_t len);

@@ -15,10 +15,14 @@ static const struct command {
 } commands[] = {
 	{ "run",     run_main,     "run a Python program in a jail" },
 	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
+	{ "ps",      ps_main,      "list the runs of the brigd that runs here" },
+	{ "kill",    kill_main,    "end one of them" },
+	{ "stats",   stats_main,   "print what that brigd has done, and what it costs" },
 	{ "explain", explain_main, "print what a profile means, layer by layer" },
 	{ "doctor",  doctor_main,  "try what a jail needs on this host, and say what to change" },
 	{ "profile", profile_main, "list, check or describe profiles" },
 	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
+	{ "audit",   audit_main,   "print what was run or refused here, by whom, and what it cost" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -1,0 +1,108 @@
+#include "ask.h"
+
+#include "command.h"
+#include "datagram.h"
+#include "privilege.h"
+#include "server.h"
+#include "text.h"
+
+static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct ask *)into)->json = true;
+	return 0;
+}
+
+const struct option_row ask_options[] = {
+	{ "json", 0, NULL, "Print the answer as JSON", set_json },
+	{ 0 },
+};
+
+int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
+{
+	struct err e;
+	int        n = options_parse(ask_options, argc, argv, a, &e), words = argc - 1 - n;
+
+	*status = STATUS_USAGE;
+	if (n == OPTIONS_HELP) {
+		printf("usage: %s\n\n%s\n\n", line, what);
+		options_print(ask_options, stdout);
+		*status = STATUS_OK;
+		return -1;
+	}
+	if (n < 0) {
+		fprintf(stderr, "brig %s: %s\n", argv[0], e.text);
+		return -1;
+	}
+	if (words != wanted) {
+		fprintf(stderr, "brig %s: write: %s\n", argv[0], line);
+		return -1;
+	}
+	return n + 1;
+}
+
+/* "is refused", or whatever brigd says. */
+static json_t *take_reply(struct datagram *d, struct err *e)
+{
+	const json_t *error = json_object_get(d->answer.source, "error");
+
+	if (d->answer.kind == ANSWER_REPLY)
+		return json_incref(d->answer.source);
+	if (d->answer.kind == ANSWER_ERROR)
+		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
+	else
+		err_set(e, ERR_PROTOCOL, "brigd said what nobody asked");
+	return NULL;
+}
+
+static json_t *exchange(int sock, const json_t *request, struct err *e)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	if (datagram_send(sock, request, NULL, 0, e) < 0)
+		return NULL;
+	switch (datagram_receive(sock, &d, e)) {
+	case DATAGRAM_CAME:
+		return take_reply(&d, e);
+	case DATAGRAM_END:
+		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");
+		return NULL;
+	case DATAGRAM_BROKEN:
+		return NULL;
+	}
+	return NULL;
+}
+
+json_t *ask(json_t *request, struct err *e)
+{
+	struct server server = SERVER_NONE;
+	json_t       *reply  = NULL;
+
+	if (!request)
+		err_set(e, ERR_BAD_SPEC, "what is asked is not UTF-8");
+	else if (server_connect(&server, SERVER_SERVICE, e) == 0 && privilege_drop(e) == 0)
+		reply = exchange(server.sock, request, e);
+	(void)server_close(&server);
+	json_decref(request);
+	return reply;
+}
+
+json_int_t ask_figure(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+char *ask_text(const json_t *text, char *buf, size_t len)
+{
+	snprintf(buf, len, "%s", json_is_string(text) ? json_string_value(text) : "");
+	text_make_plain(buf);
+	return buf;
+}
+
+void ask_print_json(json_t *reply)
+{
+	json_object_del(reply, "reply");
+	json_object_del(reply, "tag");
+	json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	putchar('\n');
+}

@@ -1,0 +1,289 @@
+/* audit_cmd.c - brig audit: what was run or refused on this host, by whom, and what it cost */
+#define _GNU_SOURCE
+#include "audit_filter.h"
+#include "command.h"
+#include "file.h"
+#include "option.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONFIG "/etc/brig/brig.json"
+
+enum { FILES_MAX = 100 };
+
+struct asked {
+	const char         *file;
+	bool                json;
+	struct audit_filter filter;
+	int64_t             now_us;
+};
+
+struct found {
+	unsigned long long garbled;
+	char               first[4200]; /* FILE:LINE of the first */
+};
+
+/* --- the command line --- */
+
+static int set_file(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row;
+	if (!*value)
+		return err_set(e, ERR_BAD_SPEC, "--file: an empty name is none");
+	((struct asked *)into)->file = value;
+	return 0;
+}
+
+static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct asked *)into)->json = true;
+	return 0;
+}
+
+static int set_filter(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	const struct audit_filter_row *filter = audit_filter_rows;
+	struct asked                  *a      = into;
+
+	while (strcmp(filter->option, row->name) != 0)
+		filter++;
+	return audit_filter_set(&a->filter, filter, value, a->now_us, e) < 0 ? err_wrap(e, "--%s", row->name) : 0;
+}
+
+static void make_options(struct option_row rows[AUDIT_FILTERS + 3])
+{
+	const struct option_row others[] = {
+		{ "file", 0, "FILE", "The file of the audit; usually the one that " CONFIG " names", set_file },
+		{ "json", 0, NULL, "Print the lines as they are in the file", set_json },
+		{ 0 },
+	};
+
+	for (size_t i = 0; i < AUDIT_FILTERS; i++)
+		rows[i] = (struct option_row){ audit_filter_rows[i].option, 0, audit_filter_rows[i].arg, audit_filter_rows[i].doc,
+					       set_filter };
+	memcpy(rows + AUDIT_FILTERS, others, sizeof others);
+}
+
+/* --- the file and its predecessors --- */
+
+struct files {
+	FILE *in[FILES_MAX]; /* the youngest first */
+	char  path[FILES_MAX][4096];
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} id[FILES_MAX];
+	size_t n;
+};
+
+static bool is_known(const struct files *f, const struct stat *st)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->id[i].dev == st->st_dev && f->id[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* A pipe must not hold us up. ENOENT is kept in e->errnum. */
+static int open_one(struct files *f, const char *path, struct err *e)
+{
+	int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode) || is_known(f, &st)) { /* it was renamed while we looked */
+		close(fd);
+		return S_ISREG(st.st_mode) ? 0 : err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
+	}
+	f->in[f->n] = fdopen(fd, "r");
+	if (!f->in[f->n]) {
+		close(fd);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	f->id[f->n].dev = st.st_dev;
+	f->id[f->n].ino = st.st_ino;
+	snprintf(f->path[f->n++], sizeof f->path[0], "%s", path);
+	return 0;
+}
+
+/* The youngest first, and all before one is read: what is renamed meanwhile is not missed. A gap is one that a crash left. */
+static int open_all(struct files *f, const char *file, struct err *e)
+{
+	char path[sizeof f->path[0]];
+
+	for (unsigned n = 0; n < FILES_MAX; n++) {
+		if (snprintf(path, sizeof path, n ? "%s.%u" : "%s", file, n) >= (int)sizeof path)
+			return err_set(e, ERR_BAD_SPEC, "%.60s...: the path is too long", file);
+		if (open_one(f, path, e) < 0 && e->errnum != ENOENT)
+			return -1;
+	}
+	return f->n ? 0 : err_set(e, ERR_MISSING, "%s: %s", file, strerror(ENOENT));
+}
+
+static void close_all(struct files *f)
+{
+	while (f->n)
+		fclose(f->in[--f->n]);
+}
+
+/* --- lines --- */
+
+/* The next line, without its newline. false: there is none. What is longer than a line may be is skipped, and len is then larger than max. */
+static bool next_line(FILE *in, char *line, size_t max, size_t *len)
+{
+	int c;
+
+	*len = 0;
+	while ((c = getc_unlocked(in)) != EOF && c != '\n') {
+		if (*len < max)
+			line[*len] = (char)c;
+		*len += *len <= max;
+	}
+	return c != EOF || *len > 0;
+}
+
+static bool print_entry(const struct asked *a, const struct audit_entry *entry)
+{
+	char    text[AUDIT_LINE_MAX + 1];
+	json_t *json = audit_entry_json(entry);
+	size_t  len  = a->json ? audit_json_line(json, text) : audit_json_words(json, text);
+
+	json_decref(json);
+	if (!a->json)
+		text[len++] = '\n';
+	return fwrite(text, 1, len, stdout) == len;
+}
+
+/* What is printed is made of what was understood: nothing of a file reaches the terminal as it is. */
+static void take_line(const struct asked *a, const char *path, unsigned long long number, const char *line, size_t len,
+		      struct found *found)
+{
+	struct audit_entry entry;
+	struct err         e;
+	json_t            *from = len < AUDIT_LINE_MAX ? audit_entry_parse(line, len, &entry, &e) : NULL;
+
+	if (!from && found->garbled++ == 0)
+		snprintf(found->first, sizeof found->first, "%s:%llu", path, number);
+	if (from && audit_filter_holds(&a->filter, &entry))
+		print_entry(a, &entry);
+	json_decref(from);
+}
+
+/* An empty line is where brigd was started again. */
+static int read_file(const struct asked *a, FILE *in, const char *path, struct found *found, struct err *e)
+{
+	char   line[AUDIT_LINE_MAX];
+	size_t len;
+
+	for (unsigned long long number = 1; !ferror(stdout) && next_line(in, line, sizeof line, &len); number++)
+		if (len)
+			take_line(a, path, number, line, len, found);
+	return ferror(in) ? err_sys(e, "%s", path) : 0;
+}
+
+static int read_all(const struct asked *a, struct err *e)
+{
+	struct files *f     = calloc(1, sizeof *f);
+	struct found  found = { 0 };
+	int           r;
+
+	if (!f)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	r = open_all(f, a->file, e);
+	for (size_t i = f->n; r == 0 && i > 0; i--)
+		r = read_file(a, f->in[i - 1], f->path[i - 1], &found, e);
+	if (found.garbled)
+		fprintf(stderr, "brig audit: %llu line%s could not be read, the first is %s\n", found.garbled,
+			found.garbled == 1 ? "" : "s", found.first);
+	close_all(f);
+	free(f);
+	return r;
+}
+
+/* --- which file --- */
+
+/* The one key of the configuration that is asked for here. 1: it names no file. */
+static int find_file(char file[4096], struct err *e)
+{
+	scoped_bytes bytes = { 0 };
+	scoped_json *json  = NULL;
+	const char  *name;
+	int          r = 1;
+
+	if (file_read_rules(CONFIG, WIRE_MAX, &bytes, e) < 0)
+		return e->errnum == ENOENT ? 1 : err_wrap(e, "the audit's file is not known, name it with --file");
+	json = wire_parse(bytes.data, bytes.len, WIRE_MAX, e);
+	if (!json)
+		return err_wrap(e, "%s", CONFIG);
+	name = json_string_value(json_object_get(json_object_get(json, "audit"), "file"));
+	if (name && strlen(name) < 4096) {
+		strcpy(file, name);
+		r = 0;
+	}
+	return r;
+}
+
+static int say_journal(const struct asked *a)
+{
+	fputs("brig audit: " CONFIG " names no audit.file, so the audit of this host is in the journal only; type: ", stderr);
+	audit_filter_print_journalctl(&a->filter, stderr);
+	fputs("\n  (or name a file with --file)\n", stderr);
+	return STATUS_FAILED;
+}
+
+static int fail(const struct err *e, int status)
+{
+	fprintf(stderr, "brig audit: %s%s\n", e->text, status == STATUS_USAGE ? "; see brig audit --help" : "");
+	return status;
+}
+
+static void usage(const struct option_row *rows)
+{
+	fputs("usage: brig audit [OPTION]...\n\nPrints what was run or refused by brigd on this host, the oldest first.\n\n",
+	      stdout);
+	options_print(rows, stdout);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int audit_main(int argc, char **argv)
+{
+	struct option_row rows[AUDIT_FILTERS + 3];
+	struct asked      a = { .now_us = now_us() };
+	char              file[4096];
+	struct err        e = { 0 };
+	int               taken, r;
+
+	make_options(rows);
+	taken = options_parse(rows, argc, argv, &a, &e);
+	if (taken == OPTIONS_HELP) {
+		usage(rows);
+		return STATUS_OK;
+	}
+	if (taken >= 0 && taken < argc - 1)
+		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one word too many", argv[taken + 1]);
+	if (taken < 0)
+		return fail(&e, STATUS_USAGE);
+	if (!a.file) {
+		r = find_file(file, &e);
+		if (r != 0)
+			return r > 0 ? say_journal(&a) : fail(&e, STATUS_FAILED);
+		a.file = file;
+	}
+	return read_all(&a, &e) < 0 ? fail(&e, STATUS_FAILED) : STATUS_OK;
+}

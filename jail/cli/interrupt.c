@@ -1,0 +1,62 @@
+#define _GNU_SOURCE
+#include "interrupt.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The one thing that a signal handler must reach: the message is ready, send() may be called there. */
+static struct {
+	int    sock;
+	size_t len;
+	char   text[128];
+} cancel;
+static volatile sig_atomic_t caught, armed;
+
+static void ask_for_end(void)
+{
+	if (armed)
+		(void)!send(cancel.sock, cancel.text, cancel.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void on_signal(int number)
+{
+	caught = number;
+	ask_for_end();
+}
+
+void interrupt_catch(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct sigaction old;
+
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+	}
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void interrupt_arm(int sock, const char *run)
+{
+	cancel.sock = sock;
+	cancel.len  = (size_t)snprintf(cancel.text, sizeof cancel.text, "{\"op\":\"cancel\",\"run\":\"%.36s\"}", run);
+	atomic_signal_fence(memory_order_release); /* what the handler reads is there before it is told so */
+	armed = 1;
+	if (caught)
+		ask_for_end();
+}
+
+void interrupt_disarm(void)
+{
+	armed = 0;
+}
+
+int interrupt_caught(void)
+{
+	return caught;
+}

@@ -1,0 +1,24 @@
+/* kill_cmd.c - brig kill: end a run, whoever waits for it */
+#include "ask.h"
+#include "command.h"
+
+int kill_main(int argc, char **argv)
+{
+	struct ask a = { 0 };
+	struct err e;
+	json_t    *reply;
+	int        status, word;
+
+	word = ask_words(&a, argc, argv, 1, "brig kill [--json] RUN", "End a run of yours; root ends anybody's. brig ps lists them.", &status);
+	if (word < 0)
+		return status;
+	reply = ask(json_pack("{ss ss}", "op", "cancel", "run", argv[word]), &e);
+	if (!reply) {
+		fprintf(stderr, "brig kill: %s\n", e.text);
+		return STATUS_FAILED;
+	}
+	if (a.json)
+		ask_print_json(reply);
+	json_decref(reply);
+	return STATUS_OK;
+}

@@ -1,0 +1,315 @@
+#define _GNU_SOURCE
+#include "report.h"
+
+#include "command.h"
+#include "file.h"
+#include "interrupt.h"
+#include "layer.h"
+#include "summary.h"
+#include "text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
+
+/* --- the record --- */
+
+/* Of a run that nobody else gave one. */
+static void make_run_id(char id[RUN_ID_LEN + 1])
+{
+	unsigned char b[16] = { 0 };
+
+	(void)!getrandom(b, sizeof b, 0);
+	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
+	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+	snprintf(id, RUN_ID_LEN + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
+		 b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+/* Nothing but the reason is known. */
+static json_t *bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
+{
+	struct record record;
+
+	record_init(&record);
+	if (*run)
+		snprintf(record.run_id, sizeof record.run_id, "%s", run);
+	else
+		make_run_id(record.run_id);
+	record.profile     = r->profile;
+	record.exit_reason = reason;
+	record.why         = *why;
+	return record_json(&record);
+}
+
+/* clang-format off */
+static const struct {
+	enum denial_code code;
+	enum exit_reason reason;
+	enum err_kind    kind;
+} refusals[] = {
+	{ DENIAL_bad_message,     EXIT_denied,       ERR_PROTOCOL },
+	{ DENIAL_unknown_request, EXIT_denied,       ERR_PROTOCOL },
+	{ DENIAL_bad_field,       EXIT_denied,       ERR_BAD_SPEC },
+	{ DENIAL_bad_descriptors, EXIT_denied,       ERR_BAD_SPEC },
+	{ DENIAL_denied,          EXIT_denied,       ERR_DENIED },
+	{ DENIAL_above_ceiling,   EXIT_denied,       ERR_DENIED },
+	{ DENIAL_unknown_profile, EXIT_denied,       ERR_BAD_SPEC },
+	{ DENIAL_missing,         EXIT_setup_failed, ERR_MISSING },
+	{ DENIAL_busy,            EXIT_denied,       ERR_LIMIT },
+	{ DENIAL_not_found,       EXIT_denied,       ERR_BAD_SPEC },
+	{ DENIAL_unavailable,     EXIT_setup_failed, ERR_MISSING },
+	{ DENIAL_broken,          EXIT_setup_failed, ERR_BROKEN },
+};
+/* clang-format on */
+
+/* brigd's sentence, with what the caller wrote in the place of the key that it is about. */
+static json_t *record_of_refusal(const struct session *s)
+{
+	const json_t *error = json_object_get(s->refused, "error");
+	const json_t *field = json_object_get(error, "field"), *wait = json_object_get(error, "retry_after_ms");
+	const char   *code = json_string_value(json_object_get(error, "code"));
+	char          name[300] = "", later[48] = "";
+	struct err    e;
+
+	if (json_is_string(field))
+		request_name_field(s->request, json_string_value(field), name, sizeof name);
+	if (json_is_integer(wait))
+		snprintf(later, sizeof later, "; try again in %" JSON_INTEGER_FORMAT " ms", json_integer_value(wait));
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		if (strcmp(denial_code_name(refusals[i].code), code) != 0)
+			continue;
+		err_set(&e, refusals[i].kind, "%s%s%s%s", name, !*name ? "" : refusals[i].code == DENIAL_above_ceiling ? " " : ": ", json_string_value(json_object_get(error, "message")), later);
+		return bare_record(s->request, "", refusals[i].reason, &e);
+	}
+	err_set(&e, ERR_BROKEN, "brigd refused for a reason without a name");
+	return bare_record(s->request, "", EXIT_setup_failed, &e);
+}
+
+/* Only we read it. */
+static void fill_output(const struct session *s, json_t *record)
+{
+	if (!s->started)
+		return;
+	json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)s->out.seen));
+	json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)s->err.seen));
+	json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&s->out) || stream_is_truncated(&s->err)));
+}
+
+static json_t *record_of(const struct session *s)
+{
+	json_t *record;
+
+	if (s->refused)
+		return record_of_refusal(s);
+	if (!s->ended && !s->sent)
+		return bare_record(s->request, "", EXIT_denied, &s->lost);
+	record = s->ended ? json_incref(json_object_get(s->ended, "record")) : bare_record(s->request, s->run, EXIT_cancelled, &s->lost);
+	fill_output(s, record);
+	return record;
+}
+
+/* --- printed as JSON --- */
+
+static json_t *output_text(const struct stream *s)
+{
+	size_t  len;
+	char   *text = text_as_utf8(s->data ? s->data : "", s->len, &len);
+	json_t *j    = text ? json_stringn_nocheck(text, len) : json_null();
+
+	free(text);
+	return j;
+}
+
+/* jansson hands over a few bytes at a time; stdio would lose what a full pipe that does not block refuses. */
+struct printer {
+	char   buf[64 * 1024];
+	size_t n;
+};
+
+static int flush_printer(struct printer *p)
+{
+	int r = file_write_all(STDOUT_FILENO, p->buf, p->n);
+
+	p->n = 0;
+	return r;
+}
+
+static int print_piece(const char *piece, size_t len, void *context)
+{
+	struct printer *p = context;
+
+	if (len > sizeof p->buf - p->n && flush_printer(p) < 0)
+		return -1;
+	if (len > sizeof p->buf)
+		return file_write_all(STDOUT_FILENO, piece, len);
+	memcpy(p->buf + p->n, piece, len);
+	p->n += len;
+	return 0;
+}
+
+/* A record that nobody could read is no success: 0 or -1 with errno. */
+static int print_json(const json_t *record)
+{
+	struct printer p = { .n = 0 };
+	int            r = json_dump_callback(record, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+
+	if (r == 0 && (r = print_piece("\n", 1, &p)) == 0)
+		r = flush_printer(&p);
+	return r;
+}
+
+static int print_record(const struct session *s, const json_t *record)
+{
+	json_t *whole = json_copy((json_t *)record);
+	int     r;
+
+	json_object_set_new(whole, "stdout", s->started ? output_text(&s->out) : json_null());
+	json_object_set_new(whole, "stderr", s->started ? output_text(&s->err) : json_null());
+	r = print_json(whole);
+	if (r < 0)
+		fprintf(stderr, "brig: the record cannot be written: %m\n");
+	json_decref(whole);
+	return r;
+}
+
+/* --- told to people --- */
+
+static bool is_exec_error(const struct session *s)
+{
+	return json_is_string(json_object_get(s->ended, "exec_error"));
+}
+
+/* The kernel refused a step: the host is not as it should be. */
+static bool points_to_doctor(const struct session *s, const json_t *record)
+{
+	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
+	enum exit_reason reason;
+
+	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(s);
+}
+
+/* In brackets behind the layers that are missing for it. */
+static void print_missing(const json_t *row)
+{
+	const json_t *layers = json_object_get(row, "layers");
+	char          why[256];
+
+	for (size_t i = 0; i < json_array_size(layers); i++) {
+		snprintf(why, sizeof why, "%s", json_string_value(json_array_get(layers, i)));
+		text_make_plain(why);
+		fprintf(stderr, "%s%s", i ? ", " : " ", why);
+	}
+	snprintf(why, sizeof why, "%s", json_string_value(json_object_get(row, "why")));
+	text_make_plain(why);
+	if (*why)
+		fprintf(stderr, " (%s)", why);
+}
+
+/* Not those that this kernel has for nobody: they are in the record only. */
+static bool is_for_root(const json_t *row)
+{
+	const char *first = json_string_value(json_array_get(json_object_get(row, "layers"), 0));
+
+	for (int i = 0; first && i < LAYER_COUNT; i++)
+		if (strcmp(layer_name((enum layer)i), first) == 0 && layer_need((enum layer)i) == NEED_ROOT)
+			return true;
+	return *json_string_value(json_object_get(row, "why"));
+}
+
+/* What root would have had, or nothing would have run. Once, for the record says it too. */
+static void print_losses(const struct session *s)
+{
+	const json_t *lost   = json_object_get(s->ended, "lost");
+	const char   *before = "brig: not in force without root:";
+
+	for (size_t i = 0; i < json_array_size(lost) && geteuid() != 0; i++) {
+		if (!is_for_root(json_array_get(lost, i)))
+			continue;
+		fputs(before, stderr);
+		print_missing(json_array_get(lost, i));
+		before = ";";
+	}
+	if (*before == ';')
+		fputs("; brig doctor says how to get them\n", stderr);
+}
+
+static void print_left(const struct session *s)
+{
+	const json_t *left = json_object_get(s->ended, "left");
+	struct err    e;
+
+	if (!json_is_string(left))
+		return;
+	err_set(&e, ERR_SETUP, "%s", json_string_value(left));
+	fprintf(stderr, "brig: left behind: %s\n", e.text);
+}
+
+/* A flood that was ended for another reason was no limit. */
+static const char *limit_behind(const struct session *s, const json_t *record)
+{
+	enum exit_reason reason;
+
+	if (!summary_reason(record, &reason))
+		return "";
+	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : s->limit;
+}
+
+/* One story on stderr: a refusal in words, an unusual end as a summary. */
+static void print_story(const struct session *s, const json_t *record)
+{
+	int              broken = s->out.broken ? s->out.broken : s->err.broken;
+	char             why[sizeof s->lost.text];
+	enum exit_reason reason;
+
+	if (broken == EPIPE && !s->request->verbose)
+		return; /* brig run ... | head: nobody wants to hear more */
+	if (broken)
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", s->out.unread || s->err.unread ? "read" : "written", strerror(broken));
+	if (*summary_error(record, why, sizeof why) && !s->started) {
+		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(s, record) ? "; brig doctor says what this host lacks" : "");
+	} else if (!summary_reason(record, &reason) || reason != EXIT_exited || json_is_true(json_object_get(record, "truncated")) ||
+		   s->request->verbose) {
+		fputs("brig: ", stderr);
+		summary_print(record, limit_behind(s, record), stderr);
+	}
+	print_losses(s);
+	print_left(s);
+}
+
+static int status_of(const struct session *s, const json_t *record)
+{
+	enum exit_reason reason;
+
+	if (is_exec_error(s))
+		return strcmp(json_string_value(json_object_get(s->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
+	if (s->out.broken || s->err.broken)
+		return STATUS_SIGPIPE;
+	if (summary_reason(record, &reason) && reason == EXIT_cancelled && interrupt_caught() == SIGINT)
+		return STATUS_SIGINT;
+	return summary_status(record);
+}
+
+int report_session(const struct session *s)
+{
+	json_t *record  = record_of(s);
+	int     printed = s->request->json ? print_record(s, record) : 0, status;
+
+	print_story(s, record);
+	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
+	json_decref(record);
+	return status;
+}
+
+int report_failure(const struct request *r, const struct err *why)
+{
+	const struct session none = { .request = r, .lost = *why };
+
+	return report_session(&none);
+}

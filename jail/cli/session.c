@@ -1,0 +1,290 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include "datagram.h"
+#include "fd.h"
+#include "interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void session_init(struct session *s, struct server *server, struct request *request)
+{
+	bool keep = request->json;
+
+	*s      = (struct session){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1 };
+	s->out  = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
+	s->err  = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
+	*server = SERVER_NONE;
+}
+
+void session_done(struct session *s)
+{
+	interrupt_disarm();
+	fd_closep(&s->stdin_from);
+	fd_closep(&s->stdin_to);
+	stream_done(&s->out);
+	stream_done(&s->err);
+	json_decref(s->ended);
+	json_decref(s->refused);
+	(void)server_close(&s->server);
+}
+
+/* --- stdin --- */
+
+static void close_stdin(struct session *s)
+{
+	fd_closep(&s->stdin_to);
+	fd_closep(&s->stdin_from);
+}
+
+static void fill_pending(struct session *s)
+{
+	ssize_t n = read(s->stdin_from, s->pending, sizeof s->pending);
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		close_stdin(s);
+		return;
+	}
+	s->pending_at  = 0;
+	s->pending_len = (size_t)n;
+}
+
+static void write_pending(struct session *s)
+{
+	ssize_t n = write(s->stdin_to, s->pending + s->pending_at, s->pending_len - s->pending_at);
+
+	if (n > 0)
+		s->pending_at += (size_t)n;
+	else if (n < 0 && errno != EINTR && errno != EAGAIN)
+		close_stdin(s); /* the program closed it, or is gone */
+}
+
+/* --- output --- */
+
+static void name_limit(struct session *s, const char *name, uint64_t value)
+{
+	const struct field *f = field_find(limits_fields, name);
+	char                text[32];
+
+	if (!f)
+		return;
+	field_print_text(f, value, text, sizeof text);
+	snprintf(s->limit, sizeof s->limit, "--%s %s", limits_option(f->name), text);
+}
+
+/* Once: what is read until the program is dead would ask again and again. */
+static void cancel(struct session *s, const char *reason)
+{
+	json_t    *request = json_pack("{ss ss ss}", "op", "cancel", "run", s->run, "reason", reason);
+	struct err ignored; /* whoever is gone will be missed by the loop */
+
+	if (!s->cancelled)
+		(void)!datagram_send(s->server.sock, request, NULL, 0, &ignored);
+	s->cancelled = true;
+	json_decref(request);
+}
+
+static void on_output(struct session *s, struct stream *stream)
+{
+	switch (stream_read(stream)) {
+	case STREAM_GOES_ON:
+		return;
+	case STREAM_FLOOD:
+		name_limit(s, "output_bytes", stream->keep);
+		cancel(s, "output_limit");
+		return;
+	case STREAM_BROKEN:
+		cancel(s, "cancelled");
+		return;
+	}
+}
+
+/* What is in the pipe, without waiting for more and without end. */
+static void drain(struct stream *stream)
+{
+	struct pollfd p = { .fd = stream->fd, .events = POLLIN };
+
+	while (stream->fd >= 0 && poll(&p, 1, 0) > 0)
+		if (stream_read(stream) != STREAM_GOES_ON)
+			return;
+}
+
+/* --- what brigd says --- */
+
+/* The program can open the other ends again: it could read what poll promised us, and keep what it wrote to open. */
+static int take_stream(struct datagram *d, size_t i)
+{
+	int fd = fd_take(&d->fd[i]);
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+/* Names that a later brigd may add are left to be closed. */
+static void take_streams(struct session *s, struct datagram *d)
+{
+	const json_t *names = json_object_get(d->answer.source, "streams");
+	const struct {
+		const char *name;
+		int        *to;
+	} ours[] = { { "stdout", &s->out.fd }, { "stderr", &s->err.fd }, { "stdin", &s->stdin_to } };
+
+	for (size_t i = 0; i < json_array_size(names); i++)
+		for (size_t k = 0; k < ARRAY_LEN(ours); k++)
+			if (*ours[k].to < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k].name) == 0)
+				*ours[k].to = take_stream(d, i);
+}
+
+static void on_started(struct session *s, struct datagram *d)
+{
+	if (s->started) {
+		err_set(&s->lost, ERR_PROTOCOL, "brigd said what it may not: a second start");
+		return;
+	}
+	s->started  = true;
+	s->out.keep = s->err.keep = (uint64_t)json_integer_value(json_object_get(d->answer.source, "output_bytes"));
+	snprintf(s->run, sizeof s->run, "%s", json_string_value(json_object_get(d->answer.source, "run")));
+	take_streams(s, d);
+	interrupt_arm(s->server.sock, s->run);
+}
+
+static void on_limit(struct session *s, const json_t *event)
+{
+	if (json_is_true(json_object_get(event, "ends")))
+		name_limit(s, json_string_value(json_object_get(event, "name")), (uint64_t)json_integer_value(json_object_get(event, "value")));
+}
+
+static void on_event(struct session *s, struct datagram *d)
+{
+	switch (d->answer.event) {
+	case EVENT_started:
+		on_started(s, d);
+		return;
+	case EVENT_limit:
+		on_limit(s, d->answer.source);
+		return;
+	case EVENT_ended:
+		s->ended = json_incref(d->answer.source);
+		return;
+	case EVENT_COUNT:
+		return;
+	}
+}
+
+static void on_answer(struct session *s, struct datagram *d)
+{
+	switch (d->answer.kind) {
+	case ANSWER_EVENT:
+		on_event(s, d);
+		return;
+	case ANSWER_ERROR:
+		if (!s->started) /* else it is about a cancel that came too late */
+			s->refused = json_incref(d->answer.source);
+		return;
+	case ANSWER_REPLY: /* to a cancel */
+		return;
+	}
+}
+
+/* " (killed by SIGKILL)", of one that was ours. */
+static const char *tell_status(int status, char *buf, size_t len)
+{
+	*buf = 0;
+	if (WIFSIGNALED(status))
+		snprintf(buf, len, " (killed by SIG%s)", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+	else if (WEXITSTATUS(status))
+		snprintf(buf, len, " (exit status %d)", WEXITSTATUS(status));
+	return buf;
+}
+
+/* Not refused: nobody knows whether the program had started. */
+static void on_silence(struct session *s)
+{
+	char how[48];
+
+	interrupt_disarm();
+	tell_status(server_close(&s->server), how, sizeof how);
+	err_set(&s->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", s->server.name, how);
+}
+
+static void on_server(struct session *s)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	switch (datagram_receive(s->server.sock, &d, &s->lost)) {
+	case DATAGRAM_CAME:
+		on_answer(s, &d);
+		return;
+	case DATAGRAM_END:
+		on_silence(s);
+		return;
+	case DATAGRAM_BROKEN:
+		return;
+	}
+}
+
+/* --- the loop --- */
+
+static void attend(struct session *s)
+{
+	bool          has_pending = s->pending_at < s->pending_len;
+	struct pollfd fds[]       = {
+		{ s->server.sock, POLLIN, 0 },
+		{ s->out.fd, POLLIN, 0 },
+		{ s->err.fd, POLLIN, 0 },
+		{ has_pending ? s->stdin_to : -1, POLLOUT, 0 },
+		{ s->stdin_to >= 0 && !has_pending ? s->stdin_from : -1, POLLIN, 0 },
+	};
+
+	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+		return;
+	if (fds[1].revents)
+		on_output(s, &s->out);
+	if (fds[2].revents)
+		on_output(s, &s->err);
+	if (fds[3].revents)
+		write_pending(s);
+	if (fds[4].revents)
+		fill_pending(s);
+	if (fds[0].revents)
+		on_server(s);
+}
+
+/* A brigd that could not serve says why before it goes, and hears nothing. */
+static void hear_last_word(struct session *s)
+{
+	struct err    sent = s->lost;
+	struct pollfd p    = { .fd = s->server.sock, .events = POLLIN };
+
+	if (poll(&p, 1, 0) > 0)
+		on_server(s);
+	s->lost = sent;
+}
+
+/*
+ * Until brigd has cleaned up and the last byte is read. Every process of the
+ * cell is dead by then; the pipes need not be closed, for a program may have
+ * sent its end of one to somebody outside, through a socket that --ro shows.
+ */
+void session_run(struct session *s)
+{
+	if (datagram_send(s->server.sock, s->request->message, s->request->fd, s->request->fds, &s->lost) < 0)
+		hear_last_word(s);
+	else
+		s->sent = true;
+	while (!s->ended && !s->refused && s->lost.kind == ERR_NONE)
+		attend(s);
+	drain(&s->out);
+	drain(&s->err);
+	close_stdin(s);
+	interrupt_disarm();
+	fd_closep(&s->server.sock); /* a private brigd ends while we print */
+}

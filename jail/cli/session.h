@@ -1,0 +1,32 @@
+/*
+ * session.h - one run as its client sees it: from the request to the end.
+ *
+ * Output is passed on or kept, stdin is pumped, a flood and a signal become a
+ * cancel. session_run() returns when the run has ended, was refused, or
+ * nobody is left who could tell: one of ended, refused and lost is then set.
+ * The connection is closed; session_done() waits for a private brigd.
+ */
+#pragma once
+#include "request.h"
+#include "server.h"
+#include "stream.h"
+
+struct session {
+	struct server         server;
+	const struct request *request;
+	struct stream         out, err;
+	int                   stdin_from, stdin_to; /* -1: closed */
+	char                  pending[64 * 1024];
+	size_t                pending_at, pending_len;
+	bool                  sent, started, cancelled;
+	char                  run[RUN_ID_LEN + 1]; /* "": not started */
+	char                  limit[48]; /* "--timeout 0.5": the one that ended it; "": none did */
+	json_t               *ended;   /* the event */
+	json_t               *refused; /* the error */
+	struct err            lost;    /* kind NONE: nothing was */
+};
+
+/* Takes the server and the request's stdin over. */
+void session_init(struct session *s, struct server *server, struct request *request);
+void session_run(struct session *s);
+void session_done(struct session *s);
