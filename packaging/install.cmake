@@ -1,5 +1,11 @@
 # What `cmake --install` puts in place; tests/cli/test_install.py knows the list. Pages are installed by man/.
 install(TARGETS brig brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET brigd)
+  install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
+endif()
+if(TARGET keeper)
+  install(TARGETS keeper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
+endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone
@@ -7,6 +13,20 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/decisions.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions.md).
+set(BRIG_SYSTEMD_DIR lib CACHE PATH "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")
+foreach(manager system user)
+  set(from ${CMAKE_SOURCE_DIR}/packaging/systemd)
+  if(manager STREQUAL user)
+    string(APPEND from /user)
+  endif()
+  configure_file(${from}/brigd.service.in ${CMAKE_BINARY_DIR}/systemd/${manager}/brigd.service @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/systemd/${manager}/brigd.service ${from}/brigd.socket ${CMAKE_SOURCE_DIR}/packaging/systemd/brig.slice
+    DESTINATION ${BRIG_SYSTEMD_DIR}/systemd/${manager})
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/packaging/sysusers.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/sysusers.d)
+install(FILES ${CMAKE_SOURCE_DIR}/packaging/tmpfiles.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/tmpfiles.d)
 
 # Binaries of a build tree look for these beside it. Links, so that an edit is seen without a build.
 foreach(dir profiles recipes)
