@@ -137,7 +137,7 @@ class MustRun:
         self.ran, self.skipped, self.broken = set(), {}, []
 
     def pytest_runtest_logreport(self, report):
-        if report.skipped:
+        if report.skipped and not hasattr(report, "wasxfail"): # what is known to fail did run
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             self.skipped[report.nodeid] = reason
         elif report.when == "call" or report.failed:

@@ -163,9 +163,16 @@ def test_other_arguments_are_usage_errors_that_name_the_word(host, args):
     assert answer.err.startswith(f"brig doctor: {args[-1].partition('=')[0]}") and answer.err.count("\n") == 1
 
 
+def test_quiet_prints_what_is_not_ok_and_the_verdict(host):
+    answer, all_of_it = host.doctor("--quiet"), host.doctor("--json")
+    troubles = [row["name"] for row in all_of_it.json["rows"] if row["result"] != "ok" and row["needed"] != "info"]
+    assert [line.split()[0] for line in answer.out.splitlines()[:-1] if not line.startswith(" ")] == troubles
+    assert answer.out.splitlines()[-1] == all_of_it.json["verdict"]
+
+
 def test_help_is_no_error(host):
     answer = host.doctor("--help")
-    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json]\n\nTry ")
+    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json | --quiet]\n\nTry ")
     assert "--json " in answer.out and "--help " in answer.out
 
 

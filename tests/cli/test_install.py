@@ -1,6 +1,7 @@
 """cmake --install puts the right files in the right places, readable by everybody, whatever the umask of the clone was."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -12,7 +13,9 @@ BUILD = ROOT / "build"
 
 def expected():
     yield from ("bin/brig", "bin/brig-rootfs")
-    yield "share/brig/apparmor/brig"
+    yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
+    yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig.slice"))
+    yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
     yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
@@ -39,8 +42,18 @@ def test_exactly_these_files(tree):
 
 def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
-             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name == "bin" else (0o644,))]
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name == "keeper" else (0o644,))]
     assert wrong == []
+
+
+def test_systemd_finds_no_fault_with_the_units(tree, tmp_path):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("missing program: systemd-analyze")
+    for unit in (tree / "lib/systemd/system").iterdir():
+        text = re.sub(r"^(Exec\w+)=.*", r"\1=/bin/true", unit.read_text(), flags=re.M) # what is not installed here
+        (tmp_path / unit.name).write_text(text)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *tmp_path.iterdir()], capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_the_installed_programs_start(tree):

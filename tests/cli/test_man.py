@@ -34,6 +34,19 @@ def test_mandoc_finds_no_flaw_of_style(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_a_page_leads_to_all_others(path):
+    links = set(re.findall(r"^\.Xr (\S+) (\d)", path.read_text().split(".Sh SEE ALSO")[1], re.M))
+    assert [other.name for other in PAGES if other != path and tuple(other.name.rsplit(".", 1)) not in links] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@needs("groff")
+def test_groff_finds_no_flaw(path):
+    said = subprocess.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", path], capture_output=True, text=True)
+    assert (said.returncode, said.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_no_marker_is_left(path):
     assert "@generate" not in path.read_text() and "@include" not in path.read_text()
 
@@ -51,3 +64,11 @@ def test_every_exit_reason_is_in_the_page():
     reasons = re.findall(r"^EXIT\((\w+)", (ROOT / "jail/spec/exit.def").read_text(), re.M)
     known = text_of(page("brig.1"))
     assert reasons and [reason for reason in reasons if f"{reason} (status" not in known] == []
+
+
+@needs("mandoc")
+def test_every_word_of_the_protocol_is_in_the_page():
+    rows = "".join((ROOT / "common/json" / name).read_text() for name in ("client_protocol.def", "denial.def"))
+    names = re.findall(r"^(?:REQUEST|EVENT|DENIAL)\((\w+),", rows, re.M)
+    known = text_of(page("brig-protocol.7"))
+    assert len(names) > 20 and [name for name in names if not re.search(rf"^ +{name}$|^ +{name}  ", known, re.M)] == []

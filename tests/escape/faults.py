@@ -6,13 +6,13 @@ import subprocess
 
 from support import brig, host
 
-ROLES = ("brig", "launcher", "holder", "init", "program") # in the order of their birth; the holder lends --ro its user namespace
+ROLES = ("brig", "brigd", "launcher", "holder", "init", "program") # in the order of their birth; the holder lends --ro its user namespace
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
 
 CLASSES = {
     # what such a call can really answer: which calls
     "EMFILE ENFILE EACCES ENOMEM": "open openat openat2",
-    "EMFILE ENFILE ENOBUFS": "socket socketpair eventfd2 signalfd4 memfd_create pipe2 fsopen",
+    "EMFILE ENFILE ENOBUFS": "socket socketpair eventfd2 signalfd4 memfd_create pipe2 fsopen epoll_create1",
     "EMFILE ENOLCK EPERM": "fcntl",
     "EAGAIN ENOMEM": "clone fork",
     "ENOSPC EAGAIN ENOMEM EPERM EACCES EBUSY": "clone3",
@@ -26,7 +26,7 @@ CLASSES = {
     "EPERM EAGAIN": "setresuid setresgid setgroups",
     "EPERM EACCES": "capset capget prctl sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
     "EDQUOT EACCES": "keyctl",
-    "ENOMEM EINTR": "poll ppoll",
+    "ENOMEM EINTR": "poll ppoll epoll_wait",
     "ENOBUFS EPIPE EINTR ENOMEM": "sendmsg sendto",
     "ENOMEM EINTR ECONNRESET": "recvmsg recvfrom",
     "ENOLCK EWOULDBLOCK EINTR": "flock",
@@ -35,9 +35,9 @@ CLASSES = {
     "EOPNOTSUPP ENOMEM EMFILE": "landlock_create_ruleset",
     "E2BIG ENOMEM": "landlock_add_rule landlock_restrict_self",
     "EACCES ENOMEM ETXTBSY": "execve execveat",
-    "EACCES EIO": "chdir fchdir access readlink newfstatat fstat statfs fstatfs lseek",
+    "EACCES EIO": "chdir fchdir access readlink newfstatat fstat statx statfs fstatfs lseek",
     "EPERM EINVAL": "setrlimit prlimit64",
-    "ENOMEM EPERM": "bind getsockname setsockopt",
+    "ENOMEM EPERM": "bind getsockname setsockopt getsockopt epoll_ctl",
     "EBUSY EACCES": "unlinkat renameat",
     "ECHILD EINTR": "wait4 waitid",
     "ENOSYS EAGAIN": "getrandom",
@@ -49,7 +49,7 @@ ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, call
 
 CANNOT = {
     # call: why it is not made to fail
-    **dict.fromkeys("getpid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
+    **dict.fromkeys("getpid getuid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
     **dict.fromkeys("rt_sigaction rt_sigprocmask getgroups".split(), "fails for arguments only that the kernel does not know"),
     "brk": "answers with the old break, never with an errno; the C library then asks mmap",
     "munmap": "gives back; what fails stays mapped",
@@ -58,14 +58,25 @@ CANNOT = {
 HARMLESS = [
     # role, call, its words, errnos: why the program may run all the same
     (".*", "close", "", "", "the kernel closes, whatever it answers"),
-    (".*", "read|write|recvmsg|sendmsg|wait4", "", "EINTR", "is made again"),
+    (".*", "read|write|recvmsg|sendmsg|wait4|epoll_wait", "", "EINTR", "is made again"),
     (".*", "recvmsg", "", "ECONNRESET", "is made again: the words that were sent before come after it"),
     ("init|program", "clock_gettime", "", "", "what the set-up used then counts as the program's"),
     ("launcher", "sendmsg", "", "EPIPE", "a client that is gone is seen by poll as well"),
-    ("brig", "getrandom", "GRND_NONBLOCK", "", "the C library's heap takes the clock instead"),
-    ("brig", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
-    ("brig", "readlink", "/proc/self/exe", "", "the name that brig was started by is taken instead"),
-    ("brig", "newfstatat", "AT_FDCWD.*S_IFDIR", "", "whose the build tree is matters to plain users: root gets the same store"),
+    ("brigd?", "getrandom", "GRND_NONBLOCK", "", "the C library's heap takes the clock instead"),
+    ("brigd?", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
+    ("brigd?", "readlink", "/proc/self/exe", "", "the name that it was started by is taken instead"),
+    ("brigd?", "newfstatat", "AT_FDCWD.*S_IFDIR", "", "whose the build tree is matters to plain users: root gets the same store"),
+    ("brig", "newfstatat", "CMakeCache.txt", "", "brig then looks for a service of the host before it starts its own"),
+    ("brig", "prlimit64", "RLIMIT_NOFILE, NULL", "", "the C library looks whether its caller makes sense"),
+    ("brigd", "close_range", "4, ", "", "the C library then closes one after the other, and brigd all once more"),
+    ("brigd", "openat|newfstatat|read", "mountinfo", "", "which file systems are the kernel's own is asked by the launcher, too"),
+    ("brigd", "access", "/brigd", "", "where a brigd is matters to brig"),
+    ("brigd", "poll|openat|read", "pidfd|/comm", "", "what the client is called is told to people"),
+    ("brigd", "getsockopt", "SOL_SOCKET, (0x4d|SO_PEERPIDFD)", "", "the same"),
+    ("brigd", "fcntl", "F_DUPFD_CLOEXEC", "", "a last word is then told while the first descriptor is open, or not at all"),
+    ("brigd", "mmap", "MAP_PRIVATE.MAP_ANONYMOUS, -1", "", "the C library's heap grows elsewhere"),
+    ("brigd", "setsid", "", "", "it has its session from brig"),
+    ("launcher", "close_range", "", "", "the cell closes it; brig then hears of brigd's death when the launcher is gone as well"),
     ("brig|launcher", "capget", "NULL|pid=0},  <unfinished", "", "the capability library asks for the version of the call"),
     ("launcher", "prctl", "PR_SET_NAME", "", "a name for ps"),
     ("launcher", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
@@ -120,9 +131,12 @@ def whole(lines):
 
 
 def calls_of(lines):
-    """From brig's main(): the dynamic loader is not ours. Up to the program's exec: what it calls then is not ours either."""
+    """From brig's main(), and without that between brigd's exec and its main(): the dynamic loader is not ours.
+
+    Up to the program's exec: what it calls then is not ours either.
+    """
     pids, counts = [], collections.Counter()
-    begun, needless, gone = set(), set(), set()
+    loading, needless, gone = {"brig"}, set(), set()
     for line in lines:
         found = re.match(r"(\d+) +(\w+)\((.*)", line)
         if not found:
@@ -134,10 +148,12 @@ def calls_of(lines):
         if role in gone or role == "brig" and name == "execve":
             continue
         counts[role, name] += 1
-        if role != "brig" or name == "fcntl":
-            begun.add(role)
-        if role in begun:
+        if name == "fcntl": # the first of main()
+            loading.discard(role)
+        if role not in loading:
             yield Call(role, name, counts[role, name], words, role not in needless)
+        if role == "brigd" and name == "execve":
+            loading.add(role)
         if ends_set_up(role, name, words):
             needless.add(role)
         if role == "program" and name == "execve":
@@ -146,7 +162,7 @@ def calls_of(lines):
 
 def ends_set_up(role, name, words):
     """After this call the role only watches."""
-    return (role == "brig" and name == "prctl" and "NO_NEW_PRIVS" in words or role == "launcher" and name == "sendto"
+    return (role == "brig" and name == "sendmsg" or role == "brigd" and name == "clone" or role == "launcher" and name == "sendto"
             or role == "holder" and name == "read" or role == "init" and name == "write" and words.startswith("4"))
 
 
@@ -183,7 +199,7 @@ class Attempt:
 
     def names_its_step(self):
         """A step of the set-up, a file, a layer, or what else is told to those who read it."""
-        return re.search(r"^brig: (set-up step [a-z-]+:|.*/|\S+ cannot be applied here|no random bytes|descriptors 0 to 2)", self.stderr)
+        return re.search(r"^brig: (set-up step [a-z-]+:|.*/|\S+ cannot be applied here|no random bytes|descriptors 0 to 2|the peer's [a-z]+:)", self.stderr)
 
     def complaint(self):
         """None, or what is wrong with how it ended."""

@@ -204,13 +204,15 @@ def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tm
     child = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e", "inject=clone3:delay_enter=500000",
                               str(brig), "run", program, token], stderr=subprocess.PIPE, text=True)
 
-    def launcher_as_somebody_else():
-        for pid, name, uids, _ in host.processes():
-            if name == "brig-launcher" and uids[1] >= 65536 and token in host.read(f"/proc/{pid}/cmdline"):
-                return host.read(f"/proc/{pid}/status")
+    def launcher_held_in_clone3():
+        for pid in host.below_brig(child.pid)[2:3]: # strace, brig, brigd
+            before, status, after = (host.read(f"/proc/{pid}/{name}") for name in ("syscall", "status", "syscall"))
+            if before == after and before.startswith("435 ") and "Name:\tbrig-launcher" in status:
+                return status
         return None
-    status = host.poll(launcher_as_somebody_else, 10)
+    status = host.poll(launcher_held_in_clone3, 10)
     _, stderr = child.communicate(timeout=20)
     assert status and child.returncode == 0, (status, stderr)
+    assert int(status.split("\nUid:")[1].split()[1]) >= 65536, "the cell is cloned by root, not by its own user"
     effective = int(next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16)
     assert effective & 1 << 21, f"CAP_SYS_ADMIN is not effective: {effective:x}"

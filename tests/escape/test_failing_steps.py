@@ -1,4 +1,4 @@
-"""I6 once more, natively: each row of the set-up's tables and each call of the launcher fails, instead of or after doing its work."""
+"""I6 once more, natively: each row of the set-up's tables, each call of the launcher and of the door fails, instead of or after doing its work."""
 import errno
 import os
 import subprocess
@@ -7,22 +7,23 @@ import pytest
 
 from support import brig, host
 
-FAILS = host.build_dir() / "tests" / "brig_fails"
+FAILS = host.build_dir() / "tests" / "fails" # a brig, and beside it the brigd that fails
 ERRNOS = [errno.EPERM, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EINTR]
 NO_WAY_BACK = ("become-init", "exec") # have no "after"
 
 
 def steps():
     """Of the tables as they are built."""
-    if not FAILS.exists():
+    if not (FAILS / "brig").exists():
         return ["is-built"]
-    return subprocess.run([FAILS], env={"BRIG_FAILS": "list"}, capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run([FAILS / "brigd"], env={"BRIG_FAILS": "list"}, capture_output=True, text=True, check=True).stdout.split()
 
 
 def attempt(order, step, error, how):
     program, *options = order
-    return subprocess.run([FAILS, "run", "--timeout", "5", *options, program], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
-                          env={**brig.environment(), "BRIG_FAILS": f"{step} {error} {how}"})
+    own = {"BRIG_PROFILES": str(host.build_dir() / "profiles"), "BRIG_STORE": str(host.store_dir())}
+    return subprocess.run([FAILS / "brig", "run", "--timeout", "5", *options, program], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
+                          env={**brig.environment(), **own, "BRIG_FAILS": f"{step} {error} {how}"})
 
 
 def complaint(done, step, error):

@@ -26,22 +26,18 @@ PROGRAMS = [
 ]
 
 
-def children(pid):
-    return [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
-
-
 def one_run(dice, folder):
     """Runs one program, or kills it somewhere on its way; what was done, for the message."""
-    program, way = dice.choice(PROGRAMS), dice.choice(["let", "KILL", "TERM", "INT", "child"])
-    if dice.random() < 0.375: # with the fifth that is let anyway: half of all
+    program, way = dice.choice(PROGRAMS), dice.choice(["let", "KILL", "TERM", "INT", "brigd", "launcher"])
+    if dice.random() < 0.4: # with the sixth that is let anyway: half of all
         way = "let"
     if way == "let":
         program = program.replace("sleep(60)", "sleep(0.01)").replace("while True", "for n in range(100)")
     child = brig.start("--timeout", str(5 * host.SLOWER), program=program, folder=folder)
     if way != "let":
         time.sleep(dice.uniform(0, 0.08)) # the random moment
-        if way == "child":
-            for pid in children(child.pid):
+        if way in ("brigd", "launcher"):
+            for pid in host.below_brig(child.pid)[way == "launcher":][:1]:
                 kill(pid)
         else:
             child.signal(getattr(signal, f"SIG{way}"))
@@ -103,18 +99,26 @@ def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, 
 
 
 @pytest.mark.row("D6")
-def test_what_brigs_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
+def test_a_killed_brigd_takes_its_jail_along_and_brig_says_so(jail, start_brig, token, nothing_left):
+    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+    assert child.line() == "ready"
+    kill(host.below_brig(child.pid)[0])
+    run = child.wait(5)
+    assert run.status == 143 and "brigd was killed" in run.stderr and len(run.stderr.splitlines()) == 1, str(run)
+    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+
+
+@pytest.mark.row("D6")
+def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
     """Nobody was left to remove the control groups of three slots; the next run takes one slot, and removes all."""
     running = [start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
                for _ in range(3)]
     assert [child.line() for child in running] == ["ready"] * 3
-    both = [(child, children(child.pid)) for child in running]
-    for child, launchers in both:
-        for pid in [child.pid, *launchers]:
-            os.kill(pid, signal.SIGSTOP) # neither sees the other die
-    for child, launchers in both:
-        for pid in [child.pid, *launchers]:
-            kill(pid)
+    together = [pid for child in running for pid in [child.pid, *host.below_brig(child.pid)[:2]]]
+    for pid in together:
+        os.kill(pid, signal.SIGSTOP) # none sees another die
+    for pid in together:
+        kill(pid)
     assert [child.wait(5).status for child in running] == [-9] * 3
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
     assert run_brig(program="pass").status == 0
@@ -149,9 +153,5 @@ def brig_tracer(argv):
 
 
 def born(tracer):
-    """(launcher, cell) below strace -> brig -> launcher -> cell, as soon as the cell is there."""
-    for tool in children(tracer):
-        for launcher in children(tool):
-            for cell in children(launcher):
-                return launcher, cell
-    return None
+    """(launcher, cell) below strace -> brig -> brigd -> launcher -> cell, as soon as the cell is there."""
+    return host.below_brig(tracer)[2:4] if len(host.below_brig(tracer)) == 4 else None

@@ -46,7 +46,7 @@ def of_users(world):
 def owner_of(path):
     try:
         return os.lstat(path).st_uid
-    except FileNotFoundError:
+    except OSError: # gone, or a mount whose server has died
         return -1
 
 
@@ -56,13 +56,7 @@ def missing(run):
 
 def of_cell(client):
     """(launcher, PID 1, program) below a running brig."""
-    def below(pid):
-        return [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
-    for launcher in below(client):
-        for one in below(launcher):
-            for program in below(one):
-                return launcher, one, program
-    return None
+    return host.below_brig(client)[1:4]
 
 
 # --- what it is -----------------------------------------------------------------------------------------
@@ -398,13 +392,13 @@ def test_in_the_place_of_the_runtime_directory_is_refused(elsewhere, trap):
 # --- ends ---------------------------------------------------------------------------------------------------
 
 def killed(world, user, dice):
-    """One run that is killed somewhere: brig, its launcher, newuidmap, or a process of the cell."""
+    """One run that is killed somewhere: brig, its brigd, its launcher, newuidmap, or a process of the cell."""
     child = world.start(user, "--timeout", "2", program="import os\nfor n in range(5): os.fork()\nimport time; time.sleep(60)")
     time.sleep(dice.uniform(0, 0.12)) # the random moment
     below = [child.pid]
     for pid in below:
-        below += [int(c) for c in host.read(f"/proc/{pid}/task/{pid}/children").split()]
-    victim = dice.choice(below[:6])
+        below += host.children(pid)
+    victim = dice.choice(below[:7])
     try:
         os.kill(victim, dice.choice([signal.SIGKILL, signal.SIGTERM]) if victim == child.pid else signal.SIGKILL)
     except ProcessLookupError:
@@ -434,3 +428,11 @@ def test_a_killed_launcher_takes_its_jail_along(world, user):
     os.kill(of_cell(client.pid)[0], signal.SIGKILL)
     run = client.wait(5)
     assert run.status == 143 and "the launcher was killed" in run.stderr, str(run)
+
+
+def test_a_killed_brigd_takes_its_jail_along(world, user):
+    client = world.start(user, program=WAIT, record=False)
+    assert client.line() == "ready"
+    os.kill(host.below_brig(client.pid)[0], signal.SIGKILL)
+    run = client.wait(5)
+    assert run.status == 143 and "brigd was killed" in run.stderr, str(run)

@@ -13,10 +13,15 @@ FLOORS = {
     "common": [],
     "common/json": ["common"],
     "common/io": ["common"],
+    "common/client": ["common", "common/json", "common/io"],
     "jail/spec": ["common", "common/json"],
     "jail/kernel": ["common", "common/json", "common/io", "jail/spec"],
-    "jail/cli": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
-    "jail/cli/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/cli"],
+    "jail/cli": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
+    "jail/cli/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/cli"],
+    "jail/keeper": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
+    "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
+    "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
+    "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper", "jail/daemon"],
     "rootfs-builder": ["common", "common/json", "common/io"],
     "rootfs-builder/main": ["common", "common/json", "common/io", "rootfs-builder"],
 }
@@ -92,3 +97,13 @@ def test_nothing_names_the_builders_home():
         pytest.skip(f"the repository lies in {home}, a name that may well be written somewhere")
     found = [name for name in listed if name and (REPO / name).is_file() and home.encode() + b"/" in (REPO / name).read_bytes()]
     assert not found
+
+
+@pytest.mark.parametrize("library", ["json_", "seccomp_"])
+def test_the_keeper_holds_no_parser(library):
+    """What has privilege has no JSON and no filter compiler in it, linked statically or not."""
+    keeper = host.build_dir() / "bin" / "keeper"
+    symbols = subprocess.run(["nm", keeper], capture_output=True, text=True, check=True).stdout
+    needed = subprocess.run(["ldd", keeper], capture_output=True, text=True, check=True).stdout
+    assert "keeper_main" in symbols, "a binary without symbols proves nothing"
+    assert f" {library}" not in symbols and "jansson" not in needed and "libseccomp" not in needed, needed

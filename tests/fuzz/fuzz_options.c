@@ -11,7 +11,8 @@ static bool same_text(const char *a, const char *b)
 
 static void must_be_equal(const struct request *a, const struct request *b)
 {
-	must(same_text(a->profile_name, b->profile_name) && same_text(a->stdin_path, b->stdin_path));
+	must(same_text(a->profile, b->profile) && same_text(a->stdin_path, b->stdin_path));
+	must(a->cold == b->cold && a->private == b->private);
 	must(a->json == b->json && a->verbose == b->verbose && a->env_len == b->env_len && a->shown_len == b->shown_len);
 	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		must(same_text(a->limit_text[i], b->limit_text[i]));
@@ -53,7 +54,7 @@ static void must_mean_the_same(const struct request *r)
 	struct err     e = { 0 };
 
 	must(line.argv);
-	say_value(&line, "profile", r->profile_name);
+	say_value(&line, "profile", r->profile);
 	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		say_value(&line, limits_option(limits_fields[i].name), r->limit_text[i]);
 	for (size_t i = 0; i < r->env_len; i++)
@@ -63,6 +64,10 @@ static void must_mean_the_same(const struct request *r)
 	say_value(&line, "stdin", r->stdin_path);
 	if (r->json)
 		say(&line, "json", "");
+	if (r->cold)
+		say(&line, "cold", "");
+	if (r->private)
+		say(&line, "private", "");
 	if (r->verbose)
 		say(&line, "verbose", "");
 	request_init(&again);

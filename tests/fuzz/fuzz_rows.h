@@ -17,14 +17,31 @@ static inline bool row_is_number(const struct field *f)
 	return f->type <= FIELD_MILLI;
 }
 
-static inline void must_be_list(const struct field *f, const json_t *list)
+static inline bool row_is_json(const struct field *f)
+{
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_ROWS || f->type == FIELD_OBJECT;
+}
+
+static inline void must_be_sound(const struct field *f, const json_t *value)
 {
 	size_t  i;
 	json_t *item;
 
-	must(json_is_array(list) && json_array_size(list) <= f->max);
-	json_array_foreach(list, i, item)
-		must(json_is_string(item) && json_string_length(item) <= 4096);
+	if (f->type == FIELD_OBJECT) {
+		must_about(f->name, json_is_object(value));
+		return;
+	}
+	must_about(f->name, json_is_array(value) && json_array_size(value) <= f->max);
+	must_about(f->name, f->type != FIELD_WORDS || json_array_size(value) >= f->min);
+	json_array_foreach(value, i, item)
+		must_about(f->name, f->type == FIELD_ROWS ? json_is_object(item)
+						       : json_is_string(item) && (f->type == FIELD_WORDS || json_string_length(item) <= 4096));
+}
+
+/* What nobody said may have a preset that nobody could say. */
+static inline bool row_is_within(const struct field *f, uint64_t value)
+{
+	return value >= f->min && value <= f->max;
 }
 
 /* Every row keeps the bounds that the manual prints. */
@@ -34,15 +51,15 @@ static inline void must_keep_bounds(const struct field *table, const void *from)
 		const char *const *text = row_at(f, from);
 
 		if (row_is_number(f))
-			must_about(f->name, *(const uint64_t *)row_at(f, from) >= f->min && *(const uint64_t *)row_at(f, from) <= f->max);
+			must_about(f->name, row_is_within(f, *(const uint64_t *)row_at(f, from)) || *(const uint64_t *)row_at(f, from) == f->preset);
 		else if (f->type == FIELD_CHOICE)
 			must_about(f->name, *(const unsigned *)row_at(f, from) <= f->max);
 		else if (f->type == FIELD_NAME)
 			must_about(f->name, !*text || text_is_name(*text));
 		else if (f->type == FIELD_STR)
 			must_about(f->name, !*text || (strlen(*text) <= f->max && text_is_utf8(*text, strlen(*text))));
-		else if (f->type == FIELD_LIST && *(const json_t *const *)row_at(f, from))
-			must_be_list(f, *(const json_t *const *)row_at(f, from));
+		else if (row_is_json(f) && *(const json_t *const *)row_at(f, from))
+			must_be_sound(f, *(const json_t *const *)row_at(f, from));
 		else if (f->type == FIELD_TABLE)
 			must_keep_bounds(f->table, row_at(f, from));
 	}
@@ -71,14 +88,14 @@ static inline json_t *rows_to_json(const struct field *table, const void *from)
 		json_t     *value = NULL;
 
 		if (row_is_number(f))
-			value = row_number_to_json(f, *(const uint64_t *)at);
+			value = row_is_within(f, *(const uint64_t *)at) ? row_number_to_json(f, *(const uint64_t *)at) : NULL;
 		else if (f->type == FIELD_BOOL)
 			value = json_boolean(*(const bool *)at);
 		else if (f->type == FIELD_CHOICE)
 			value = json_string(f->choices[*(const unsigned *)at]);
 		else if ((f->type == FIELD_NAME || f->type == FIELD_STR) && *(const char *const *)at)
 			value = json_string(*(const char *const *)at);
-		else if (f->type == FIELD_LIST && *(const json_t *const *)at)
+		else if (row_is_json(f) && *(const json_t *const *)at)
 			value = json_deep_copy(*(const json_t *const *)at);
 		else if (f->type == FIELD_TABLE)
 			value = rows_to_json(f->table, at);

@@ -6,7 +6,10 @@
  * A new row is a new seed and a new word of the dictionary by itself.
  */
 #define _GNU_SOURCE
+#include "audit_filter.h"
 #include "call_number.h"
+#include "client_protocol.h"
+#include "config.h"
 #include "file.h"
 #include "filter.h"
 #include "fuzz.h"
@@ -16,8 +19,11 @@
 #include "manifest.h"
 #include "policy_value.h"
 #include "policy_words.h"
+#include "profile.h"
+#include "program_env.h"
 #include "recipe.h"
 #include "request.h"
+#include "shape.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -182,11 +188,16 @@ static void put_choices(struct seeds *s, struct frame in, const struct field *f)
 	}
 }
 
+static bool is_list(const struct field *f)
+{
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS;
+}
+
 /* One byte, or one text of a list, more than the row holds. */
 static void put_too_much(struct seeds *s, struct frame in, const struct field *f)
 {
 	char head[600], tail[80];
-	bool list = f->type == FIELD_LIST;
+	bool list = is_list(f);
 
 	snprintf(head, sizeof head, "%s\"%s\":%s", in.head, f->name, list ? "[\"aa\"" : "\"");
 	snprintf(tail, sizeof tail, "%s%s", list ? "]" : "\"", in.tail);
@@ -198,9 +209,10 @@ static void put_rows(struct seeds *s, struct frame in, const struct field *table
 static void put_table(struct seeds *s, struct frame in, const struct field *f)
 {
 	char head[512], tail[64];
+	bool rows = f->type == FIELD_ROWS;
 
-	snprintf(head, sizeof head, "%s\"%s\":{", in.head, f->name);
-	snprintf(tail, sizeof tail, "}%s", in.tail);
+	snprintf(head, sizeof head, rows ? "%s\"%s\":[{" : "%s\"%s\":{", in.head, f->name);
+	snprintf(tail, sizeof tail, rows ? "}]%s" : "}%s", in.tail);
 	put_rows(s, (struct frame){ head, tail }, f->table);
 }
 
@@ -219,10 +231,12 @@ static void put_rows(struct seeds *s, struct frame in, const struct field *table
 			put_row(s, in, f->name, f->preset ? "false" : "true");
 		} else if (f->type == FIELD_CHOICE) {
 			put_choices(s, in, f);
-		} else if (f->type == FIELD_TABLE) {
+		} else if (f->type == FIELD_TABLE || f->type == FIELD_ROWS) {
 			put_table(s, in, f);
+		} else if (f->type == FIELD_OBJECT) {
+			put_row(s, in, f->name, "{\"pids\":1}");
 		} else {
-			put_row(s, in, f->name, f->type == FIELD_LIST ? "[\"aa\",\"/b\"]" : "\"a\"");
+			put_row(s, in, f->name, is_list(f) ? "[\"aa\",\"/b\"]" : "\"a\"");
 			put_too_much(s, in, f);
 		}
 	}
@@ -254,6 +268,88 @@ static void make_recipe(struct seeds *s)
 	each_shipped(s, "recipes", ".json", put_file);
 	put_text(s, "{\"extends\":\"base\",\"packages\":[\"bash\"],\"keep\":[\"/a*\"]}%c"
 		    "{\"suite\":\"s\",\"packages\":[\"dash\"],\"prune\":[\"/a* # why\",\"/b\"]}", 0);
+}
+
+/* The first byte is the number of descriptors: '@' none, 'A' one. */
+static void make_request(struct seeds *s)
+{
+	char head[80];
+
+	begin(s, "request");
+	words(s, json_words, ARRAY_LEN(json_words));
+	for (int i = 0; i < REQUEST_COUNT; i++) {
+		snprintf(head, sizeof head, "%c{\"op\":\"%s\",", i == REQUEST_run ? 'A' : '@', request_name((enum request_kind)i));
+		word(s, request_name((enum request_kind)i));
+		put_rows(s, (struct frame){ head, i == REQUEST_exec ? ",\"argv\":[\"a\"]}" : "}" }, request_fields((enum request_kind)i));
+	}
+	for (const struct field *f = limits_fields; f->name; f++) {
+		put_number(s, (struct frame){ "A{\"op\":\"run\",\"limits\":{", "}}" }, f, f->max + 1);
+		word(s, f->name);
+	}
+	put_text(s, "C{\"op\":\"run\",\"ro\":[\"a\",\"b\"],\"env\":[\"A=1\"],\"stdin\":true,\"tag\":1}");
+	put_text(s, "@{\"op\":\"reboot\",\"tag\":9007199254740991}");
+}
+
+/* One of each, made by our own printers. */
+static void put_answer(struct seeds *s, json_t *answer, char fds)
+{
+	char *text = json_dumps(answer, JSON_COMPACT);
+
+	must(text);
+	put_text(s, "%c%s", fds, text);
+	free(text);
+	json_decref(answer);
+}
+
+static void put_shape_words(struct seeds *s, const struct shape *table)
+{
+	for (; table->name; table++) {
+		word(s, table->name);
+		if (table->table)
+			put_shape_words(s, table->table);
+	}
+}
+
+static void make_answer(struct seeds *s)
+{
+	struct denial d;
+	struct record record;
+
+	begin(s, "answer");
+	words(s, json_words, ARRAY_LEN(json_words));
+	for (int i = 0; i < REQUEST_COUNT; i++) {
+		put_answer(s, protocol_reply((enum request_kind)i, 1), '@');
+		if (reply_shape((enum request_kind)i))
+			put_shape_words(s, reply_shape((enum request_kind)i));
+	}
+	for (int i = 0; i < EVENT_COUNT; i++)
+		put_shape_words(s, event_shape((enum event_kind)i));
+	for (int i = 0; i < DENIAL_COUNT; i++) {
+		word(s, denial_code_name((enum denial_code)i));
+		deny(&d, (enum denial_code)i, "f", "m");
+		put_answer(s, protocol_error(&d, 1), '@');
+	}
+	put_answer(s, protocol_started("r", 1, true, 1), 'C');
+	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
+	record_init(&record);
+	record_add_hit(&record, "pids", 1, 2, 3);
+	for (int i = 0; i < EXIT_REASONS; i++) {
+		record.exit_reason = (enum exit_reason)i;
+		record.exit_code = record.signal = i;
+		put_answer(s, protocol_ended("r", 1, record_json(&record), NULL, json_array(), NULL), '@');
+		word(s, exit_reason_name((enum exit_reason)i));
+	}
+	put_answer(s, protocol_ended("r", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "a", "why", "b"), "l"), '@');
+}
+
+static void make_config(struct seeds *s)
+{
+	begin(s, "config");
+	words(s, json_words, ARRAY_LEN(json_words));
+	put_rows(s, (struct frame){ "{", "}" }, config_fields);
+	put_rows(s, (struct frame){ "{\"access\":[{\"uid\":1,", "}]}" }, config_access_fields);
+	put_text(s, "{\"ids\":{\"base\":1879048192,\"count\":65536},\"audit\":{\"file\":\"/a\",\"max_bytes\":\"64M\",\"keep\":4},"
+		    "\"access\":[{\"group\":\"brig\",\"profiles\":[\"basic\"]},{\"user\":\"a\"}]}");
 }
 
 /* --- policies: every value in a condition of its call, every word of the shipped ones --- */
@@ -449,8 +545,8 @@ static void make_options(struct seeds *s)
 		if (row->letter)
 			put_text(s, "-%c%s", row->letter, row->arg ? "1" : "");
 	}
-	put_many(s, "", "--env=A%\v", REQUEST_ENV_MAX + 1, "");
-	put_many(s, "", "--ro=/%\v", MOUNT_SHOWN_MAX + 1, "");
+	put_many(s, "", "--env=A%\v", PROTOCOL_ENV_MAX + 1, "");
+	put_many(s, "", "--ro=/%\v", PROTOCOL_RO_MAX + 1, "");
 	put_text(s, "--%cmain.py", 0);
 	put_text(s, "--help");
 }
@@ -538,6 +634,33 @@ static void make_bpf(struct seeds *s)
 	}
 }
 
+/* As a line, and as texts and figures of an entry. */
+static void make_audit_line(struct seeds *s)
+{
+	static const char *const bad[] = { "\x1b[2J", "\x7f", "\xc2\x9b", "\xe2\x80\xa8", "\xf0\x9f\x98\x80", "\xff", "\n" };
+	struct audit_entry       entry;
+	char                     line[AUDIT_LINE_MAX + 1];
+
+	begin(s, "audit_line");
+	words(s, bad, ARRAY_LEN(bad));
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		word(s, row->name);
+	audit_entry_init(&entry);
+	entry.time_us   = 1763647402012345;
+	entry.peer_comm = bad[0];
+	entry.granted   = (struct audit_limits){ AUDIT_LIMITS_ALL, { .cpus = 500 } };
+	for (int i = 0; i < EXIT_REASONS; i++) {
+		entry.reason = i;
+		entry.signal = i;
+		json_t *json = audit_entry_json(&entry);
+		audit_json_line(json, line);
+		json_decref(json);
+		put(s, line, strlen(line) - 1);
+		word(s, exit_reason_name((enum exit_reason)i));
+	}
+	put_many(s, "busy\v", "\x1b[%;1H\v\xff", 12, "12345678abcdefgh");
+}
+
 int main(int argc, char **argv)
 {
 	struct seeds s = { 0 };
@@ -548,6 +671,9 @@ int main(int argc, char **argv)
 	s.out    = argv[2];
 	make_profile(&s);
 	make_recipe(&s);
+	make_request(&s);
+	make_answer(&s);
+	make_config(&s);
 	make_policy(&s, "policy");
 	make_policy(&s, "filter");
 	make_manifest(&s);
@@ -560,5 +686,6 @@ int main(int argc, char **argv)
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);
+	make_audit_line(&s);
 	return fclose(s.dict) != 0;
 }

@@ -135,21 +135,19 @@ def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new
     delegate(new_group)
     child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["killed-token"], folder=tmp_path)
     cell_of("killed-token")
-    launcher = int(host.read(f"/proc/{child.pid}/task/{child.pid}/children").split()[0])
-    os.kill(launcher, 9)
+    os.kill(host.below_brig(child.pid)[1], 9)
     assert child.wait(10).reason == "cancelled"
     assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
 
 
 def test_a_users_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, world, tmp_path):
-    """Who cleans up is brig, which the launcher took aside with itself."""
+    """Who cleans up is brigd, which the launcher took aside with itself."""
     for name in (".", "cgroup.procs", "cgroup.subtree_control"):
         os.chown(new_group / name, PLAIN.uid, PLAIN.uid)
     argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "30", world.program(SLEEP), "users-token")
     child = brig_tool.Child([*below(new_group), *argv])
     assert f"/{new_group.name}/brig/cell-" in cell_of("users-token")
-    launcher = int(host.read(f"/proc/{child.pid}/task/{child.pid}/children").split()[0])
-    os.kill(launcher, 9)
+    os.kill(host.below_brig(child.pid)[1], 9)
     assert child.wait(10).reason == "cancelled"
     assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
 

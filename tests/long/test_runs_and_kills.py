@@ -95,21 +95,11 @@ def test_ten_thousand_runs_leave_nothing(folder):
 # --- kills ------------------------------------------------------------------------------------------------
 
 TARGETS = {
-    # who is killed: of brig, its launcher, PID 1 of the cell
-    "brig": (0,), "the launcher": (1,), "PID 1": (2,), "brig and the launcher": (0, 1), "all three": (0, 1, 2),
+    # who is killed: of brig, its brigd, the launcher, PID 1 of the cell
+    "brig": (0,), "brigd": (1,), "the launcher": (2,), "PID 1": (3,), "brig and brigd": (0, 1), "brigd and the launcher": (1, 2),
+    "brig and the launcher": (0, 2), "all four": (0, 1, 2, 3),
 }
 VICTIMS = ["import time; time.sleep(60)", HELLO, "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(60)"]
-
-
-def line_of(pid):
-    """The process and its first child and so on: brig, launcher, PID 1, program."""
-    line = [pid]
-    while len(line) < 5:
-        below = host.read(f"/proc/{line[-1]}/task/{line[-1]}/children").split()
-        if not below:
-            return line
-        line.append(int(below[-1]))
-    return line
 
 
 def kill_one(dice, folder, token):
@@ -118,7 +108,7 @@ def kill_one(dice, folder, token):
     groups = host.abandoned_groups()
     child = brig.start("--timeout", "5", program=program, args=[token], folder=folder)
     time.sleep(dice.uniform(0, 0.040)) # the random moment
-    line = line_of(child.pid)
+    line = [child.pid, *host.below_brig(child.pid)]
     killed = [line[n] for n in TARGETS[who] if n < len(line)]
     for pid in killed:
         try:
@@ -130,7 +120,7 @@ def kill_one(dice, folder, token):
         wrong.append(f"brig did not end: {run}")
     if not host.poll(lambda: not host.with_token(token), 2):
         wrong.append(f"two seconds later these run: {host.with_token(token)}")
-    alone = not {0, 1} <= set(TARGETS[who])
+    alone = not {1, 2} <= set(TARGETS[who]) # brigd cleans up after a launcher
     if alone and not host.poll(lambda: not host.abandoned_groups() - groups, 2):
         wrong.append(f"left behind: {host.abandoned_groups() - groups}")
     after = brig.run(program=HELLO, folder=folder)

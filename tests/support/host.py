@@ -218,6 +218,16 @@ def processes():
                read(f"/proc/{pid}/cmdline").split("\0"))
 
 
+def children(pid):
+    return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def below_brig(pid, most=4):
+    """Below a running brig: its private brigd, the launcher, PID 1 of the cell, the program; as many as are there."""
+    lines = [[child, *below_brig(child, most - 1)] for child in reversed(children(pid))] if most else []
+    return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
+
+
 def cell_processes():
     """Processes with a host uid that belongs to nobody on this host: only cells have such."""
     known = {int(line.split(":")[2]) for line in read("/etc/passwd").splitlines() if line.count(":") > 2}

@@ -71,6 +71,8 @@ def correct(saved, found):
 def note(tests, report):
     if report.failed:
         tests[report.nodeid] = ["failed", ""]
+    elif hasattr(report, "wasxfail"):
+        tests[report.nodeid] = ["skipped", report.wasxfail] # "known: ...", of a strict xfail
     elif report.skipped:
         reason = report.longrepr[2] if isinstance(report.longrepr, (tuple, list)) else str(report.longrepr)
         tests[report.nodeid] = ["skipped", reason.removeprefix("Skipped: ")]

@@ -18,6 +18,7 @@ static const struct {
 	{ "a line without options of the file system is passed over", "1 2 0:3 / /a rw - ext4 /dev/a\n", NULL },
 	{ "an empty line is passed over", "\n\n" V2, "/ /sys/fs/cgroup cgroup2 rw,nsdelegate" },
 	{ "an escaped end of a text is refused", "1 2 0:3 /a\\000b /c rw - ext4 /dev/a rw\n", NULL },
+	{ "a device without its second number is refused", "1 2 0 / /a rw - ext4 /dev/a rw\n", NULL },
 	{ "an empty text has no mounts", "", NULL },
 };
 
@@ -68,6 +69,7 @@ int main(void)
 	while (mountinfo_next(V2 V2 V2, 3 * strlen(V2), &at, &m))
 		n++;
 	tap_ok(n == 3 && at == 3 * strlen(V2), "every line is a mount");
+	tap_ok(m.major == 0 && m.minor == 26, "its device has two numbers");
 	memset(big + strlen(big), 'a', 2000);
 	strcat(big, " rw - ext4 /dev/a rw\n");
 	at = 0;

@@ -42,26 +42,26 @@ static int lowest_free(void)
 int main(void)
 {
 	int    null = open("/dev/null", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	int    many[] = { null, zero, null, zero, null }, got[PACKET_FDS_MAX], before;
+	int    many[] = { null, zero, null, zero, null }, got[3], before;
 	char   text[8];
 	size_t n;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return EXIT_FAILURE;
 	tap_ok(packet_send(pair[0], "abc", 3, NULL, 0) == 0, "a struct is sent alone");
-	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 3 && n == 0, "it arrives whole, with no descriptor");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) == 3 && n == 0, "it arrives whole, with no descriptor");
 	tap_ok(packet_send(pair[0], "abc", 3, many, 2) == 0, "two descriptors go with a struct");
-	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 3 && n == 2, "two arrive");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) == 3 && n == 2, "two arrive");
 	tap_ok(is_same_file(got[0], null) && is_same_file(got[1], zero), "they are those that were sent, in order");
 	tap_ok(fcntl(got[0], F_GETFD) == FD_CLOEXEC, "they close on exec");
 	close(got[0]);
 	close(got[1]);
 	before = lowest_free();
 	send_many(many, 5);
-	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) < 0 && errno == EMSGSIZE && n == 0, "more than three descriptors are an error");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) < 0 && errno == EMSGSIZE && n == 0, "more than three descriptors are an error");
 	tap_ok(lowest_free() == before, "and none of them stays open");
 	close(pair[0]);
-	tap_ok(packet_receive(pair[1], text, sizeof text, got, &n) == 0, "the other end's death is the end");
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) == 0, "the other end's death is the end");
 	tap_ok(packet_send(pair[1], "abc", 3, NULL, 0) == -EPIPE, "sending then is an errno, not a signal");
 	close(pair[1]);
 
@@ -70,7 +70,7 @@ int main(void)
 	packet_send(pair[0], "unread", 6, NULL, 0);
 	packet_send(pair[1], "last", 4, NULL, 0);
 	close(pair[1]);
-	tap_ok(packet_receive(pair[0], text, sizeof text, got, &n) == 4, "the last word arrives though the other end died with ours unread");
-	tap_ok(packet_receive(pair[0], text, sizeof text, got, &n) == 0, "and then comes the end");
+	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 4, "the last word arrives though the other end died with ours unread");
+	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 0, "and then comes the end");
 	return tap_done();
 }

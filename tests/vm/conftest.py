@@ -53,6 +53,8 @@ class Guest(pytest.Item):
                 self.ihook.pytest_collectreport(report=report)
             else:
                 self.ihook.pytest_runtest_logreport(report=report)
+        elif "tell" in word:
+            self.config.pluginmanager.getplugin("terminalreporter").write_line(word["tell"])
         elif "part" in word:
             # 1: some failed, which they have said themselves
             assert word["part"] == left.pop(0) and word["status"] in (0, 1), f"{word['part']}: pytest's status {word['status']}\n{word['output']}"

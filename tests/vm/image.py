@@ -90,7 +90,7 @@ def sources():
 
 
 def tree_disk(disk, order):
-    """This tree as it is now: what was built, the rootfs store, the tests; and what the guest is to do with it."""
+    """This tree as it is now: what was built, also as it is installed, the rootfs store, the tests; and what the guest is to do with it."""
     with tempfile.TemporaryDirectory(dir=disk.parent) as new:
         for name in TREE:
             run("cp", "-a", REPO / name, new)
@@ -98,6 +98,7 @@ def tree_disk(disk, order):
         for name in ("bin", "tests", "man", "CMakeCache.txt"):
             if (host.build_dir() / name).exists():
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
+        run("cmake", "--install", host.build_dir(), env={"DESTDIR": pathlib.Path(new) / "installed"})
         host.copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
         for name in ("profiles", "recipes"):
             (pathlib.Path(new) / "build" / name).symlink_to(f"../{name}")
@@ -115,8 +116,8 @@ def ask(*argv):
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def run(*argv):
+def run(*argv, env=None):
     done = subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+                          umask=0o022, env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})})
     if done.returncode:
         raise RuntimeError(f"{argv[0]}: status {done.returncode}\n{done.stdout[-3000:]}")

@@ -28,6 +28,8 @@ def log_in(user):
 
 
 def run_part(part, slower):
+    if part["before"]:
+        subprocess.run(part["before"], cwd=REPO, check=True)
     if part["user"]:
         log_in(part["user"])
     command = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "vm.tell", "--tb=short", *part["tests"]]

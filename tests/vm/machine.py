@@ -73,6 +73,7 @@ class Lost(Exception):
 
 def parse(line):
     try:
-        return json.loads(line)
+        word = json.loads(line)
     except ValueError:
-        return {"noise": line.decode(errors="replace")}
+        word = None
+    return word if isinstance(word, dict) else {"noise": line.decode(errors="replace")}

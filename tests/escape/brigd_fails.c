@@ -1,11 +1,11 @@
 /*
- * brig_fails.c - linked before brig's own steps: one of them fails
+ * brigd_fails.c - linked before brigd's own steps: one of them fails
  *
- *   BRIG_FAILS=list brig_fails                       the steps, a line each
- *   BRIG_FAILS="STEP ERRNO HOW" brig_fails run ...   HOW: instead (it is not carried out) or after (it is, and fails then)
+ *   BRIG_FAILS=list fails/brigd                      the steps, a line each
+ *   BRIG_FAILS="STEP ERRNO HOW" fails/brig run ...   HOW: instead (it is not carried out) or after (it is, and fails then)
  *
- * The product knows nothing of this: the linker replaces its tables by copies (--wrap), and the calls of launcher.c
- * and cell.c by those below.
+ * The product knows nothing of this: the linker replaces its tables by copies (--wrap), and the calls of launcher.c,
+ * cell.c and the door by those below.
  */
 #define _GNU_SOURCE
 #include "cell.h"
@@ -13,8 +13,13 @@
 #include "filter_cache.h"
 #include "group.h"
 #include "init_image.h"
+#include "loop.h"
 #include "net.h"
+#include "peer.h"
+#include "place.h"
 #include "privilege.h"
+#include "run.h"
+#include "run_id.h"
 #include "shown.h"
 #include "store.h"
 
@@ -64,7 +69,7 @@ static void copy(struct child_step *to, const struct child_step *from)
 	}
 }
 
-/* --- calls of the launcher --- */
+/* --- calls of the launcher and of the door --- */
 
 static bool fails(const char *name)
 {
@@ -83,14 +88,20 @@ static bool fails(const char *name)
 	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
 	CALL(privilege_keep_effective, (struct err *e), (e))                                                                         \
 	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
-	CALL(group_open_tasks,        (const struct group *g, int *fds, struct err *e), (g, fds, e))                                 \
 	CALL(group_watch_oom,         (const struct group *g, int *ret, struct err *e), (g, ret, e))                                 \
 	CALL(store_open_first,        (const char *const *stores, const char *name, struct store_tree *ret, struct err *e), (stores, name, ret, e)) \
 	CALL(detach_mount,            (int from, uint64_t attrs, const char *what, struct err *e), (from, attrs, what, e))           \
 	CALL(shown_open,              (int dir, uint32_t id, bool *inert, struct err *e), (dir, id, inert, e))                       \
 	CALL(filter_open,             (const struct policy_bundle *b, const char *dir, struct filter *ret, struct err *e), (b, dir, ret, e)) \
 	CALL(net_enter_empty,         (struct err *e), (e))                                                                          \
-	CALL(init_image_open,         (struct err *e), (e))
+	CALL(init_image_open,         (struct err *e), (e))                                                                          \
+	CALL(places_find,             (struct places *ret, struct err *e), (ret, e))                                                 \
+	CALL(loop_open,               (struct loop *ret, struct err *e), (ret, e))                                                   \
+	CALL(loop_add,                (struct loop *l, struct loop_source *source, struct err *e), (l, source, e))                   \
+	CALL(peer_identify,           (struct peer *ret, struct peer_groups *groups, int sock, struct err *e), (ret, groups, sock, e)) \
+	CALL(run_id_make,             (char id[RUN_ID_LEN + 1], struct err *e), (id, e))                                             \
+	CALL(words_build,             (struct words *ret, const char *const *paths, char *const *argv, char *const *envp, struct err *e), (ret, paths, argv, envp, e)) \
+	CALL(run_start,               (struct run *ret, const struct run_order *order, struct err *e), (ret, order, e))
 /* clang-format on */
 
 #define CALL(name, parameters, arguments)                                           \

@@ -1,0 +1,378 @@
+"""brig as a client: what it asks, and what it makes of whatever a brigd may say."""
+import fcntl
+import json
+import os
+import queue
+import signal
+import struct
+import termios
+
+import pytest
+
+from support import brig as tool
+from support import fake_door as fake
+from support import host
+
+SEALS = 1 | 2 | 4 | 8 # SEAL, SHRINK, GROW, WRITE
+
+
+def run(script, *options, **kw):
+    """One brig run against script; one without a program asks for `pass`."""
+    if "program" not in kw and kw.get("verb") != "exec":
+        kw["program"] = "pass"
+    with fake.door(script) as env:
+        return tool.run(*options, env=env, timeout=20, **kw)
+
+
+def asked(*options, answer=fake.refusal("busy", "no room"), **kw):
+    """What brig sent, and what look() saw of its descriptors."""
+    seen = []
+
+    def script(door):
+        request = door.receive()
+        seen.append((request, [describe(fd) for fd in door.fds]))
+        door.send(answer)
+    run(script, *options, **kw)
+    return seen[0]
+
+
+def describe(fd):
+    try:
+        return os.pread(fd, 100, 0).decode(), fcntl.fcntl(fd, fcntl.F_GET_SEALS) & SEALS
+    except OSError:
+        return os.readlink(f"/proc/self/fd/{fd}")
+
+
+# --- what is asked ----------------------------------------------------------------------------------------
+
+def test_a_run_asks_for_nothing_that_was_not_said():
+    request, fds = asked(program="print(1)")
+    assert request == {"op": "run", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
+    assert fds == [("print(1)", SEALS)]
+
+
+def test_everything_that_was_said_is_in_the_request(tmp_path):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    request, fds = asked("-p", "strict", "--timeout", "1.5", "--memory", "64M", "--cpus", "0.1", "--pids", "5", "--env", "A=ä", "--ro", shown, "--ro",
+                         tmp_path / "shown" / "..", "--stdin", "/dev/null", "--cold", program="pass", args=["--json", "x y"])
+    assert request == {"op": "run", "profile": "strict", "args": ["--json", "x y"], "env": ["A=ä"], "ro": ["shown", tmp_path.name], "stdin": True, "cold": True,
+                       "limits": {"wall_ms": 1500, "memory_bytes": 64 << 20, "cpus": 0.1, "pids": 5}}
+    assert fds == [("pass", SEALS), str(shown), str(tmp_path)]
+
+
+def test_exec_sends_its_words_and_no_code():
+    request, fds = asked(verb="exec", args=["--", "ls", "-l"])
+    assert (request["op"], request["argv"], fds) == ("exec", ["ls", "-l"], [])
+
+
+NO_TEXT = [
+    # what is no UTF-8, options, arguments, words
+    ("an argument", [], [b"\xff"], "arguments: "), ("a variable", ["--env", b"A=\xff"], [], "--env A: the value is not UTF-8"),
+    ("a profile", ["-p", b"\xff"], [], "does not exist"),
+]
+
+
+@pytest.mark.parametrize("options, args, words", [row[1:] for row in NO_TEXT], ids=[f"{row[0]} that is no UTF-8 is refused" for row in NO_TEXT])
+def test_no_text(brig, tmp_path, options, args, words):
+    """JSON could not carry it: nothing is asked at all."""
+    (tmp_path / "x.py").write_text("pass")
+    ran = tool.Child([brig, "run", *options, tmp_path / "x.py", *args], env={"BRIG_SOCKET": "/nonexistent/socket"}).wait(10)
+    assert ran.status == 125 and words in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
+
+
+def test_more_than_a_message_holds_is_refused_and_says_what_to_do():
+    ran = run(lambda door: door.receive(), args=["x" * 70000], json_record=False)
+    assert ran.status == 125 and "of at most 65536" in ran.stderr and "arguments" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
+
+
+# --- refusals ---------------------------------------------------------------------------------------------
+
+REFUSALS = [
+    # code, sentence, field, more, exit_reason, what brig says
+    ("above_ceiling", "2G is above the ceiling 1G of profile basic", "limits.memory_bytes", {}, "denied", "--memory 2G is above the ceiling 1G of profile basic"),
+    ("bad_field", "0 is outside 1..9", "limits.pids", {}, "denied", "--pids: 0 is outside 1..9"),
+    ("denied", "refused", "env[1]", {}, "denied", "--env B: refused"),
+    ("bad_descriptors", "holds no files", "ro[0]", {}, "denied", "--ro /usr: holds no files"),
+    ("bad_field", "is empty", "code", {}, "denied", "stdin: is empty"),
+    ("bad_field", "at most 5", "args", {}, "denied", "arguments: at most 5"),
+    ("unknown_profile", "there is none", "profile", {}, "denied", "there is none"),
+    ("missing", "no rootfs", None, {}, "setup_failed", "no rootfs"),
+    ("busy", "8 runs at once", None, {"retry_after_ms": 40}, "denied", "8 runs at once; try again in 40 ms"),
+    ("unavailable", "about to end", None, {}, "setup_failed", "about to end"),
+    ("denied", "a\n\x1b[1mb", "env[7]", {}, "denied", "a??[1mb"),
+    ("bad_field", "odd", "ro[1", {}, "denied", "odd"),
+]
+
+
+@pytest.mark.parametrize("code, sentence, field, more, reason, says", REFUSALS, ids=[f"{row[0]} {row[2]}" for row in REFUSALS])
+def test_refusal(code, sentence, field, more, reason, says):
+    def script(door):
+        door.receive()
+        door.send(fake.refusal(code, sentence, field, **more))
+    ran = run(script, "--env", "A=1", "--env", "B=2", "--ro", "/usr", verb="run", file="-", input=b"", program=None)
+    assert (ran.status, ran.reason, ran.record["error"]["message"]) == (125, reason, says) and ran.stderr == f"brig: {says}\n", ran
+
+
+# --- the end ----------------------------------------------------------------------------------------------
+
+def test_streams_reach_the_record():
+    def script(door):
+        door.receive()
+        door.start()
+        os.write(door.pipes["stdout"], b"out" + b"x" * 2000)
+        os.write(door.pipes["stderr"], b"err")
+        door.send(fake.ended(exit_code=3))
+    ran = run(script)
+    want = {**fake.RECORD, "exit_code": 3, "stdout": "out" + "x" * 1021, "stderr": "err", "stdout_bytes": 2003, "stderr_bytes": 3, "truncated": True}
+    assert ran.record == want and ran.status == 3, ran
+    assert list(ran.record) == list(want), "the order of the keys"
+
+
+def test_stdin_is_pumped_and_closed(tmp_path):
+    text = os.urandom(300000)
+    (tmp_path / "input").write_bytes(text)
+    came = []
+
+    def script(door):
+        assert door.receive()["stdin"] is True
+        door.start("stdin")
+        with open(door.pipes.pop("stdin"), "rb") as pipe:
+            came.append(pipe.read())
+        door.send(fake.ended())
+    ran = run(script, "--stdin", tmp_path / "input")
+    assert ran.status == 0 and came == [text]
+
+
+ENDS = [
+    # event ended, limits before, status, words
+    (fake.ended(exit_reason="timeout_wall", exit_code=None), [("wall_ms", 500)], 124, "timeout_wall (--timeout 0.5), wall 1.5 ms"),
+    (fake.ended(exit_reason="oom", exit_code=None), [("pids", 5, False), ("memory_bytes", 32 << 20)], 137, "oom (--memory 32M), wall"),
+    (fake.ended(exit_reason="cancelled", exit_code=None), [("cpu_ms", 5)], 143, "cancelled, wall"),
+    (fake.ended(exit_reason="signaled", exit_code=139, signal="SIGSEGV"), [], 139, "signaled SIGSEGV, wall"),
+    (fake.ended("ENOENT", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "x: not in the rootfs"}), [], 127, "x: not in the rootfs"),
+    (fake.ended("EACCES", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "x: not allowed"}), [], 126, "x: not allowed"),
+    (fake.ended(exit_reason="exited", exit_code=None), [], 125, ""),
+    (fake.ended(exit_reason="new_reason", exit_code=0), [], 125, "new_reason"),
+]
+
+
+@pytest.mark.parametrize("event, limits, status, words", ENDS, ids=[f"{row[0]['record']['exit_reason']} {row[0]['exec_error']} is {row[2]}" for row in ENDS])
+def test_end(event, limits, status, words):
+    def script(door):
+        door.receive()
+        if not event["exec_error"]:
+            door.start()
+        for name, value, *ends in limits:
+            door.send({"event": "limit", "run": fake.STARTED["run"], "name": name, "value": value, "ends": not ends})
+        door.send(event)
+    ran = run(script)
+    assert ran.status == status and words in ran.stderr and "doctor" not in ran.stderr, ran
+
+
+def test_a_step_that_failed_points_to_the_doctor():
+    def script(door):
+        door.receive()
+        door.send(fake.ended(exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "set-up step x: no"}))
+    ran = run(script, json_record=False)
+    assert (ran.status, ran.stderr) == (125, "brig: set-up step x: no; brig doctor says what this host lacks\n")
+
+
+def test_what_stays_behind_is_told():
+    def script(door):
+        door.receive()
+        door.start()
+        door.send(fake.ended(left="control group /x"))
+    assert run(script, json_record=False).stderr == "brig: left behind: control group /x\n"
+
+
+# --- a brigd that is not as it should be ------------------------------------------------------------------
+
+@pytest.mark.parametrize("started", [False, True], ids=["before the start", "after it"])
+def test_a_brigd_that_vanishes_is_told(started):
+    def script(door):
+        door.receive()
+        if started:
+            door.start()
+            os.write(door.pipes["stdout"], b"half")
+    ran = run(script)
+    assert (ran.status, ran.reason) == (143, "cancelled") and "brigd was killed, or could not tell how the run ended" in ran.stderr, ran
+    assert len(ran.stderr.splitlines()) == 1 and ran.record["stdout"] == ("half" if started else None), ran
+
+
+LIES = {
+    "what is no JSON": b"\xff\xfe",
+    "nothing that it may": {"event": "party"},
+    "a key too many": {**fake.ended(), "more": 1},
+    "a second start": None,
+    "a start without its descriptors": fake.STARTED,
+    "a number for a reason": {**fake.ended(), "left": 7},
+}
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda name: f"a brigd that says {name} is not believed")
+def test_lie(lie):
+    def script(door):
+        door.receive()
+        door.start()
+        door.start() if LIES[lie] is None else door.send(LIES[lie])
+        assert door.receive() is None, "brig goes away, which ends the run"
+    ran = run(script)
+    assert ran.status == 143 and "brigd said what it may not" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
+
+
+def test_streams_of_a_later_brigd_are_let_go():
+    def script(door):
+        door.receive()
+        door.start("result")
+        with pytest.raises(BrokenPipeError):
+            while True:
+                os.write(door.pipes["result"], b"x" * 4096)
+        door.send(fake.ended())
+    assert run(script).status == 0
+
+
+def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
+    def script(door):
+        door.send(fake.refusal("broken", "no descriptor is left"))
+        door.close()
+    ran = run(script)
+    assert (ran.status, ran.reason, ran.stderr) == (125, "setup_failed", "brig: no descriptor is left\n"), ran
+
+
+def test_a_named_brigd_that_is_not_there_is_an_error_and_no_other_is_asked(tmp_path):
+    ran = tool.run(program="print('ran')", env={"BRIG_SOCKET": str(tmp_path / "no.sock")}, json_record=False)
+    assert ran.status == 125 and ran.stdout == "" and f"BRIG_SOCKET: {tmp_path}/no.sock: there is no such socket" in ran.stderr, ran
+
+
+# --- the end that brig asks for ---------------------------------------------------------------------------
+
+def cancels(door):
+    request = door.receive()
+    return (request["op"], request["run"], request.get("reason", "cancelled"))
+
+
+def test_a_flood_is_asked_to_end_once():
+    seen = []
+
+    def script(door):
+        door.receive()
+        door.start()
+        for _ in range(20):
+            os.write(door.pipes["stdout"], b"x" * 1024)
+        seen.append(cancels(door))
+        os.write(door.pipes["stdout"], b"x" * 60000)
+        door.send({"reply": "cancel", "run": fake.STARTED["run"]})
+        door.send(fake.ended(exit_reason="output_limit", exit_code=None))
+        seen.append(door.receive())
+    ran = run(script)
+    assert seen == [("cancel", fake.STARTED["run"], "output_limit"), None] and ran.status == 153 and "(--output 1K)" in ran.stderr, ran
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)], ids=lambda n: str(int(n)))
+@pytest.mark.parametrize("early", [False, True], ids=["after the start", "before it"])
+def test_a_signal_becomes_a_cancel(number, status, early):
+    children, seen = queue.Queue(), []
+
+    def script(door):
+        door.receive()
+        child = children.get(timeout=20)
+        if early:
+            interrupt(child, number)
+        door.start()
+        if not early:
+            os.write(door.pipes["stdout"], b"x")
+            assert host.poll(lambda: is_read(door.pipes["stdout"]), 20)
+            child.signal(number)
+        seen.append(cancels(door))
+        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
+    with fake.door(script) as env:
+        child = tool.start(program="pass", env=env, json_record=False)
+        children.put(child)
+        ran = child.wait(20)
+    assert seen == [("cancel", fake.STARTED["run"], "cancelled")] and ran.status == status and "cancelled" in ran.stderr, ran
+
+
+def is_read(pipe):
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4)) == (0,)
+
+
+def interrupt(child, number):
+    """Sent when brig has a handler, and taken before this returns."""
+    caught = 1 << (number - 1)
+    assert host.poll(lambda: status_bits(child, "SigCgt") & caught, 20)
+    child.signal(number)
+    assert host.poll(lambda: not status_bits(child, "SigCgt") & caught, 20) # the first one sets it back
+
+
+def status_bits(child, name):
+    with open(f"/proc/{child.pid}/status") as f:
+        return int(next(line for line in f if line.startswith(name)).split()[1], 16)
+
+
+def test_a_cancel_that_came_too_late_changes_nothing():
+    def script(door):
+        door.receive()
+        door.start()
+        for _ in range(20):
+            os.write(door.pipes["stdout"], b"x" * 1024)
+        cancels(door)
+        door.send(fake.refusal("not_found", "no such run", "run"))
+        door.send(fake.ended())
+    ran = run(script)
+    assert (ran.status, ran.reason) == (0, "exited"), ran
+
+
+# --- ps, kill, stats --------------------------------------------------------------------------------------
+
+RUNS = {"reply": "list", "left_out": 3, "runs": [
+    {"run": fake.STARTED["run"], "profile": "basic", "uid": 1000, "pid": 77, "comm": "a\x1b[1m", "state": "running", "age_ms": 1234, "mine": True}]}
+STATS = {"reply": "stats", "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3, "oom": 1, "denied": 0}}, "running": 1, "refused": 2, "connections": 4,
+         "profiles": [{"name": "basic", "ready": 2, "building": 0, "running": 1}], "door": {"pid": 9, "memory_bytes": 3 << 20, "cpu_ms": 12.3}, "keeper": None,
+         "confinement": ["seccomp", "no-caps"]}
+
+
+def ask(answer, *argv):
+    """(what was asked, how it ended)"""
+    seen = []
+
+    def script(door):
+        seen.append(door.receive())
+        door.send(answer)
+    with fake.door(script) as env:
+        done = tool.Child([str(tool.binary()), *argv], env=env).wait(20)
+    return seen[0], done
+
+
+def test_ps_prints_a_line_for_each_run():
+    request, done = ask(RUNS, "ps")
+    assert request == {"op": "list"} and done.status == 0, done
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["RUN", "PROFILE", "STATE", "SECONDS", "UID", "PID", "COMMAND"],
+        [fake.STARTED["run"], "basic", "running", "1.2", "1000", "77", "a?[1m"], ["and", "3", "more"]]
+
+
+def test_stats_prints_what_is_known():
+    request, done = ask(STATS, "stats")
+    assert request == {"op": "stats"} and done.status == 0, done
+    assert done.stdout == ("up          1 d 02:03:04, connections 4\nruns        started 5, running 1, refused 2\nended       exited 3, oom 1\n"
+                           "profile     basic: ready 2, building 0, running 1\ndoor        pid 9, memory 3.0 MiB, cpu 12 ms\nheld by     seccomp, no-caps\n")
+
+
+@pytest.mark.parametrize("verb, answer", [("ps", RUNS), ("stats", STATS)])
+def test_as_json_they_print_the_answer(verb, answer):
+    _, done = ask({**answer, "tag": 5}, verb, "--json")
+    assert json.loads(done.stdout) == {key: value for key, value in answer.items() if key != "reply"}
+
+
+def test_kill_asks_for_the_end_of_one_run():
+    request, done = ask({"reply": "cancel", "run": "abc"}, "kill", "abc")
+    assert request == {"op": "cancel", "run": "abc"} and (done.status, done.stdout, done.stderr) == (0, "", "")
+    _, done = ask(fake.refusal("not_found", "you have no run \"abc\"", "run"), "kill", "abc")
+    assert (done.status, done.stderr) == (1, "brig kill: you have no run \"abc\"\n")
+
+
+@pytest.mark.parametrize("argv", [["ps"], ["stats"], ["kill", "x"]], ids=" ".join)
+def test_without_a_brigd_they_say_what_to_do(brig, argv):
+    done = tool.Child([str(brig), *argv]).wait(10)
+    assert done.status == 1 and "no brigd runs here; start one" in done.stderr and len(done.stderr.splitlines()) == 1, done

@@ -1,0 +1,231 @@
+"""Row I14 and the ends of things: runs die with their clients, jails with their daemon, and a new start finds what an old one left."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import left
+from support import brig, client, host
+from support import daemon as daemons
+
+SLEEP = "import time; print('up', flush=True); time.sleep(60)"
+FAMILY = "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); time.sleep(60)\nprint('up', flush=True); time.sleep(60)"
+
+
+def sleeping(talk, token, program=SLEEP, **keys):
+    run = talk.start(program, args=[token], **keys)
+    assert run.line() == "up"
+    return run
+
+
+@pytest.mark.parametrize("program", [SLEEP, FAMILY], ids=["one process", "a family that left its session"])
+def test_a_run_dies_with_its_connection(daemon, token, program):
+    before = left.Snapshot()
+    with daemon.connect() as talk:
+        run = sleeping(talk, token, program)
+        run.close()
+    assert not left.wrong(before, token), left.wrong(before, token)
+    assert daemon.run("print('next')").stdout == "next\n"
+
+
+def test_every_run_of_a_connection_dies_with_it_and_no_other(many, token):
+    with many.connect() as other:
+        lasting = sleeping(other, token + "-lasts")
+        with many.connect() as talk:
+            for n in range(6):
+                sleeping(talk, f"{token}-{n}").close()
+        assert host.poll(lambda: not any(host.with_token(f"{token}-{n}") for n in range(6)), 2)
+        assert host.with_token(token + "-lasts") and lasting.ended is None
+        other.ask("cancel", run=lasting.id, reason="cancelled")
+        assert lasting.wait()["exit_reason"] == "cancelled"
+        lasting.close()
+
+
+def test_a_connection_that_closes_while_its_run_is_built_leaves_none(daemon, token):
+    before = left.Snapshot()
+    for _ in range(30):
+        with daemon.connect() as talk:
+            code = client.sealed(SLEEP)
+            talk.begin("run", [code], args=[token])
+            os.close(code)
+    assert not left.wrong(before, token), left.wrong(before, token)
+    with daemon.connect() as talk:
+        assert host.poll(lambda: not talk.ask("list")["runs"], 2), talk.ask("list")
+
+
+def test_a_copy_of_the_connection_keeps_it_open(daemon, token):
+    """The run's life is the connection's, not one descriptor's."""
+    with daemon.connect() as talk:
+        copy = talk.sock.dup()
+        run = sleeping(talk, token)
+        talk.sock.close()
+        talk.sock = copy
+        assert talk.ask("list")["runs"][0]["run"] == run.id
+        talk.ask("cancel", run=run.id, reason="cancelled")
+        assert run.wait()["exit_reason"] == "cancelled"
+        run.close()
+
+
+@pytest.mark.row("I14")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_daemon_that_is_stopped_takes_every_run_along(start_daemon, token, number):
+    before = left.Snapshot()
+    daemon = start_daemon()
+    with daemon.connect() as talk:
+        runs = [sleeping(talk, f"{token}-{n}", FAMILY) for n in range(3)]
+        assert daemon.stop(number) == 0, daemon.words()
+        assert not left.wrong(before, token), left.wrong(before, token)
+        for run in runs:
+            run.close()
+    assert not daemon.path.exists() or not can_connect(daemon), "nobody listens, but the socket says so"
+
+
+@pytest.mark.row("I14")
+def test_clients_hear_of_the_stop(start_daemon, token):
+    """Either the run's end, or the connection's; never silence, and never an error for a run that ran."""
+    daemon = start_daemon()
+    with daemon.connect() as talk:
+        run = sleeping(talk, token)
+        daemon.stop()
+        try:
+            assert run.wait(5)["exit_reason"] in ("cancelled", "client_gone")
+        except client.Closed:
+            pass
+        run.close()
+
+
+def can_connect(daemon):
+    try:
+        daemon.connect(1).close()
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.row("I14")
+def test_a_daemon_that_was_killed_with_all_it_started_finds_what_is_left(start_daemon, token):
+    before = left.Snapshot()
+    daemon = start_daemon()
+    with daemon.connect() as talk:
+        for n in range(3):
+            sleeping(talk, f"{token}-{n}", FAMILY).close()
+        daemon.kill_all()
+    daemon.start()
+    assert daemon.run("print('next')").stdout == "next\n"
+    assert not left.wrong(before, token, 5), left.wrong(before, token)
+    assert daemon.stop() == 0
+    assert not left.wrong(before, token, 5), left.wrong(before, token)
+
+
+@pytest.mark.control("I14")
+def test_control_what_is_killed_without_a_new_start_stays(start_daemon, token):
+    """Groups at least: the kernel removes none by itself. Else the test above proves nothing."""
+    before = host.abandoned_groups()
+    daemon = start_daemon()
+    with daemon.connect() as talk:
+        for n in range(3):
+            sleeping(talk, f"{token}-{n}").close()
+        daemon.kill_all()
+    stays = host.poll(lambda: host.abandoned_groups() - before, 2)
+    daemon.start() # the sweep
+    daemon.stop()
+    assert stays
+
+
+@pytest.mark.row("I14")
+def test_a_restart_is_over_within_seconds_and_keeps_the_address(start_daemon):
+    daemon = start_daemon()
+    for n in range(3):
+        began = time.monotonic()
+        daemon.restart()
+        assert daemon.run(f"print({n})").stdout == f"{n}\n" and time.monotonic() - began < 5 * host.SLOWER
+
+
+def test_a_second_daemon_does_not_take_the_address_of_a_living_one(start_daemon, tmp_path):
+    first = start_daemon()
+    second = subprocess.run(first.command(), env=brig.environment(), capture_output=True, text=True, timeout=20 * host.SLOWER)
+    assert second.returncode != 0 and str(first.path) in second.stderr, second
+    assert first.run("print('first')").stdout == "first\n"
+
+
+def test_two_daemons_share_no_host_id(start_daemon, token):
+    one, two = start_daemon(), start_daemon()
+    with one.connect() as first, two.connect() as second:
+        runs = [sleeping(talk, token) for talk in (first, second, first, second)]
+        uids = [uid for _, uid in host.with_token(token)]
+        assert len(uids) == len(set(uids)) == 4, uids
+        for run in runs:
+            run.close()
+
+
+@pytest.mark.row("I8")
+def test_every_place_of_the_daemon_belongs_to_it_alone(daemon):
+    """Nobody else may make, or exchange, what is in them."""
+    places = [host.runtime_dir(), *(path for path in host.runtime_dir().iterdir() if path.is_dir()), host.store_dir()]
+    for place in places:
+        status = place.stat()
+        assert status.st_uid in (0, uid_of(daemon.one("keeper"))) and not status.st_mode & 0o022, place
+    for pid in [daemon.pid, *daemon.below()]:
+        cwd = os.stat(f"/proc/{pid}/cwd") if os.path.exists(f"/proc/{pid}/cwd") else None
+        assert cwd is None or not cwd.st_mode & 0o002, f"{daemons.kind_of(pid)} stands in a place that everybody may write to"
+
+
+def uid_of(pid):
+    return int(next(line for line in host.read(f"/proc/{pid}/status").splitlines() if line.startswith("Uid:")).split()[2])
+
+
+# --- how it is started ----------------------------------------------------------------------------------------------
+
+def refused(*words, folder, config=None):
+    """What it says; it must not become ready, and nobody must listen."""
+    argv = [daemons.binary(), "--foreground", "--socket", folder / "brig.sock", *words]
+    if config is not None:
+        (folder / "brig.json").write_text(config)
+        argv += ["--config", folder / "brig.json"]
+    def ask():
+        done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=20 * host.SLOWER)
+        return done if daemons.NO_IDS not in done.stderr else None
+    done = host.poll(ask, 60, every=0.1)
+    assert done and done.returncode != 0, done
+    with pytest.raises(OSError): # it may have been made before the rules were read, by somebody who could not remove it then
+        client.Client.at(folder / "brig.sock")
+    return done.stderr
+
+
+CONFIGS = {
+    # what is wrong: the file, what must be named
+    "no JSON": ('{"runs":', "brig.json"), "a list": ("[]", "object"), "an unknown key": ('{"run": 1}', '"run"|run'), "a key twice": ('{"runs":1,"runs":2}', "(?i)duplicate"),
+    "a number as text": ('{"runs":"many"}', "runs"), "a negative number": ('{"runs":-1}', "runs"), "an unknown size": ('{"memory_bytes":"8X"}', "memory_bytes"),
+    "a row for nobody": ('{"access":[{"profiles":["basic"]}]}', "access"), "a row for two": ('{"access":[{"uid":1,"user":"root"}]}', "access"),
+    "an unknown user": ('{"access":[{"user":"no-such-user"}]}', "no-such-user"), "an unknown group": ('{"access":[{"group":"no-such-group"}]}', "no-such-group"),
+    "an unknown key in a row": ('{"access":[{"uid":0,"root":true}]}', "root"),
+}
+
+
+@pytest.mark.parametrize("what", CONFIGS)
+def test_a_configuration_that_makes_no_sense_is_refused_by_name(built, tmp_path, what):
+    import re
+    text, named = CONFIGS[what]
+    said = refused(folder=tmp_path, config=text)
+    assert re.search(named, said) and str(tmp_path / "brig.json") in said and len(said.splitlines()) == 1, said
+
+
+@pytest.mark.control("I8")
+def test_a_configuration_that_others_may_write_is_refused(built, tmp_path):
+    (tmp_path / "brig.json").write_text("{}")
+    (tmp_path / "brig.json").chmod(0o666)
+    assert "brig.json" in refused("--config", tmp_path / "brig.json", folder=tmp_path)
+
+
+def test_a_configuration_that_is_named_and_missing_is_refused(built, tmp_path):
+    assert "other.json" in refused("--config", tmp_path / "other.json", folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["brigd", "keeper"])
+def test_started_by_hand_with_nothing_it_ends_with_a_sentence(built, name):
+    """Row I9's spirit: an empty name, a hostile environment, no descriptor where one is expected."""
+    env = {"LD_PRELOAD": "/x", "BRIG_STORE": "relative", "NOTIFY_SOCKET": "@x", "LISTEN_FDS": "99999", "LISTEN_PID": "1"}
+    done = subprocess.run(["/bin/bash", "-c", 'exec -a "" "$0" <&- >&- 2>&-', daemons.binary(name)], env=env, timeout=20)
+    assert done.returncode in (1, 2, 78), done

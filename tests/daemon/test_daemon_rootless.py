@@ -1,0 +1,104 @@
+"""A plain user's own daemon: his door, his keeper, his jails; nobody else's, root's included."""
+import os
+import subprocess
+
+import pytest
+
+from support import client, host, users
+from support import daemon as daemons
+from support.users import OTHER
+
+
+@pytest.fixture
+def own(built, world, user):
+    """(the daemon of a plain user of each kind, the user)."""
+    folder = world.path(f"home/{user.name}")
+    made = UsersDaemon(world, user, folder)
+    yield made, user
+    made.close()
+
+
+class UsersDaemon(daemons.Daemon):
+    """Runs in the users' namespace; its socket is reached from outside of it."""
+
+    def __init__(self, world, user, folder):
+        self.world, self.user = world, user
+        super().__init__(folder=folder)
+
+    def command(self):
+        inside = self.world.root / "home" / self.user.name
+        argv = [self.world.root / "build" / "bin" / "brigd", "--foreground", "--socket", inside / "brig.sock"]
+        return [str(word) for word in self.world.as_user(self.user, f"NOTIFY_SOCKET={inside / 'notify'}", *argv)]
+
+    def connect_as(self, uid=None, **kw):
+        return super().connect_as(self.user.uid if uid is None else uid, **kw)
+
+
+def test_a_plain_users_daemon_runs_his_programs(own):
+    daemon, user = own
+    with daemon.connect_as() as talk:
+        ended = talk.run("import os; print(os.getuid())")
+        assert (ended.stdout, ended.reason, ended.left) == ("1000\n", "exited", None), ended
+        assert talk.ask("list")["runs"] == [] and talk.ask("stats")["runs"]["started"] == 1
+
+
+@pytest.mark.parametrize("uid", [OTHER.uid, 0], ids=["another user", "root"])
+def test_nobody_else_is_served(own, uid):
+    daemon, _ = own
+    try:
+        talk = daemon.connect_as(uid)
+    except PermissionError:
+        return
+    with talk:
+        talk.send({"op": "exec", "argv": ["true"]})
+        try:
+            assert talk.next().body["error"]["code"] == "denied"
+        except client.Closed:
+            pass
+
+
+def test_nothing_is_left_when_it_ends(own, token):
+    daemon, user = own
+    with daemon.connect_as() as talk:
+        run = talk.start("import time; print('up', flush=True); time.sleep(60)", args=[token])
+        assert run.line() == "up" and host.with_token(token)
+        processes = {daemon.pid, *daemon.below()}
+        assert daemon.stop() == 0, daemon.words()
+        run.close()
+    assert host.poll(lambda: not host.with_token(token), 2), host.with_token(token)
+    theirs = lambda: {pid for pid, _, uids, _ in host.processes() if uids[0] == user.uid or user.range and user.range[0] <= uids[0] < sum(user.range)}
+    assert host.poll(lambda: not theirs() & processes, 4), theirs() & processes
+
+
+TRACE = """
+import ctypes, os, sys
+for pid in map(int, sys.argv[1:]):
+    for name in ("mem", "environ", "fd", "maps", "cwd"):
+        path = f"/proc/{pid}/{name}"
+        try:
+            os.listdir(path) if name == "fd" else os.readlink(path) if name == "cwd" else open(path).close()
+            print(path, "open")
+        except OSError as e:
+            pass
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(0x4206, pid, 0, 0) == 0: # PTRACE_SEIZE: nobody is stopped, and all is over with us
+        print(pid, "traced")
+print("tried", len(sys.argv) - 1)
+"""
+
+
+@pytest.mark.row("I11")
+def test_his_other_programs_cannot_trace_his_door_and_keeper(own):
+    """They have his id; still no memory, descriptor or call of the two is theirs. What is in his user namespaces is his: the kernel's rule."""
+    daemon, user = own
+    daemon.settle()
+    pids = [daemon.one("door"), daemon.one("keeper")]
+    done = subprocess.run(daemon.world.as_user(user, host.PYTHON, "-c", TRACE, *pids), capture_output=True, text=True, timeout=30)
+    assert done.stdout == "tried 2\n", f"{done.stdout}{done.stderr}\n{daemon.tree()}"
+
+
+@pytest.mark.control("I11")
+def test_control_a_process_of_his_that_hides_nothing_is_traced(world, user):
+    script = f"sleep 30 >/dev/null & {host.PYTHON} -c \"$0\" $!; kill -9 $!"
+    done = subprocess.run(world.as_user(user, "sh", "-c", script, TRACE), capture_output=True, text=True, timeout=30)
+    assert "mem open" in done.stdout, f"{done.stdout}{done.stderr}"

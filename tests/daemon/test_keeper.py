@@ -1,0 +1,71 @@
+"""The keeper believes nothing: a door that has gone mad tells it what cannot be, one lie a test (keeper_lies.c)."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import left
+from support import brig, host
+from support import daemon as daemons
+
+PROGRAM = host.build_dir() / "tests" / "keeper_lies"
+SOURCE = pathlib.Path(__file__).parent / "keeper_lies.c"
+# Read from the source, so that a program that was not built fails its tests and not their collection.
+LIES = re.findall(r'^\t\{ "(.*?)", .*?(ENDS|REFUSED|HARMLESS) \},$', SOURCE.read_text(), re.M)
+# The spawner is nobody on this host, and the store may be below a closed directory.
+WHERE_ALL_CAN_SEE = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh"]
+
+
+def tell(lie):
+    """Lines of what became of it, and the keeper's own words."""
+    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), PROGRAM, lie, daemons.binary("keeper"), "/mnt", host.runtime_dir()]
+    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=60 * host.SLOWER)
+    assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
+    return done.stdout.splitlines(), done.stderr
+
+
+@pytest.fixture(scope="module")
+def liar(built):
+    if not PROGRAM.exists():
+        pytest.fail(f"{PROGRAM} is missing: ./dev build")
+    before = left.Snapshot()
+    yield tell
+    assert not left.wrong(before), left.wrong(before)
+
+
+def test_every_lie_is_told(liar):
+    listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert sorted(listed) == sorted(f"{fate.lower()}\t{lie}" for lie, fate in LIES) and len(LIES) > 90
+
+
+@pytest.mark.row("I1")
+@pytest.mark.parametrize("lie", [lie for lie, fate in LIES if fate == "ENDS"])
+def test_a_word_that_no_door_would_say_ends_the_keeper(liar, lie):
+    lines, said = liar(lie)
+    assert not {"started", "lives", "not sealed"} & set(lines), lines
+    assert re.fullmatch(r"ended \d+", lines[-1]), lines
+    assert said.strip() and len(said.strip().splitlines()) == 1, f"one sentence tells why: {said!r}"
+
+
+@pytest.mark.row("I2")
+@pytest.mark.parametrize("lie", [lie for lie, fate in LIES if fate == "REFUSED"])
+def test_a_run_that_cannot_be_starts_nothing(liar, lie):
+    """It is refused on its own socket and the keeper lives; or the keeper ends: both are told by its header."""
+    lines, said = liar(lie)
+    assert not {"started", "not sealed", "silent"} & set(lines), f"{lines}\n{said}"
+    assert lines[0].startswith("refused ") or lines[0] == "hung up", f"{lines}\n{said}"
+    assert lines[-2:] == ["lives", "ended 0"] or (len(lines) < 3 and said), f"{lines}\n{said}"
+
+
+@pytest.mark.control("I2")
+@pytest.mark.parametrize("lie", [lie for lie, fate in LIES if fate == "HARMLESS"])
+def test_control_what_is_no_lie_runs(liar, lie):
+    """Or is refused in order, where the keeper is stricter than it must be."""
+    lines, said = liar(lie)
+    assert lines[-2:] == ["lives", "ended 0"], f"{lines}\n{said}"
+    assert "started" in lines[0] or lies_about_something(lie), f"{lines}\n{said}"
+
+
+def lies_about_something(lie):
+    return lie != "run: the truth"

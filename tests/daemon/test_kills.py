@@ -1,0 +1,140 @@
+"""kill -9 of everybody who takes part in a run, at random moments: afterwards nothing is left and the next run works.
+
+BRIG_DAEMON_KILLS changes the number, BRIG_DAEMON_SEED the moments.
+"""
+import collections
+import os
+import random
+import signal
+import time
+
+import pytest
+
+import left
+from rules import MANY
+from support import client, host
+from support import daemon as daemons
+
+KILLS = int(os.environ.get("BRIG_DAEMON_KILLS", "200"))
+SEED = int(os.environ.get("BRIG_DAEMON_SEED", "1"))
+WHO = ("client", "door", "keeper", "spawner", "init")
+PROGRAMS = ["import time; time.sleep(60)", "print('hello')", "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(60)"]
+SAID = {"signaled", "cancelled", "client_gone", "exited", "setup_failed"} # how a run may end whose helper was killed; and not as a limit's
+
+
+def client_process(daemon, program, token):
+    """A child that asks for a run and waits for its death; it needs no Python of its own to be started."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            talk = daemon.connect()
+            fd = client.sealed(program)
+            talk.begin("run", [fd], args=[token])
+            while True:
+                signal.pause()
+        finally:
+            os._exit(1)
+    return pid
+
+
+def victims(daemon, who, started):
+    if who == "client":
+        return [started]
+    return daemon.of_kind(who)
+
+
+def recover(daemon):
+    """Starts it again when it has ended; else waits until it has healed. None, or what is wrong."""
+    end, why = time.monotonic() + 5 * host.SLOWER, None
+    while time.monotonic() < end:
+        if not daemon.alive():
+            daemon.process.wait()
+            daemon.start()
+        try:
+            ended = daemon.run("print('next')")
+            return None if ended.stdout == "next\n" and not ended.left else f"the next run: {ended}"
+        except (client.Refused, client.NotStarted, client.Closed, OSError) as e: # the dead may still have been thought alive
+            why = e
+            if isinstance(e, client.Refused) and e.code not in ("unavailable", "busy"):
+                break
+        time.sleep(0.01)
+    return f"the next run: {why!r}\n{daemon.words()}"
+
+
+def one_kill(daemon, who, dice, token):
+    """(whom it hit, what is wrong)"""
+    before = left.Snapshot()
+    started = client_process(daemon, dice.choice(PROGRAMS), token)
+    try:
+        time.sleep(dice.uniform(0, 0.040)) # the random moment
+        found = victims(daemon, who, started)
+        hit = bool(found) and daemons.kill(dice.choice(found))
+        if who == "client":
+            wrong = left.wrong(before, token) # within two seconds, by the very same daemon
+            return hit, [wrong] if wrong else []
+    finally:
+        daemons.kill(started)
+        os.waitpid(started, 0)
+    wrong = [recover(daemon), left.wrong(before, token, 5)]
+    return hit, [text for text in wrong if text]
+
+
+def kill_table(daemon, kills, seed):
+    """Each of WHO equally often, in an order of chance."""
+    dice = random.Random(seed)
+    order = [WHO[n % len(WHO)] for n in range(kills)]
+    dice.shuffle(order)
+    seen, bad = collections.Counter(), []
+    for n, who in enumerate(order):
+        hit, wrong = one_kill(daemon, who, random.Random(seed * 100000 + n), f"token-{seed}-{n}")
+        seen[who if hit else f"{who}, not there"] += 1
+        bad += [f"kill {n}, {who}: {text}" for text in wrong]
+        if len(bad) > 5:
+            break
+    return seen, bad
+
+
+def check(daemon, kills, seed):
+    before = left.Snapshot()
+    assert daemon.run("print('first')").stdout == "first\n"
+    seen, bad = kill_table(daemon, kills, seed)
+    status = daemon.stop()
+    assert not bad, f"seed {seed}: " + "\n".join(bad)
+    assert status == 0, f"seed {seed}: the last daemon ended with {status}"
+    assert not left.wrong(before), left.wrong(before)
+    for who in WHO:
+        assert seen[who] >= kills // len(WHO) * 0.8, f"the table is not what it says: {dict(seen)}"
+
+
+def test_two_hundred_kills_leave_nothing(start_daemon):
+    check(start_daemon(MANY), KILLS, SEED)
+
+
+@pytest.mark.long
+def test_two_thousand_kills_leave_nothing(start_daemon):
+    check(start_daemon(MANY), KILLS * 10, SEED + 1)
+
+
+# --- each of them once, with a run that surely is there -----------------------------------------------------------------
+
+@pytest.mark.parametrize("who", ["keeper", "spawner", "launcher", "init"])
+def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, who):
+    """Of a spawner he need not: a launcher does without it, and still obeys."""
+    daemon = start_daemon(MANY)
+    with daemon.connect() as talk:
+        run = talk.start("import time; print('up', flush=True); time.sleep(60)", args=[token])
+        assert run.line() == "up"
+        killed = daemon.of_kind(who)
+        assert killed, daemon.tree()
+        for pid in killed:
+            daemons.kill(pid)
+        if who == "spawner":
+            talk.ask("cancel", run=run.id, reason="cancelled")
+        try:
+            record = run.wait(10)
+            assert record["exit_reason"] in SAID, record
+        except client.Closed: # the door went with its keeper
+            assert who == "keeper"
+        run.close()
+    assert host.poll(lambda: not host.with_token(token), 2), host.with_token(token)
+    assert recover(daemon) is None

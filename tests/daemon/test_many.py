@@ -1,0 +1,75 @@
+"""A thousand runs of fifty clients at once: none is lost, none is mixed up with another, and the daemon is as it was."""
+import concurrent.futures
+import os
+import threading
+
+import pytest
+
+import left
+from rules import MANY
+from support import daemon as daemons
+from support import host
+
+CLIENTS, EACH = 50, 20
+LARGEST = 6 << 20 # bytes that the door, and the keeper, may hold
+
+
+def ask_for(daemon, who, each, gate):
+    """One client: [(what it wanted, what it got)]. Most are commands, which cost little; some are Python."""
+    found = []
+    with daemon.connect(60) as talk:
+        gate.wait()
+        for n in range(each):
+            word = f"client {who} run {n}"
+            if n % 5 == 4:
+                ended = talk.run("import sys; print(sys.argv[1]); print('told', sys.argv[1], file=sys.stderr)", args=[word])
+            else:
+                ended = talk.command("sh", "-c", 'echo "$1"; echo "told $1" >&2', "sh", word)
+            found.append((word, ended))
+    return found
+
+
+def crowd(daemon, clients, each):
+    gate = threading.Barrier(clients)
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        return [row for rows in pool.map(lambda who: ask_for(daemon, who, each, gate), range(clients)) for row in rows]
+
+
+def check(daemon, clients, each):
+    before = left.Snapshot()
+    assert all(good(*row) for row in crowd(daemon, 10, 5)), "the first ones"
+    own = [*daemon.of_kind("door"), *daemon.of_kind("keeper"), *daemon.of_kind("spawner")]
+    take = lambda: {pid: (daemons.descriptors(pid), daemons.resident(pid)) for pid in own}
+    started, first = count(daemon), take()
+    found = crowd(daemon, clients, each)
+    wrong = [f"{word}: {ended}" for word, ended in found if not good(word, ended)]
+    assert not wrong, f"{len(wrong)} of {len(found)}: {wrong[0]}"
+    assert len({ended.id for _, ended in found}) == clients * each
+    assert count(daemon) - started == clients * each
+    grown = lambda: {daemons.kind_of(pid): (first[pid], now) for pid, now in take().items() if now[0] > first[pid][0] or now[1] > first[pid][1] + (1 << 20)}
+    assert host.poll(lambda: not grown(), 2), grown()
+    assert not left.wrong(before), left.wrong(before)
+
+
+def good(word, ended):
+    return (ended.stdout, ended.stderr, ended.reason, ended.status, ended.left) == (f"{word}\n", f"told {word}\n", "exited", 0, None)
+
+
+def count(daemon):
+    with daemon.connect() as talk:
+        return talk.ask("stats")["runs"]["started"]
+
+
+def test_a_thousand_runs_of_fifty_clients(many):
+    check(many, CLIENTS, EACH)
+
+
+def test_door_and_keeper_are_small(many):
+    many.run("pass")
+    for kind in ("door", "keeper"):
+        assert daemons.resident(many.one(kind)) <= LARGEST, f"{kind}: {daemons.resident(many.one(kind)) >> 10} KiB"
+
+
+@pytest.mark.long
+def test_twenty_thousand_runs_of_fifty_clients(many):
+    check(many, CLIENTS, int(os.environ.get("BRIG_DAEMON_RUNS", "20000")) // CLIENTS)

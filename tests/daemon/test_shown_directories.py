@@ -1,0 +1,98 @@
+"""What a client shows with --ro is looked at without a word to whoever serves its file system."""
+import ctypes
+import os
+import signal
+import struct
+import tempfile
+import threading
+
+import pytest
+
+from rules import ANN, MANY
+from support import client, host
+from support import daemon as daemons
+
+FUSE_INIT = 26
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Silent:
+    """A file system of a user that everybody may look at (user_allow_other), and that answers nobody."""
+
+    def __init__(self, uid):
+        self.folder, self.asked = tempfile.mkdtemp(prefix="brig-test-"), []
+        self.device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        options = f"fd={self.device},rootmode=40000,user_id={uid},group_id={uid},allow_other"
+        if LIBC.mount(b"brig-test", self.folder.encode(), b"fuse", 0, options.encode()) < 0:
+            raise OSError(ctypes.get_errno(), "mount")
+        self.server = threading.Thread(target=self.serve)
+        self.server.start()
+
+    def serve(self):
+        while True:
+            try:
+                request = os.read(self.device, 1 << 17)
+            except OSError: # ENODEV: it is unmounted
+                return
+            operation, unique, pid = struct.unpack_from("<4xIQ8x8xI", request)
+            self.asked.append(daemons.kind_of(pid))
+            if operation == FUSE_INIT:
+                body = struct.pack("<4I2H2I2H7I", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0, *[0] * 7)
+                os.write(self.device, struct.pack("<IiQ", 16 + len(body), 0, unique) + body)
+
+    def close(self):
+        LIBC.umount2(self.folder.encode(), 1) # by force: who waits is let go
+        LIBC.umount2(self.folder.encode(), 2)
+        self.server.join(10)
+        os.close(self.device)
+        os.rmdir(self.folder)
+
+
+@pytest.mark.row("I4")
+def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_daemon):
+    if host.lacks("file:/dev/fuse"):
+        pytest.skip(host.lacks("file:/dev/fuse"))
+    daemon, served = start_daemon(MANY), Silent(ANN)
+    try:
+        fd = os.open(served.folder, os.O_PATH | os.O_DIRECTORY)
+        with daemon.connect() as talk:
+            talk.begin("exec", [fd], argv=["true"], ro=["x"])
+            assert host.poll(lambda: "launcher" in served.asked, 5), f"it was not shown: {served.asked}"
+            assert daemon.run("print('others are served')").stdout == "others are served\n"
+        os.close(fd)
+        assert not {"door", "keeper"} & set(served.asked), served.asked
+    finally:
+        served.close()
+
+
+@pytest.mark.row("I4")
+@pytest.mark.parametrize("path", ["/proc", "/proc/self", "/proc/self/fd", "/sys", "/sys/fs/cgroup/memory"])
+def test_what_the_kernel_tells_of_the_host_is_not_shown(daemon, talk, path):
+    if not os.path.isdir(path):
+        pytest.skip(f"there is no {path}")
+    with pytest.raises(client.Refused) as refused:
+        talk.start("pass", ro=[("x", path)])
+    assert (refused.value.code, refused.value.field) == ("denied", "ro[0]"), refused.value
+
+
+@pytest.mark.row("I4")
+def test_a_procfs_that_the_door_has_never_seen_is_not_shown(daemon, talk):
+    """Of another mount namespace: the door does not know it, and the launcher does not find it."""
+    holder = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        ok = LIBC.unshare(0x00020000) == 0 and LIBC.mount(None, b"/", None, 0x44000, None) == 0 and LIBC.mount(b"proc", b"/mnt", b"proc", 0, b"subset=pid") == 0
+        os.write(holder[1], b"y" if ok else b"n")
+        signal.pause()
+    try:
+        assert os.read(holder[0], 1) == b"y"
+        fd = os.open(f"/proc/{pid}/root/mnt", os.O_PATH | os.O_DIRECTORY)
+        talk.begin("exec", [fd], argv=["ls", "/workspace/x"], ro=["x"])
+        os.close(fd)
+        said = talk.next()
+        assert said.body["event"] == "ended" and said.body["record"]["exit_reason"] == "setup_failed", said.body
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        for fd in holder:
+            os.close(fd)

@@ -1,0 +1,102 @@
+"""What a service says that does not start, or starts with less: with the names that whoever wrote the files knows."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from support import client, host
+from support import daemon as daemons
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only his service sees the host through a view")
+
+UNUSABLE = [
+    # brig.json, what is said of it
+    ("{", "line 1"),
+    ('{"reday":1}', "reday: no such setting"),
+    ('{"runs":257}', "runs: 257 is outside 1..256"),
+    ('{"ids":{"base":5000,"count":1000}}', "ids: base: 5000 is outside 65536..2147483647"),
+    ('{"ids":{"base":100000,"count":100}}', "ids: count: 100 is outside 384.."),
+    ('{"ids":{"base":3000000000,"count":1000}}', "ids: base: 3000000000 is outside"),
+    ('{"access":[{"user":"no-such-user"}]}', 'access[0]: there is no user "no-such-user" on this host'),
+    ('{"audit":{"file":"log"}}', 'audit: file: "log" is no absolute path'),
+]
+
+
+@pytest.fixture
+def start(built, tmp_path):
+    """start(text of brig.json): the file, the status and what was said."""
+    def run(text, owner=None):
+        config = tmp_path / "brig.json"
+        config.write_text(text)
+        if owner is not None:
+            os.chown(config, owner, owner)
+        argv = [daemons.binary(), "--foreground", "--socket", tmp_path / "brig.sock", "--config", config]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20 * host.SLOWER)
+        return config, done.returncode, done.stderr
+    return run
+
+
+@pytest.mark.parametrize("text, said", UNUSABLE)
+def test_a_configuration_that_cannot_be_used_is_named(start, text, said):
+    config, status, words = start(text)
+    assert status == 78 and f"{config}: {said}" in words, words
+
+
+@ROOT_ONLY
+def test_ids_that_roots_own_runs_take_are_refused(start):
+    config, status, words = start('{"ids":{"base":1879048192,"count":65536}}')
+    assert status == 78 and f"{config}: ids: " in words and "brig run of root" in words, words
+
+
+@ROOT_ONLY
+def test_a_configuration_of_somebody_else_is_refused(start):
+    config, status, words = start("{}", owner=12345)
+    assert status != 0 and f"{config}: belongs to uid 12345; it must be root's" in words, words
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    """A folder like ./profiles with nothing but basic; write(name, text) adds one."""
+    shipped = host.build_dir() / "profiles"
+    for path in [*shipped.glob("*.policy"), shipped / "basic.json"]:
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+LEFT_OUT = [
+    # profile, its mode, what is said
+    ('{"rootfs":"basic","policy":"python","limits":{"pids":0}}', 0o644, "limits: pids: 0 is outside"),
+    ('{"rootfs":"basic","policy":"python"}', 0o646, "everybody may write to it; type: chmod o-w"),
+]
+
+
+@pytest.mark.parametrize("text, mode, said", LEFT_OUT)
+def test_a_profile_that_cannot_be_used_is_named_and_the_others_serve(start_daemon, profiles, text, mode, said):
+    path = profiles / "odd.json"
+    path.write_text(text)
+    path.chmod(mode)
+    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    with one.connect() as talk:
+        assert talk.run("print(1)").reason == "exited"
+    one.stop()
+    assert f"profile odd is left out: {path}: {said}" in one.words()
+
+
+def test_a_policy_that_cannot_be_compiled_costs_its_profile_alone(start_daemon, profiles):
+    (profiles / "odd.policy").write_text("allow no_such_call\n")
+    (profiles / "odd.json").write_text('{"rootfs":"basic","policy":"odd"}')
+    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    with one.connect() as talk:
+        assert talk.run("print(1)").reason == "exited"
+    one.stop()
+    assert 'profile odd is left out: odd.policy:1: "no_such_call" is no system call' in one.words()
+
+
+def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(start_daemon, profiles):
+    (profiles / "odd.json").write_text('{"rootfs":"no-such","policy":"python"}')
+    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    with one.connect() as talk, pytest.raises(client.NotStarted) as refused:
+        talk.run("print(1)", profile="odd")
+    message = str(refused.value)
+    assert "is not in the store /" in message and "brig rootfs build no-such" in message and "/view/" not in message, message

@@ -1,0 +1,240 @@
+"""Nobody waits for somebody else: what one client sends, or one process does not read, costs the others no time."""
+import array
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from rules import ANN, BOB, MANY
+from support import client, host
+from support import daemon as daemons
+
+LARGEST = 8 << 20 # bytes of a program
+PATIENCE = 2.0 # seconds; what is tested took ten before
+
+
+def seconds_of(ask):
+    began = time.monotonic()
+    ask()
+    return time.monotonic() - began
+
+
+def hello(daemon, uid=0):
+    with daemon.connect_as(uid, timeout=20) as talk:
+        talk.ask("hello")
+
+
+def flood(talks, message, fd, over):
+    """As fast as it can on all of them, and whatever the answer is."""
+    beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+    for talk in talks:
+        talk.sock.setblocking(False)
+    while not over.is_set():
+        for talk in talks:
+            for work in (lambda: talk.sock.sendmsg([message], beside), lambda: talk.sock.recv(65536)):
+                try:
+                    work()
+                except OSError:
+                    pass
+
+
+@pytest.mark.row("I5")
+@pytest.mark.parametrize("end, runs", [("\n", 1), ("\xff", 16)], ids=["above the quota", "no text"])
+def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs):
+    """They were read from their first byte to their last one before anybody asked whether they may run."""
+    daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"], "runs": runs, **({"runs_per_minute": 1} if runs == 1 else {})},
+                                      {"uid": BOB, "profiles": ["basic"]}]})
+    os.chmod(daemon.path, 0o666)
+    fd = client.sealed(b"#" * (LARGEST - 1) + end.encode("latin-1"))
+    talks, over = [daemon.connect_as(ANN) for _ in range(100)], threading.Event()
+    hog = threading.Thread(target=flood, args=(talks, b'{"op":"run"}', fd, over))
+    hog.start()
+    try:
+        slowest = max(seconds_of(lambda: hello(daemon, BOB)) for _ in range(5))
+    finally:
+        over.set()
+        hog.join()
+        for talk in talks:
+            talk.close()
+        os.close(fd)
+    assert slowest < PATIENCE * host.SLOWER, f"another user waited {slowest:.1f} s"
+
+
+@pytest.mark.row("I5")
+def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
+    """A launcher that is stopped, or has its hands full: a socket has room for some hundreds."""
+    daemon = start_daemon(MANY)
+    with daemon.connect() as talk:
+        run = talk.start("import time; print('up', flush=True); time.sleep(60)")
+        assert run.line() == "up"
+        stopped = daemon.of_kind("launcher")
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            for _ in range(1000):
+                talk.ask("cancel", run=run.id)
+            assert seconds_of(lambda: hello(daemon)) < PATIENCE * host.SLOWER
+        finally:
+            for pid in stopped:
+                daemons.kill(pid, signal.SIGCONT)
+        assert run.wait()["exit_reason"] == "cancelled"
+        run.close()
+
+
+def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
+    """The kernel counts the watchers of all cells for the one account that keeps them, which has 128."""
+    daemon = start_daemon(MANY)
+    hog = "import ctypes, time\nwhile ctypes.CDLL(None).inotify_init1(0) >= 0: pass\nprint('all', flush=True); time.sleep(60)"
+    with daemon.connect() as talk:
+        runs = [talk.start(hog) for _ in range(8)]
+        assert [run.line() for run in runs] == ["all"] * 8
+        other = daemon.run("import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)")
+        for run in runs:
+            run.close()
+    assert other.stdout == "True\n", other
+
+
+# --- a profile's spawner that does not read ----------------------------------------------------------------------------
+
+def spawner_of(daemon, profile):
+    """The one that forks when a run of that profile needs a cell."""
+    with daemon.connect() as talk:
+        run = talk.start_command("sleep", "60", profile=profile)
+        launcher = daemon.one("launcher") # nobody waits for another run here
+        run.close()
+        return int(host.read(f"/proc/{launcher}/stat").rpartition(")")[2].split()[1])
+
+
+def said(daemon, program, **keys):
+    """What it printed; None while the quota is used up."""
+    try:
+        return daemon.run(program, **keys).stdout
+    except client.Refused as refused:
+        assert refused.code == "busy", refused
+        return None
+
+
+def test_a_stopped_spawner_stops_neither_keeper_nor_itself_for_long(start_daemon):
+    """It is replaced when it does not take what it is told: runs of other profiles go on at once."""
+    daemon = start_daemon({**MANY, "ready": 0})
+    spawner = spawner_of(daemon, "basic")
+    os.kill(spawner, signal.SIGSTOP)
+    talks = [daemon.connect() for _ in range(60)] # its socket holds half of them
+    try:
+        for talk in talks:
+            talk.begin("exec", argv=["true"])
+        assert host.poll(lambda: not os.path.exists(f"/proc/{spawner}"), 10), daemon.words()
+        assert host.poll(lambda: said(daemon, "print('here')", profile="strict"), 10) == "here\n" # the quota is free again a moment later
+        assert said(daemon, "print('again')") == "again\n"
+    finally:
+        daemons.kill(spawner, signal.SIGCONT)
+        for talk in talks:
+            talk.close()
+
+
+# --- a keeper that does not answer -------------------------------------------------------------------------------------
+
+@pytest.fixture
+def stopped_keeper(start_daemon):
+    daemon = start_daemon(MANY)
+    daemon.settle()
+    keeper = daemon.one("keeper")
+    os.kill(keeper, signal.SIGSTOP)
+    yield daemon
+    daemons.kill(keeper, signal.SIGCONT)
+
+
+@pytest.mark.row("I5")
+def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_again(stopped_keeper):
+    talks = [stopped_keeper.connect() for _ in range(20)]
+    for talk in talks:
+        talk.send({"op": "stats"})
+    assert seconds_of(lambda: hello(stopped_keeper)) < PATIENCE * host.SLOWER
+    for talk in talks:
+        assert talk.next().body["reply"] == "stats"
+        talk.close()
+
+
+@pytest.mark.row("I5")
+def test_a_keeper_with_too_much_to_do_is_busy_and_says_when_to_come_again(stopped_keeper):
+    with stopped_keeper.connect() as talk:
+        for _ in range(60):
+            talk.begin("exec", argv=["true"])
+        error = talk.next().body["error"]
+        assert error["code"] == "busy" and error["retry_after_ms"] > 0, error
+
+
+# --- memory of others ----------------------------------------------------------------------------------------------------
+
+def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
+    """Holes become pages when they are read, and belong to who reads them for as long as the client keeps the file."""
+    import fcntl
+    fds = []
+    for _ in range(200):
+        fd = os.memfd_create("code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, LARGEST)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, client.SEALS)
+        talk.send({"op": "run"}, [fd])
+        assert talk.next().body["error"] == {"code": "bad_field", "message": "has a NUL byte; a Python program is text", "field": "code"}
+        fds.append(fd)
+    blocks = sum(os.fstat(fd).st_blocks for fd in fds)
+    client.close_all(fds)
+    assert blocks == 0
+
+
+# --- descriptors that nobody takes ---------------------------------------------------------------------------------------
+
+@pytest.mark.row("I4")
+def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
+    """They count for the door until the client reads or closes: above its limit the kernel takes none from it any more."""
+    daemon = start_daemon(MANY, through=[*daemons.with_accounts(), "prlimit", "--nofile=300:300"])
+    silent = [daemon.connect() for _ in range(8)]
+
+    def refused():
+        for talk in silent:
+            talk.send({"op": "exec", "argv": ["true"], "stdin": True})
+        with daemon.connect() as other:
+            try:
+                other.command("true")
+            except client.Refused as e:
+                return e
+            except client.Closed: # its own streams were the first that did not get through
+                return None
+    try:
+        why = host.poll(refused, 20)
+    finally:
+        for talk in silent:
+            talk.close()
+    assert why and (why.code, why.error["retry_after_ms"] > 0) == ("busy", True) and "do not read" in why.error["message"], why
+    assert host.poll(lambda: starts(daemon), 5), daemon.words()
+
+
+def starts(daemon):
+    with daemon.connect() as talk:
+        talk.begin("exec", argv=["true"])
+        said = talk.next()
+        client.close_all(said.fds)
+        return said.body.get("event") == "started"
+
+
+def test_few_descriptors_are_few_cells_and_no_end_of_the_service(start_daemon):
+    """The keeper must have room for all that comes with a run, or it cannot tell the door's word from garbage."""
+    daemon = start_daemon({**MANY, "ready": 0}, through=[*daemons.with_accounts(), "prlimit", "--nofile=120:120"])
+    talks = [daemon.connect() for _ in range(20)]
+    for talk in talks:
+        talk.begin("exec", argv=["sleep", "60"])
+    said = [talk.next().body for talk in talks]
+    refused = [body["record"]["error"]["message"] for body in said if body["event"] == "ended"]
+    assert refused and all("cells are in use, and there are no descriptors for more" in text for text in refused), refused
+    assert len(refused) < len(said), "no cell at all"
+    fds = [os.open("/usr", os.O_PATH | os.O_DIRECTORY) for _ in range(8)]
+    with daemon.connect() as talk:
+        talk.begin("exec", fds, argv=["true"], ro=[f"r{n}" for n in range(8)])
+        assert talk.next().body["record"]["error"]["message"] in refused
+    client.close_all(fds)
+    for talk in talks:
+        talk.close()
+    assert host.poll(lambda: starts(daemon), 5), daemon.words()

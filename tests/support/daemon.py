@@ -1,0 +1,307 @@
+"""Starts the built brigd in a folder of its own, finds its processes and what they hold."""
+import functools
+import json
+import os
+import pathlib
+import pwd
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from support import brig, client, host
+
+
+def binary(name="brigd"):
+    return host.build_dir() / "bin" / name
+
+
+def lacks_binaries(*names):
+    return next((f"{binary(name)} is missing: ./dev build" for name in names or ("brigd",) if not binary(name).exists()), None)
+
+
+NO_IDS = "all blocks of host ids are taken"
+ACCOUNTS = {"_brig-keeper": 28671, "_brig-door": 28672} # packaging makes them; no account of Debian has such ids
+WITH_ACCOUNTS = """
+for name in passwd group; do
+	mount --bind "$1/$name" /etc/$name
+done
+shift
+exec "$@"
+"""
+
+
+@functools.lru_cache(maxsize=None)
+def with_accounts():
+    """What a command begins with to have the service's accounts: they are put into copies that only it sees. Without them two services of root
+    would each take the locks and control groups that they share."""
+    if all(has_account(name) for name in ACCOUNTS):
+        return ()
+    folder = pathlib.Path(brig.SCRATCH.name, "etc")
+    folder.mkdir()
+    (folder / "passwd").write_text(host.read("/etc/passwd") + "".join(f"{name}:x:{id_}:{id_}::/:/usr/sbin/nologin\n" for name, id_ in ACCOUNTS.items()))
+    (folder / "group").write_text(host.read("/etc/group") + "".join(f"{name}:x:{id_}:\n" for name, id_ in ACCOUNTS.items()))
+    return ("unshare", "--mount", "--propagation", "private", "sh", "-ec", WITH_ACCOUNTS, "sh", str(folder))
+
+
+def has_account(name):
+    try:
+        return bool(pwd.getpwnam(name))
+    except KeyError:
+        return False
+
+
+class Daemon:
+    """`brigd --foreground`: ready when the constructor returns. config: a dict, or None for no file."""
+
+    def __init__(self, config=None, *, options=(), env=None, through=None, stderr=None, folder=None, wait=True):
+        self.scratch = None if folder else tempfile.TemporaryDirectory(prefix="brig-test-daemon-")
+        self.folder = pathlib.Path(folder or self.scratch.name)
+        self.folder.chmod(0o755)
+        self.path, self.config = self.folder / "brig.sock", self.folder / "brig.json"
+        self.options, self.env, self.through, self.wanted_stderr = list(options), dict(env or {}), through, stderr
+        if config is not None:
+            self.configure(config)
+        self.process, self.said, self.reader = None, bytearray(), None
+        try:
+            self.start(wait)
+        except BaseException:
+            self.close()
+            raise
+
+    def configure(self, config):
+        self.config.write_text(config if isinstance(config, str) else json.dumps(config))
+        self.config.chmod(0o644)
+
+    def command(self):
+        through = with_accounts() if self.through is None else self.through
+        argv = [*through, binary(), "--foreground", "--socket", self.path]
+        if self.config.exists():
+            argv += ["--config", self.config]
+        return [str(word) for word in [*argv, *self.options]]
+
+    def start(self, wait=True):
+        """A host has ids for four services: who runs his own beside these tests is waited for."""
+        end = time.monotonic() + 60 * host.SLOWER
+        while True:
+            try:
+                return self.start_once(wait)
+            except RuntimeError:
+                if NO_IDS not in self.words() or time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
+
+    def start_once(self, wait):
+        self.said.clear()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            path = self.folder / "notify"
+            path.unlink(missing_ok=True)
+            told.bind(str(path))
+            path.chmod(0o777)
+            env = brig.environment({"NOTIFY_SOCKET": str(path), "LANG": "C.UTF-8", **self.env})
+            stderr = subprocess.PIPE if self.wanted_stderr is None else self.wanted_stderr
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env=env)
+            self.pid = self.process.pid
+            if stderr == subprocess.PIPE:
+                self.reader = threading.Thread(target=self.read_stderr, args=(self.process.stderr,), daemon=True)
+                self.reader.start()
+            if wait:
+                self.wait_ready(told)
+
+    def read_stderr(self, pipe):
+        with pipe:
+            for data in iter(lambda: os.read(pipe.fileno(), 65536), b""):
+                self.said += data
+
+    def wait_ready(self, told, seconds=20):
+        told.settimeout(0.1)
+        end = time.monotonic() + seconds * host.SLOWER
+        while time.monotonic() < end:
+            try:
+                if b"READY=1" in told.recv(4096).split(b"\n"):
+                    return
+            except TimeoutError:
+                pass
+            if self.process.poll() is not None:
+                raise RuntimeError(f"brigd ended with status {self.process.returncode} before it was ready:\n{self.words()}")
+        raise RuntimeError(f"brigd is not ready after {seconds} s:\n{self.words()}")
+
+    def words(self):
+        """What it has written to its standard error."""
+        if self.process.poll() is not None and self.reader:
+            self.reader.join(2)
+        return self.said.decode(errors="replace")
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def ends(self, seconds=10):
+        """Waits; the status, or None when it is still there."""
+        try:
+            return self.process.wait(seconds * host.SLOWER)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, number=signal.SIGTERM, seconds=10):
+        """Its status; None when it did not end and had to be killed."""
+        if self.process is None:
+            return None
+        if self.alive():
+            self.process.send_signal(number)
+        status = self.ends(seconds)
+        if status is None:
+            self.kill_all()
+        return status
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def kill_all(self):
+        """Everything of it at once, as when a machine's memory is short. The dead keep their control groups until the host has reaped them."""
+        pids = [self.pid, *self.below()]
+        for pid in pids:
+            kill(pid)
+        self.process.wait()
+        host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
+
+    def close(self):
+        if self.process is not None:
+            self.stop()
+        if self.reader:
+            self.reader.join(2)
+        if self.scratch:
+            self.scratch.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- talking ---
+
+    def connect(self, timeout=20):
+        return client.Client.at(self.path, timeout)
+
+    def connect_as(self, uid, **kw):
+        return client.connect_as(self.path, uid, **kw)
+
+    def run(self, program, **keys):
+        """One run on a connection of its own."""
+        with self.connect() as talk:
+            return talk.run(program, **keys)
+
+    def settle(self, seconds=10):
+        """Until no cell is being built: what it holds now is what it holds when nothing happens."""
+        def settled():
+            waiting = [pid for pid in self.of_kind("launcher") if not children(pid)]
+            return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
+        assert host.poll(settled, seconds), f"{self.tree()}\n{self.words()}"
+
+    # --- its processes ---
+
+    def below(self, pid=None):
+        """Every process under it, parents first."""
+        found, last = [], [pid or self.pid]
+        while last:
+            last = [child for parent in last for child in children(parent)]
+            found += last
+        return found
+
+    def of_kind(self, kind):
+        """door, keeper, spawner, launcher, init: pids, oldest first."""
+        return [pid for pid in [self.pid, *self.below()] if kind_of(pid) == kind]
+
+    def one(self, kind):
+        found = self.of_kind(kind)
+        assert found, f"no {kind} among {self.tree()}"
+        return found[0]
+
+    def tree(self):
+        return {pid: (kind_of(pid), host.read(f"/proc/{pid}/comm").strip()) for pid in [self.pid, *self.below()]}
+
+
+def children(pid):
+    return [int(child) for task in listed(f"/proc/{pid}/task") for child in host.read(f"/proc/{pid}/task/{task}/children").split()]
+
+
+def listed(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def kind_of(pid):
+    """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its launcher until there is a program for it."""
+    status = host.read(f"/proc/{pid}/status")
+    if any(line.startswith("NSpid:") and line.split()[2:] and line.split()[-1] == "1" for line in status.splitlines()):
+        return "init"
+    comm = host.read(f"/proc/{pid}/comm").strip()
+    return "door" if comm == "brigd" else comm.removeprefix("brig-")
+
+
+def kill(pid, number=signal.SIGKILL):
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def descriptors(pid):
+    return len(listed(f"/proc/{pid}/fd"))
+
+
+def resident(pid):
+    """Bytes of its memory that are not shared with a file."""
+    for line in host.read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def cpu_seconds(pid):
+    """User and system time of a process alone, to the nanosecond where the kernel says so."""
+    exact = host.read(f"/proc/{pid}/schedstat").split()
+    if exact:
+        return int(exact[0]) / 1e9
+    fields = host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+class Private:
+    """`brigd --private`: serves one connection, with our own rights, and ends when that closes."""
+
+    def __init__(self, env=None, stderr=subprocess.DEVNULL):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        with theirs:
+            argv = [str(binary()), "--private", "--fd", str(theirs.fileno())]
+            self.process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=stderr, env=brig.environment(env))
+        self.client = client.Client(ours)
+        self.pid = self.process.pid
+
+    def connect(self):
+        return self.client
+
+    def ends(self, seconds=10):
+        try:
+            return self.process.wait(seconds * host.SLOWER)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self):
+        self.client.close()
+        if self.ends() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

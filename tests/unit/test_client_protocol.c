@@ -1,0 +1,160 @@
+#include "client_protocol.h"
+#include "shape.h"
+#include "tap.h"
+
+static const struct {
+	const char *name, *json;
+	size_t      fds;
+	int         code; /* -1: accepted */
+	const char *field, *says;
+} requests[] = {
+	/* sentence, request, descriptors, answer, which key, beginning of the sentence */
+	{ "hello may be said without anything", "{\"op\":\"hello\"}", 0, -1, "", "" },
+	{ "hello may name the version", "{\"op\":\"hello\",\"version\":1}", 0, -1, "", "" },
+	{ "another version is refused", "{\"op\":\"hello\",\"version\":2}", 0, DENIAL_bad_field, "version", "2 is outside 1..1" },
+	{ "a program needs its text and no key", "{\"op\":\"run\"}", 1, -1, "", "" },
+	{ "a program without its text is refused", "{\"op\":\"run\"}", 0, DENIAL_bad_descriptors, "", "run: 0 descriptors came, 1 are wanted: the program's text" },
+	{ "a descriptor too many is refused", "{\"op\":\"run\"}", 2, DENIAL_bad_descriptors, "", "run: 2 descriptors came, 1 are wanted" },
+	{ "each name to show wants a descriptor", "{\"op\":\"run\",\"ro\":[\"a\",\"b\"]}", 2, DENIAL_bad_descriptors, "", "run: 2 descriptors came, 3 are wanted" },
+	{ "two directories come behind the text", "{\"op\":\"run\",\"ro\":[\"a\",\"b\"]}", 3, -1, "", "" },
+	{ "a descriptor for hello is refused", "{\"op\":\"hello\"}", 1, DENIAL_bad_descriptors, "", "hello: 1 descriptors came, 0 are wanted: none" },
+	{ "a command needs no descriptor", "{\"op\":\"exec\",\"argv\":[\"ls\"]}", 0, -1, "", "" },
+	{ "a command must be there", "{\"op\":\"exec\"}", 0, DENIAL_bad_field, "argv", "missing" },
+	{ "an empty command is refused", "{\"op\":\"exec\",\"argv\":[]}", 0, DENIAL_bad_field, "argv", "expected a list of 1 to 1024 texts" },
+	{ "a number is no argument", "{\"op\":\"run\",\"args\":[\"a\",1]}", 1, DENIAL_bad_field, "args[1]", "expected text" },
+	{ "a key of another request is refused", "{\"op\":\"run\",\"argv\":[\"ls\"]}", 1, DENIAL_bad_field, "argv", "no such setting" },
+	{ "limits are an object", "{\"op\":\"run\",\"limits\":[]}", 1, DENIAL_bad_field, "limits", "expected an object" },
+	{ "a profile is a name", "{\"op\":\"run\",\"profile\":\"../x\"}", 1, DENIAL_bad_field, "profile", "\"../x\" is no name" },
+	{ "stdin is true or false", "{\"op\":\"run\",\"stdin\":1}", 1, DENIAL_bad_field, "stdin", "expected true or false" },
+	{ "a path is no name to show", "{\"op\":\"run\",\"ro\":[\"a/b\"]}", 2, DENIAL_bad_field, "ro[0]", "\"a/b\" is no plain name" },
+	{ "the folder above is no name to show", "{\"op\":\"run\",\"ro\":[\"a\",\"..\"]}", 3, DENIAL_bad_field, "ro[1]", "\"..\" is no plain name" },
+	{ "nothing is no name to show", "{\"op\":\"run\",\"ro\":[\"\"]}", 2, DENIAL_bad_field, "ro[0]", "\"\" is no plain name" },
+	{ "a line break is no name to show", "{\"op\":\"run\",\"ro\":[\"a\\nb\"]}", 2, DENIAL_bad_field, "ro[0]", "\"a?b\" has a control character" },
+	{ "the program's own name is taken", "{\"op\":\"run\",\"ro\":[\"main.py\"]}", 2, DENIAL_bad_field, "ro[0]", "the program itself" },
+	{ "a run is ended by its id", "{\"op\":\"cancel\",\"run\":\"x\",\"reason\":\"output_limit\"}", 0, -1, "", "" },
+	{ "a cancel without an id is refused", "{\"op\":\"cancel\"}", 0, DENIAL_bad_field, "run", "missing" },
+	{ "another reason to end is refused", "{\"op\":\"cancel\",\"run\":\"x\",\"reason\":\"oom\"}", 0, DENIAL_bad_field, "reason", "\"oom\" is none of cancelled, output_limit" },
+	{ "a request that nobody knows is refused", "{\"op\":\"reboot\"}", 0, DENIAL_unknown_request, "op", "\"reboot\" is no request" },
+	{ "a request without a name is refused", "{}", 0, DENIAL_bad_field, "op", "missing" },
+	{ "a number is no request", "{\"op\":1}", 0, DENIAL_bad_field, "op", "missing" },
+	{ "a negative tag is refused", "{\"op\":\"list\",\"tag\":-1}", 0, DENIAL_bad_field, "tag", "-1 is not a whole number" },
+	{ "a tag above 2^53 is refused", "{\"op\":\"list\",\"tag\":9007199254740992}", 0, DENIAL_bad_field, "tag", "9007199254740992 is outside" },
+	{ "a list is no request", "[]", 0, DENIAL_bad_message, "", "expected an object" },
+	{ "nothing is no request", "", 0, DENIAL_bad_message, "", "0 bytes" },
+	{ "a key twice is refused", "{\"op\":\"list\",\"op\":\"stats\"}", 0, DENIAL_bad_message, "", "line 1" },
+	{ "left-over bytes are refused", "{\"op\":\"list\"}{", 0, DENIAL_bad_message, "", "line 1" },
+	{ "deep nesting is refused", "{\"op\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 0, DENIAL_bad_message, "", "line 1: nested deeper" },
+};
+
+static void check_request(size_t i)
+{
+	scoped_request r;
+	struct denial  d  = { 0 };
+	bool           no = protocol_parse(&r, requests[i].json, strlen(requests[i].json), requests[i].fds, &d) < 0;
+	bool           ok = no ? (int)d.code == requests[i].code && strncmp(d.text, requests[i].says, strlen(requests[i].says)) == 0
+			       : requests[i].code == -1;
+
+	if (!tap_ok(ok && strcmp(d.field, requests[i].field) == 0, "%s", requests[i].name))
+		printf("#   %s, %s: %s\n", no ? denial_code_name(d.code) : "accepted", d.field, d.text);
+}
+
+static void check_struct(void)
+{
+	static const char text[] = "{\"op\":\"exec\",\"tag\":7,\"argv\":[\"ls\",\"-l\"],\"env\":[\"A=1\"],\"stdin\":true,\"cold\":true,\"limits\":{\"pids\":1}}";
+	scoped_request    r;
+	struct denial     d;
+
+	tap_ok(protocol_parse(&r, text, strlen(text), 0, &d) == 0, "a request with every key is accepted");
+	tap_ok(r.kind == REQUEST_exec && r.tag == 7 && r.wants_stdin && r.cold, "numbers and switches arrive");
+	tap_ok(json_array_size(r.argv) == 2 && json_array_size(r.env) == 1 && json_object_size(r.limits) == 1, "lists arrive");
+	tap_is(r.profile, "basic", "the profile is basic when nobody says one");
+	tap_ok(!r.args && !r.ro, "what was not said is not there");
+}
+
+static void check_tag_of_refused(void)
+{
+	static const char text[] = "{\"op\":\"reboot\",\"tag\":9}";
+	scoped_request    r;
+	struct denial     d;
+
+	tap_ok(protocol_parse(&r, text, strlen(text), 0, &d) < 0 && r.tag == 9, "the answer to a refused request carries its tag");
+}
+
+/* Takes the value over. */
+static bool is_answer(json_t *j, size_t fds, struct err *e)
+{
+	char         *text = json_dumps(j, JSON_COMPACT);
+	scoped_answer a    = { 0 };
+	bool          ok   = protocol_parse_answer(&a, text, strlen(text), fds, e) == 0;
+
+	if (!ok)
+		printf("#   %s: %s\n", text, e->text);
+	free(text);
+	json_decref(j);
+	return ok;
+}
+
+static void check_made_answers(void)
+{
+	struct denial d;
+	struct err    e;
+
+	deny(&d, DENIAL_busy, NULL, "8 runs at once are what you may have");
+	tap_ok(is_answer(protocol_error(&d, TAG_NONE), 0, &e), "an error that we make is one that we accept");
+	d.retry_after_ms = 250;
+	tap_ok(is_answer(protocol_error(&d, 5), 0, &e), "so is one that says when to come back");
+	tap_ok(is_answer(protocol_started("id", 5, false, 1024), 2, &e), "started comes with two descriptors");
+	tap_ok(is_answer(protocol_started("id", TAG_NONE, true, 1024), 3, &e), "started with stdin comes with three");
+	tap_ok(is_answer(protocol_limit("id", 1, "pids", 64, false), 0, &e), "a limit is told");
+	tap_ok(is_answer(protocol_ended("id", 1, json_object(), NULL, json_array(), NULL), 0, &e), "an end is told");
+	tap_ok(is_answer(protocol_ended("id", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "memory-limit", "why", "v1"), "x"), 0, &e),
+	       "an end with losses is told");
+}
+
+static const struct {
+	const char *name, *json, *says;
+} answers[] = {
+	{ "an answer with an unknown key is refused", "{\"reply\":\"cancel\",\"run\":\"x\",\"more\":1}", "more: no such key" },
+	{ "an answer without a key is refused", "{\"reply\":\"cancel\"}", "run: missing" },
+	{ "an answer to nothing is refused", "{\"reply\":\"run\"}", "reply: \"run\" is none" },
+	{ "an event that nobody knows is refused", "{\"event\":\"paused\"}", "event: \"paused\" is none" },
+	{ "a code that is not of the list is refused", "{\"error\":{\"code\":\"oops\",\"message\":\"m\",\"field\":null}}", "error: code: \"oops\" is not of the list" },
+	{ "a text where a number belongs is refused", "{\"event\":\"limit\",\"run\":\"x\",\"name\":\"pids\",\"value\":\"64\",\"ends\":true}", "value: expected whole number" },
+	{ "a row of a list is looked into", "{\"reply\":\"list\",\"left_out\":0,\"runs\":[{\"run\":\"x\"}]}", "runs[0]: profile: missing" },
+	{ "descriptors that nobody announced are refused", "{\"event\":\"started\",\"run\":\"x\",\"streams\":[\"stdout\"],\"output_bytes\":1024}", "0 descriptors came, 1 are wanted" },
+};
+
+static void check_answer(size_t i)
+{
+	scoped_answer a = { 0 };
+	struct err    e = { 0 };
+
+	if (!tap_ok(protocol_parse_answer(&a, answers[i].json, strlen(answers[i].json), 0, &e) < 0 && strcmp(e.text, answers[i].says) == 0, "%s",
+		    answers[i].name))
+		printf("#   %s\n", e.text);
+}
+
+/* A row that was forgotten would be a NULL that somebody follows. */
+static void check_rows(void)
+{
+	bool ok = true;
+
+	for (int i = 0; i < REQUEST_COUNT; i++)
+		ok = ok && request_fields(i) && (reply_shape(i) || i == REQUEST_run || i == REQUEST_exec);
+	for (int i = 0; i < EVENT_COUNT; i++)
+		ok = ok && event_shape(i);
+	tap_ok(ok, "every request has keys and an answer, every event a shape");
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+		check_request(i);
+	check_struct();
+	check_tag_of_refused();
+	check_made_answers();
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
+		check_answer(i);
+	check_rows();
+	return tap_done();
+}

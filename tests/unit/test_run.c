@@ -1,0 +1,74 @@
+#define _GNU_SOURCE
+#include "launcher.h"
+#include "packet.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What a launcher may say; it is no more to be believed than the cell that it builds. */
+struct said {
+	const char      *name;
+	enum launch_kind kind;
+	size_t           fds;
+	bool             started; /* was said before */
+	enum run_event   want;
+};
+
+/* clang-format off */
+static const struct said rows[] = {
+	{ "two streams start a run",                        LAUNCH_STARTED, 2, false, RUN_STARTED },
+	{ "so do three",                                    LAUNCH_STARTED, 3, false, RUN_STARTED },
+	{ "a run without streams is over",                  LAUNCH_STARTED, 0, false, RUN_ENDED },
+	{ "a run with one stream is over, and it is closed", LAUNCH_STARTED, 1, false, RUN_ENDED },
+	{ "a run that starts twice is over",                LAUNCH_STARTED, 2, true,  RUN_ENDED },
+	{ "a limit has no descriptors",                     LAUNCH_LIMIT,   2, true,  RUN_ENDED },
+	{ "an end has none",                                LAUNCH_ENDED,   3, true,  RUN_ENDED },
+	{ "a limit goes on",                                LAUNCH_LIMIT,   0, true,  RUN_LIMIT },
+	{ "a word that nobody knows has none",              77,             1, true,  RUN_ENDED },
+	{ "and goes on without",                            77,             0, true,  RUN_GOES_ON },
+};
+/* clang-format on */
+
+static int count_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void check(const struct said *row)
+{
+	struct launch_word word;
+	struct run_end     end;
+	struct run         run = { .started = row->started };
+	int                pair[2], fds[3] = { 0, 1, 2 }, streams[3], before, left;
+	enum run_event     event;
+
+	memset(&word, 0, sizeof word);
+	word.kind = row->kind;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || packet_send(pair[1], &word, sizeof word, fds, row->fds) < 0) {
+		tap_ok(false, "%s: no socket", row->name);
+		return;
+	}
+	run.sock = pair[0];
+	before   = count_open();
+	event    = run_next(&run, streams, &end);
+	left     = event == RUN_STARTED ? (int)row->fds : 0;
+	tap_ok(event == row->want && count_open() == before + left, "%s", row->name);
+	for (int i = 0; i < left; i++)
+		close(streams[i]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(&rows[i]);
+	return tap_done();
+}
