@@ -1,5 +1,5 @@
 /*
- * docgen.c - a manual page from its template and the tables of jail/spec.
+ * docgen.c - a manual page from its template and the tables of the parsers.
  *
  *   docgen page FILE.in    the template on stdout, with two kinds of lines replaced:
  *                            .\" @include NAME     the file NAME beside the template
@@ -7,9 +7,13 @@
  *   docgen schema          the JSON schema of a profile
  */
 #define _GNU_SOURCE
+#include "audit_filter.h"
+#include "client_protocol.h"
+#include "config.h"
 #include "layer.h"
 #include "profile.h"
 #include "record.h"
+#include "shape.h"
 #include "text.h"
 
 #include <errno.h>
@@ -99,6 +103,115 @@ static void print_layers(FILE *out)
 	fputs(".El\n", out);
 }
 
+static void print_audit_rows(FILE *out)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		fprintf(out, ".It Cm %s\n%s.\n", row->name, row->doc);
+	fputs(".El\n", out);
+}
+
+static void print_audit_filters(FILE *out)
+{
+	for (const struct audit_filter_row *row = audit_filter_rows; row->option; row++)
+		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", row->option, row->arg, row->doc);
+}
+
+/* The settings, then what is inside of those that are objects. */
+static void print_config(FILE *out)
+{
+	fields_print_mdoc(config_fields, out);
+	for (const struct field *f = config_fields; f->name; f++) {
+		if (!f->table)
+			continue;
+		fprintf(out, ".Pp\n%s\n.Cm %s :\n", f->type == FIELD_ROWS ? "In each row of" : "In", f->name);
+		fields_print_mdoc(f->table, out);
+	}
+}
+
+/* --- the protocol: what every request, answer or event has is said once, above its list --- */
+
+enum { ROWS_MAX = 32 };
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+static void print_keys(const struct field *f, FILE *out)
+{
+	static const char *const common[] = { "op", "tag", NULL };
+	struct field             own[ROWS_MAX] = { 0 };
+	size_t                   n             = 0;
+
+	for (; f->name && n < ROWS_MAX - 1; f++)
+		if (!is_one_of(f->name, common))
+			own[n++] = *f;
+	if (n)
+		fields_print_mdoc(own, out);
+}
+
+static void print_shape(const struct shape *s, const char *const *common, FILE *out)
+{
+	struct shape own[ROWS_MAX] = { 0 };
+	size_t       n             = 0;
+
+	for (; s->name && n < ROWS_MAX - 1; s++)
+		if (!is_one_of(s->name, common))
+			own[n++] = *s;
+	shape_print_mdoc(own, out);
+}
+
+static void print_reply(enum request_kind kind, FILE *out)
+{
+	static const char *const common[] = { "tag", NULL };
+
+	fputs(".Pp\nThe reply:\n", out);
+	print_shape(reply_shape(kind), common, out);
+}
+
+static void print_requests(FILE *out)
+{
+	for (int i = 0; i < REQUEST_COUNT; i++) {
+		enum request_kind kind = (enum request_kind)i;
+
+		fprintf(out, ".Ss %s\n%s.\nDescriptors: %s.\n", request_name(kind), request_doc(kind), request_fds_words(kind));
+		if (request_must(kind))
+			fprintf(out, "The key\n.Ic %s\nmust be there.\n", request_must(kind));
+		print_keys(request_fields(kind), out);
+		if (reply_shape(kind))
+			print_reply(kind, out);
+	}
+}
+
+static void print_events(FILE *out)
+{
+	static const char *const common[] = { "tag", "run", NULL };
+
+	for (int i = 0; i < EVENT_COUNT; i++) {
+		fprintf(out, ".Ss %s\n%s.\n", event_name((enum event_kind)i), event_doc((enum event_kind)i));
+		print_shape(event_shape((enum event_kind)i), common, out);
+	}
+}
+
+static void print_error(FILE *out)
+{
+	static const char *const common[] = { "tag", NULL };
+
+	print_shape(error_shape(), common, out);
+}
+
+static void print_denials(FILE *out)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		fprintf(out, ".It Cm %s\n%s.\n", denial_code_name((enum denial_code)i), denial_code_doc((enum denial_code)i));
+	fputs(".El\n", out);
+}
+
 /* clang-format off */
 static const struct {
 	const char *name;
@@ -110,6 +223,13 @@ static const struct {
 	{ "profile",  print_profile },  /* brig-profile(5): settings of a profile */
 	{ "exits",    print_exits },    /* brig(1): exit reasons and their statuses */
 	{ "layers",   print_layers },   /* brig-security(7): as the record names them */
+	{ "audit-rows",    print_audit_rows },    /* brigd(8): keys of a line */
+	{ "config",   print_config },   /* brigd(8): settings of brig.json */
+	{ "requests", print_requests }, /* brig-protocol(7): subsections, with the keys of each reply */
+	{ "events",   print_events },   /* brig-protocol(7): subsections */
+	{ "error",    print_error },    /* brig-protocol(7): keys of a refusal */
+	{ "denials",  print_denials },  /* brig-protocol(7): codes of refusals */
+	{ "audit-filters", print_audit_filters }, /* brig(1): items of the list of options */
 };
 /* clang-format on */
 

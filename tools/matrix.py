@@ -14,7 +14,7 @@ import rows
 TABLE = ROOT / "docs" / "escape-matrix.md"
 HEAD = """# The escape matrix
 
-Every attack that the test suite makes on `brig run`, and what came of it. Made by `./dev matrix` from the results of `./dev test`
+Every attack that the test suite makes on `brig run` and `brigd`, and what came of it. Made by `./dev matrix` from the results of `./dev test`
 and `./dev test vm`; changes here are lost.
 
 Each row is tried by one or more tests: a program in a real jail attacks, and somebody outside judges. **held (n)**: the n tests of the
