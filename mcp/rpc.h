@@ -1,0 +1,64 @@
+/*
+ * rpc.h - JSON-RPC 2.0 messages: bytes become one, or one error that can be sent back.
+ *
+ * Pure. Everything is borrowed from `source`, which rpc_message_done() frees.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+
+/* What a client may send at once, and how deep it may nest. */
+#define RPC_MAX   (4 * MIB)
+#define RPC_DEPTH 64
+
+/* Codes of the specification. */
+enum {
+	RPC_PARSE_ERROR         = -32700,
+	RPC_INVALID_REQUEST     = -32600,
+	RPC_METHOD_NOT_FOUND    = -32601,
+	RPC_INVALID_PARAMS      = -32602,
+	RPC_INTERNAL            = -32603,
+	RPC_RESOURCE_NOT_FOUND  = -32002, /* legacy only */
+	RPC_HEADER_MISMATCH     = -32020,
+	RPC_MISSING_CAPABILITY  = -32021,
+	RPC_UNSUPPORTED_VERSION = -32022,
+};
+
+enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
+
+struct rpc_message {
+	enum rpc_kind kind;
+	const char   *method; /* NULL of a response */
+	const json_t *id;     /* a string or an integer; NULL of a notification */
+	const json_t *params; /* an object, or NULL: there was none */
+	const json_t *result, *error; /* of a response */
+	json_t       *source;
+};
+
+/* An error as it is sent: the code, a sentence, data or NULL (owned). */
+struct rpc_error {
+	int     code;
+	char    text[400];
+	json_t *data;
+};
+int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...) printf_like(3, 4); /* -1 */
+
+/*
+ * One message. On failure ret->id is what could be read of it, or NULL, and
+ * ret->source must be freed all the same. Arrays (batches) are refused here;
+ * who takes them splits them first with rpc_batch().
+ */
+must_use int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e);
+must_use int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e); /* takes source over */
+void         rpc_message_done(struct rpc_message *m);
+#define scoped_rpc scoped(rpc_message_done) struct rpc_message
+
+/* The whole message; takes result over. id NULL: left out, as of an error that belongs to nothing. */
+json_t *rpc_result(const json_t *id, json_t *result);
+json_t *rpc_failure(const json_t *id, struct rpc_error *e); /* takes e->data over */
+json_t *rpc_notification(const char *method, json_t *params);
+json_t *rpc_request(const json_t *id, const char *method, json_t *params);
+
+/* One line without its newline, malloc'ed; NULL when memory is short. */
+char *rpc_dump(const json_t *message, size_t *len);

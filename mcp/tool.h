@@ -1,0 +1,29 @@
+/*
+ * tool.h - one row for each tool: its name, what a model reads about it, its arguments, its function.
+ *
+ * A tool has a file of its own (tool_NAME.c) that defines one struct tool;
+ * tools.c lists them in the order in which clients see them.
+ */
+#pragma once
+#include "argument.h"
+#include "call.h"
+
+struct tool {
+	const char            *name, *title, *description; /* about 1 KB at most; the first sentence decides */
+	const struct argument *arguments;   /* rows end with a NULL name */
+	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
+	const char            *output_schema; /* JSON text; NULL: no structuredContent */
+	bool                   read_only, destructive, idempotent, open_world;
+	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
+	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
+};
+
+extern const struct tool *const tools[]; /* ends with NULL */
+
+const struct tool *tool_find(const struct mcp *m, const char *name);
+json_t            *tool_json(const struct tool *t, enum revision revision); /* as in tools/list; new reference */
+
+/* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
+void tool_answer_text(struct call *c, const char *text, bool is_error);
+void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error); /* structured: NULL or an object, dropped where the revision has none */
+void tool_answer_data(struct call *c, json_t *data, bool is_error); /* as compact JSON text, and structured */
