@@ -349,17 +349,15 @@ static void make_program_report(struct seeds *s)
 	words(s, json_words, ARRAY_LEN(json_words));
 	put_shape_words(s, program_report_shape(PROGRAM_REPORT_run));
 	put_shape_words(s, program_report_shape(PROGRAM_REPORT_check));
-	put_answer(s, '0', json_pack("{s{s[ifbn]} s:n s:n s[s] s:n s:n s[]}", "result", "a", 1, 1.5, 1, "result_repr", "error", "variables", "x",
-				     "exit_code", "security_event", "security_warnings"));
-	put_answer(s, '0', json_pack("{s:n ss s{ss ss ss si si ss} s[] si ss s[s]}", "result", "result_repr", "r", "error", "type", "T", "message",
-				     "m", "traceback", "t", "line", 1, "offset", 2, "text", "x", "variables", "exit_code", -1,
-				     "security_event", "blocked_import", "security_warnings", "w"));
-	put_answer(s, '1', json_pack("{sb ss s[{si si ss}] s[] s:n si si ss s[s] s[s]}", "valid", 0, "message", "m", "errors", "line", 1, "offset",
-				     0, "message", "m", "warnings", "syntax_error", "line_count", 1, "character_count", 2,
-				     "estimated_complexity", "low", "imports", "os.path", "recommendations", "r"));
-	put_answer(s, '1', json_pack("{sb ss s[] s[{s:n s:n ss}] s{ss si si ss} si si ss s[] s[]}", "valid", 0, "message", "m", "errors",
-				     "warnings", "line", "offset", "message", "m", "syntax_error", "message", "m", "line", 1, "offset", 1, "text",
-				     "(", "line_count", 1, "character_count", 1, "estimated_complexity", "high", "imports", "recommendations"));
+	put_text(s, "0{\"result\":{\"a\":[1,1.5,true,null]},\"result_repr\":null,\"error\":null,\"variables\":[\"x\"],\"exit_code\":null,"
+		    "\"security_event\":null,\"security_warnings\":[]}");
+	put_text(s, "0{\"result\":null,\"result_repr\":\"a\\u0000b\",\"error\":{\"type\":\"T\",\"message\":\"m\",\"traceback\":\"t\",\"line\":1,"
+		    "\"offset\":2,\"text\":\"x\"},\"variables\":[],\"exit_code\":-1,\"security_event\":\"blocked_import\",\"security_warnings\":[\"w\"]}");
+	put_text(s, "1{\"valid\":false,\"message\":\"m\",\"errors\":[{\"line\":1,\"offset\":0,\"message\":\"m\"}],\"warnings\":[],\"syntax_error\":null,"
+		    "\"line_count\":1,\"character_count\":2,\"estimated_complexity\":\"low\",\"imports\":[\"os.path\"],\"recommendations\":[\"r\"]}");
+	put_text(s, "1{\"valid\":true,\"message\":\"\",\"errors\":[],\"warnings\":[{\"line\":null,\"offset\":null,\"message\":\"\"}],\"syntax_error\":"
+		    "{\"message\":\"m\",\"line\":1,\"offset\":1,\"text\":\"(\"},\"line_count\":1,\"character_count\":1,\"estimated_complexity\":\"high\","
+		    "\"imports\":[],\"recommendations\":[]}");
 }
 
 static void make_config(struct seeds *s)
