@@ -115,7 +115,7 @@ def main():
             bad.append(f"{PAGE.relative_to(ROOT)} is not up to date: ./dev requirements")
     else:
         PAGE.write_text(text)
-        shown = sum(status(row, found.get(row.id)) != "open" for row in ROWS)
+        shown = sum(status(row, found.get(row.id)) in ("shown", "in part") for row in ROWS)
         print(f"{PAGE.relative_to(ROOT)}: {len(ROWS)} rows, {shown} of them with tests")
     for line in bad:
         print(line, file=sys.stderr)
