@@ -329,7 +329,7 @@ static void make_answer(struct seeds *s)
 		deny(&d, (enum denial_code)i, "f", "m");
 		put_answer(s, protocol_error(&d, 1), '@');
 	}
-	put_answer(s, protocol_started("r", 1, true, 1), 'C');
+	put_answer(s, protocol_started("r", 1, true, true, 1), 'D');
 	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
 	record_init(&record);
 	record_add_hit(&record, "pids", 1, 2, 3);
