@@ -110,6 +110,21 @@ static bool is_inside(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* Bytes that a character has whose first byte this is. */
+static size_t promised(unsigned char c)
+{
+	return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+}
+
+size_t clean_whole(const char *bytes, size_t len)
+{
+	size_t back = 1;
+
+	while (back < 4 && back < len && is_inside(bytes[len - back]))
+		back++;
+	return back <= len && promised((unsigned char)bytes[len - back]) > back ? len - back : len;
+}
+
 size_t clean_cut(const char *text, size_t len, size_t max)
 {
 	if (max >= len)

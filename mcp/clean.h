@@ -11,6 +11,8 @@
 /* malloc'ed, NUL-terminated; NULL when memory is short. */
 char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_len);
 
+/* How many of the bytes are whole characters, where the last one may have been cut off. */
+size_t clean_whole(const char *bytes, size_t len);
 /* The largest n <= max at which the text may be cut: not inside of a character. */
 size_t clean_cut(const char *text, size_t len, size_t max);
 /* The smallest n >= from at which a rest may begin. */

@@ -207,7 +207,7 @@ static void take_stream(struct execution *x, const char *name, int *fd, uint64_t
 	else if (strcmp(name, "stderr") == 0 && x->err.stream.fd < 0)
 		open_pipe(x, &x->err, fd_take(fd), keep);
 	else if (strcmp(name, "result") == 0 && x->report.stream.fd < 0)
-		open_pipe(x, &x->report, fd_take(fd), REPORT_MAX);
+		open_pipe(x, &x->report, fd_take(fd), PROGRAM_REPORT_MAX);
 	else if (strcmp(name, "stdin") == 0 && x->input.fd < 0)
 		open_input(x, fd_take(fd));
 }
@@ -253,13 +253,20 @@ static void fill_figures(struct execution *x)
 static void take_report(struct execution *x)
 {
 	const struct stream *s = &x->report.stream;
-	struct err           ignored;
+	struct err           why;
 
-	if (!s->seen || stream_is_truncated(s))
+	if (!s->seen)
 		return;
-	x->said = program_report_parse(s->data, s->len, x->is_report ? REPORT_RUN : REPORT_CHECK, &ignored);
-	if (x->said && x->is_report)
+	if (stream_is_truncated(s))
+		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
+	else
+		x->said = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
+	if (!x->is_report)
+		return;
+	if (x->said)
 		program_report_into(x->record, x->said);
+	else
+		program_report_complain(x->record, &why);
 }
 
 static void on_ended(struct execution *x, const json_t *j)
@@ -384,7 +391,7 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->err      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->err.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
-	x->is_report = strcmp(json_string_value(json_object_get(order->message, "mode")), "report") == 0;
+	x->is_report = strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
 	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = &x->code, .fds_len = 1 };
 	TAILQ_INIT(&x->attendants);
 	executions_add(x);
