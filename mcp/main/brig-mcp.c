@@ -43,7 +43,9 @@ static int say_on_stdout(int out, const struct settings *s)
 		return STATUS_FAILED;
 	if (s->version)
 		puts("brig-mcp " BRIG_VERSION);
-	else if (s->print_config)
+	else if (s->help)
+		settings_help(stdout);
+	else
 		settings_print(s, stdout);
 	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
@@ -92,11 +94,21 @@ static int serve(const struct settings *s, int in, int out, struct err *e)
 	return r;
 }
 
+static int run(const struct settings *s, char **argv, int in, int out, struct err *e)
+{
+	if (s->http)
+		return become_http(argv, e);
+	for (size_t i = 0; i < json_array_size(s->notes); i++)
+		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+	settings_hide_token();
+	return serve(s, in, out, e);
+}
+
 int main(int argc, char **argv)
 {
-	struct settings s;
+	scoped_settings s;
 	struct err      e = { 0 };
-	int             in, out, status = STATUS_OK;
+	int             in, out;
 
 	if (argc < 1)
 		return STATUS_USAGE;
@@ -105,14 +117,14 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	settings_init(&s);
-	if (settings_load(&s, argc, argv, &e) < 0)
-		status = STATUS_USAGE;
-	else if (s.help || s.version || s.print_config)
-		status = say_on_stdout(out, &s);
-	else if ((s.http ? become_http(argv, &e) : serve(&s, in, out, &e)) < 0)
-		status = STATUS_FAILED;
-	if (*e.text)
+	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
-	settings_done(&s);
-	return status;
+		return settings_status(&e);
+	}
+	if (s.help || s.version || s.print_config)
+		return say_on_stdout(out, &s);
+	if (run(&s, argv, in, out, &e) == 0)
+		return STATUS_OK;
+	fprintf(stderr, "brig-mcp: %s\n", e.text);
+	return STATUS_FAILED;
 }
