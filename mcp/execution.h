@@ -25,6 +25,8 @@ struct failure {
 	char text[600];
 };
 
+struct execution;
+
 /* Who wants to know. Leaves by itself; may leave and answer inside of ended(). */
 struct attendant {
 	void                   (*ended)(void *owner, struct execution *x);
