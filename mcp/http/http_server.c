@@ -314,7 +314,7 @@ static int address_set(const char *host, uint64_t port, struct sockaddr_storage 
 static int listen_at(const struct settings *set, struct err *e)
 {
 	struct sockaddr_storage address;
-	socklen_t               len;
+	socklen_t               len = 0;
 	const int               yes = 1;
 
 	if (address_set(set->host, set->port, &address, &len, e) < 0)
