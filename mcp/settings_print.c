@@ -107,7 +107,7 @@ void settings_print(const struct settings *s, FILE *out)
 			return;
 		print_value(s, (enum setting_id)id, to);
 		fclose(to);
-		fprintf(out, "%-18s %-16s %s\n", setting_rows[id].option, value, s->where[id] ? s->where[id] : "preset");
+		fprintf(out, "%-18s  %-20s  %s\n", setting_rows[id].option, *value ? value : "-", s->where[id] ? s->where[id] : "preset");
 		free(value);
 	}
 }
