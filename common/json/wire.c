@@ -1,7 +1,7 @@
 #include "wire.h"
 
-/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. The line that is too deep, or 0. */
-static unsigned find_too_deep(const char *bytes, size_t len)
+/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. */
+unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max)
 {
 	unsigned depth = 0, line = 1;
 	bool     text  = false;
@@ -17,7 +17,7 @@ static unsigned find_too_deep(const char *bytes, size_t len)
 				text = false;
 		} else if (c == '"') {
 			text = true;
-		} else if ((c == '{' || c == '[') && ++depth > WIRE_DEPTH) {
+		} else if ((c == '{' || c == '[') && ++depth > depth_max) {
 			return line;
 		} else if ((c == '}' || c == ']') && depth) {
 			depth--;
@@ -36,7 +36,7 @@ static json_t *parse(const void *bytes, size_t len, size_t max, size_t flags, st
 		err_set(e, ERR_PROTOCOL, "%zu bytes: expected 1 to %zu", len, max);
 		return NULL;
 	}
-	if ((deep = find_too_deep(bytes, len))) {
+	if ((deep = wire_find_too_deep(bytes, len, WIRE_DEPTH))) {
 		err_set(e, ERR_PROTOCOL, "line %u: nested deeper than %d", deep, WIRE_DEPTH);
 		return NULL;
 	}

@@ -47,10 +47,15 @@ def compile_again(source, path):
     return compile(tree, path, "exec", TOP_LEVEL_AWAIT, True)
 
 
+def refuse_nul(source, path):
+    """compile() would raise a ValueError that does not say where."""
+    if (at := source.find(b"\0")) >= 0:
+        raise SyntaxError("source code cannot contain null bytes", (path, source.count(b"\n", 0, at) + 1, None, None))
+
+
 def compile_program(source, path):
     """First as it stands, so that each error and warning is Python's own."""
-    if b"\0" in source:
-        raise SyntaxError("source code cannot contain null bytes", (path, source.count(b"\n", 0, source.index(b"\0")) + 1, None, None))
+    refuse_nul(source, path)
     code = compile(source, path, "exec", TOP_LEVEL_AWAIT, True)
     known = set(sys.modules)
     try:

@@ -24,6 +24,7 @@
 #include "program_report.h"
 #include "recipe.h"
 #include "request.h"
+#include "settings.h"
 #include "shape.h"
 
 #include <dirent.h>
@@ -593,6 +594,31 @@ static void make_environment(struct seeds *s)
 	word(s, "GLIBC_TUNABLES");
 }
 
+/* A line for every name of every setting, in each way to write one. */
+static void make_dotenv(struct seeds *s)
+{
+	static const struct {
+		const char *head, *between, *behind;
+	} ways[] = { { "", "=", "\n" }, { "export ", " = \"", "\" # of each\n" }, { "", "='", "'\n" }, { "A=\"\n\" \n", "=", "" }, { "", "=\"\\\"", "" } };
+	char name[SETTING_NAME_MAX];
+
+	begin(s, "dotenv");
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &setting_rows[id];
+		size_t                    way = (size_t)id % ARRAY_LEN(ways);
+
+		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
+		word(s, name);
+		if (*row->preset)
+			word(s, row->preset);
+		put_text(s, "%s%s%s%s%s", ways[way].head, name, ways[way].between, *row->preset ? row->preset : "math , os.path", ways[way].behind);
+		if (*row->older && !strchr(row->older, ' '))
+			put_text(s, "%s=%s", row->older, row->preset);
+	}
+	put_many(s, "SANDBOX_ALLOWED_IMPORTS=", "a%,", 513, "");
+	put_text(s, "\xef\xbb\xbfSANDBOX_TIMEOUT=5\r\n");
+}
+
 static void make_elf(struct seeds *s)
 {
 	struct {
@@ -702,6 +728,7 @@ int main(int argc, char **argv)
 	make_numbers(&s);
 	make_options(&s);
 	make_environment(&s);
+	make_dotenv(&s);
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);
