@@ -199,3 +199,47 @@ const json_t *survey_modules(const struct survey *s, const char *name)
 {
 	return json_object_get(survey_profile(s, name), "modules");
 }
+
+/* --- packages: a distribution's names and versions become those of their authors --- */
+
+/* Parts of the standard library that Debian packs apart. */
+static const char *const parts[] = { "minimal", "distutils", "lib2to3", "gdbm", "tk", "venv", "pkg-resources" };
+
+static const char *python_name(const char *package)
+{
+	if (strcmp(package, "python3") == 0)
+		return "python";
+	if (strncmp(package, "python3-", 8) != 0 || strstr(package, "-lib"))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (strcmp(package + 8, parts[i]) == 0)
+			return NULL;
+	return package + 8;
+}
+
+/* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
+static json_t *upstream_version(const char *version)
+{
+	const char *colon = strchr(version, ':'), *from = colon ? colon + 1 : version, *dash = strrchr(from, '-');
+	size_t      n     = dash ? (size_t)(dash - from) : strlen(from), plus = strcspn(from, "+~");
+
+	return json_stringn(from, plus < n ? plus : n);
+}
+
+json_t *survey_packages(const struct survey *s, const char *name)
+{
+	const json_t *all  = json_object_get(survey_profile(s, name), "packages");
+	json_t       *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *package = json_array_get(all, i);
+		const char   *known   = python_name(json_string_value(json_object_get(package, "name")));
+		json_t       *row;
+
+		if (!known)
+			continue;
+		row = json_pack("{ss so}", "name", known, "version", upstream_version(json_string_value(json_object_get(package, "version"))));
+		json_array_insert_new(list, strcmp(known, "python") == 0 ? 0 : json_array_size(list), row);
+	}
+	return list;
+}

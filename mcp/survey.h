@@ -23,3 +23,5 @@ void survey(struct call *c, json_t *(*make)(const struct mcp *m, const struct su
 const json_t *survey_profile(const struct survey *s, const char *name);
 /* Its modules; borrowed, NULL: none or any. */
 const json_t *survey_modules(const struct survey *s, const char *name);
+/* The Python packages of its rootfs, by the names and versions that Python people know; a new list, the interpreter first. */
+json_t *survey_packages(const struct survey *s, const char *name);

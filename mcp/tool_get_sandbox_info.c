@@ -88,7 +88,7 @@ static json_t *security_profiles(const struct survey *s)
 	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
 		const json_t *found = json_object_get(s->profiles, tiers[i].profile), *why = json_object_get(found, "error");
 		bool          usable = survey_profile(s, tiers[i].profile);
-		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", modules_of(s, tiers[i].profile));
+		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
 
 		if (!usable)
 			json_object_set_new(row, "reason", why ? json_incref((json_t *)why) : json_sprintf("the rootfs is not built: brig rootfs build %s", json_string_value(json_object_get(found, "rootfs"))));
@@ -97,24 +97,28 @@ static json_t *security_profiles(const struct survey *s)
 	return object;
 }
 
-static json_t *profiles(const struct survey *s)
+static json_t *size_text(const json_t *found, const char *group, const char *name)
+{
+	return json_sprintf("%llum", (unsigned long long)(fact_limit(found, group, name) / MIB));
+}
+
+static json_t *limits_of(const struct mcp *m, const json_t *found)
+{
+	return json_pack("{so so so so}", "timeout", capabilities_seconds(order_preset_wall(m->settings, found)), "max_timeout",
+			 capabilities_seconds(order_most_wall(m->settings, found)), "memory_limit", size_text(found, "limits", "memory_bytes"),
+			 "max_memory_limit", size_text(found, "ceilings", "memory_bytes"));
+}
+
+static json_t *profiles(const struct mcp *m, const struct survey *s)
 {
 	json_t     *list = json_array(), *found;
 	const char *name;
 
 	json_object_foreach(s->profiles, name, found)
 		if (survey_profile(s, name))
-			json_array_append_new(list, json_pack("{ss sO sO sO sO}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits",
-							      json_object_get(found, "limits"), "ceilings", json_object_get(found, "ceilings"), "packages",
-							      json_object_get(found, "packages")));
+			json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits",
+							      limits_of(m, found), "packages", survey_packages(s, name)));
 	return list;
-}
-
-static json_t *packages(const struct survey *s)
-{
-	const json_t *list = json_object_get(survey_profile(s, s->preset), "packages");
-
-	return list ? json_incref((json_t *)list) : json_array();
 }
 
 static bool is_preset(const struct survey *s, const char *profile)
@@ -160,10 +164,10 @@ static json_t *make(const struct mcp *m, const struct survey *s)
 	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset), *older = capabilities_json(m, s);
 
 	json_object_set_new(info, "error", s->why ? json_incref(s->why) : json_null());
-	json_object_set_new(info, "packages", packages(s));
+	json_object_set_new(info, "packages", survey_packages(s, s->preset));
 	json_object_set(info, "isolation", s->isolation);
 	json_object_set_new(info, "imports", json_string(policies[m->settings->imports]));
-	json_object_set_new(info, "profiles", profiles(s));
+	json_object_set_new(info, "profiles", profiles(m, s));
 	put_second(info, m, s);
 	put_promised(info, m, s);
 	json_object_update(info, older);
