@@ -134,6 +134,8 @@ static int judge_host(struct settings *s, struct err *e)
 		       name_of(s, SETTING_host, option, sizeof option), s->host);
 }
 
+#define TOKEN_HOW "make one: (umask 077; openssl rand -hex 32 >FILE)"
+
 /* What a header can carry, and nothing that is invisible. */
 static bool is_token(const char *text)
 {
@@ -151,13 +153,13 @@ static int judge_token(const struct settings *s, struct err *e)
 		return 0;
 	if (!where)
 		return err_set(e, ERR_DENIED,
-			       "HTTP needs a token of at least %d characters: --token-file FILE, or SANDBOX_API_TOKEN in the environment; "
-			       "or --insecure-loopback, to serve every user of this host",
+			       "HTTP needs a token of at least %d characters: --token-file FILE, or SANDBOX_API_TOKEN in the environment (" TOKEN_HOW
+			       "); or --insecure-loopback, to serve every user of this host",
 			       SETTINGS_TOKEN_MIN);
 	if (!is_token(s->token))
-		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; make one: openssl rand -hex 32", where);
+		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; " TOKEN_HOW, where);
 	if (strlen(s->token) < SETTINGS_TOKEN_MIN)
-		return err_set(e, ERR_DENIED, "%s: the token has %zu characters, at least %d are needed; make one: openssl rand -hex 32", where,
+		return err_set(e, ERR_DENIED, "%s: the token has %zu characters, at least %d are needed; " TOKEN_HOW, where,
 			       strlen(s->token), SETTINGS_TOKEN_MIN);
 	return 0;
 }
@@ -168,8 +170,8 @@ static int judge_http(struct settings *s, struct err *e)
 		return 0;
 	if (judge_host(s, e) < 0)
 		return -1;
-	if (s->insecure_loopback && !is_loopback(s->host))
-		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere; without a token only 127.0.0.1 and ::1 are served",
+	if (s->insecure_loopback && !s->where[SETTING_token] && !is_loopback(s->host))
+		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
 	return judge_token(s, e);
 }

@@ -76,8 +76,10 @@ static int take_file(struct settings *s, const char *path, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
-	if (file_read_rules(path, SETTINGS_FILE_MAX, &b, e) < 0)
+	if (file_read_rules(path, SETTINGS_FILE_MAX, &b, e) < 0) {
+		e->kind = ERR_BAD_SPEC; /* see settings_status() */
 		return e->errnum == ENOENT || e->errnum == ENOTDIR ? 0 : -1;
+	}
 	return settings_take_file(s, path, b.data, b.len, e) < 0 ? -1 : 1;
 }
 
@@ -124,9 +126,11 @@ static int read_token(struct settings *s, struct err *e)
 	scoped_bytes b  = { 0 };
 	json_t      *kept;
 
-	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, 4096, &b, e) < 0)
+	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, 4096, &b, e) < 0) {
+		e->kind = ERR_DENIED; /* see settings_status() */
 		return err_wrap(e, "%s", s->where[SETTING_token]);
-	while (b.len && strchr(" \t\r\n", b.data[b.len - 1]))
+	}
+	while (b.len && memchr(" \t\r\n", b.data[b.len - 1], 4))
 		b.len--;
 	kept = json_stringn(b.data, b.len);
 	if (json_array_append_new(s->kept, kept) < 0 || strlen(json_string_value(kept)) != b.len)

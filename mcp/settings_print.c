@@ -107,7 +107,7 @@ void settings_print(const struct settings *s, FILE *out)
 			return;
 		print_value(s, (enum setting_id)id, to);
 		fclose(to);
-		fprintf(out, "%-18s %-16s %s\n", setting_rows[id].option, value, s->where[id] ? s->where[id] : "preset");
+		fprintf(out, "%-18s  %-20s  %s\n", setting_rows[id].option, *value ? value : "-", s->where[id] ? s->where[id] : "preset");
 		free(value);
 	}
 }
@@ -156,7 +156,7 @@ static void print_bounds(const struct setting_row *row, FILE *out)
 		for (int i = 0; row->choices[i]; i++)
 			fprintf(out, i ? ", %s" : "One of %s", row->choices[i]);
 		fprintf(out, "; preset %s.\n", row->preset);
-	} else if (*row->preset) {
+	} else if (*row->preset && strcmp(row->preset, "false") != 0) {
 		fprintf(out, "Preset %s.\n", row->preset);
 	}
 }
@@ -171,7 +171,7 @@ void settings_print_mdoc(FILE *out)
 		fprintf(out, ".It Fl -%s%s%s\n%s.\n", row->option, arg ? " Ar " : "", arg ? arg : "", row->doc);
 		print_bounds(row, out);
 		if (*row->older)
-			fprintf(out, "Also\n.Ev %s .\n", row->older);
+			fprintf(out, row->type == SET_SECRET ? ".Ev %s\nholds the secret itself.\n" : "Also\n.Ev %s .\n", row->older);
 	}
 	fputs(".El\n", out);
 }

@@ -5,6 +5,7 @@
 #include "fd.h"
 #include "file.h"
 #include "furnish.h"
+#include "guest.h"
 #include "lint.h"
 #include "manifest.h"
 #include "normalise.h"
@@ -30,6 +31,7 @@
 struct build {
 	const struct build_options *options;
 	struct recipe               recipe;
+	struct bytes                guest;
 	struct sources              sources;
 	struct shelf                shelf;
 	struct workspace            work;
@@ -47,6 +49,7 @@ static void build_done(struct build *b)
 	manifest_done(&b->manifest);
 	json_decref(b->packages);
 	sources_done(&b->sources);
+	bytes_done(&b->guest);
 	recipe_done(&b->recipe);
 }
 
@@ -80,6 +83,11 @@ static int stage_prune(struct build *b, struct err *e)
 static int stage_furnish(struct build *b, struct err *e)
 {
 	return furnish_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+}
+
+static int stage_guest(struct build *b, struct err *e)
+{
+	return guest_apply(b->tree, &b->guest, b->log, b->options->stop, e);
 }
 
 static int stage_compile(struct build *b, struct err *e)
@@ -155,6 +163,7 @@ static const struct {
 	{ "unpack",    stage_unpack },    /* all others work on what it brings */
 	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
 	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
+	{ "guest",     stage_guest },     /* with the tree's own interpreter, like compile */
 	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
 	{ "clear",     stage_prune_last }, /* what only the two before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
@@ -231,17 +240,28 @@ static bool is_built(const struct build *b)
 	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && shelf_is_marked(&b->shelf, t.digest, b->recipe.sha256);
 }
 
+static void say_outdated(const struct build *b)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	struct err        e;
+
+	if (!b->options->force && store_open(b->options->store, b->recipe.name, &t, &e) == 0)
+		fprintf(stderr, "%s in the store was built from another recipe or by another brig\n", b->recipe.name);
+}
+
 int build_run(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
 
-	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
+	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || guest_load(o->guest, &b.recipe, &b.guest, e) < 0 ||
+	    shelf_make(o->store, &b.shelf, e) < 0)
 		return -1;
 	if (!o->force && is_built(&b)) {
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
 		return 0;
 	}
+	say_outdated(&b);
 	if (prepare(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));

@@ -116,7 +116,8 @@ static int find_installed(struct places *p, struct err *e)
 {
 	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
 	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
-	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0)
+	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
+	    put(p->guest, e, BRIG_DATADIR "/guest/guest.py", "") < 0)
 		return -1;
 	return find_stores(p, "/var/lib/brig/rootfs", e);
 }
@@ -125,7 +126,8 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 {
 	char store[PLACE_MAX];
 
-	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0)
+	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
+	    put(p->guest, e, root, "/guest/guest.py") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);

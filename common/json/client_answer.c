@@ -86,6 +86,11 @@ static const struct shape stats_shape[] = {
 	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "What the door is held by", NULL },
 	{ 0 },
 };
+static const struct shape package_shape[] = {
+	{ "name",    SHAPE_TEXT, SHAPE_MUST, "A package of Debian", NULL },
+	{ "version", SHAPE_TEXT, SHAPE_MUST, "Which of it", NULL },
+	{ 0 },
+};
 static const struct shape explain_shape[] = {
 	{ "reply",         SHAPE_TEXT,   SHAPE_MUST, "\"explain\"", NULL },
 	SHAPE_TAG,
@@ -96,6 +101,9 @@ static const struct shape explain_shape[] = {
 	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
 	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
 	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "Of the compiled filter", NULL },
+	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "What brig check lets a program import; null is anything", NULL },
+	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Of what it warns", NULL },
+	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "What the tree was made of, when the service started; may be incomplete", package_shape },
 	{ 0 },
 };
 static const struct shape started_shape[] = {

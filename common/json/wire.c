@@ -26,7 +26,7 @@ unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max)
 	return 0;
 }
 
-json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
+static json_t *parse(const void *bytes, size_t len, size_t max, size_t flags, struct err *e)
 {
 	json_error_t why;
 	json_t      *message;
@@ -40,7 +40,7 @@ json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 		err_set(e, ERR_PROTOCOL, "line %u: nested deeper than %d", deep, WIRE_DEPTH);
 		return NULL;
 	}
-	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &why);
+	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | flags, &why);
 	if (!message) {
 		err_set(e, ERR_PROTOCOL, "line %d, column %d: %.120s", why.line, why.column, why.text);
 		return NULL;
@@ -51,4 +51,14 @@ json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 		return NULL;
 	}
 	return message;
+}
+
+json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
+{
+	return parse(bytes, len, max, 0, e);
+}
+
+json_t *wire_parse_with_nul(const void *bytes, size_t len, size_t max, struct err *e)
+{
+	return parse(bytes, len, max, JSON_ALLOW_NUL, e);
 }

@@ -55,7 +55,7 @@ static int command_build(const struct options *o, struct err *e)
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ o->places.store[0], o->places.recipes, o->args[0], o->sources, o->force, stop }, e);
+	return build_run(&(struct build_options){ o->places.store[0], o->places.recipes, o->args[0], o->places.guest, o->sources, o->force, stop }, e);
 }
 
 /* A digest, or the name of one. */

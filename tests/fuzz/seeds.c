@@ -21,6 +21,7 @@
 #include "policy_words.h"
 #include "profile.h"
 #include "program_env.h"
+#include "program_report.h"
 #include "recipe.h"
 #include "request.h"
 #include "settings.h"
@@ -341,6 +342,23 @@ static void make_answer(struct seeds *s)
 		word(s, exit_reason_name((enum exit_reason)i));
 	}
 	put_answer(s, protocol_ended("r", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "a", "why", "b"), "l"), '@');
+}
+
+static void make_program_report(struct seeds *s)
+{
+	begin(s, "program_report");
+	words(s, json_words, ARRAY_LEN(json_words));
+	put_shape_words(s, program_report_shape(PROGRAM_REPORT_run));
+	put_shape_words(s, program_report_shape(PROGRAM_REPORT_check));
+	put_text(s, "0{\"result\":{\"a\":[1,1.5,true,null]},\"result_repr\":null,\"error\":null,\"variables\":[\"x\"],\"exit_code\":null,"
+		    "\"security_event\":null,\"security_warnings\":[]}");
+	put_text(s, "0{\"result\":null,\"result_repr\":\"a\\u0000b\",\"error\":{\"type\":\"T\",\"message\":\"m\",\"traceback\":\"t\",\"line\":1,"
+		    "\"offset\":2,\"text\":\"x\"},\"variables\":[],\"exit_code\":-1,\"security_event\":\"blocked_import\",\"security_warnings\":[\"w\"]}");
+	put_text(s, "1{\"valid\":false,\"message\":\"m\",\"errors\":[{\"line\":1,\"offset\":0,\"message\":\"m\"}],\"warnings\":[],\"syntax_error\":null,"
+		    "\"line_count\":1,\"character_count\":2,\"estimated_complexity\":\"low\",\"imports\":[\"os.path\"],\"recommendations\":[\"r\"]}");
+	put_text(s, "1{\"valid\":true,\"message\":\"\",\"errors\":[],\"warnings\":[{\"line\":null,\"offset\":null,\"message\":\"\"}],\"syntax_error\":"
+		    "{\"message\":\"m\",\"line\":1,\"offset\":1,\"text\":\"(\"},\"line_count\":1,\"character_count\":1,\"estimated_complexity\":\"high\","
+		    "\"imports\":[],\"recommendations\":[]}");
 }
 
 static void make_config(struct seeds *s)
@@ -699,6 +717,7 @@ int main(int argc, char **argv)
 	make_recipe(&s);
 	make_request(&s);
 	make_answer(&s);
+	make_program_report(&s);
 	make_config(&s);
 	make_policy(&s, "policy");
 	make_policy(&s, "filter");

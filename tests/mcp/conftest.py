@@ -65,3 +65,18 @@ def nothing_left(jail):
     yield
     left = before.left_since(5)
     assert not left, f"left behind: {left}"
+
+
+@pytest.fixture
+def start_http(built_mcp):
+    """start_http("--conformance", env={...}, token=None) -> support.mcp.HttpServer"""
+    if not mcp_client.binary("brig-mcp-http").exists():
+        pytest.fail("brig-mcp-http is missing: ./dev build")
+    started = []
+
+    def start(*args, **kw):
+        started.append(mcp_client.HttpServer(*args, **kw))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()

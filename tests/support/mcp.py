@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import threading
@@ -229,7 +230,8 @@ class Client:
         # Of two with one id the server refuses the second.
         asked = only or (waiting[-1 if message.get("error", {}).get("code") == -32600 else 0] if waiting else None)
         if asked is None:
-            mcp_schema.check_response(message, revision or self.legacy or MODERN, None)
+            spoken = MODERN if isinstance(message.get("result"), dict) and "resultType" in message["result"] else self.legacy or LEGACY[-1]
+            mcp_schema.check_response(message, revision or spoken, None)
             with self.changed:
                 self.strays.append(message)
                 self.changed.notify_all()
@@ -554,3 +556,74 @@ def data_of(result):
     if "structuredContent" in result:
         assert result["structuredContent"] == data, "text and structuredContent say two things"
     return data
+
+
+class HttpServer:
+    """`brig-mcp --http` at a port of its own; ready when the constructor returns."""
+
+    TOKEN = "a-token-of-the-tests-with-more-than-32-characters"
+
+    def __init__(self, *args, env=None, token=TOKEN, cwd=None):
+        self.token = token
+        self.argv = [str(word) for word in [binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args]]
+        own = {"SANDBOX_API_TOKEN": token} if token else {}
+        self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd,
+                                        env=brig.environment({**own, **(env or {})}))
+        self.pid, self.stderr, self.changed = self.process.pid, bytearray(), threading.Condition()
+        self.thread = threading.Thread(target=self.read_stderr, daemon=True)
+        self.thread.start()
+        try:
+            self.url = self.wait_url()
+        except BaseException:
+            self.close()
+            raise
+
+    def read_stderr(self):
+        for data in iter(lambda: os.read(self.process.stderr.fileno(), 65536), b""):
+            with self.changed:
+                self.stderr += data
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait_url(self, seconds=20):
+        """The address is told on stderr."""
+        end = time.monotonic() + seconds * host.SLOWER
+        with self.changed:
+            while True:
+                said = re.search(rb"http://[\w.\[\]:]+:[1-9]\d*/mcp", self.stderr)
+                if said:
+                    return said[0].decode()
+                if not self.thread.is_alive() or time.monotonic() > end:
+                    raise Gone(f"no address of an HTTP server\n{self.words()}")
+                self.changed.wait(0.1)
+
+    def words(self):
+        return self.stderr.decode(errors="replace")[-3000:]
+
+    def headers(self):
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def client(self, revision=MODERN, headers=None):
+        return McpHttp(self.url, {**self.headers(), **(headers or {})}, revision)
+
+    def stop(self, number=signal.SIGTERM, timeout=10):
+        """Its status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout * host.SLOWER)
+
+    def close(self):
+        try:
+            self.stop()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.thread.join(5)
+        self.process.stderr.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,87 @@
+# base.py - what the runner needs of the interpreter, taken before the program can put something else in its place
+#
+# These files are joined into one, /usr/lib/brig/guest.py (the order is in CMakeLists.txt), and share one namespace.
+# README.md says what is reported. Nothing is imported here that a plain `python3 -I main.py` has not loaded itself:
+# each module costs every run its time, and the program would find it in sys.modules.
+import builtins
+import sys
+from _thread import get_ident
+from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
+
+__builtins__ = dict(builtins.__dict__) # of every function below
+
+OUR_FILE = sys._getframe().f_code.co_filename
+MODULE = type(sys)
+
+REPORT_MAX = 1 << 20
+RESULT_MAX = 512 << 10 # bytes of the result as JSON
+REPR_MAX = 4 << 10     # from here on: characters
+MESSAGE_MAX = 4 << 10
+TRACEBACK_MAX = 16 << 10
+MAIN_FILE = "main.py"
+LINE_MAX = 200
+NAME_MAX = 100
+NAMES_MAX = 200
+WARNINGS_MAX = 50
+DEPTH_MAX = 24
+
+
+def cut(text, most):
+    """At most so many characters; what is missing is missing in the middle, and said there."""
+    if len(text) <= most:
+        return text
+    note = f"\n... {len(text) - most} characters are cut here ...\n"
+    half = (most - len(note)) // 2
+    return text[:half] + note + text[-half:]
+
+
+def read_file(path):
+    fd = open_file(path, 0o2000000) # O_CLOEXEC
+    try:
+        size = fstat(fd).st_size
+        bytes = read(fd, size + 1)
+        while len(bytes) < size and (more := read(fd, size)):
+            bytes += more
+        return bytes
+    finally:
+        close(fd)
+
+
+class Pipe:
+    """Where the report goes: once, and only from this process. A fork of it has nothing to report."""
+
+    def __init__(self, fd):
+        self.fd, self.pid = fd, getpid()
+        self.identity = self.look()
+        set_inheritable(fd, False)
+        register_at_fork(after_in_child=self.close)
+
+    def look(self):
+        status = fstat(self.fd)
+        return status.st_dev, status.st_ino
+
+    def is_ours(self):
+        """The program may have closed it, and opened something else that got its number."""
+        try:
+            return self.fd >= 0 and getpid() == self.pid and self.look() == self.identity
+        except OSError:
+            return False
+
+    def close(self):
+        if self.is_ours() or getpid() != self.pid:
+            try:
+                close(self.fd)
+            except OSError:
+                pass
+        self.fd = -1
+
+    def send(self, text):
+        if not self.is_ours():
+            return
+        rest = memoryview(text.encode("utf-8", "replace"))
+        try:
+            while rest:
+                rest = rest[write(self.fd, rest):]
+        except OSError:
+            pass # nobody reads any more
+        self.close()

@@ -1,0 +1,229 @@
+# value.py - a value as strict JSON where it is JSON, else as a bounded repr
+#
+# What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
+# lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
+SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
+BITS_MAX = 13000       # beyond it Python refuses to write an integer in decimal
+ESCAPES = {}
+
+
+class TooLarge(Exception):
+    pass
+
+
+def json_text(text):
+    """A JSON string. A NUL is no text to our readers; lone surrogates fall when the whole report is encoded."""
+    if not ESCAPES:
+        ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
+        ESCAPES.update({0: "\ufffd", 10: "\\n", 34: '\\"', 92: "\\\\"})
+    return f'"{text.translate(ESCAPES)}"'
+
+
+def json_texts(texts):
+    return f'[{", ".join(map(json_text, texts))}]'
+
+
+def json_or_null(text):
+    return "null" if text is None else json_text(text)
+
+
+def integer_text(number):
+    return hex(number) if number.bit_length() > BITS_MAX else int.__repr__(number)
+
+
+def float_text(number):
+    if number != number:
+        return '"NaN"'
+    if number - number != 0:
+        return '"Infinity"' if number > 0 else '"-Infinity"'
+    return float.__repr__(number)
+
+
+def is_numpy_scalar(value):
+    kind = type(value)
+    return kind.__module__ == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
+
+
+# --- JSON ---
+
+class Json:
+    """Writes one value, and raises TooLarge rather than go on for ever."""
+
+    def __init__(self):
+        self.pieces, self.left, self.path = [], RESULT_MAX, []
+
+    def put(self, text):
+        self.left -= len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        if self.left < 0:
+            raise TooLarge
+        self.pieces.append(text)
+
+    def text(self, text):
+        if len(text) > self.left:
+            raise TooLarge
+        self.put(json_text(text))
+
+    def integer(self, number):
+        if number.bit_length() > 4 * self.left:
+            raise TooLarge
+        text = integer_text(number)
+        self.put(text if -SAFE_INTEGER <= number <= SAFE_INTEGER else f'"{text}"')
+
+    def key(self, key, taken):
+        """As json.dumps() writes it; two keys with one text stay two."""
+        if isinstance(key, str):
+            text = str.__str__(key)
+        elif key is None or key is True or key is False:
+            text = "null" if key is None else "true" if key else "false"
+        elif isinstance(key, int):
+            text = integer_text(int.__int__(key))
+        elif isinstance(key, float):
+            text = float_text(float.__float__(key)).strip('"')
+        else:
+            text = short(key, LINE_MAX)
+        while text in taken:
+            text += "'"
+        taken.add(text)
+        self.text(text)
+
+    def enter(self, value, size):
+        """False when this container is written as text: it is too deep, or inside of itself."""
+        if size > self.left:
+            raise TooLarge
+        if len(self.path) < DEPTH_MAX and not any(value is above for above in self.path):
+            self.path.append(value)
+            return True
+        self.text(short(value, LINE_MAX))
+        return False
+
+    def sequence(self, value, items):
+        if self.enter(value, len(items)):
+            self.put("[")
+            for i, item in enumerate(items):
+                if i:
+                    self.put(", ")
+                self.value(item)
+            self.put("]")
+            self.path.pop()
+
+    def mapping(self, value, items):
+        taken = set()
+        if self.enter(value, len(items)):
+            self.put("{")
+            for i, (key, item) in enumerate(items):
+                if i:
+                    self.put(", ")
+                self.key(key, taken)
+                self.put(": ")
+                self.value(item)
+            self.put("}")
+            self.path.pop()
+
+    def value(self, value):
+        if value is None or value is True or value is False:
+            self.put("null" if value is None else "true" if value else "false")
+        elif isinstance(value, str):
+            self.text(str.__str__(value))
+        elif isinstance(value, int):
+            self.integer(int.__int__(value))
+        elif isinstance(value, float):
+            self.put(float_text(float.__float__(value)))
+        elif isinstance(value, list):
+            self.sequence(value, list.copy(value))
+        elif isinstance(value, tuple):
+            self.sequence(value, tuple.__getitem__(value, slice(None)))
+        elif isinstance(value, dict):
+            self.mapping(value, list(dict.items(value)))
+        elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
+            self.value(item)
+        else:
+            self.text(short(value))
+
+
+def json_of(value):
+    json = Json()
+    json.value(value)
+    return "".join(json.pieces)
+
+
+# --- repr ---
+
+class Short:
+    """A repr that stops in time: of what is built in it never makes more than it shows."""
+    BRACKETS = {list: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: ("frozenset({", "})")}
+
+    def __init__(self, most):
+        self.pieces, self.left, self.path = [], most, []
+
+    def put(self, text):
+        if len(text) > self.left:
+            self.pieces.append(text[:self.left] + " ...")
+            raise TooLarge
+        self.left -= len(text)
+        self.pieces.append(text)
+
+    def text(self, value):
+        rest = len(value) - self.left
+        self.put(repr(value[:self.left]) if rest > 0 else repr(value))
+        if rest > 0:
+            self.put(" ...")
+
+    def items(self, value):
+        kind = type(value)
+        for i, item in enumerate(value.items() if kind is dict else value):
+            if i:
+                self.put(", ")
+            if kind is dict:
+                self.value(item[0])
+                self.put(": ")
+                item = item[1]
+            self.value(item)
+        if kind is tuple and len(value) == 1:
+            self.put(",")
+
+    def container(self, value):
+        opening, closing = self.BRACKETS[type(value)]
+        self.put(opening)
+        if len(self.path) == DEPTH_MAX or any(value is above for above in self.path):
+            self.put("...")
+        else:
+            self.path.append(value)
+            self.items(value)
+            self.path.pop()
+        self.put(closing)
+
+    def value(self, value):
+        kind = type(value)
+        if kind in (str, bytes, bytearray):
+            self.text(value)
+        elif kind is int:
+            self.put(integer_text(value) if value.bit_length() <= 4 * self.left else f"<an integer of {value.bit_length()} bits>")
+        elif kind in self.BRACKETS and value:
+            self.container(value)
+        else:
+            self.put(own_repr(value))
+
+
+def own_repr(value):
+    try:
+        return repr(value)
+    except BaseException as error:
+        return f"<{type_name(type(value))} object whose repr() raised {type_name(type(error))}>"
+
+
+def short(value, most=REPR_MAX):
+    writer = Short(most - 8)
+    try:
+        writer.value(value)
+    except TooLarge:
+        pass
+    except RuntimeError: # a thread changed it meanwhile
+        writer.pieces.append(" ...")
+    return "".join(writer.pieces)
+
+
+def type_name(kind):
+    """As in a traceback."""
+    name, module = kind.__qualname__, kind.__module__
+    name = name if type(name) is str else kind.__name__
+    return name if type(module) is not str or module in ("builtins", "__main__") else f"{module}.{name}"
