@@ -1,5 +1,7 @@
 #include "facts.h"
 
+#include "denial.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -26,11 +28,15 @@ static void tell(struct fact *f, const json_t *reply, const struct err *why)
 	f->known(f->owner, reply, why);
 }
 
+/* What the client can mend is a bad specification, anything else is not his affair. */
 static void refuse(struct fact *f, const json_t *error)
 {
+	const char *code = json_string_value(json_object_get(error, "code"));
+	bool        his  = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 || strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
+		   strcmp(code, denial_code_name(DENIAL_denied)) == 0;
 	struct err why;
 
-	err_set(&why, ERR_BAD_SPEC, "%s", json_string_value(json_object_get(error, "message")));
+	err_set(&why, his ? ERR_BAD_SPEC : ERR_SETUP, "%s", json_string_value(json_object_get(error, "message")));
 	tell(f, NULL, &why);
 }
 

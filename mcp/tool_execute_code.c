@@ -61,14 +61,15 @@ static void cancel(struct call *c)
 	work_free(c->work);
 }
 
-static bool wants_text(const struct call *c, const json_t *arguments)
+/* As it was said, for some other argument may have been the mistake. */
+static bool wants_text(const struct call *c)
 {
-	const char *format = json_string_value(json_object_get(arguments, "format"));
+	const char *format = json_string_value(json_object_get(json_object_get(c->params, "arguments"), "format"));
 
 	return format ? strcmp(format, "text") == 0 : c->mcp->settings->reply == REPLY_TEXT;
 }
 
-static void answer_refused(struct call *c, bool as_text, const char *why, bool is_ours)
+static void answer_refused(struct call *c, const char *why, bool is_ours)
 {
 	scoped_outcome o;
 
@@ -76,16 +77,15 @@ static void answer_refused(struct call *c, bool as_text, const char *why, bool i
 	if (is_ours)
 		strcpy(o.exit_reason, "setup_failed");
 	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
-	reply(c, &o, as_text, false);
+	reply(c, &o, wants_text(c), false);
 }
 
 static void refuse(struct work *w, const struct err *why)
 {
-	struct call *c       = w->call;
-	bool         as_text = wants_text(c, w->arguments), is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
+	struct call *c = w->call;
 
 	work_free(w);
-	answer_refused(c, as_text, why->text, is_ours);
+	answer_refused(c, why->text, why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED);
 }
 
 /* --- the last step --- */
@@ -129,8 +129,7 @@ static void run(struct work *w)
 
 static void refuse_findings(struct work *w, json_t *findings)
 {
-	struct call   *c       = w->call;
-	bool           as_text = wants_text(c, w->arguments);
+	struct call   *c = w->call;
 	scoped_outcome o;
 
 	outcome_refused(&o, "Code validation failed");
@@ -138,7 +137,7 @@ static void refuse_findings(struct work *w, json_t *findings)
 	o.is_failure = false; /* the program's fault */
 	work_free(w);
 	metrics_refused(c->mcp->metrics, "validation");
-	reply(c, &o, as_text, false);
+	reply(c, &o, wants_text(c), false);
 }
 
 static void on_checked(void *owner, struct execution *x)
@@ -216,7 +215,7 @@ static void call(struct call *c, const json_t *given)
 	struct err   e;
 
 	if (!w) {
-		answer_refused(c, false, "out of memory", true);
+		answer_refused(c, "out of memory", true);
 		return;
 	}
 	w->call     = c;
@@ -232,7 +231,7 @@ static void call(struct call *c, const json_t *given)
 
 static void refuse_call(struct call *c, const char *why)
 {
-	answer_refused(c, wants_text(c, json_object_get(c->params, "arguments")), why, false);
+	answer_refused(c, why, false);
 }
 
 const struct tool tool_execute_code = {

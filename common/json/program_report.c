@@ -64,8 +64,8 @@ static const struct bound {
 } bounds[] = {
 	{ "variables",   400,      PROGRAM_REPORT_VARIABLES_MAX },
 	{ "imports",     1024,     1000 },
-	{ "result_repr", 16 * KIB, 0 },
-	{ "traceback",   64 * KIB, 0 },
+	{ "result_repr", 32 * KIB, 0 },
+	{ "traceback",   128 * KIB, 0 },
 	{ NULL,          16 * KIB, 1000 },
 };
 /* clang-format on */

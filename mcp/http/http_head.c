@@ -41,7 +41,7 @@ static char *trimmed(const char *value)
 static void fault_set(struct http_head *h, const char *what, const char *name)
 {
 	if (!*h->fault)
-		(void)snprintf(h->fault, sizeof h->fault, "%s %.60s", what, name);
+		(void)snprintf(h->fault, sizeof h->fault, "%.48s %.60s", what, name);
 }
 
 static void param_take(struct http_head *h, const char *name, const char *value)
@@ -53,7 +53,7 @@ static void param_take(struct http_head *h, const char *name, const char *value)
 		return;
 	}
 	if (h->n_params == HEAD_PARAMS_MAX) {
-		fault_set(h, "Too many headers Mcp-Param-*; the first that is too much is", name);
+		fault_set(h, "Too many headers Mcp-Param-*; one too many is", name);
 		return;
 	}
 	p.name  = strdup(name);

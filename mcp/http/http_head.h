@@ -19,7 +19,7 @@ struct http_head {
 	char *accept;                         /* several are joined by commas */
 	struct head_param param[HEAD_PARAMS_MAX];
 	size_t            n_params;
-	char              fault[120];         /* a sentence; empty: none */
+	char              fault[128];         /* a sentence; empty: none */
 };
 
 void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */

@@ -1,5 +1,6 @@
 /* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
 #define _GNU_SOURCE
+#include "conformance.h"
 #include "fd.h"
 #include "file.h"
 #include "line_channel.h"
@@ -79,17 +80,19 @@ static int turn(struct mcp *m, struct err *e)
 static int serve(const struct settings *s, int in, int out, struct err *e)
 {
 	struct mcp          m;
+	struct conformance  fixtures;
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
-	if (mcp_open(&m, s, NULL, e) < 0)
+	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
 		return -1;
 	if (line_channel_open(&client, &m, in, out, e) == 0 && stop_open(&stop, &m.loop, end, &client, e) == 0) {
 		r = turn(&m, e);
 		stop_close(&stop);
 	}
 	line_channel_close(&client);
+	conformance_close(&fixtures);
 	mcp_close(&m);
 	return r;
 }

@@ -10,7 +10,7 @@ static void must_be_texts(const json_t *value)
 	json_t     *member;
 
 	if (json_is_string(value))
-		must(strlen(json_string_value(value)) == json_string_length(value) && json_string_length(value) <= 64 * KIB);
+		must(strlen(json_string_value(value)) == json_string_length(value) && json_string_length(value) <= 128 * KIB);
 	must(json_array_size(value) <= 1000);
 	for (size_t i = 0; i < json_array_size(value); i++)
 		must_be_texts(json_array_get(value, i));

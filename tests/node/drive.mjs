@@ -4,7 +4,7 @@
 //   sdk      "v1" (@modelcontextprotocol/sdk) or "v2" (@modelcontextprotocol/client)
 //   mode     of v2: "legacy", "auto", or {"pin": "2026-07-28"}
 //   command  [program, argument...] of a server over stdio, with env; or url, with headers
-//   steps    [{do: "list" | "call" | "parallel" | "resources" | "read" | "prompts" | "prompt" | "ping", ...}]
+//   steps    [{do: "list" | "call" | "parallel" | "wait" | "resources" | "read" | "prompts" | "prompt" | "ping", ...}]
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 
@@ -66,9 +66,22 @@ async function settle(promise) {
 	}
 }
 
+// Asks again with the handle of the step before, until the run has ended.
+async function wait(client, step, before) {
+	const all = [];
+	let said = JSON.parse(before.result.content[0].text);
+	const { execution_id } = said;
+	while (said.exit_reason === null || said.exit_reason === 'running') {
+		all.push(await call(client, { ...step, arguments: { execution_id } }));
+		said = JSON.parse(all.at(-1).result.content[0].text);
+	}
+	return all;
+}
+
 const doing = {
 	list: client => settle(client.listTools()),
 	call,
+	wait,
 	parallel: (client, step) => Promise.all(step.calls.map(one => call(client, one))),
 	resources: client => settle(client.listResources()),
 	read: (client, step) => settle(client.readResource({ uri: step.uri })),
@@ -90,7 +103,7 @@ if (!connected.error) {
 	said.instructions = client.getInstructions();
 	said.version = client.getNegotiatedProtocolVersion?.() ?? null;
 	for (const step of config.steps)
-		said.steps.push(await doing[step.do](client, step));
+		said.steps.push(await doing[step.do](client, step, said.steps.at(-1)));
 	const closing = performance.now();
 	await client.close();
 	said.close_ms = performance.now() - closing;

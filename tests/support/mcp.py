@@ -230,7 +230,8 @@ class Client:
         # Of two with one id the server refuses the second.
         asked = only or (waiting[-1 if message.get("error", {}).get("code") == -32600 else 0] if waiting else None)
         if asked is None:
-            mcp_schema.check_response(message, revision or self.legacy or MODERN, None)
+            spoken = MODERN if isinstance(message.get("result"), dict) and "resultType" in message["result"] else self.legacy or LEGACY[-1]
+            mcp_schema.check_response(message, revision or spoken, None)
             with self.changed:
                 self.strays.append(message)
                 self.changed.notify_all()

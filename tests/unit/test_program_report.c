@@ -94,7 +94,7 @@ static void check_bounds(void)
 	json_decref(j);
 	tap_ok(!parse_long(HEAD, 'x', PROGRAM_REPORT_MAX - around + 1, TAIL, &e) && strstr(e.text, "expected 1 to"), "and not a byte longer");
 	tap_ok(!parse_long("", '[', 100, "", &e) && strstr(e.text, "nested deeper"), "it may not be nested for ever");
-	tap_ok(!parse_long("{\"result\":1,\"result_repr\":\"", 'r', 16 * KIB + 1,
+	tap_ok(!parse_long("{\"result\":1,\"result_repr\":\"", 'r', 32 * KIB + 1,
 			   "\",\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[]}", &e) &&
 		       strstr(e.text, "result_repr: more than"),
 	       "what Python prints for a result is bounded");
