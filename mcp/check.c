@@ -156,17 +156,26 @@ static const char *first_text(const json_t *result)
 	return text ? text : "";
 }
 
+/* Why there is no reply that is one: of what brigd or the host lacks, doctor knows more. */
+static int tell_error(const json_t *result, const json_t *reply, const char *error, struct err *e)
+{
+	const char *hint   = json_string_value(json_object_get(reply, "hint"));
+	const char *reason = json_string_value(json_object_get(reply, "exit_reason"));
+	bool        host   = reason && strcmp(reason, "setup_failed") == 0;
+
+	return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result), hint ? ". " : "", hint ? hint : "",
+		       host ? "; type: brig doctor" : "");
+}
+
 /* What the program printed, or why it did not. */
 static int judge_reply(const json_t *result, const json_t *reply, struct err *e)
 {
 	const char *error = json_string_value(json_object_get(reply, "error")), *said = json_string_value(json_object_get(reply, "stdout"));
-	const char *hint = json_string_value(json_object_get(reply, "hint"));
 
 	if (json_is_true(json_object_get(result, "isError")) || error)
-		return err_set(e, ERR_SETUP, "execute_code: %.280s%s%.120s; brig doctor tells more", error ? error : first_text(result), hint ? "; " : "",
-			       hint ? hint : "");
+		return tell_error(result, reply, error, e);
 	if (!said || strcmp(said, SAYS) != 0 || json_integer_value(json_object_get(reply, "result")) != 42)
-		return err_set(e, ERR_BROKEN, "execute_code: the reply is not what the program gives; see above");
+		return err_set(e, ERR_BROKEN, "execute_code: the reply above is not what the program gives");
 	return 0;
 }
 
