@@ -128,7 +128,7 @@ static void say_wall(struct outcome *o, const struct execution *x)
 	char text[32];
 
 	seconds_text(x->limit_value ? x->limit_value : x->wish.timeout_ms, text, sizeof text);
-	say(ERROR_OF(o), "Execution timeout: timed out after %s seconds", text);
+	say(ERROR_OF(o), "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
 	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s).",
 	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
 }
