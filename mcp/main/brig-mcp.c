@@ -1,6 +1,6 @@
 /* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
 #define _GNU_SOURCE
-#include "conformance.h"
+#include "check.h"
 #include "conformance.h"
 #include "file.h"
 #include "line_channel.h"
@@ -105,19 +105,31 @@ static int serve(const struct settings *s, int in, int out, struct err *e)
 	return r;
 }
 
+/* Over neither: the server asks itself. */
+static int check(const struct settings *s, int out, struct err *e)
+{
+	if (dup2(out, STDOUT_FILENO) < 0)
+		return err_sys(e, "standard output");
+	if (check_run(s, stdout, e) < 0)
+		return -1;
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : err_sys(e, "write to standard output");
+}
+
 static int run(const struct settings *s, char **argv, int in, int out, struct err *e)
 {
-	if (s->http)
+	if (s->http && !s->check)
 		return become_http(argv, e);
 	for (size_t i = 0; i < json_array_size(s->notes); i++)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
 	settings_hide_token();
+	if (s->check)
+		return check(s, out, e);
 	return serve(s, in, out, e);
 }
 
 int main(int argc, char **argv)
 {
-	scoped_settings s;
+	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 	int             in, out;
 
@@ -127,7 +139,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
-	settings_init(&s);
 	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
 		return settings_status(&e);
