@@ -4,27 +4,10 @@
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
 SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
 BITS_MAX = 13000       # beyond it Python refuses to write an integer in decimal
-ESCAPES = {}
 
 
 class TooLarge(Exception):
     pass
-
-
-def json_text(text):
-    """A JSON string. A NUL is no text to our readers; lone surrogates fall when the whole report is encoded."""
-    if not ESCAPES:
-        ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
-        ESCAPES.update({0: "\ufffd", 10: "\\n", 34: '\\"', 92: "\\\\"})
-    return f'"{text.translate(ESCAPES)}"'
-
-
-def json_texts(texts):
-    return f'[{", ".join(map(json_text, texts))}]'
-
-
-def json_or_null(text):
-    return "null" if text is None else json_text(text)
 
 
 def integer_text(number):

@@ -16,7 +16,8 @@ def expected():
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig.slice"))
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
-    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json", "share/brig/guest/guest.py")
+    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
+    yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
     for kind in "profiles", "recipes":
