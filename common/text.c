@@ -138,6 +138,25 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len)
 	return buf;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool text_is_module(const char *text)
+{
+	bool begins = true;
+
+	if (strlen(text) > 100)
+		return false;
+	for (; *text; text++) {
+		if (*text == '.' ? begins : !is_letter(*text) && (begins || *text < '0' || *text > '9'))
+			return false;
+		begins = *text == '.';
+	}
+	return !begins;
+}
+
 bool text_is_name(const char *text)
 {
 	size_t len = strlen(text);

@@ -19,6 +19,8 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len);
 
 /* Plain name of a profile, rootfs or mount: [a-z0-9] then [a-z0-9._-], at most 63 bytes, no "..". */
 bool text_is_name(const char *text);
+/* As Python names a module, in ASCII: "os.path"; at most 100 bytes. */
+bool text_is_module(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
 

@@ -24,6 +24,8 @@ struct channel_ops {
 	void (*send)(struct channel *ch, struct call *c, const json_t *message);
 	/* The answer. The call ends when this returns. http_status: 200, or what the specification says for the error. */
 	void (*answer)(struct channel *ch, struct call *c, const json_t *message, int http_status);
+	/* The call was cancelled and ends without an answer; may be NULL. */
+	void (*gone)(struct channel *ch, struct call *c);
 };
 
 struct channel {
@@ -48,15 +50,22 @@ struct call {
 	int64_t           started_ms;
 	void            (*cancel)(struct call *c); /* NULL: nothing to stop */
 	void             *work;
+	struct loop_timer later;           /* of an answer that must not arrive together with progress */
+	json_t           *answer;          /* that one; owned */
+	int               http_status;
 };
+
+/* A request begins. NULL: memory is short. */
+must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request, enum revision revision);
 
 /* The client's capabilities of this request (modern), else an empty object; borrowed. */
 const json_t *call_capabilities(const struct call *c);
 
 /* Takes result over; adds resultType and _meta serverInfo where the revision has them. */
 void call_result(struct call *c, json_t *result);
-/* http_status 0: what the code says (404 for -32601 of a modern request, 400 for -32020..-32022, else 200). */
+/* With the HTTP status that the code has: 404 for -32601 of a modern request, 400 for -32600 and -32020 to -32022, else 200. */
 void call_failure(struct call *c, struct rpc_error *e);
+void call_failure_with(struct call *c, struct rpc_error *e, int http_status);
 void call_cancel(struct call *c);
 
 /* Only with a token, at most four a second, always more than before. message may be NULL; total <= 0: unknown. */
@@ -67,6 +76,15 @@ void call_notify(struct call *c, const char *method, json_t *params);
 /* A request of ours to the client (legacy eras only); answered once, or never when the call ends first. result or error is NULL; borrowed. false: this client cannot be asked. */
 must_use bool call_ask(struct call *c, const char *method, json_t *params, void (*answered)(struct call *c, const json_t *result, const json_t *error));
 
+/* The client has answered something; what nobody asked is dropped. */
+void calls_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response);
+
 /* Of the channel: the call with this id, or NULL; all of them are cancelled. */
 struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *id);
+/*
+ * For notifications/cancelled: of the channel, else the one legacy call of the
+ * same principal that has this id. Legacy HTTP cancels with a second POST.
+ */
+struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id);
 void         calls_cancel_all(struct mcp *m, const struct channel *ch);
+size_t       calls_count(const struct mcp *m, const char *method);

@@ -5,12 +5,15 @@
  */
 #pragma once
 #include "loop.h"
+#include "rate.h"
+#include "revision.h"
 #include "settings.h"
 
 #include <jansson.h>
 
 struct call;
 struct tool;
+struct ask;
 struct method;
 struct launcher;
 struct executions;
@@ -32,5 +35,12 @@ struct mcp {
 	struct metrics        *metrics;
 	TAILQ_HEAD(call_list, call) calls;
 	TAILQ_HEAD(ask_list, ask)   asks;  /* questions to clients, see call.c */
+	uint64_t               asked;      /* questions so far: their ids */
+	struct rates           rates;      /* tool calls by principal */
+	json_t                *tool_list[REVISION_COUNT]; /* see tools.c */
 	bool                   ends;       /* the loop is to be left */
 };
+
+/* The loop is open, nothing else is done yet. settings and extras are borrowed. */
+must_use int mcp_open(struct mcp *ret, const struct settings *settings, const struct extras *extras, struct err *e);
+void         mcp_close(struct mcp *m);

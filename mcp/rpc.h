@@ -11,6 +11,9 @@
 /* What a client may send at once, and how deep it may nest. */
 #define RPC_MAX   (4 * MIB)
 #define RPC_DEPTH 64
+/* What is sent at once: there are clients that hang up at 10 MiB. */
+#define RPC_OUT_MAX (8 * MIB)
+#define RPC_BATCH 256 /* messages in one array */
 
 /* Codes of the specification. */
 enum {
@@ -45,10 +48,12 @@ struct rpc_error {
 int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...) printf_like(3, 4); /* -1 */
 
 /*
- * One message. On failure ret->id is what could be read of it, or NULL, and
- * ret->source must be freed all the same. Arrays (batches) are refused here;
- * who takes them splits them first with rpc_batch().
+ * One message. On failure ret->id is what could be read of it, or NULL,
+ * ret->kind is RPC_REQUEST unless it is surely something that is never
+ * answered, and ret->source must be freed all the same. Arrays (batches) are
+ * refused here; who takes them loads first, and parses each element.
  */
+must_use json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e); /* any JSON within the bounds; NULL with *e */
 must_use int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e);
 must_use int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e); /* takes source over */
 void         rpc_message_done(struct rpc_message *m);
@@ -62,3 +67,5 @@ json_t *rpc_request(const json_t *id, const char *method, json_t *params);
 
 /* One line without its newline, malloc'ed; NULL when memory is short. */
 char *rpc_dump(const json_t *message, size_t *len);
+/* The same of something that is sent: an answer longer than RPC_OUT_MAX becomes an error that says so. */
+char *rpc_dump_to_send(const json_t *message, size_t *len);

@@ -16,12 +16,17 @@ struct tool {
 	bool                   read_only, destructive, idempotent, open_world;
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
+	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */
 };
 
-extern const struct tool *const tools[]; /* ends with NULL */
+extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const struct mcp *m, const char *name);
 json_t            *tool_json(const struct tool *t, enum revision revision); /* as in tools/list; new reference */
+
+/* All that are listed, as in the member "tools" of tools/list; made once, borrowed. NULL: memory is short. */
+json_t *tools_list(struct mcp *m, enum revision revision);
+void    tools_done(struct mcp *m);
 
 /* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);

@@ -13,8 +13,10 @@
 #include "layer.h"
 #include "profile.h"
 #include "record.h"
+#include "settings.h"
 #include "shape.h"
 #include "text.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -212,6 +214,60 @@ static void print_denials(FILE *out)
 	fputs(".El\n", out);
 }
 
+/* --- brig-mcp --- */
+
+/* A text for models, sentence by sentence: it may begin a line with what mdoc takes for a request. */
+static void print_prose(const char *text, FILE *out)
+{
+	for (bool begins = true; *text; text++) {
+		if (begins && (*text == '.' || *text == '\''))
+			fputs("\\&", out);
+		if (*text == '\\')
+			fputc('\\', out);
+		fputc(*text == '\\' ? 'e' : *text, out);
+		begins = *text == '\n';
+		if (*text == '.' && text[1] == ' ') {
+			fputc('\n', out);
+			text++;
+			begins = true;
+		}
+	}
+	fputc('\n', out);
+}
+
+static void print_argument(const struct argument *a, FILE *out)
+{
+	static const char *const words[] = {
+		[ARGUMENT_TEXT] = "text",       [ARGUMENT_COUNT] = "whole number", [ARGUMENT_NUMBER] = "number",           [ARGUMENT_BOOL] = "true or false",
+		[ARGUMENT_TEXTS] = "list of texts", [ARGUMENT_MAP] = "object of texts", [ARGUMENT_SIZE] = "size, like 128m", [ARGUMENT_CHOICE] = "one of a list",
+	};
+
+	fprintf(out, ".It Ic %s Pq %s%s\n", a->name, words[a->type], a->must ? ", required" : "");
+	print_prose(a->doc, out);
+	for (int i = 0; a->choices && a->choices[i]; i++)
+		fprintf(out, i ? ", %s" : "One of %s", a->choices[i]);
+	if (a->choices)
+		fputs(".\n", out);
+	if (a->preset)
+		fprintf(out, "Preset %s.\n", a->preset);
+}
+
+static void print_mcp_tools(FILE *out)
+{
+	for (size_t i = 0; tools[i]; i++) {
+		const struct argument *a = tools[i]->arguments;
+
+		fprintf(out, ".Ss %s\n", tools[i]->name);
+		print_prose(tools[i]->description, out);
+		if (!a || !a->name)
+			continue;
+		fputs(".Bl -tag -width Ds\n", out);
+		for (; a->name; a++)
+			print_argument(a, out);
+		fputs(".El\n", out);
+	}
+}
+
 /* clang-format off */
 static const struct {
 	const char *name;
@@ -229,6 +285,8 @@ static const struct {
 	{ "events",   print_events },   /* brig-protocol(7): subsections */
 	{ "error",    print_error },    /* brig-protocol(7): keys of a refusal */
 	{ "denials",  print_denials },  /* brig-protocol(7): codes of refusals */
+	{ "mcp-settings", settings_print_mdoc },  /* brig-mcp(1): as options */
+	{ "mcp-tools", print_mcp_tools },         /* brig-mcp(1): as models are told, with their arguments */
 	{ "audit-filters", print_audit_filters }, /* brig(1): items of the list of options */
 };
 /* clang-format on */

@@ -37,6 +37,21 @@ static void keep(struct stream *s, const char *bytes, size_t n)
 		s->broken = errno;
 }
 
+/* The last tail_max bytes of all that came here. */
+static void keep_tail(struct stream *s, const char *bytes, size_t n)
+{
+	size_t stay;
+
+	if (n > s->tail_max) {
+		bytes += n - s->tail_max;
+		n = s->tail_max;
+	}
+	stay = s->tail_len < s->tail_max - n ? s->tail_len : s->tail_max - n;
+	memmove(s->tail, s->tail + s->tail_len - stay, stay);
+	memcpy(s->tail + stay, bytes, n);
+	s->tail_len = stay + n;
+}
+
 enum stream_answer stream_read(struct stream *s)
 {
 	char     chunk[CHUNK];
@@ -47,7 +62,9 @@ enum stream_answer stream_read(struct stream *s)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return STREAM_GOES_ON;
 	if (n <= 0) {
-		fd_closep(&s->fd);
+		s->ended = true;
+		if (!s->lent)
+			fd_closep(&s->fd);
 		if (n == 0)
 			return STREAM_GOES_ON;
 		s->broken = errno;
@@ -56,6 +73,8 @@ enum stream_answer stream_read(struct stream *s)
 	}
 	if (left)
 		keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
+	if (s->tail && (uint64_t)n > left)
+		keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;
 	if (s->broken && !was)
 		return STREAM_BROKEN;

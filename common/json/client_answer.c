@@ -86,6 +86,11 @@ static const struct shape stats_shape[] = {
 	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "What the door is held by", NULL },
 	{ 0 },
 };
+static const struct shape package_shape[] = {
+	{ "name",    SHAPE_TEXT, SHAPE_MUST, "A package of Debian", NULL },
+	{ "version", SHAPE_TEXT, SHAPE_MUST, "Which of it", NULL },
+	{ 0 },
+};
 static const struct shape explain_shape[] = {
 	{ "reply",         SHAPE_TEXT,   SHAPE_MUST, "\"explain\"", NULL },
 	SHAPE_TAG,
@@ -96,12 +101,15 @@ static const struct shape explain_shape[] = {
 	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
 	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
 	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "Of the compiled filter", NULL },
+	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "What brig check lets a program import; null is anything", NULL },
+	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Of what it warns", NULL },
+	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "What the tree was made of, when the service started; may be incomplete", package_shape },
 	{ 0 },
 };
 static const struct shape started_shape[] = {
 	{ "event",   SHAPE_TEXT,  SHAPE_MUST, "\"started\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
-	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "Which end of which pipe each descriptor is: stdout and stderr to read, stdin to write", NULL },
+	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "Which end of which pipe each descriptor is: stdout, stderr and result to read, stdin to write", NULL },
 	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The limit of each stream: who reads keeps so much, and asks for the end beyond eight times as much", NULL },
 	{ 0 },
 };
@@ -183,12 +191,14 @@ static json_t *event(enum event_kind kind, const char *run, uint64_t tag)
 	return tagged(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
 }
 
-json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, uint64_t output_bytes)
+json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes)
 {
 	json_t *j = event(EVENT_started, run, tag), *streams = json_pack("[ss]", "stdout", "stderr");
 
 	if (with_stdin)
 		json_array_append_new(streams, json_string("stdin"));
+	if (with_result)
+		json_array_append_new(streams, json_string("result"));
 	json_object_set_new(j, "streams", streams);
 	json_object_set_new(j, "output_bytes", json_integer((json_int_t)output_bytes));
 	return j;

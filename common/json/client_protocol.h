@@ -20,6 +20,7 @@ enum {
 	PROTOCOL_RO_MAX   = 16,
 	PROTOCOL_FDS_MAX  = 1 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
+	PROTOCOL_IMPORTS_MAX = 512,
 	RUN_ID_LEN        = 36,
 };
 
@@ -46,6 +47,13 @@ enum request_fds {
 	FDS_CODE_AND_RO, /* before them the program's text */
 };
 
+/* Who executes the program of a run, and what for. */
+enum run_mode {
+	MODE_script, /* the interpreter */
+	MODE_report, /* the guest runner, which reports what came of it */
+	MODE_check,  /* the guest runner, which only reads it */
+};
+
 enum cancel_reason { CANCEL_cancelled, CANCEL_output_limit };
 
 /* The keys of all requests; what does not belong to a kind has its preset. */
@@ -58,6 +66,8 @@ struct protocol_request {
 	const json_t     *limits; /* an object for limits_fields, or NULL */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
 	bool              wants_stdin, cold;
+	unsigned          mode;    /* enum run_mode */
+	const json_t     *imports; /* a list of names of modules, or NULL: any */
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */
 	json_t           *source;
@@ -75,7 +85,7 @@ void         protocol_request_done(struct protocol_request *r);
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
-json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, uint64_t output_bytes);
+json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 /* exec_error and left may be NULL; record and lost are taken over. */
 json_t *protocol_ended(const char *run, uint64_t tag, json_t *record, const char *exec_error, json_t *lost, const char *left);

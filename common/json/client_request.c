@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *const run_modes[]      = { "script", "report", "check", NULL };
 static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL };
 
 #define AT(member) offsetof(struct protocol_request, member)
@@ -22,10 +23,12 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
 #define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; without a slash it is looked for in the PATH of the jail", NULL, NULL }
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
+#define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     2,                 MODE_script,      "Who executes the program: the interpreter (script), or the guest runner, which reports on the stream result what came of it (report) or only reads it and reports what it finds (check)", run_modes, NULL }
+#define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; any when not said", NULL, NULL }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_MODE, KEY_IMPORTS, { 0 } };
 static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
@@ -96,6 +99,26 @@ static int check_ro(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
+static int check_import(const char *name, size_t i, struct denial *d)
+{
+	char field[32];
+
+	if (text_is_module(name))
+		return 0;
+	snprintf(field, sizeof field, "imports[%zu]", i);
+	return deny(d, DENIAL_bad_field, field, "\"%.60s\" is no name of a module; write one as Python does, like \"json\" or \"os.path\"", name);
+}
+
+static int check_imports(const struct protocol_request *r, struct denial *d)
+{
+	if (r->imports && r->mode == MODE_script)
+		return deny(d, DENIAL_bad_field, "imports", "needs the mode \"report\" or \"check\"");
+	for (size_t i = 0; i < json_array_size(r->imports); i++)
+		if (check_import(json_string_value(json_array_get(r->imports, i)), i, d) < 0)
+			return -1;
+	return 0;
+}
+
 static int check_fds(const struct protocol_request *r, size_t fds, struct denial *d)
 {
 	const struct request_row *row  = &requests[r->kind];
@@ -134,7 +157,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -12,6 +12,11 @@ static bool is_count(const json_t *v)
 	return json_is_integer(v) && json_integer_value(v) >= 0;
 }
 
+static bool is_int(const json_t *v)
+{
+	return json_is_integer(v);
+}
+
 static bool is_number(const json_t *v)
 {
 	return json_is_number(v);
@@ -20,6 +25,11 @@ static bool is_number(const json_t *v)
 static bool is_bool(const json_t *v)
 {
 	return json_is_boolean(v);
+}
+
+static bool is_any(const json_t *v)
+{
+	return v;
 }
 
 static bool is_object(const json_t *v)
@@ -60,8 +70,10 @@ static const struct {
 } types[] = {
 	[SHAPE_TEXT]   = { "text",                   is_text },
 	[SHAPE_COUNT]  = { "whole number",           is_count },
+	[SHAPE_INT]    = { "whole number",           is_int },
 	[SHAPE_NUMBER] = { "number",                 is_number },
 	[SHAPE_BOOL]   = { "true or false",          is_bool },
+	[SHAPE_ANY]    = { "anything",               is_any },
 	[SHAPE_TEXTS]  = { "list of texts",          is_texts },
 	[SHAPE_COUNTS] = { "object of whole numbers", is_counts },
 	[SHAPE_OBJECT] = { "object",                 is_object },

@@ -14,8 +14,10 @@
 enum shape_type {
 	SHAPE_TEXT,
 	SHAPE_COUNT,  /* a whole number that is not negative */
+	SHAPE_INT,    /* a whole number */
 	SHAPE_NUMBER,
 	SHAPE_BOOL,
+	SHAPE_ANY,
 	SHAPE_TEXTS,  /* a list of texts */
 	SHAPE_COUNTS, /* an object of any keys, each with a count */
 	SHAPE_OBJECT, /* an object that is described elsewhere */

@@ -1,7 +1,7 @@
 #include "wire.h"
 
-/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. The line that is too deep, or 0. */
-static unsigned find_too_deep(const char *bytes, size_t len)
+/* jansson's own bound is 2048 levels of recursion: count brackets outside strings first. */
+unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max)
 {
 	unsigned depth = 0, line = 1;
 	bool     text  = false;
@@ -17,7 +17,7 @@ static unsigned find_too_deep(const char *bytes, size_t len)
 				text = false;
 		} else if (c == '"') {
 			text = true;
-		} else if ((c == '{' || c == '[') && ++depth > WIRE_DEPTH) {
+		} else if ((c == '{' || c == '[') && ++depth > depth_max) {
 			return line;
 		} else if ((c == '}' || c == ']') && depth) {
 			depth--;
@@ -26,7 +26,7 @@ static unsigned find_too_deep(const char *bytes, size_t len)
 	return 0;
 }
 
-json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
+static json_t *parse(const void *bytes, size_t len, size_t max, size_t flags, struct err *e)
 {
 	json_error_t why;
 	json_t      *message;
@@ -36,11 +36,11 @@ json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 		err_set(e, ERR_PROTOCOL, "%zu bytes: expected 1 to %zu", len, max);
 		return NULL;
 	}
-	if ((deep = find_too_deep(bytes, len))) {
+	if ((deep = wire_find_too_deep(bytes, len, WIRE_DEPTH))) {
 		err_set(e, ERR_PROTOCOL, "line %u: nested deeper than %d", deep, WIRE_DEPTH);
 		return NULL;
 	}
-	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &why);
+	message = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | flags, &why);
 	if (!message) {
 		err_set(e, ERR_PROTOCOL, "line %d, column %d: %.120s", why.line, why.column, why.text);
 		return NULL;
@@ -51,4 +51,14 @@ json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 		return NULL;
 	}
 	return message;
+}
+
+json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
+{
+	return parse(bytes, len, max, 0, e);
+}
+
+json_t *wire_parse_with_nul(const void *bytes, size_t len, size_t max, struct err *e)
+{
+	return parse(bytes, len, max, JSON_ALLOW_NUL, e);
 }

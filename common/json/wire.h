@@ -12,7 +12,12 @@
 #define WIRE_MAX   (64 * 1024)
 #define WIRE_DEPTH 32
 
+/* The first line that nests deeper, or 0: for who parses with bounds of his own. */
+must_use unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max);
 must_use json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e); /* new reference, or NULL */
+
+/* The same, where text may hold NUL: it has a length. No key has one. */
+must_use json_t *wire_parse_with_nul(const void *bytes, size_t len, size_t max, struct err *e);
 
 static inline void wire_freep(json_t **j)
 {

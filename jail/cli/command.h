@@ -4,6 +4,7 @@
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 };
 
 int run_main(int argc, char **argv);
+int check_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);

@@ -104,6 +104,25 @@ static void print_steps(enum child_table table, const char *title, FILE *out)
 		fprintf(out, "  %-22s %s\n", child_step_name(table, i), child_step_reason(table, i));
 }
 
+/* In lines as wide as others. otherwise: what it means that there is no list. */
+static void print_names(const json_t *names, const char *title, const char *otherwise, FILE *out)
+{
+	enum { WIDTH = 110 };
+	int at = WIDTH;
+
+	fprintf(out, "\n%s\n", title);
+	if (json_array_size(names) == 0)
+		fputs(names ? "  none" : otherwise, out);
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		if (at + (int)strlen(name) + 1 > WIDTH)
+			at = fprintf(out, "%s ", i ? "\n" : "");
+		at += fprintf(out, " %s", name);
+	}
+	fputc('\n', out);
+}
+
 static void print_text(const struct explain *x, FILE *out)
 {
 	fprintf(out, "profile   %s: %s\nrootfs    %s\npolicy    %s\n", x->profile.name, x->profile.description, x->profile.rootfs,
@@ -115,6 +134,9 @@ static void print_text(const struct explain *x, FILE *out)
 	fprintf(out, "\nenvironment\n");
 	for (size_t i = 0; x->env.entry[i]; i++)
 		fprintf(out, "  %s\n", x->env.entry[i]);
+	print_names(x->profile.modules, "modules that a program may import (brig check: policy and advice, the jail does not depend on it)",
+		    "  any", out);
+	print_names(x->profile.calls, "calls of which brig check warns", "  none", out);
 	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
 	print_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
 	fprintf(out, "\nsystem calls\n");
@@ -188,12 +210,18 @@ static json_t *json_env(const struct program_env *env)
 	return list;
 }
 
+static json_t *json_names(const json_t *names)
+{
+	return names ? json_incref((json_t *)names) : json_null();
+}
+
 static void print_json(const struct explain *x, FILE *out)
 {
-	json_t *j = json_pack("{ss ss ss ss so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+	json_t *j = json_pack("{ss ss ss ss so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
 			      "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
 			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "mounts", json_mounts(&x->mounts),
-			      "environment", json_env(&x->env), "system_calls", json_policy(x->policy));
+			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
+			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));
 
 	json_dumpf(j, out, JSON_INDENT(2));
 	fputc('\n', out);

@@ -102,7 +102,7 @@ static void fill_output(const struct session *s, json_t *record)
 	json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&s->out) || stream_is_truncated(&s->err)));
 }
 
-static json_t *record_of(const struct session *s)
+json_t *report_make_record(const struct session *s)
 {
 	json_t *record;
 
@@ -154,15 +154,41 @@ static int print_piece(const char *piece, size_t len, void *context)
 	return 0;
 }
 
-/* A record that nobody could read is no success: 0 or -1 with errno. */
-static int print_json(const json_t *record)
+/* What nobody could read is no success. */
+int report_print_json(const json_t *object)
 {
 	struct printer p = { .n = 0 };
-	int            r = json_dump_callback(record, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	int            r = json_dump_callback(object, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 
 	if (r == 0 && (r = print_piece("\n", 1, &p)) == 0)
 		r = flush_printer(&p);
+	if (r < 0)
+		fprintf(stderr, "brig: the record cannot be written: %m\n");
 	return r;
+}
+
+json_t *report_of_program(const struct session *s, enum program_report_kind kind, struct err *e)
+{
+	if (stream_is_truncated(&s->report))
+		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)s->report.keep);
+	else if (s->report.len == 0)
+		err_set(e, ERR_PROTOCOL, "it is empty");
+	else
+		return program_report_parse(kind, s->report.data, s->report.len, e);
+	return NULL;
+}
+
+/* In what is printed for programs, and in none of our sentences. */
+static void fill_report(const struct session *s, json_t *record)
+{
+	struct err why;
+	json_t    *report = s->report.seen ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
+
+	if (report)
+		program_report_into(record, report);
+	else if (s->report.seen) /* else it did not come that far, or it was a command */
+		program_report_complain(record, &why);
+	json_decref(report);
 }
 
 static int print_record(const struct session *s, const json_t *record)
@@ -172,9 +198,8 @@ static int print_record(const struct session *s, const json_t *record)
 
 	json_object_set_new(whole, "stdout", s->started ? output_text(&s->out) : json_null());
 	json_object_set_new(whole, "stderr", s->started ? output_text(&s->err) : json_null());
-	r = print_json(whole);
-	if (r < 0)
-		fprintf(stderr, "brig: the record cannot be written: %m\n");
+	fill_report(s, whole);
+	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
 }
@@ -262,7 +287,7 @@ static const char *limit_behind(const struct session *s, const json_t *record)
 }
 
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
-static void print_story(const struct session *s, const json_t *record)
+void report_print_story(const struct session *s, const json_t *record)
 {
 	int              broken = s->out.broken ? s->out.broken : s->err.broken;
 	char             why[sizeof s->lost.text];
@@ -298,18 +323,11 @@ static int status_of(const struct session *s, const json_t *record)
 
 int report_session(const struct session *s)
 {
-	json_t *record  = record_of(s);
+	json_t *record  = report_make_record(s);
 	int     printed = s->request->json ? print_record(s, record) : 0, status;
 
-	print_story(s, record);
+	report_print_story(s, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
 	json_decref(record);
 	return status;
-}
-
-int report_failure(const struct request *r, const struct err *why)
-{
-	const struct session none = { .request = r, .lost = *why };
-
-	return report_session(&none);
 }

@@ -118,6 +118,13 @@ const struct option_row request_options[] = {
 };
 #undef LIMIT
 
+const struct option_row check_options[] = {
+	{ "profile", 'p', "NAME", "Whose modules and calls count; basic when not said (brig explain NAME)", set_profile },
+	{ "json", 0, NULL, "Print what was found as JSON", set_json },
+	{ "private", 0, NULL, "Start a brigd for this alone, though a service runs here", set_private },
+	{ 0 },
+};
+
 /* --- life --- */
 
 void request_init(struct request *r)
@@ -281,6 +288,14 @@ static int read_program(struct request *r, const char *path, struct bytes *ret, 
 	return file_read_fd(fd, r->program, PROTOCOL_CODE_MAX, ret, e);
 }
 
+static void put_mode(struct request *r)
+{
+	static const char *const names[] = { [MODE_script] = "script", [MODE_report] = "report", [MODE_check] = "check" };
+
+	if (r->mode != MODE_script)
+		json_object_set_new(r->message, "mode", json_string(names[r->mode]));
+}
+
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
 	scoped_bytes text = { 0 };
@@ -294,6 +309,7 @@ int request_take_program(struct request *r, const char *path, char **words, int 
 	if (fd < 0)
 		return err_wrap(e, "set-up step seal-program");
 	r->fd[r->fds++] = fd;
+	put_mode(r);
 	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
 }
 

@@ -1,5 +1,5 @@
 /*
- * request.h - what `brig run` and `brig exec` were asked, and the message made of it.
+ * request.h - what `brig run`, `brig exec` and `brig check` were asked, and the message made of it.
  *
  * request_init(), options_parse(), request_take_program() or _command(), then
  * message and fd are ready to be sent; request_done() frees everything. Only
@@ -22,6 +22,7 @@ struct request {
 	const char *program;    /* the file, "stdin" or the command */
 	const char *stdin_path; /* NULL: empty; "-": ours */
 	bool        json, verbose, cold, private;
+	enum run_mode mode;     /* of a program: who executes it */
 
 	/* made of it */
 	json_t *message;
@@ -30,11 +31,11 @@ struct request {
 	int     stdin_fd;
 };
 
-extern const struct option_row request_options[];
+extern const struct option_row request_options[], check_options[];
 
 void         request_init(struct request *r);
 void         request_done(struct request *r);
-/* The program of brig run: a file, or "-" for stdin. words: the program's arguments. */
+/* The program of brig run and brig check: a file, or "-" for stdin. words: the program's arguments. */
 must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec. */
 must_use int request_take_command(struct request *r, char **words, int n, struct err *e);

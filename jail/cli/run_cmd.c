@@ -1,7 +1,6 @@
 /* run_cmd.c - brig run and brig exec: from words to a run */
 #include "command.h"
-#include "interrupt.h"
-#include "privilege.h"
+#include "one_run.h"
 #include "report.h"
 
 #include <signal.h>
@@ -16,53 +15,14 @@ static void usage(FILE *out, const char *line, const char *what)
 	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
 }
 
-static int complain(const char *command, const struct err *e)
-{
-	fprintf(stderr, "brig %s: %s\n", command, e->text);
-	return STATUS_USAGE;
-}
-
 typedef int take_fn(struct request *, char **words, int n, struct err *);
 
 static int take_program(struct request *r, char **words, int n, struct err *e)
 {
 	if (strcmp(words[0], "-") == 0 && r->stdin_path && strcmp(r->stdin_path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin cannot be both the program (-) and its input (--stdin -)");
+	r->mode = r->json ? MODE_report : MODE_script;
 	return request_take_program(r, words[0], words + 1, n - 1, e);
-}
-
-/* Large, for it holds what waits to be written to stdin. */
-static int carry_out(struct server *server, struct request *r)
-{
-	struct session *s = calloc(1, sizeof *s);
-	int             status;
-
-	if (!s) {
-		fputs("brig: out of memory\n", stderr);
-		return STATUS_DENIED;
-	}
-	session_init(s, server, r);
-	interrupt_catch();
-	session_run(s);
-	status = report_session(s);
-	session_done(s);
-	free(s);
-	return status;
-}
-
-/* What comes after the drop is hostile data, and brigd's own word. */
-static int connect_and_run(struct request *r)
-{
-	struct server server = SERVER_NONE;
-	struct err    e;
-	int           status;
-
-	if (server_connect(&server, r->private ? SERVER_PRIVATE : SERVER_ANY, &e) < 0 || privilege_drop(&e) < 0)
-		status = report_failure(r, &e);
-	else
-		status = carry_out(&server, r);
-	(void)server_close(&server);
-	return status;
 }
 
 static int main_of(struct request *r, int argc, char **argv, const char *line, const char *what, take_fn *take)
@@ -75,14 +35,14 @@ static int main_of(struct request *r, int argc, char **argv, const char *line, c
 		return STATUS_OK;
 	}
 	if (n < 0)
-		return complain(argv[0], &e);
+		return one_run_complain(argv[0], &e);
 	if (n + 1 >= argc) {
 		fprintf(stderr, "brig %s: nothing to run; write: %s\n", argv[0], line);
 		return STATUS_USAGE;
 	}
 	if (take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return report_failure(r, &e);
-	return connect_and_run(r);
+		return one_run_failure(r, &e, report_session);
+	return one_run(r, report_session);
 }
 
 static int run_or_exec(int argc, char **argv, const char *line, const char *what, take_fn *take)

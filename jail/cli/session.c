@@ -4,6 +4,7 @@
 #include "datagram.h"
 #include "fd.h"
 #include "interrupt.h"
+#include "program_report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +16,13 @@
 
 void session_init(struct session *s, struct server *server, struct request *request)
 {
-	bool keep = request->json;
+	bool keep = request->json || request->mode == MODE_check;
 
-	*s      = (struct session){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1 };
-	s->out  = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
-	s->err  = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
-	*server = SERVER_NONE;
+	*s        = (struct session){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1 };
+	s->out    = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
+	s->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
+	s->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
+	*server   = SERVER_NONE;
 }
 
 void session_done(struct session *s)
@@ -30,6 +32,7 @@ void session_done(struct session *s)
 	fd_closep(&s->stdin_to);
 	stream_done(&s->out);
 	stream_done(&s->err);
+	stream_done(&s->report);
 	json_decref(s->ended);
 	json_decref(s->refused);
 	(void)server_close(&s->server);
@@ -98,7 +101,8 @@ static void on_output(struct session *s, struct stream *stream)
 	case STREAM_GOES_ON:
 		return;
 	case STREAM_FLOOD:
-		name_limit(s, "output_bytes", stream->keep);
+		if (stream != &s->report)
+			name_limit(s, "output_bytes", stream->keep);
 		cancel(s, "output_limit");
 		return;
 	case STREAM_BROKEN:
@@ -135,7 +139,7 @@ static void take_streams(struct session *s, struct datagram *d)
 	const struct {
 		const char *name;
 		int        *to;
-	} ours[] = { { "stdout", &s->out.fd }, { "stderr", &s->err.fd }, { "stdin", &s->stdin_to } };
+	} ours[] = { { "stdout", &s->out.fd }, { "stderr", &s->err.fd }, { "result", &s->report.fd }, { "stdin", &s->stdin_to } };
 
 	for (size_t i = 0; i < json_array_size(names); i++)
 		for (size_t k = 0; k < ARRAY_LEN(ours); k++)
@@ -240,6 +244,7 @@ static void attend(struct session *s)
 		{ s->server.sock, POLLIN, 0 },
 		{ s->out.fd, POLLIN, 0 },
 		{ s->err.fd, POLLIN, 0 },
+		{ s->report.fd, POLLIN, 0 },
 		{ has_pending ? s->stdin_to : -1, POLLOUT, 0 },
 		{ s->stdin_to >= 0 && !has_pending ? s->stdin_from : -1, POLLIN, 0 },
 	};
@@ -251,8 +256,10 @@ static void attend(struct session *s)
 	if (fds[2].revents)
 		on_output(s, &s->err);
 	if (fds[3].revents)
-		write_pending(s);
+		on_output(s, &s->report);
 	if (fds[4].revents)
+		write_pending(s);
+	if (fds[5].revents)
 		fill_pending(s);
 	if (fds[0].revents)
 		on_server(s);
@@ -284,6 +291,7 @@ void session_run(struct session *s)
 		attend(s);
 	drain(&s->out);
 	drain(&s->err);
+	drain(&s->report);
 	close_stdin(s);
 	interrupt_disarm();
 	fd_closep(&s->server.sock); /* a private brigd ends while we print */

@@ -15,6 +15,7 @@ struct session {
 	struct server         server;
 	const struct request *request;
 	struct stream         out, err;
+	struct stream         report; /* of the guest runner: hostile, too */
 	int                   stdin_from, stdin_to; /* -1: closed */
 	char                  pending[64 * 1024];
 	size_t                pending_at, pending_len;

@@ -19,7 +19,7 @@ struct backend_order {
 	const char *const           *shown; /* "workspace/NAME" for each of shown_fd */
 	const int                   *shown_fd;
 	size_t                       shown_len;
-	bool                         stdin_pipe, cold;
+	bool                         stdin_pipe, result_pipe, cold;
 };
 
 /* For stats. */

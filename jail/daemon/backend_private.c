@@ -14,6 +14,7 @@ static int start(void *self, struct run *ret, const struct backend_order *o, str
 		.shown_fd       = o->shown_fd,
 		.shown_len      = o->shown_len,
 		.stdin_pipe     = o->stdin_pipe,
+		.result_pipe    = o->result_pipe,
 		.workspace_exec = profile->workspace_exec,
 		.require_all    = profile->require == REQUIRE_ALL,
 		.store          = { places->store[0], places->store[1] },

@@ -135,13 +135,14 @@ static int fill(struct keeper_word *word, const struct backend_order *o, struct 
 	struct keeper_run *run = &word->run;
 
 	memset(word, 0, sizeof *word);
-	word->kind      = KEEPER_RUN;
-	run->profile    = o->profile->index;
-	run->limits     = *o->limits;
-	run->words      = *o->words;
-	run->code_len   = o->code_fd < 0 ? 0 : o->code_len;
-	run->stdin_pipe = o->stdin_pipe;
-	run->asked      = clock_ms(CLOCK_MONOTONIC);
+	word->kind       = KEEPER_RUN;
+	run->profile     = o->profile->index;
+	run->limits      = *o->limits;
+	run->words       = *o->words;
+	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
+	run->stdin_pipe  = o->stdin_pipe;
+	run->result_pipe = o->result_pipe;
+	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }
 
@@ -199,7 +200,7 @@ static int start(void *self, struct run *ret, const struct backend_order *o, str
 		close(pair[0]);
 		return -1;
 	}
-	*ret = (struct run){ .sock = pair[0] };
+	*ret = (struct run){ .sock = pair[0], .pipes = pipes_count(o->stdin_pipe, o->result_pipe) };
 	return 0;
 }
 

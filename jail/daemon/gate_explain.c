@@ -1,5 +1,6 @@
 /* gate_explain.c - what a profile means, and what it leaves this client to ask for */
 #include "gate.h"
+#include "package_list.h"
 
 /* As a profile writes it. */
 static json_t *limits_json(const struct limits *l)
@@ -12,6 +13,16 @@ static json_t *limits_json(const struct limits *l)
 		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
 	}
 	return j;
+}
+
+static json_t *names(const json_t *list)
+{
+	return list ? json_incref((json_t *)list) : json_null();
+}
+
+static json_t *packages(const struct door *d, const struct served_profile *p)
+{
+	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
 }
 
 int gate_explain(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
@@ -30,6 +41,9 @@ int gate_explain(struct connection *c, const struct protocol_request *request, i
 	json_object_set_new(reply, "ceilings", limits_json(&p->profile.ceilings));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
+	json_object_set_new(reply, "modules", names(p->profile.modules));
+	json_object_set_new(reply, "calls", names(p->profile.calls));
+	json_object_set_new(reply, "packages", packages(c->door, p));
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

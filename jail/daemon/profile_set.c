@@ -2,6 +2,7 @@
 
 #include "fd.h"
 #include "filter_cache.h"
+#include "package_list.h"
 #include "profile_file.h"
 #include "sealed.h"
 
@@ -17,6 +18,7 @@ void profile_set_init(struct profile_set *ret, const struct places *places, bool
 static void item_destroy(struct served_profile *p)
 {
 	fd_closep(&p->filter_fd);
+	json_decref(p->packages);
 	policy_bundle_done(&p->policy);
 	profile_done(&p->profile);
 	free(p);
@@ -28,13 +30,14 @@ void profile_set_done(struct profile_set *s)
 		item_destroy(s->item[--s->n]);
 }
 
-static int compile(struct served_profile *p, const struct places *places, struct err *e)
+static int prepare(struct served_profile *p, const struct places *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
 	code_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);
+	p->packages  = package_list_read(places, p->profile.rootfs);
 	p->filter_fd = sealed_open("filter", filter.insn, filter.len * sizeof *filter.insn, e);
 	return p->filter_fd < 0 ? -1 : 0;
 }
@@ -51,7 +54,7 @@ static struct served_profile *item_load(const struct profile_set *s, const char 
 	p->filter_fd = -1;
 	snprintf(p->name, sizeof p->name, "%s", name);
 	if (profile_file_load(&p->profile, places, p->name, e) == 0 && profile_policy_load(&p->policy, places, &p->profile, e) == 0 &&
-	    (s->on_demand || compile(p, places, e) == 0))
+	    (s->on_demand || prepare(p, places, e) == 0))
 		return p;
 	item_destroy(p);
 	return NULL;

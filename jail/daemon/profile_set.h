@@ -19,6 +19,7 @@ struct served_profile {
 	struct profile       profile;
 	struct policy_bundle policy;
 	char                 filter_sha256[CODE_DIGEST_HEX + 1]; /* of a service; else "" */
+	json_t              *packages; /* of a service: what its rootfs was made of when the service began; else NULL */
 	int                  filter_fd; /* of a service: the policy compiled, a sealed array of struct sock_filter; else -1 */
 };
 

@@ -5,6 +5,7 @@
 #include "file.h"
 #include "program_env.h"
 #include "program_text.h"
+#include "runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,13 +93,15 @@ enum { PATHS = 3 };
 
 struct command {
 	char *path[PATHS + 1];
-	char *argv[PROTOCOL_ARGS_MAX + 4];
+	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
+	struct runner_words runner; /* among argv */
 };
 
-static void free_paths(struct command *c)
+static void command_done(struct command *c)
 {
 	for (size_t i = 0; i < PATHS; i++)
 		free(c->path[i]);
+	runner_words_done(&c->runner);
 }
 
 static int find_paths(struct command *c, const char *name)
@@ -133,17 +136,33 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 	return 0;
 }
 
-static int fill_command(struct command *c, const struct protocol_request *r, struct denial *why)
+/* What comes before the words of the request. */
+static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
-	static const char *const python[] = { "python3", "-I", "main.py", NULL }, *const nothing[] = { NULL };
-	bool                     is_run   = r->kind == REQUEST_run;
-	const char              *name     = is_run ? "/usr/bin/python3" : json_string_value(json_array_get(r->argv, 0));
+	static const char *const nothing[] = { NULL }, *const python[] = { "python3", "-I", "main.py", NULL };
+	static const char *const modes[] = { [MODE_report] = "report", [MODE_check] = "check" };
+	struct runner_lists      lists   = { r->imports, p->modules, p->calls };
+	struct err               e;
+
+	*ret = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? python : c->runner.word;
+	if (r->mode != MODE_script && runner_words_build(&c->runner, modes[r->mode], &lists, &e) < 0)
+		return deny_err(why, DENIAL_broken, NULL, &e);
+	return 0;
+}
+
+static int fill_command(struct command *c, const struct profile *p, const struct protocol_request *r, struct denial *why)
+{
+	bool               is_run = r->kind == REQUEST_run;
+	const char *const *first;
+	const char        *name   = is_run ? "/usr/bin/python3" : json_string_value(json_array_get(r->argv, 0));
 
 	if (!*name)
 		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
 	if (find_paths(c, name) < 0)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	return fill_argv(c, is_run ? python : nothing, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
+	if (find_first(c, p, r, &first, why) < 0)
+		return -1;
+	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
 static int fill_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
@@ -178,12 +197,12 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 	struct program_env env = { 0 };
 	int                done;
 
-	done = fill_command(&c, r, why);
+	done = fill_command(&c, &p->profile->profile, r, why);
 	if (done == 0)
 		done = fill_env(&env, &p->limits, r->env, why);
 	if (done == 0)
 		done = pack_words(p, &c, &env, why);
-	free_paths(&c);
+	command_done(&c);
 	program_env_done(&env);
 	return done;
 }

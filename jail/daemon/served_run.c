@@ -20,10 +20,11 @@ static void tell(struct served_run *r, json_t *event, const int *fds, size_t n)
 		json_decref(event);
 }
 
-static void on_started(struct served_run *r, int streams[3])
+static void on_started(struct served_run *r, int streams[PIPES_MAX])
 {
-	tell(r, protocol_started(r->id, r->tag, r->with_stdin, r->limits.output_bytes), streams, r->with_stdin ? 3 : 2);
-	for (int i = 0; i < 3; i++)
+	tell(r, protocol_started(r->id, r->tag, r->with_stdin, r->with_result, r->limits.output_bytes), streams,
+	     pipes_count(r->with_stdin, r->with_result));
+	for (int i = 0; i < PIPES_MAX; i++)
 		fd_closep(&streams[i]);
 }
 
@@ -63,7 +64,7 @@ static void on_ready(void *owner)
 {
 	struct served_run *r = owner;
 	struct run_end     end;
-	int                streams[3];
+	int                streams[PIPES_MAX];
 
 	switch (run_next(&r->run, streams, &end)) {
 	case RUN_GOES_ON:
@@ -101,17 +102,18 @@ static int start(struct served_run *r, const struct protocol_request *request, c
 {
 	bool                 has_code = request->kind == REQUEST_run;
 	struct backend_order order    = {
-		.profile    = plan->profile,
-		.limits     = &r->limits,
-		.words      = &plan->words,
-		.code_fd    = has_code ? fds[0] : -1,
-		.code_len   = (uint32_t)plan->code_len,
-		.mounts     = &plan->mounts,
-		.shown      = (const char *const *)plan->shown,
-		.shown_fd   = fds + has_code,
-		.shown_len  = plan->shown_len,
-		.stdin_pipe = request->wants_stdin,
-		.cold       = request->cold,
+		.profile     = plan->profile,
+		.limits      = &r->limits,
+		.words       = &plan->words,
+		.code_fd     = has_code ? fds[0] : -1,
+		.code_len    = (uint32_t)plan->code_len,
+		.mounts      = &plan->mounts,
+		.shown       = (const char *const *)plan->shown,
+		.shown_fd    = fds + has_code,
+		.shown_len   = plan->shown_len,
+		.stdin_pipe  = request->wants_stdin,
+		.result_pipe = r->with_result,
+		.cold        = request->cold,
 	};
 
 	if (run_id_make(r->id, e) < 0 || backend_start(&r->door->backend, &r->run, &order, e) < 0)
@@ -143,7 +145,8 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
-				  .tag = request->tag, .with_stdin = request->wants_stdin, .asked_ms = now, .run = { .sock = -1 } };
+				  .tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .asked_ms = now,
+				  .run = { .sock = -1 } };
 	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
 		free(r);
 		return -1;

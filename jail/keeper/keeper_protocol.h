@@ -70,7 +70,7 @@ struct keeper_run {
 	uint32_t      profile;
 	struct limits limits;
 	struct words  words; /* fd: as received */
-	uint32_t      code_len, stdin_pipe;
+	uint32_t      code_len, stdin_pipe, result_pipe;
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
 	double        asked; /* CLOCK_MONOTONIC ms */

@@ -127,12 +127,13 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const s
 	if (differs(&run->limits, is) && group_limit(&s->group, &run->limits, e) < 0)
 		return SEAT_REFUSED;
 	memset(&order, 0, sizeof order);
-	order.limits     = run->limits;
-	order.words      = run->words;
-	order.code_len   = run->code_len;
-	order.stdin_pipe = run->stdin_pipe;
-	order.asked      = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
-	r                = packet_send(s->control, &order, sizeof order, fds, run->code_len ? 3 : 2);
+	order.limits      = run->limits;
+	order.words       = run->words;
+	order.code_len    = run->code_len;
+	order.stdin_pipe  = run->stdin_pipe;
+	order.result_pipe = run->result_pipe;
+	order.asked       = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
+	r                 = packet_send(s->control, &order, sizeof order, fds, run->code_len ? 3 : 2);
 	if (r < 0)
 		return SEAT_IS_GONE;
 	s->state = SEAT_TAKEN;

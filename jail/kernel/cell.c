@@ -9,6 +9,7 @@
 #include "net.h"
 #include "packet.h"
 #include "privilege.h"
+#include "runner.h"
 #include "shown.h"
 #include "sys.h"
 
@@ -327,20 +328,32 @@ int cell_let_go(struct cell *c, struct err *e)
 /* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
 
+/* Of a rootfs from before there was one; the interpreter would say it in words that nobody understands. */
+static int check_runner(const struct cell *c, const struct run_order *order, struct err *e)
+{
+	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, AT_EACCESS) == 0)
+		return 0;
+	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
+		       order->rootfs);
+}
+
 int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
 {
 	struct child_order word;
 	int                fds[] = { order->words->fd, order->code_fd }, r;
 
+	if (check_runner(c, order, e) < 0)
+		return -1;
 	memset(&word, 0, sizeof word); /* padding too */
-	word.words      = *order->words;
-	word.code_len   = order->code_fd < 0 ? 0 : order->code_len;
-	word.stdin_pipe = order->stdin_pipe;
-	word.files      = order->limits->files;
-	word.processes  = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
-	word.cpu_s      = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
-	r               = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
-	errno           = -r;
+	word.words       = *order->words;
+	word.code_len    = order->code_fd < 0 ? 0 : order->code_len;
+	word.stdin_pipe  = order->stdin_pipe;
+	word.result_pipe = order->result_pipe;
+	word.files       = order->limits->files;
+	word.processes   = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	word.cpu_s       = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
+	errno            = -r;
 	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
 }
 

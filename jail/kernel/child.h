@@ -16,11 +16,12 @@
 #include "filter.h"
 #include "group.h"
 #include "mount_plan.h"
+#include "pipes.h"
 #include "words.h"
 
 enum child_table { CHILD_CELL, CHILD_PROGRAM };
 
-/* What comes over report_fd. Descriptors come with CHILD_STREAMS: stdout, stderr, and stdin when asked for. */
+/* What comes over report_fd. Descriptors come with CHILD_STREAMS: as in pipes.h. */
 enum child_word { CHILD_FAILED, CHILD_READY, CHILD_STREAMS, CHILD_EXECS };
 
 /* What goes over it, once: with the words, and the text of /workspace/main.py if there is one. Sealed memory files both. */
@@ -28,7 +29,7 @@ struct child_order {
 	struct words words; /* fd: as received */
 	int          code_fd;
 	uint32_t     code_len;
-	bool         stdin_pipe;
+	bool         stdin_pipe, result_pipe;
 	uint64_t     files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 };
 
@@ -64,7 +65,6 @@ struct child_ctx {
 	struct word_lists        lists;
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
-	int                      streams[3];
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);

@@ -1,6 +1,7 @@
 /* child_program.c - the steps of the program: everything is given up, then exec */
 #define _GNU_SOURCE
 #include "child.h"
+#include "runner.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -148,31 +149,54 @@ static int program_rlimits(struct child_ctx *c)
 	return 0;
 }
 
+/* Each pipe's reading and writing end. */
+struct streams {
+	int in[2], out[2], err[2], result[2];
+};
+
 /*
  * The pipes are made here, by the program's own id: /dev/stdout is opened
  * through /proc, and the kernel asks who owns the pipe.
  */
+static int make_streams(const struct child_order *o, struct streams *s)
+{
+	if (pipe2(s->out, O_CLOEXEC) < 0 || pipe2(s->err, O_CLOEXEC) < 0 || (o->result_pipe && pipe2(s->result, O_CLOEXEC) < 0))
+		return -errno;
+	if (o->stdin_pipe)
+		return child_sys(pipe2(s->in, O_CLOEXEC));
+	s->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return child_sys(s->in[0]);
+}
+
+static int send_streams(const struct child_ctx *c, const struct streams *s)
+{
+	int    ends[PIPES_MAX];
+	size_t n = 0;
+
+	ends[n++] = s->out[0];
+	ends[n++] = s->err[0];
+	if (c->order.stdin_pipe)
+		ends[n++] = s->in[1];
+	if (c->order.result_pipe)
+		ends[n++] = s->result[0];
+	return child_say(c, CHILD_STREAMS, ends, n);
+}
+
 static int program_streams(struct child_ctx *c)
 {
-	int out[2], err[2], in[2] = { -1, -1 }, ends[3], r;
+	struct streams s;
+	bool           reports = c->order.result_pipe;
+	int            r       = make_streams(&c->order, &s);
 
-	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
-		return -errno;
-	if (c->order.stdin_pipe) {
-		if (pipe2(in, O_CLOEXEC) < 0)
-			return -errno;
-	} else if ((in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
-		return -errno;
-	}
-	ends[0] = out[0];
-	ends[1] = err[0];
-	ends[2] = in[1];
-	r       = child_say(c, CHILD_STREAMS, ends, c->order.stdin_pipe ? 3 : 2);
+	if (r == 0)
+		r = send_streams(c, &s);
 	if (r < 0)
 		return r;
-	if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
+	if (dup2(s.in[0], 0) < 0 || dup2(s.out[1], 1) < 0 || dup2(s.err[1], 2) < 0)
 		return -errno;
-	return child_sys(close_range(FD_READY + 1, ~0u, 0));
+	if (reports && dup2(s.result[1], RUNNER_FD) < 0) /* in the place of an end that was sent */
+		return -errno;
+	return child_sys(close_range(reports ? RUNNER_FD + 1 : FD_READY + 1, ~0u, 0));
 }
 
 static int program_workdir(struct child_ctx *c)

@@ -37,7 +37,7 @@ void launcher_say_started(struct watch *w)
 	struct launch_word word = { .kind = LAUNCH_STARTED };
 	struct err         e;
 
-	if (launcher_say(w->client, &word, w->streams, w->order->stdin_pipe ? 3 : 2, &e) < 0)
+	if (launcher_say(w->client, &word, w->streams, pipes_count(w->order->stdin_pipe, w->order->result_pipe), &e) < 0)
 		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
@@ -90,7 +90,7 @@ static int take_signals(void)
 
 void launcher_begin(struct watch *w, const struct run_order *order)
 {
-	*w = (struct watch){ .order = order, .client = -1, .control = -1, .streams = { -1, -1, -1 }, .end = RUN_END_NONE };
+	*w = (struct watch){ .order = order, .client = -1, .control = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
 	prctl(PR_SET_NAME, "brig-launcher");
 	cell_init(&w->cell);
 	w->signals = take_signals();

@@ -42,7 +42,7 @@ struct launch_order {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len;
-	bool          stdin_pipe;
+	bool          stdin_pipe, result_pipe;
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 

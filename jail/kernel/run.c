@@ -67,7 +67,8 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 		close(pair[0]);
 		return err_sys(e, "set-up step start-launcher: fork");
 	}
-	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = order->runtime_dir };
+	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = order->runtime_dir,
+			     .pipes = pipes_count(order->stdin_pipe, order->result_pipe) };
 	return 0;
 }
 
@@ -117,7 +118,7 @@ static void make_plain(struct run_end *end)
 static bool is_in_order(const struct run *run, const struct launch_word *word, size_t fds)
 {
 	if (word->kind == LAUNCH_STARTED)
-		return !run->started && fds >= 2;
+		return !run->started && fds == run->pipes;
 	return fds == 0 && (word->kind != LAUNCH_ENDED || is_sound(&word->end));
 }
 
@@ -151,14 +152,15 @@ static void clean_after_launcher(struct run *run)
 	}
 }
 
-enum run_event run_next(struct run *run, int streams[3], struct run_end *end)
+enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end)
 {
 	struct launch_word word;
 	size_t             n;
 	ssize_t            got;
 
-	streams[0] = streams[1] = streams[2] = -1;
-	got                                  = packet_receive(run->sock, &word, sizeof word, streams, 3, &n);
+	for (size_t i = 0; i < PIPES_MAX; i++)
+		streams[i] = -1;
+	got = packet_receive(run->sock, &word, sizeof word, streams, PIPES_MAX, &n);
 	if (got != sizeof word || !is_in_order(run, &word, n)) {
 		for (size_t i = 0; i < n; i++)
 			fd_closep(&streams[i]);

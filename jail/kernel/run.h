@@ -18,6 +18,7 @@
 #include "err.h"
 #include "limits.h"
 #include "mount_plan.h"
+#include "pipes.h"
 #include "policy_bundle.h"
 #include "record.h"
 #include "words.h"
@@ -32,7 +33,7 @@ struct run_order {
 	const struct mount_plan *mounts;
 	const int             *shown_fd; /* opened by the caller, as many as the plan has */
 	size_t                 shown_len;
-	bool                   stdin_pipe, workspace_exec;
+	bool                   stdin_pipe, result_pipe, workspace_exec;
 	bool                   require_all; /* every layer, also those that kernels may lack */
 	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
@@ -71,6 +72,7 @@ struct run {
 	pid_t    launcher;
 	uint32_t slot;
 	bool     has_slot, started;
+	size_t   pipes; /* how many come with STARTED */
 	const char *runtime_dir;
 };
 
@@ -80,11 +82,10 @@ must_use int run_start(struct run *ret, const struct run_order *order, struct er
 
 /*
  * Waits for one word: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
- * STARTED brings the reading ends of stdout and stderr, and the writing end of stdin (-1 when none was asked
- * for): the caller owns them. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
+ * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
  * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
-must_use enum run_event run_next(struct run *run, int streams[3], struct run_end *end);
+must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end);
 
 /* Ask for the end, once or often. */
 void run_cancel(const struct run *run, enum exit_reason reason);

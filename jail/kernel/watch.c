@@ -65,7 +65,7 @@ static void take_streams(struct watch *w, const int *fds, size_t n)
 {
 	struct err e;
 
-	if (n == (w->order->stdin_pipe ? 3 : 2) && w->streams[0] < 0) {
+	if (n == pipes_count(w->order->stdin_pipe, w->order->result_pipe) && w->streams[0] < 0) {
 		memcpy(w->streams, fds, n * sizeof *fds);
 		return;
 	}
@@ -109,7 +109,7 @@ static void on_report_end(struct watch *w)
 static void on_report(struct watch *w)
 {
 	struct child_report report;
-	int                 fds[3];
+	int                 fds[PIPES_MAX];
 	size_t              n;
 	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
@@ -210,6 +210,7 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	w->asked              = o->asked;
 	w->limits             = o->limits;
 	w->served.stdin_pipe  = o->stdin_pipe;
+	w->served.result_pipe = o->result_pipe;
 	w->served.words       = &o->words;
 	w->served.code_fd     = o->code_len ? fds[2] : -1;
 	w->served.code_len    = o->code_len;

@@ -18,7 +18,7 @@ struct watch {
 	int                     control;  /* of a launcher that serves: brings the order; else -1 */
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */
-	int                     streams[3];
+	int                     streams[PIPES_MAX];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */

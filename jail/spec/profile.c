@@ -1,6 +1,9 @@
 #include "profile.h"
 
+#include "text.h"
 #include "wire.h"
+
+#include <string.h>
 
 static const char *const require_names[] = { "mode", "all", NULL };
 
@@ -14,6 +17,8 @@ const struct field profile_fields[] = {
 	{ "policy",          FIELD_NAME,   AT(policy),          0,     63,   0,            "The syscall policy: NAME.policy beside the profiles", NULL, NULL },
 	{ "policy_extend",   FIELD_LIST,   AT(policy_extend),   0,     64,   0,            "Policy lines added to it; they extend it and cannot undo its floor", NULL, NULL },
 	{ "workspace_exec",  FIELD_BOOL,   AT(workspace_exec),  0,     1,    1,            "Whether files in /workspace may be executed", NULL, NULL },
+	{ "modules",         FIELD_LIST,   AT(modules),         0,     512,  0,            "Modules that brig check lets a program import, each with what is below it; any when not said. Policy and advice: the jail does not depend on it", NULL, NULL },
+	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
@@ -40,6 +45,37 @@ static int check_ceilings(const struct profile *p, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "limits: %s: %s is above its ceiling %s", f->name, is, most);
 }
 
+/* So that a message has room for all of them. */
+enum { NAMES_BYTES_MAX = 16 * 1024 };
+
+typedef bool is_name_fn(const char *text);
+
+/* "os.system", or "subprocess.*" for all of a module. */
+static bool is_call(const char *text)
+{
+	char   name[128];
+	size_t len = strlen(text);
+
+	if (len > 2 && strcmp(text + len - 2, ".*") == 0)
+		len -= 2;
+	return len < sizeof name && snprintf(name, sizeof name, "%.*s", (int)len, text) > 0 && text_is_module(name);
+}
+
+static int check_names(const char *field, const json_t *names, is_name_fn *is, struct err *e)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		bytes += strlen(name) + 1;
+		if (!is(name))
+			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: \"%.60s\" is no such name; write one as Python does, like \"os.path\"", field, i,
+				       name);
+	}
+	return bytes > NAMES_BYTES_MAX ? err_set(e, ERR_BAD_SPEC, "%s: more than %dK of names", field, NAMES_BYTES_MAX / 1024) : 0;
+}
+
 int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e)
 {
 	scoped_profile p = { .name = name };
@@ -55,7 +91,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");
 	if (!p.policy)
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
-	if (check_ceilings(&p, e) < 0)
+	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, e) < 0 ||
+	    check_names("calls", p.calls, is_call, e) < 0)
 		return -1;
 	*ret = p;
 	p    = (struct profile){ 0 };

@@ -17,6 +17,8 @@ struct profile {
 	const char     *policy;      /* a file beside the profiles: NAME.policy */
 	const json_t   *policy_extend; /* more policy lines; they extend, they cannot undo the floor */
 	bool            workspace_exec;
+	const json_t   *modules;     /* what the static check lets a program import; NULL: anything */
+	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;

@@ -137,7 +137,7 @@ static json_t *json_why(const struct record *r)
 {
 	if (r->why.kind == ERR_NONE)
 		return json_null();
-	return json_pack("{ss ss sn sn sn}", "type", err_kind_name(r->why.kind), "message", r->why.text, "traceback", "line", "offset");
+	return json_pack("{ss ss sn sn sn sn}", "type", err_kind_name(r->why.kind), "message", r->why.text, "traceback", "line", "offset", "text");
 }
 
 json_t *record_json(const struct record *r)
@@ -171,6 +171,8 @@ json_t *record_json(const struct record *r)
 	PUT("result_repr", json_null());
 	PUT("error", json_why(r));
 	PUT("variables", json_null());
+	PUT("security_event", json_null());
+	PUT("security_warnings", json_null());
 	PUT("files", json_null());
 #undef PUT
 	return j;

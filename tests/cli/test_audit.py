@@ -56,6 +56,7 @@ def test_an_entry_is_one_line_for_people(audit, log):
     assert done.stdout == f"2026-11-20T14:03:22.000000Z exited 0 op run profile basic run {UUID} uid 1000 pid 42 comm python3 code_bytes 12 wall_ms 31.204\n"
 
 
+@pytest.mark.requirement("A100", "A105", "B9", "B38")
 def test_json_prints_each_entry_with_every_key(audit, log):
     given = entry(limits_asked={"cpus": 0.5, "memory_bytes": 1 << 26}, cpu_ms=0.125)
     log.write_text(lines(given, entry(peer_comm="second")))
@@ -108,6 +109,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("options, found", FILTERS, ids=[" ".join(row[0]).replace("\n", " ") or "no filter" for row in FILTERS])
+@pytest.mark.requirement("A117")
 def test_a_filter_leaves_what_it_says(audit, log, options, found):
     log.write_text(lines(*MANY))
     done = audit(*options)
@@ -115,6 +117,7 @@ def test_a_filter_leaves_what_it_says(audit, log, options, found):
 
 
 @pytest.mark.parametrize("since, found", [("10m", "c"), ("2h", "bc"), ("30s", ""), ("3d", "abc"), ("2020-01-01", "abc"), ("2020-01-01T00:00:00+02:00", "abc")])
+@pytest.mark.requirement("A117")
 def test_since_takes_ages_days_and_times(audit, log, since, found):
     log.write_text(lines(*[entry(time=moment(minutes=m), peer_comm=c) for m, c in ((2000, "a"), (100, "b"), (5, "c"))]))
     assert "".join(comms(audit("--since", since))) == found

@@ -42,6 +42,7 @@ def test_it_takes_each_entry_once(messages):
     assert [message["BRIG_OP"] for message in messages] == ["run", "exec"]
 
 
+@pytest.mark.requirement("A95", "A105")
 def test_a_refusal_is_found_by_its_fields(messages):
     refusal = messages[0]
     assert refusal["BRIG_EXIT_REASON"] == "denied" and refusal["BRIG_ERROR"] == "unknown_profile" and refusal["BRIG_PEER_UID"] == "1000", refusal
@@ -56,6 +57,7 @@ def test_a_name_with_a_newline_in_it_forges_no_field(messages):
     assert refusal["MESSAGE"].endswith(r' profile "none\nMESSAGE=forged\n" uid 1000 comm "\u001B[2Jx\nBRIG_X=1"'), refusal
 
 
+@pytest.mark.requirement("A100", "A105")
 def test_a_run_has_its_id_and_its_limits(messages):
     run = messages[1]
     assert run["BRIG_RUN_ID"] == "7d444840-9dc0-11d1-b245-5ffdce74fad2" and json.loads(run["BRIG_LIMITS_GRANTED"]) == {"cpus": 0.5}, run

@@ -250,6 +250,7 @@ LACKS = [
 
 
 @pytest.mark.parametrize("prefix, words", [row[1:] for row in LACKS], ids=[f"a host without {row[0]} is told, with doctor" for row in LACKS])
+@pytest.mark.requirement("B3")
 def test_host_lacks(jail, prefix, words, tmp_path):
     argv = tool.command(program="print('ran')", folder=tmp_path, json_record=False)
     if "umount" in str(prefix) and not os.path.isdir("/sys/fs/cgroup/memory"):

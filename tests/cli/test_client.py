@@ -344,6 +344,7 @@ def ask(answer, *argv):
     return seen[0], done
 
 
+@pytest.mark.requirement("A63")
 def test_ps_prints_a_line_for_each_run():
     request, done = ask(RUNS, "ps")
     assert request == {"op": "list"} and done.status == 0, done
@@ -352,6 +353,7 @@ def test_ps_prints_a_line_for_each_run():
         [fake.STARTED["run"], "basic", "running", "1.2", "1000", "77", "a?[1m"], ["and", "3", "more"]]
 
 
+@pytest.mark.requirement("A63")
 def test_stats_prints_what_is_known():
     request, done = ask(STATS, "stats")
     assert request == {"op": "stats"} and done.status == 0, done

@@ -33,6 +33,7 @@ def needs_cpu(jail, needs_cgroup):
 
 
 @pytest.mark.parametrize("program, at_once", [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
+@pytest.mark.requirement("A57", "B4")
 def test_half_a_cpu_by_the_record(needs_cpu, run_brig, program, at_once):
     run = run_brig("--cpus", "0.5", program=program)
     assert run.reason == "exited" and run.record["wall_ms"] > 2500 and run.record["pids_peak"] >= at_once, str(run)
@@ -40,6 +41,7 @@ def test_half_a_cpu_by_the_record(needs_cpu, run_brig, program, at_once):
 
 
 @pytest.mark.parametrize("program, at_once", [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
+@pytest.mark.requirement("A57", "B4")
 def test_half_a_cpu_by_the_kernels_counter(needs_cpu, start_brig, program, at_once):
     """Asked from outside, while it runs."""
     child = start_brig("--cpus", "0.5", program="print('ready', flush=True)" + program.replace("+ 3", "+ 30"), args=[f"token-half-{at_once}"], json_record=False)

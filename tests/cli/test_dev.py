@@ -13,6 +13,7 @@ def dev(*words, before=()):
     return subprocess.run([*before, "./dev", *words], cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.requirement("A13", "A79")
 def test_help_names_every_command():
     done = dev("help")
     named = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")]

@@ -149,6 +149,7 @@ def test_an_environment_without_anything_is_enough(host):
         assert answer.row("user-namespace")["result"] == "ok"
 
 
+@pytest.mark.requirement("A80")
 def test_every_row_that_is_not_ok_says_why_and_what_to_do(host):
     for row in host.doctor("--json").json["rows"]:
         assert set(row) == {"name", "needed", "result", "cause", "fix", "detail", "purpose"}
@@ -568,6 +569,7 @@ CALLS = ("namespaces mount_setattr open_tree fsopen fsconfig fsmount move_mount 
 @needs_root
 @pytest.mark.skipif(not (STORE / "names" / "basic" / "tree").exists(), reason="no rootfs basic in the store")
 @pytest.mark.parametrize("call", CALLS)
+@pytest.mark.requirement("A80", "B3")
 def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
     program = tmp_path / "hello.py"
     program.write_text("print('hello')")

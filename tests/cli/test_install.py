@@ -37,6 +37,7 @@ def tree(tmp_path_factory):
     return dest / "usr"
 
 
+@pytest.mark.requirement("A13")
 def test_exactly_these_files(tree):
     assert sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if not p.is_dir()) == sorted(expected())
 
@@ -47,6 +48,7 @@ def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     assert wrong == []
 
 
+@pytest.mark.requirement("A97")
 def test_systemd_finds_no_fault_with_the_units(tree, tmp_path):
     if not shutil.which("systemd-analyze"):
         pytest.skip("missing program: systemd-analyze")
@@ -57,12 +59,14 @@ def test_systemd_finds_no_fault_with_the_units(tree, tmp_path):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+@pytest.mark.requirement("A13")
 def test_the_installed_programs_start(tree):
     for name in "brig", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.requirement("A104")
 def test_the_apparmor_profile_is_one():
     if not shutil.which("apparmor_parser"):
         pytest.skip("missing program: apparmor_parser")

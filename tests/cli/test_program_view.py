@@ -59,6 +59,7 @@ def test_view(seen, true_of):
 
 
 @pytest.mark.row("H7")
+@pytest.mark.requirement("B13", "B16")
 def test_the_environment_is_an_exact_list(seen):
     env = dict(seen["env"])
     assert (env.pop("HOME"), env.pop("LANG")) == ("/workspace", "C.UTF-8")
@@ -75,6 +76,7 @@ def test_control_the_secret_reaches_a_program_without_a_jail():
     assert done.stdout == b"s3cret\n"
 
 
+@pytest.mark.requirement("B8")
 def test_the_program_file_cannot_be_changed(jail, run_brig):
     program = """
 import os
@@ -160,6 +162,7 @@ LOWER = [
 
 
 @pytest.mark.parametrize("option, value, true_of", LOWER, ids=[f"{row[0]} {row[1]} is what the program has" for row in LOWER])
+@pytest.mark.requirement("A98")
 def test_lowered(jail, run_brig, option, value, true_of):
     found = view(run_brig(option, value, program=VIEW))
     assert true_of(found), found
@@ -171,6 +174,7 @@ RAISED = [("--timeout", "301", "301(000)?", "300(000)?"), ("--cpu-time", "301", 
 
 
 @pytest.mark.parametrize("option, value, asked, ceiling", RAISED, ids=[f"{row[0]} {row[1]} is above the ceiling" for row in RAISED])
+@pytest.mark.requirement("A98")
 def test_raised(jail, run_brig, option, value, asked, ceiling):
     run = run_brig(option, value, program="print('ran')", json_record=False)
     assert run.status == 125 and run.stdout == "" and len(run.stderr.splitlines()) == 1, str(run)

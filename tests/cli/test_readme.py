@@ -20,6 +20,7 @@ def commands():
             yield line, int(status[1]) if status else 0
 
 
+@pytest.mark.requirement("A13")
 def test_every_command_of_the_readme(jail, tmp_path):
     lack = host.lacks("rootfs:data-science")
     if lack:

@@ -50,16 +50,19 @@ def test_what_the_guest_runner_would_say_is_null(record):
     assert [record[key] for key in ("result", "result_repr", "error", "variables", "files")] == [None] * 5, record
 
 
+@pytest.mark.requirement("A44")
 def test_the_run_id_is_a_uuid_and_the_start_is_now(record):
     assert str(uuid.UUID(record["run_id"])) == record["run_id"]
     began = datetime.datetime.strptime(record["started_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
     assert abs((datetime.datetime.now(datetime.timezone.utc) - began).total_seconds()) < 60, record
 
 
+@pytest.mark.requirement("A93")
 def test_two_runs_have_two_ids(jail, run_brig):
     assert len({run_brig(program="pass").record["run_id"] for _ in range(3)}) == 3
 
 
+@pytest.mark.requirement("A94", "A115")
 def test_the_figures_are_those_of_the_program(record):
     assert record["exit_reason"] in REASONS and record["profile"] == "basic"
     assert 200 <= record["cpu_ms"] < 1500, record
@@ -70,6 +73,7 @@ def test_the_figures_are_those_of_the_program(record):
     assert 0 < record["setup_ms"] < 1000 and record["limits_hit"] == [], record
 
 
+@pytest.mark.requirement("A4", "A104")
 def test_the_layers_in_force_are_named(record):
     assert LAYERS <= set(record["isolation"]), LAYERS - set(record["isolation"])
     assert not [layer for layer in record["isolation"] if layer.startswith("missing:")], record
@@ -86,6 +90,7 @@ HITS = [
 
 
 @pytest.mark.parametrize("option, value, name, number, program", HITS, ids=[f"{row[2]} is in limits_hit when it refuses something" for row in HITS])
+@pytest.mark.requirement("A5")
 def test_limits_hit(jail, run_brig, option, value, name, number, program):
     run = run_brig(option, value, program=program)
     hits = {hit["name"]: hit for hit in run.record["limits_hit"]}
@@ -98,6 +103,7 @@ ENDS = [("--memory", "32M", "x = bytearray(64 << 20)"), ("--timeout", "0.3", "im
 
 
 @pytest.mark.parametrize("option, value, program", ENDS, ids=[f"{row[0]} ends a run, so it is the reason and not in limits_hit" for row in ENDS])
+@pytest.mark.requirement("A5")
 def test_what_ends_a_run_is_its_reason(jail, run_brig, option, value, program):
     run = run_brig(option, value, program=program)
     assert f"{run.reason} ({option} {value}), wall" in run.stderr, str(run)

@@ -30,6 +30,7 @@ STATUSES = [
 
 @pytest.mark.parametrize("options, program, status, reason", [row[1:] for row in STATUSES],
                          ids=[f"{row[0]}: {row[4]}, status {row[3]}" for row in STATUSES])
+@pytest.mark.requirement("A5", "A61", "A90", "A91", "A110", "B15", "B20", "B23", "B34", "B35", "C18")
 def test_status(jail, run_brig, options, program, status, reason):
     run = run_brig(*options, program=program)
     assert run.record and (run.reason, run.status) == (reason, status), str(run)
@@ -98,6 +99,7 @@ SUMMARIES = [
 
 
 @pytest.mark.parametrize("options, program, lines, word", [row[1:] for row in SUMMARIES], ids=[row[0] for row in SUMMARIES])
+@pytest.mark.requirement("A94")
 def test_summary(jail, run_brig, options, program, lines, word):
     run = run_brig(*options, program=program, json_record=False)
     assert len(run.stderr.splitlines()) == lines and word in run.stderr, str(run)

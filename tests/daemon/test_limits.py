@@ -23,6 +23,7 @@ def refused(talk, op="exec", **keys):
 @pytest.mark.row("I2")
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.requirement("A98")
 def test_no_limit_is_raised_above_its_ceiling(talk, name, profile):
     ceiling = talk.ask("explain", profile=profile)["ceilings"][name]
     above = [ceiling * 2, ceiling + (0.001 if name == "cpus" else 1), LIMITS[name][1]]

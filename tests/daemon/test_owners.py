@@ -215,6 +215,7 @@ def refused_at_once(talk, **keys):
     return no.value
 
 
+@pytest.mark.requirement("A106", "B36")
 def test_a_quota_is_the_users_and_not_the_connections(open_door, ann, bob):
     with open_door.connect_as(ANN) as other:
         runs = [sleeping(talk, limits={"memory_bytes": "64M"}) for talk in (ann, other)]
@@ -239,6 +240,7 @@ def test_what_can_never_fit_is_no_matter_of_waiting(ann):
     assert no.code in ("denied", "above_ceiling") and "retry_after_ms" not in no.error, no
 
 
+@pytest.mark.requirement("A106", "B36")
 def test_runs_a_minute_are_counted_whether_they_last_or_not(start_daemon):
     daemon = start_daemon({"access": [{"uid": 0, "profiles": ["basic"], "runs_per_minute": 5}]})
     with daemon.connect() as talk:

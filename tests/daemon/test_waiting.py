@@ -159,6 +159,7 @@ def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_agai
 
 
 @pytest.mark.row("I5")
+@pytest.mark.requirement("A106")
 def test_a_keeper_with_too_much_to_do_is_busy_and_says_when_to_come_again(stopped_keeper):
     with stopped_keeper.connect() as talk:
         for _ in range(60):

@@ -305,6 +305,7 @@ if os.fork() == 0:
 
 
 @pytest.mark.row("F8")
+@pytest.mark.requirement("A107", "B25", "B39")
 def test_a_run_finds_nothing_of_the_one_before(jail, run_brig, token, nothing_left):
     (first, _, second) = [run_brig(program=text) for text in (LOOK, DIRTY, LOOK)]
     assert json.loads(first.out) == json.loads(second.out), second
@@ -424,6 +425,7 @@ print(tried > 50, done)
 
 
 @pytest.mark.row("B17")
+@pytest.mark.requirement("A58", "B10", "B17", "B18")
 def test_the_rootfs_survives_a_vandal(jail, brig, run_brig):
     """Everything of the rootfs, as root's own tool hashes it; and not even a time of a file is another one."""
     def times():

@@ -33,6 +33,7 @@ def slowest_true(until, limit=10):
 # --- memory -------------------------------------------------------------------------------------------
 
 @pytest.mark.row("E1")
+@pytest.mark.requirement("A91", "B35")
 def test_a_memory_bomb_ends_as_oom_at_its_limit(jail, run_brig, bystander, token, nothing_left):
     run = run_brig("--memory", "64M", program=GROW, args=[token])
     assert (run.reason, run.status) == ("oom", 137) and "survived" not in run.out, str(run)
@@ -154,6 +155,7 @@ def written_to_disk(pid):
 
 
 @pytest.mark.row("E12")
+@pytest.mark.requirement("B24")
 def test_what_a_program_writes_never_reaches_a_disk(jail, start_brig, token):
     """There is no share of a disk to divide: every writable place is memory, and sync is refused."""
     child = start_brig("--timeout", "20", program=WRITES, args=[f"{token}-jail", "/workspace", "/tmp", "/dev/shm"], json_record=False)
@@ -326,6 +328,7 @@ FLOODS = {
 
 @pytest.mark.row("E8")
 @pytest.mark.parametrize("program", FLOODS.values(), ids=[f"a flood of {what} is cut and ended" for what in FLOODS])
+@pytest.mark.requirement("A62")
 def test_output_flood(jail, start_brig, program, token, nothing_left):
     run, peak = watch_rss(start_brig("--output", "64K", "--timeout", "15", program=program, args=[token]))
     assert (run.reason, run.status) == ("output_limit", 153), str(run)

@@ -53,6 +53,7 @@ def nothing_left_at_the_end(order):
 
 @pytest.mark.row("I6")
 @pytest.mark.parametrize("step", steps())
+@pytest.mark.requirement("B3")
 def test_a_step_that_fails_starts_no_program(order, step):
     """With every errno instead of its work, with one of them after it."""
     ways = [(error, "instead") for error in ERRNOS]

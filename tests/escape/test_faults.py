@@ -86,6 +86,7 @@ def test_every_call_of_a_run_has_a_class_of_errors(calls):
 
 @pytest.mark.row("I6")
 @pytest.mark.parametrize("role", faults.ROLES)
+@pytest.mark.requirement("B3")
 def test_a_call_that_fails_starts_no_program_or_ends_in_an_honest_record(calls, order, role):
     check(one_each(calls, role), order, seconds=15)
 

@@ -54,6 +54,7 @@ def kill(pid):
 
 @pytest.mark.row("D6")
 @pytest.mark.row("E14")
+@pytest.mark.requirement("B24")
 def test_many_runs_leave_nothing(jail, brig, tmp_path):
     seed = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
     print(f"seed {seed}: BRIG_LEAK_SEED={seed} BRIG_LEAK_RUNS={RUNS} repeats it")

@@ -23,6 +23,11 @@ FLOORS = {
     "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
     "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper", "jail/daemon"],
     "rootfs-builder": ["common", "common/json", "common/io"],
+    "mcp": ["common", "common/json", "common/io", "common/client"],
+    "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance"],
+    "mcp/conformance": ["common", "common/json", "common/io", "common/client", "mcp"],
+    "mcp/http": ["common", "common/json", "common/io", "common/client", "mcp"],
+    "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance", "mcp/http"],
     "rootfs-builder/main": ["common", "common/json", "common/io", "rootfs-builder"],
 }
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher"}

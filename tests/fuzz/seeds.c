@@ -21,8 +21,10 @@
 #include "policy_words.h"
 #include "profile.h"
 #include "program_env.h"
+#include "program_report.h"
 #include "recipe.h"
 #include "request.h"
+#include "settings.h"
 #include "shape.h"
 
 #include <dirent.h>
@@ -329,7 +331,7 @@ static void make_answer(struct seeds *s)
 		deny(&d, (enum denial_code)i, "f", "m");
 		put_answer(s, protocol_error(&d, 1), '@');
 	}
-	put_answer(s, protocol_started("r", 1, true, 1), 'C');
+	put_answer(s, protocol_started("r", 1, true, true, 1), 'D');
 	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
 	record_init(&record);
 	record_add_hit(&record, "pids", 1, 2, 3);
@@ -340,6 +342,23 @@ static void make_answer(struct seeds *s)
 		word(s, exit_reason_name((enum exit_reason)i));
 	}
 	put_answer(s, protocol_ended("r", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "a", "why", "b"), "l"), '@');
+}
+
+static void make_program_report(struct seeds *s)
+{
+	begin(s, "program_report");
+	words(s, json_words, ARRAY_LEN(json_words));
+	put_shape_words(s, program_report_shape(PROGRAM_REPORT_run));
+	put_shape_words(s, program_report_shape(PROGRAM_REPORT_check));
+	put_text(s, "0{\"result\":{\"a\":[1,1.5,true,null]},\"result_repr\":null,\"error\":null,\"variables\":[\"x\"],\"exit_code\":null,"
+		    "\"security_event\":null,\"security_warnings\":[]}");
+	put_text(s, "0{\"result\":null,\"result_repr\":\"a\\u0000b\",\"error\":{\"type\":\"T\",\"message\":\"m\",\"traceback\":\"t\",\"line\":1,"
+		    "\"offset\":2,\"text\":\"x\"},\"variables\":[],\"exit_code\":-1,\"security_event\":\"blocked_import\",\"security_warnings\":[\"w\"]}");
+	put_text(s, "1{\"valid\":false,\"message\":\"m\",\"errors\":[{\"line\":1,\"offset\":0,\"message\":\"m\"}],\"warnings\":[],\"syntax_error\":null,"
+		    "\"line_count\":1,\"character_count\":2,\"estimated_complexity\":\"low\",\"imports\":[\"os.path\"],\"recommendations\":[\"r\"]}");
+	put_text(s, "1{\"valid\":true,\"message\":\"\",\"errors\":[],\"warnings\":[{\"line\":null,\"offset\":null,\"message\":\"\"}],\"syntax_error\":"
+		    "{\"message\":\"m\",\"line\":1,\"offset\":1,\"text\":\"(\"},\"line_count\":1,\"character_count\":1,\"estimated_complexity\":\"high\","
+		    "\"imports\":[],\"recommendations\":[]}");
 }
 
 static void make_config(struct seeds *s)
@@ -575,6 +594,31 @@ static void make_environment(struct seeds *s)
 	word(s, "GLIBC_TUNABLES");
 }
 
+/* A line for every name of every setting, in each way to write one. */
+static void make_dotenv(struct seeds *s)
+{
+	static const struct {
+		const char *head, *between, *behind;
+	} ways[] = { { "", "=", "\n" }, { "export ", " = \"", "\" # of each\n" }, { "", "='", "'\n" }, { "A=\"\n\" \n", "=", "" }, { "", "=\"\\\"", "" } };
+	char name[SETTING_NAME_MAX];
+
+	begin(s, "dotenv");
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &setting_rows[id];
+		size_t                    way = (size_t)id % ARRAY_LEN(ways);
+
+		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
+		word(s, name);
+		if (*row->preset)
+			word(s, row->preset);
+		put_text(s, "%s%s%s%s%s", ways[way].head, name, ways[way].between, *row->preset ? row->preset : "math , os.path", ways[way].behind);
+		if (*row->older && !strchr(row->older, ' '))
+			put_text(s, "%s=%s", row->older, row->preset);
+	}
+	put_many(s, "SANDBOX_ALLOWED_IMPORTS=", "a%,", 513, "");
+	put_text(s, "\xef\xbb\xbfSANDBOX_TIMEOUT=5\r\n");
+}
+
 static void make_elf(struct seeds *s)
 {
 	struct {
@@ -673,6 +717,7 @@ int main(int argc, char **argv)
 	make_recipe(&s);
 	make_request(&s);
 	make_answer(&s);
+	make_program_report(&s);
 	make_config(&s);
 	make_policy(&s, "policy");
 	make_policy(&s, "filter");
@@ -683,6 +728,7 @@ int main(int argc, char **argv)
 	make_numbers(&s);
 	make_options(&s);
 	make_environment(&s);
+	make_dotenv(&s);
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);

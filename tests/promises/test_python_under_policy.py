@@ -245,6 +245,7 @@ ROWS = [(policy, name, text) for name, policies, text in WORKS for policy in pol
 
 
 @pytest.mark.parametrize("policy,name,text", ROWS, ids=[f"{policy}: {name}" for policy, name, _ in ROWS])
+@pytest.mark.requirement("A56", "B37")
 def test_works(policy, name, text, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(program_of(text))

@@ -192,12 +192,14 @@ def works(run_brig, options, program):
 
 
 @pytest.mark.parametrize("program", [row[1] for row in NUMBERS], ids=[row[0] for row in NUMBERS])
+@pytest.mark.requirement("A70", "A71", "A72", "A111")
 def test_numbers(needs, run_brig, program):
     needs("data-science")
     works(run_brig, ["-p", "data-science"], program)
 
 
 @pytest.mark.parametrize("program", [row[1] for row in NETWORK], ids=[row[0] for row in NETWORK])
+@pytest.mark.requirement("A73", "A74", "A75", "A111")
 def test_network(needs, run_brig, program):
     needs("network")
     works(run_brig, ["-p", "network"], program)

@@ -73,6 +73,7 @@ def test_lint_finds_nothing(basic):
     basic.must("lint", basic.tree)
 
 
+@pytest.mark.requirement("A79", "A101")
 def test_verify_finds_the_tree_sound(basic):
     assert basic.must("verify", "basic").stdout == f"{basic.row['digest']} is sound\n"
 
@@ -93,6 +94,7 @@ def test_the_user_is_1000_and_lives_in_workspace(basic):
     assert (basic.tree / "etc/hostname").read_text() == "brig\n"
 
 
+@pytest.mark.requirement("A27", "A116")
 def test_the_manifest_names_every_package_with_its_version_and_no_time_or_host(basic):
     text = (basic.tree.parent / "manifest.json").read_text()
     manifest = json.loads(text)
@@ -110,6 +112,7 @@ def test_no_file_of_the_build_machine_came_along(basic):
     assert not os.path.lexists(basic.tree / "etc/apt")
 
 
+@pytest.mark.requirement("A12", "A64", "A65", "A66", "A67", "A68", "A69")
 def test_every_module_of_the_standard_library_imports(run):
     failed = python(run, f"""
 import importlib, warnings
@@ -165,6 +168,7 @@ def test_a_second_build_says_at_once_that_it_is_built(basic):
     assert done.stderr == "basic is already built from this recipe; --force builds it again\n"
 
 
+@pytest.mark.requirement("A101")
 def test_the_same_recipe_gives_the_same_digest_again(basic, rootfs):
     """From nothing, in another store, at another path, with a stricter umask."""
     rootfs.must("build", "basic", preexec_fn=lambda: os.umask(0o077))

@@ -31,6 +31,7 @@ def is_let_go(workspace):
 
 # --- verify ---
 
+@pytest.mark.requirement("A101")
 def test_verify_finds_a_changed_byte(tiny):
     path = tiny.tree / "etc/services"
     data = bytearray(path.read_bytes())

@@ -76,6 +76,7 @@ def test_root_and_the_service_never_share_host_ids(running, start):
     assert len(uids) == len(set(uids)) == 2, uids
 
 
+@pytest.mark.requirement("A100", "A105")
 def test_the_journal_has_a_line_of_each_run_with_fields(running):
     record = service.run(service.MEMBER, "print(1)")
     lines = host.poll(lambda: service.journal("-u", service.UNIT, "-o", "json", f"BRIG_RUN_ID={record['run_id']}"), 5)

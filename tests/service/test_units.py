@@ -9,6 +9,7 @@ import pytest
 from support import host, service
 
 
+@pytest.mark.requirement("A97")
 def test_systemd_finds_no_fault_with_the_installed_units():
     units = [path for path in pathlib.Path("/usr/local/lib/systemd/system").iterdir()]
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True)

@@ -103,8 +103,9 @@ static void check_made_answers(void)
 	tap_ok(is_answer(protocol_error(&d, TAG_NONE), 0, &e), "an error that we make is one that we accept");
 	d.retry_after_ms = 250;
 	tap_ok(is_answer(protocol_error(&d, 5), 0, &e), "so is one that says when to come back");
-	tap_ok(is_answer(protocol_started("id", 5, false, 1024), 2, &e), "started comes with two descriptors");
-	tap_ok(is_answer(protocol_started("id", TAG_NONE, true, 1024), 3, &e), "started with stdin comes with three");
+	tap_ok(is_answer(protocol_started("id", 5, false, false, 1024), 2, &e), "started comes with two descriptors");
+	tap_ok(is_answer(protocol_started("id", TAG_NONE, true, false, 1024), 3, &e), "started with stdin comes with three");
+	tap_ok(is_answer(protocol_started("id", TAG_NONE, true, true, 1024), 4, &e), "started with stdin and result comes with four");
 	tap_ok(is_answer(protocol_limit("id", 1, "pids", 64, false), 0, &e), "a limit is told");
 	tap_ok(is_answer(protocol_ended("id", 1, json_object(), NULL, json_array(), NULL), 0, &e), "an end is told");
 	tap_ok(is_answer(protocol_ended("id", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "memory-limit", "why", "v1"), "x"), 0, &e),

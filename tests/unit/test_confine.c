@@ -163,7 +163,7 @@ static bool dies_of_foreign_call(void)
 static int start(void *self, struct run *ret, const struct backend_order *order, struct err *e)
 {
 	(void)order, (void)e;
-	*ret = (struct run){ .sock = *(int *)self };
+	*ret = (struct run){ .sock = *(int *)self, .pipes = 2 };
 	return 0;
 }
 

@@ -13,22 +13,27 @@ struct said {
 	const char      *name;
 	enum launch_kind kind;
 	size_t           fds;
+	size_t           pipes;   /* that were asked for */
 	bool             started; /* was said before */
 	enum run_event   want;
 };
 
 /* clang-format off */
 static const struct said rows[] = {
-	{ "two streams start a run",                        LAUNCH_STARTED, 2, false, RUN_STARTED },
-	{ "so do three",                                    LAUNCH_STARTED, 3, false, RUN_STARTED },
-	{ "a run without streams is over",                  LAUNCH_STARTED, 0, false, RUN_ENDED },
-	{ "a run with one stream is over, and it is closed", LAUNCH_STARTED, 1, false, RUN_ENDED },
-	{ "a run that starts twice is over",                LAUNCH_STARTED, 2, true,  RUN_ENDED },
-	{ "a limit has no descriptors",                     LAUNCH_LIMIT,   2, true,  RUN_ENDED },
-	{ "an end has none",                                LAUNCH_ENDED,   3, true,  RUN_ENDED },
-	{ "a limit goes on",                                LAUNCH_LIMIT,   0, true,  RUN_LIMIT },
-	{ "a word that nobody knows has none",              77,             1, true,  RUN_ENDED },
-	{ "and goes on without",                            77,             0, true,  RUN_GOES_ON },
+	{ "two streams start a run",                        LAUNCH_STARTED, 2, 2, false, RUN_STARTED },
+	{ "so do three, for who wants to write",            LAUNCH_STARTED, 3, 3, false, RUN_STARTED },
+	{ "so do four, for who wants a report as well",     LAUNCH_STARTED, 4, 4, false, RUN_STARTED },
+	{ "a run without streams is over",                  LAUNCH_STARTED, 0, 2, false, RUN_ENDED },
+	{ "a run with one stream is over, and it is closed", LAUNCH_STARTED, 1, 2, false, RUN_ENDED },
+	{ "so is one with a stream that nobody asked for",  LAUNCH_STARTED, 3, 2, false, RUN_ENDED },
+	{ "so is one without a stream that was asked for",  LAUNCH_STARTED, 2, 3, false, RUN_ENDED },
+	{ "so is one with more streams than there are",     LAUNCH_STARTED, 5, 4, false, RUN_ENDED },
+	{ "a run that starts twice is over",                LAUNCH_STARTED, 2, 2, true,  RUN_ENDED },
+	{ "a limit has no descriptors",                     LAUNCH_LIMIT,   2, 2, true,  RUN_ENDED },
+	{ "an end has none",                                LAUNCH_ENDED,   3, 3, true,  RUN_ENDED },
+	{ "a limit goes on",                                LAUNCH_LIMIT,   0, 2, true,  RUN_LIMIT },
+	{ "a word that nobody knows has none",              77,             1, 2, true,  RUN_ENDED },
+	{ "and goes on without",                            77,             0, 2, true,  RUN_GOES_ON },
 };
 /* clang-format on */
 
@@ -45,8 +50,8 @@ static void check(const struct said *row)
 {
 	struct launch_word word;
 	struct run_end     end;
-	struct run         run = { .started = row->started };
-	int                pair[2], fds[3] = { 0, 1, 2 }, streams[3], before, left;
+	struct run         run = { .started = row->started, .pipes = row->pipes };
+	int                pair[2], fds[5] = { 0, 1, 2, 0, 1 }, streams[PIPES_MAX], before, left;
 	enum run_event     event;
 
 	memset(&word, 0, sizeof word);

@@ -15,6 +15,7 @@ static const struct command {
 } commands[] = {
 	{ "run",     run_main,     "run a Python program in a jail" },
 	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
+	{ "check",   check_main,   "say what a Python program may not do, without executing it" },
 	{ "ps",      ps_main,      "list the runs of the brigd that runs here" },
 	{ "kill",    kill_main,    "end one of them" },
 	{ "stats",   stats_main,   "print what that brigd has done, and what it costs" },

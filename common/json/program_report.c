@@ -1,0 +1,209 @@
+#include "program_report.h"
+
+#include "text.h"
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what reports look like --- */
+
+/* clang-format off */
+static const struct shape error_shape[] = {
+	{ "type",      SHAPE_TEXT,  SHAPE_MUST, "The class of the exception", NULL },
+	{ "message",   SHAPE_TEXT,  SHAPE_MUST, "What it says", NULL },
+	{ "traceback", SHAPE_TEXT,  SHAPE_NULL, "As Python prints it, without the runner's own lines", NULL },
+	{ "line",      SHAPE_COUNT, SHAPE_NULL, "Of main.py", NULL },
+	{ "offset",    SHAPE_COUNT, SHAPE_NULL, "The column, of a syntax error", NULL },
+	{ "text",      SHAPE_TEXT,  SHAPE_NULL, "That line", NULL },
+	{ 0 },
+};
+static const struct shape run_shape[] = {
+	{ "result",            SHAPE_ANY,   SHAPE_NULL, "The value of the last expression, or of the variable result, where it is JSON", NULL },
+	{ "result_repr",       SHAPE_TEXT,  SHAPE_NULL, "What Python prints for it", NULL },
+	{ "error",             SHAPE_TABLE, SHAPE_NULL, "The exception that ended the program", error_shape },
+	{ "variables",         SHAPE_TEXTS, SHAPE_MUST, "Names that the program left behind", NULL },
+	{ "exit_code",         SHAPE_INT,   SHAPE_NULL, "What it asked to exit with", NULL },
+	{ "security_event",    SHAPE_TEXT,  SHAPE_NULL, "\"blocked_import\": a module that it was not to import", NULL },
+	{ "security_warnings", SHAPE_TEXTS, SHAPE_MUST, "Sentences for people", NULL },
+	{ 0 },
+};
+static const struct shape finding_shape[] = {
+	{ "line",    SHAPE_COUNT, SHAPE_NULL, "Of the program", NULL },
+	{ "offset",  SHAPE_COUNT, SHAPE_NULL, "The column", NULL },
+	{ "message", SHAPE_TEXT,  SHAPE_MUST, "What is wrong there", NULL },
+	{ 0 },
+};
+static const struct shape syntax_shape[] = {
+	{ "message", SHAPE_TEXT,  SHAPE_MUST, "What Python says", NULL },
+	{ "line",    SHAPE_COUNT, SHAPE_NULL, "Of the program", NULL },
+	{ "offset",  SHAPE_COUNT, SHAPE_NULL, "The column", NULL },
+	{ "text",    SHAPE_TEXT,  SHAPE_NULL, "That line", NULL },
+	{ 0 },
+};
+static const struct shape check_shape[] = {
+	{ "valid",                SHAPE_BOOL,  SHAPE_MUST, "Whether there are no errors", NULL },
+	{ "message",              SHAPE_TEXT,  SHAPE_MUST, "All of it in a sentence", NULL },
+	{ "errors",               SHAPE_ROWS,  SHAPE_MUST, "What must not be", finding_shape },
+	{ "warnings",             SHAPE_ROWS,  SHAPE_MUST, "What should be looked at", finding_shape },
+	{ "syntax_error",         SHAPE_TABLE, SHAPE_NULL, "Why it is no program", syntax_shape },
+	{ "line_count",           SHAPE_COUNT, SHAPE_MUST, "Lines of the program", NULL },
+	{ "character_count",      SHAPE_COUNT, SHAPE_MUST, "Its characters", NULL },
+	{ "estimated_complexity", SHAPE_TEXT,  SHAPE_MUST, "\"low\", \"medium\" or \"high\"", NULL },
+	{ "imports",              SHAPE_TEXTS, SHAPE_MUST, "Modules that it imports", NULL },
+	{ "recommendations",      SHAPE_TEXTS, SHAPE_MUST, "Sentences for people", NULL },
+	{ 0 },
+};
+
+static const struct shape *const shapes[] = { [PROGRAM_REPORT_run] = run_shape, [PROGRAM_REPORT_check] = check_shape };
+
+/* Where the shape says no more than text or list. A character has up to four bytes. The last row is for all others. */
+static const struct bound {
+	const char *key;
+	size_t      bytes, items; /* of a text, or of each of a list; of a list */
+} bounds[] = {
+	{ "variables",   400,      PROGRAM_REPORT_VARIABLES_MAX },
+	{ "imports",     1024,     1000 },
+	{ "result_repr", 32 * KIB, 0 },
+	{ "traceback",   128 * KIB, 0 },
+	{ NULL,          16 * KIB, 1000 },
+};
+/* clang-format on */
+
+/* --- reading --- */
+
+static const struct bound *bound_of(const char *key)
+{
+	const struct bound *b = bounds;
+
+	while (b->key && strcmp(b->key, key) != 0)
+		b++;
+	return b;
+}
+
+static int check_bounds(const char *key, const json_t *value, struct err *e);
+
+static int check_list(const char *key, const json_t *list, struct err *e)
+{
+	if (json_array_size(list) > bound_of(key)->items)
+		return err_set(e, ERR_PROTOCOL, "%s: more than %zu", key, bound_of(key)->items);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (check_bounds(key, json_array_get(list, i), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_members(const json_t *object, struct err *e)
+{
+	const char *key;
+	json_t     *value;
+
+	json_object_foreach((json_t *)object, key, value)
+		if (strcmp(key, "result") != 0 && check_bounds(key, value, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_bounds(const char *key, const json_t *value, struct err *e)
+{
+	if (json_string_length(value) > bound_of(key)->bytes)
+		return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes", key, bound_of(key)->bytes);
+	return json_is_array(value) ? check_list(key, value, e) : json_is_object(value) ? check_members(value, e) : 0;
+}
+
+static bool is_one_of(const json_t *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(json_string_value(text), *words) == 0)
+			return true;
+	return false;
+}
+
+static int check_words(enum program_report_kind kind, const json_t *report, struct err *e)
+{
+	static const char *const events[] = { "blocked_import", NULL }, *const degrees[] = { "low", "medium", "high", NULL };
+	const json_t            *event = json_object_get(report, "security_event");
+
+	if (kind == PROGRAM_REPORT_check && !is_one_of(json_object_get(report, "estimated_complexity"), degrees))
+		return err_set(e, ERR_PROTOCOL, "estimated_complexity: expected low, medium or high");
+	if (json_is_string(event) && !is_one_of(event, events))
+		return err_set(e, ERR_PROTOCOL, "security_event: expected blocked_import");
+	return 0;
+}
+
+/* --- NUL: readers of these texts think that it ends them --- */
+
+static void replace_nul(json_t *text)
+{
+	size_t      len = json_string_length(text), at = 0;
+	const char *from = json_string_value(text);
+	char       *to;
+
+	if (strlen(from) == len || !(to = malloc(3 * len)))
+		return;
+	for (size_t i = 0; i < len; i++) {
+		size_t n = from[i] ? 1 : 3;
+
+		memcpy(to + at, from[i] ? from + i : "\xef\xbf\xbd", n);
+		at += n;
+	}
+	json_string_setn_nocheck(text, to, at);
+	free(to);
+}
+
+static void replace_all_nul(json_t *value)
+{
+	const char *key;
+	json_t     *member;
+
+	if (json_is_string(value))
+		replace_nul(value);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		replace_all_nul(json_array_get(value, i));
+	json_object_foreach(value, key, member)
+		if (strcmp(key, "result") != 0)
+			replace_all_nul(member);
+}
+
+/* --- */
+
+static int check(enum program_report_kind kind, json_t *report, struct err *e)
+{
+	if (shape_check(shapes[kind], report, e) < 0 || check_members(report, e) < 0)
+		return -1;
+	replace_all_nul(report);
+	return check_words(kind, report, e);
+}
+
+json_t *program_report_parse(enum program_report_kind kind, const void *bytes, size_t len, struct err *e)
+{
+	scoped_json *report = wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e);
+
+	if (!report || check(kind, report, e) < 0) {
+		text_make_plain(e->text);
+		return NULL;
+	}
+	return json_incref(report);
+}
+
+void program_report_into(json_t *record, const json_t *report)
+{
+	static const char *const keys[] = { "result", "result_repr", "variables", "security_event", "security_warnings" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		json_object_set(record, keys[i], json_object_get(report, keys[i]));
+	if (!json_is_object(json_object_get(record, "error")))
+		json_object_set(record, "error", json_object_get(report, "error"));
+}
+
+void program_report_complain(json_t *record, const struct err *why)
+{
+	json_t *text = json_sprintf("What the program reported cannot be used: %s", why->text);
+
+	json_object_set_new(record, "security_warnings", json_pack("[o]", text));
+}
+
+const struct shape *program_report_shape(enum program_report_kind kind)
+{
+	return shapes[kind];
+}

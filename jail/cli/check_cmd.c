@@ -1,0 +1,47 @@
+/* check_cmd.c - brig check: a program is read in a jail and not executed; what is against the profile's rules is said */
+#include "check_report.h"
+#include "command.h"
+#include "one_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static const char line[] = "brig check [OPTION]... FILE|-";
+
+static void usage(FILE *out)
+{
+	fprintf(out, "usage: %s\n\nSay what is against the rules of a profile in a Python program, which is read in a jail and not executed.\n\n", line);
+	options_print(check_options, out);
+	fputs("\nPolicy and advice: the jail does not depend on it.\n", out);
+}
+
+static int main_of(struct request *r, int argc, char **argv)
+{
+	struct err e;
+	int        n = options_parse(check_options, argc, argv, r, &e);
+
+	if (n == OPTIONS_HELP) {
+		usage(stdout);
+		return STATUS_OK;
+	}
+	if (n >= 0 && n + 2 != argc)
+		n = err_set(&e, ERR_BAD_SPEC, "name one file; write: %s", line);
+	if (n < 0)
+		return one_run_complain(argv[0], &e);
+	if (request_take_program(r, argv[n + 1], NULL, 0, &e) < 0)
+		return one_run_failure(r, &e, check_report);
+	return one_run(r, check_report);
+}
+
+int check_main(int argc, char **argv)
+{
+	struct request r;
+	int            status;
+
+	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to tell, not a death */
+	request_init(&r);
+	r.mode = MODE_check;
+	status = main_of(&r, argc, argv);
+	request_done(&r);
+	return status;
+}

@@ -1,0 +1,13 @@
+/*
+ * package_list.h - which packages a rootfs is made of, as its manifest says: for people who ask what they may import
+ *
+ * A list of {"name", "version"}, bounded, so that a message has room for it. No
+ * run depends on it: what cannot be read is an empty list.
+ */
+#pragma once
+#include "place.h"
+
+#include <jansson.h>
+
+/* New reference. */
+json_t *package_list_read(const struct places *places, const char *rootfs);

@@ -1,0 +1,42 @@
+#include "runner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NULL when memory is short. */
+static char *join(const json_t *names, const char *otherwise)
+{
+	size_t len = sizeof "*", n = json_array_size(names);
+	char  *text, *at;
+
+	for (size_t i = 0; i < n; i++)
+		len += json_string_length(json_array_get(names, i)) + 1;
+	text = at = malloc(len);
+	if (!text)
+		return NULL;
+	strcpy(text, names ? "" : otherwise);
+	for (size_t i = 0; i < n; i++)
+		at += sprintf(at, "%s%s", i ? "," : "", json_string_value(json_array_get(names, i)));
+	return text;
+}
+
+int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e)
+{
+	*ret = (struct runner_words){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, "") } };
+	snprintf(ret->fd, sizeof ret->fd, "%d", RUNNER_FD);
+	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
+		if (!ret->list[i])
+			return err_set(e, ERR_LIMIT, "out of memory");
+	memcpy(ret->word, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], "--" },
+	       RUNNER_WORDS_MAX * sizeof *ret->word);
+	return 0;
+}
+
+void runner_words_done(struct runner_words *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->list); i++) {
+		free(w->list[i]);
+		w->list[i] = NULL;
+	}
+}

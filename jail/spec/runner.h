@@ -1,0 +1,36 @@
+/*
+ * runner.h - the guest runner: where it lies in a rootfs, how it is told what to do, and where it reports
+ *
+ *   python3 -I RUNNER MODE FD IMPORTS MODULES CALLS -- ARG...
+ *
+ * IMPORTS and MODULES (what may be imported at run time, and what the static
+ * check allows) are names between commas, or "*": anything. CALLS, of which the
+ * check warns, may be empty. None of it is a boundary: the program can do to its
+ * runner what it likes.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+
+#define RUNNER_PATH "usr/lib/brig/guest.pyc" /* below the root */
+
+enum {
+	RUNNER_FD        = 5, /* on which it reports; the program's own are 0 to 2 */
+	RUNNER_WORDS_MAX = 9,
+};
+
+struct runner_lists {
+	const json_t *imports, *modules, *calls; /* of texts without commas; NULL: none was said */
+};
+
+struct runner_words {
+	const char *word[RUNNER_WORDS_MAX + 1]; /* NULL at the end */
+	char        fd[8];
+	char       *list[3]; /* heap, among the words */
+};
+
+/* Must not be moved afterwards. After failure, too, runner_words_done() is to be called. */
+must_use int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e);
+void         runner_words_done(struct runner_words *w);
+#define scoped_runner_words scoped(runner_words_done) struct runner_words

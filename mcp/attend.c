@@ -1,0 +1,120 @@
+#include "attend.h"
+
+#include "clean.h"
+#include "executions.h"
+#include "facts.h"
+#include "reply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_MAX_SHOWN = 120 };
+
+struct visit {
+	struct call      *call;
+	struct execution *execution;
+	struct attendant  attendant;
+	struct loop_timer wait, progress;
+};
+
+static void visit_end(struct visit *v)
+{
+	loop_timer_clear(&v->call->mcp->loop, &v->wait);
+	loop_timer_clear(&v->call->mcp->loop, &v->progress);
+	v->call->cancel = NULL;
+	execution_leave(v->execution, &v->attendant);
+	free(v);
+}
+
+/* The answer is made before the run may go with its last attendant. */
+static void answer(struct visit *v)
+{
+	struct call          *c = v->call;
+	const struct execution *x = v->execution;
+	scoped_outcome        o;
+	bool                  as_text = x->wish.as_text, echo = x->wish.echo;
+
+	outcome_of(&o, x);
+	if (x->record)
+		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+	visit_end(v);
+	reply(c, &o, as_text, echo);
+}
+
+static void on_ended(void *owner, struct execution *x)
+{
+	(void)x;
+	answer(owner);
+}
+
+/* Where no handle can be given the call goes on waiting. */
+static void on_waited(void *owner)
+{
+	struct visit *v = owner;
+
+	if (executions_keep(v->execution))
+		answer(v);
+}
+
+static void cancel(struct call *c)
+{
+	visit_end(c->work);
+}
+
+/* --- progress --- */
+
+static void describe(const struct execution *x, double seconds, char *buf, size_t len)
+{
+	size_t      n, clean_len = 0;
+	const char *line  = execution_last_line(x, &n);
+	char       *clean = n ? clean_text(line, n < 4096 ? clean_whole(line, n) : clean_whole(line, 4096), false, &clean_len) : NULL;
+
+	if (x->state == EXECUTION_WAITS)
+		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
+	else if (clean && clean_len)
+		snprintf(buf, len, "%.0f s, last output: %.*s", seconds, (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);
+	else
+		snprintf(buf, len, "%.0f s, no output yet", seconds);
+	free(clean);
+}
+
+static void on_progress(void *owner)
+{
+	struct visit           *v       = owner;
+	const struct execution *x       = v->execution;
+	double                  seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
+	char                    text[LINE_MAX_SHOWN + 64];
+
+	describe(x, seconds, text, sizeof text);
+	call_progress(v->call, seconds, (double)x->wish.timeout_ms / 1000, text);
+	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
+}
+
+void attend(struct call *c, struct execution *x, uint64_t wait_ms)
+{
+	struct visit *v = calloc(1, sizeof *v);
+
+	if (!v) {
+		struct rpc_error e;
+
+		rpc_error_set(&e, RPC_INTERNAL, "out of memory");
+		call_failure(c, &e);
+		return;
+	}
+	*v = (struct visit){ .call = c, .execution = x };
+	v->attendant = (struct attendant){ .ended = on_ended, .owner = v };
+	v->wait      = (struct loop_timer){ .due = on_waited, .owner = v };
+	v->progress  = (struct loop_timer){ .due = on_progress, .owner = v };
+	c->work      = v;
+	c->cancel    = cancel;
+	execution_attend(x, &v->attendant);
+	if (x->state == EXECUTION_ENDED) {
+		answer(v);
+		return;
+	}
+	if (wait_ms)
+		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);
+	if (c->progress_token)
+		loop_timer_set(&c->mcp->loop, &v->progress, (int64_t)c->mcp->settings->progress_ms);
+}

@@ -1,0 +1,452 @@
+#define _GNU_SOURCE
+#include "execution.h"
+
+#include "denial.h"
+#include "executions.h"
+#include "fd.h"
+#include "metrics.h"
+#include "program_report.h"
+#include "sealed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+enum { BUSY_WAIT_MS = 60 * 1000, BUSY_AGAIN_MS = 100 };
+
+/* --- the end of one --- */
+
+static void close_pipe(struct execution_pipe *p)
+{
+	if (p->stream.fd >= 0)
+		loop_remove(&p->execution->mcp->loop, &p->source);
+	fd_closep(&p->stream.fd);
+}
+
+static void close_input(struct execution *x)
+{
+	if (x->input.fd >= 0)
+		loop_remove(&x->mcp->loop, &x->input);
+	fd_closep(&x->input.fd);
+}
+
+static void destroy(struct execution *x)
+{
+	struct execution_pipe *const pipes[] = { &x->out, &x->err, &x->report };
+
+	launcher_forget(x->mcp->launcher, &x->question);
+	loop_timer_clear(&x->mcp->loop, &x->again);
+	close_input(x);
+	for (size_t i = 0; i < ARRAY_LEN(pipes); i++) {
+		close_pipe(pipes[i]);
+		stream_done(&pipes[i]->stream);
+	}
+	fd_closep(&x->code);
+	executions_remove(x);
+	json_decref(x->message);
+	json_decref(x->record);
+	json_decref(x->said);
+	json_decref(x->wish.warnings);
+	free(x->profile);
+	free(x->input_text);
+	free(x);
+}
+
+static bool is_wanted(const struct execution *x)
+{
+	return !TAILQ_EMPTY(&x->attendants) || *x->handle;
+}
+
+/* Who is told leaves; what was said is all there is. */
+static void end(struct execution *x)
+{
+	struct attendant *a, *next, last = { 0 }; /* so that nobody who leaves is the last one */
+
+	x->state    = EXECUTION_ENDED;
+	x->ended_ms = loop_now_ms();
+	launcher_forget(x->mcp->launcher, &x->question);
+	loop_timer_clear(&x->mcp->loop, &x->again);
+	close_input(x);
+	close_pipe(&x->out);
+	close_pipe(&x->err);
+	close_pipe(&x->report);
+	fd_closep(&x->code);
+	execution_attend(x, &last);
+	for (a = TAILQ_FIRST(&x->attendants); a != &last; a = next) {
+		next = TAILQ_NEXT(a, link);
+		a->ended(a->owner, x);
+	}
+	TAILQ_REMOVE(&x->attendants, &last, link);
+	executions_ended(x);
+	if (!is_wanted(x))
+		destroy(x);
+}
+
+static void fail(struct execution *x, const char *code, const char *field, const char *text)
+{
+	snprintf(x->failure.code, sizeof x->failure.code, "%s", code);
+	snprintf(x->failure.field, sizeof x->failure.field, "%s", field ? field : "");
+	snprintf(x->failure.text, sizeof x->failure.text, "%s", text);
+	end(x);
+}
+
+/* --- stopping --- */
+
+static void tell_cancel(struct execution *x, const char *reason)
+{
+	launcher_tell(x->mcp->launcher, json_pack("{ss ss ss}", "op", "cancel", "run", x->id, "reason", reason));
+}
+
+/* Once: what is read until the program is dead would ask again and again. */
+void execution_cancel(struct execution *x, const char *reason)
+{
+	if (x->cancelled || x->state == EXECUTION_ENDED)
+		return;
+	x->cancelled = true;
+	if (x->state == EXECUTION_RUNS)
+		tell_cancel(x, reason);
+	else if (!x->question.tag)
+		fail(x, "cancelled", NULL, "cancelled before it had started");
+}
+
+void execution_attend(struct execution *x, struct attendant *a)
+{
+	TAILQ_INSERT_TAIL(&x->attendants, a, link);
+}
+
+void execution_leave(struct execution *x, struct attendant *a)
+{
+	TAILQ_REMOVE(&x->attendants, a, link);
+	if (is_wanted(x))
+		return;
+	if (x->state == EXECUTION_ENDED)
+		destroy(x);
+	else
+		execution_cancel(x, "cancelled");
+}
+
+/* --- pipes --- */
+
+static void on_flood(struct execution *x, const struct stream *s)
+{
+	if (x->cancelled)
+		return;
+	snprintf(x->limit, sizeof x->limit, "output_bytes");
+	x->limit_value = s->keep;
+	execution_cancel(x, "output_limit");
+}
+
+static void on_readable(void *owner)
+{
+	struct execution_pipe *p = owner;
+
+	switch (stream_read(&p->stream)) {
+	case STREAM_GOES_ON:
+	case STREAM_BROKEN: /* of what was read that is all */
+		break;
+	case STREAM_FLOOD:
+		on_flood(p->execution, &p->stream);
+		break;
+	}
+	if (p->stream.ended)
+		close_pipe(p);
+}
+
+/* The program can open the other end again: it could read what was promised to us. */
+static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
+{
+	struct err ignored;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	p->stream.fd   = fd;
+	p->stream.keep = keep;
+	p->source      = (struct loop_source){ .fd = fd, .ready = on_readable, .owner = p };
+	if (loop_add(&x->mcp->loop, &p->source, &ignored) < 0)
+		fd_closep(&p->stream.fd); /* no memory in the kernel; the output is lost, and nothing else */
+}
+
+/* What is in the pipe, without waiting for more and without end. */
+static void drain(struct stream *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	while (s->fd >= 0 && !s->ended && poll(&p, 1, 0) > 0)
+		if (stream_read(s) != STREAM_GOES_ON)
+			return;
+}
+
+static void on_writable(void *owner)
+{
+	struct execution *x = owner;
+	ssize_t           n = write(x->input.fd, x->input_text + x->input_at, x->input_len - x->input_at);
+
+	if (n > 0)
+		x->input_at += (size_t)n;
+	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all of it, or nobody reads on */
+		close_input(x);
+}
+
+static void open_input(struct execution *x, int fd)
+{
+	struct err ignored;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	x->input = (struct loop_source){ .fd = fd, .ready = on_writable, .owner = x };
+	if (x->input_len == 0 || loop_add_for(&x->mcp->loop, &x->input, EPOLLOUT, &ignored) < 0)
+		fd_closep(&x->input.fd);
+}
+
+static void take_stream(struct execution *x, const char *name, int *fd, uint64_t keep)
+{
+	if (strcmp(name, "stdout") == 0 && x->out.stream.fd < 0)
+		open_pipe(x, &x->out, fd_take(fd), keep);
+	else if (strcmp(name, "stderr") == 0 && x->err.stream.fd < 0)
+		open_pipe(x, &x->err, fd_take(fd), keep);
+	else if (strcmp(name, "result") == 0 && x->report.stream.fd < 0)
+		open_pipe(x, &x->report, fd_take(fd), PROGRAM_REPORT_MAX);
+	else if (strcmp(name, "stdin") == 0 && x->input.fd < 0)
+		open_input(x, fd_take(fd));
+}
+
+/* --- what brigd says --- */
+
+static void on_started(struct execution *x, struct datagram *d)
+{
+	const json_t *j = d->answer.source, *names = json_object_get(j, "streams");
+	uint64_t      keep = (uint64_t)json_integer_value(json_object_get(j, "output_bytes"));
+
+	if (x->state != EXECUTION_WAITS)
+		return;
+	x->state = EXECUTION_RUNS;
+	snprintf(x->id, sizeof x->id, "%s", json_string_value(json_object_get(j, "run")));
+	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
+		take_stream(x, json_string_value(json_array_get(names, i)), &d->fd[i], keep);
+	fd_closep(&x->code);
+	metrics_run_started(x->mcp->metrics);
+	if (x->cancelled)
+		tell_cancel(x, "cancelled");
+}
+
+static void on_limit(struct execution *x, const json_t *j)
+{
+	if (!json_is_true(json_object_get(j, "ends")))
+		return;
+	snprintf(x->limit, sizeof x->limit, "%s", json_string_value(json_object_get(j, "name")));
+	x->limit_value = (uint64_t)json_integer_value(json_object_get(j, "value"));
+}
+
+/* Our own word: only we read the pipes. */
+static void fill_figures(struct execution *x)
+{
+	const struct stream *out = &x->out.stream, *err = &x->err.stream;
+
+	json_object_set_new(x->record, "stdout_bytes", json_integer((json_int_t)out->seen));
+	json_object_set_new(x->record, "stderr_bytes", json_integer((json_int_t)err->seen));
+	json_object_set_new(x->record, "truncated", json_boolean(stream_is_truncated(out) || stream_is_truncated(err)));
+}
+
+/* Hostile: what is no report of that kind is none. */
+static void take_report(struct execution *x)
+{
+	const struct stream *s = &x->report.stream;
+	struct err           why;
+
+	if (!s->seen)
+		return;
+	if (stream_is_truncated(s))
+		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
+	else
+		x->said = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
+	if (!x->is_report)
+		return;
+	if (x->said)
+		program_report_into(x->record, x->said);
+	else
+		program_report_complain(x->record, &why);
+}
+
+static void on_ended(struct execution *x, const json_t *j)
+{
+	const json_t *exec_error = json_object_get(j, "exec_error");
+
+	drain(&x->out.stream);
+	drain(&x->err.stream);
+	drain(&x->report.stream);
+	x->record = json_copy(json_object_get(j, "record"));
+	if (json_is_string(exec_error))
+		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
+	fill_figures(x);
+	take_report(x);
+	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
+	end(x);
+}
+
+static void on_event(struct execution *x, struct datagram *d)
+{
+	switch (d->answer.event) {
+	case EVENT_started:
+		on_started(x, d);
+		return;
+	case EVENT_limit:
+		on_limit(x, d->answer.source);
+		return;
+	case EVENT_ended:
+		on_ended(x, d->answer.source);
+		return;
+	case EVENT_COUNT:
+		return;
+	}
+}
+
+/* A place becomes free when another run ends, perhaps one of somebody else. */
+static bool may_wait(struct execution *x, const char *code)
+{
+	return strcmp(code, denial_code_name(DENIAL_busy)) == 0 && !x->cancelled && loop_now_ms() - x->asked_ms < BUSY_WAIT_MS;
+}
+
+static void wait_for_place(struct execution *x, const json_t *error)
+{
+	json_int_t ms = json_integer_value(json_object_get(error, "retry_after_ms"));
+
+	launcher_forget(x->mcp->launcher, &x->question);
+	loop_timer_set(&x->mcp->loop, &x->again, ms > 0 && ms < BUSY_WAIT_MS ? ms : BUSY_AGAIN_MS);
+}
+
+static void on_refused(struct execution *x, const json_t *error)
+{
+	const char *code = json_string_value(json_object_get(error, "code"));
+
+	if (x->state != EXECUTION_WAITS) /* about a cancel that came too late */
+		return;
+	if (may_wait(x, code)) {
+		wait_for_place(x, error);
+		return;
+	}
+	metrics_refused(x->mcp->metrics, code);
+	fail(x, code, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
+}
+
+static void on_answer(void *owner, struct datagram *d)
+{
+	struct execution *x = owner;
+
+	switch (d->answer.kind) {
+	case ANSWER_EVENT:
+		on_event(x, d);
+		return;
+	case ANSWER_ERROR:
+		on_refused(x, json_object_get(d->answer.source, "error"));
+		return;
+	case ANSWER_REPLY:
+		return;
+	}
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+	struct execution *x = owner;
+
+	if (x->state == EXECUTION_RUNS) {
+		drain(&x->out.stream);
+		drain(&x->err.stream);
+		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
+	}
+	fail(x, "lost", NULL, why->text);
+}
+
+/* --- asking --- */
+
+static void ask_again(void *owner)
+{
+	struct execution *x = owner;
+	struct err        e;
+
+	if (launcher_ask(x->mcp->launcher, &x->question, &e) < 0)
+		fail(x, "lost", NULL, e.text);
+}
+
+static char *copy_bytes(const char *bytes, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	return copy ? memcpy(copy, bytes, len) : NULL;
+}
+
+static struct execution *create(struct mcp *m, const struct execution_order *order)
+{
+	struct execution *x = calloc(1, sizeof *x);
+
+	if (!x)
+		return NULL;
+	x->mcp      = m;
+	x->message  = order->message;
+	x->code     = -1;
+	x->input.fd = -1;
+	x->asked_ms = loop_now_ms();
+	x->again    = (struct loop_timer){ .due = ask_again, .owner = x };
+	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
+	x->err      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->err.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
+	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
+	x->is_report = strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
+	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = &x->code, .fds_len = 1 };
+	TAILQ_INIT(&x->attendants);
+	executions_add(x);
+	return x;
+}
+
+static int fill(struct execution *x, const struct execution_order *order, struct err *e)
+{
+	snprintf(x->principal, sizeof x->principal, "%s", order->principal);
+	x->profile    = strdup(json_string_value(json_object_get(order->message, "profile")));
+	x->input_text = order->input ? copy_bytes(order->input, order->input_len) : NULL;
+	x->input_len  = order->input ? order->input_len : 0;
+	if (!x->profile || (order->input && !x->input_text))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	x->code = sealed_open("main.py", order->code, order->code_len, e);
+	return x->code < 0 ? -1 : launcher_ask(x->mcp->launcher, &x->question, e);
+}
+
+struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e)
+{
+	struct execution *x = create(m, order);
+
+	if (!x) {
+		json_decref(order->message);
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (fill(x, order, e) == 0)
+		return x;
+	destroy(x);
+	return NULL;
+}
+
+/* --- looking --- */
+
+static const char *last_line(const char *bytes, size_t n, size_t *len)
+{
+	const char *end = bytes + n, *from;
+
+	while (end > bytes && (end[-1] == '\n' || end[-1] == '\r'))
+		end--;
+	for (from = end; from > bytes && from[-1] != '\n' && from[-1] != '\r'; from--)
+		;
+	*len = (size_t)(end - from);
+	return from;
+}
+
+static const char *last_of(const struct stream *s, size_t *len)
+{
+	return s->tail_len ? last_line(s->tail, s->tail_len, len) : last_line(s->data ? s->data : "", s->len, len);
+}
+
+const char *execution_last_line(const struct execution *x, size_t *len)
+{
+	const char *line = last_of(&x->out.stream, len);
+
+	return *len ? line : last_of(&x->err.stream, len);
+}

@@ -1,0 +1,99 @@
+/*
+ * execution.h - one run of a program: asked for, its pipes read, its record taken.
+ *
+ * Driven by the loop. It lives as long as somebody attends it or it was kept
+ * (executions.h); nobody there means that it is cancelled, and freed once
+ * brigd has said that everything of it is gone. A cancel that comes before
+ * the run has started is remembered, and sent as soon as it has.
+ */
+#pragma once
+#include "launcher.h"
+#include "stream.h"
+
+enum { EXECUTION_TAIL = 16 * 1024 };
+
+enum execution_state {
+	EXECUTION_WAITS, /* for brigd, or for a free place */
+	EXECUTION_RUNS,
+	EXECUTION_ENDED,
+};
+
+/* Why there is no record, in brigd's words or ours. */
+struct failure {
+	char code[24];  /* of denial.def, or "lost"; "": there is a record */
+	char field[80]; /* the key of the request that it is about */
+	char text[600];
+};
+
+struct execution;
+
+/* Who wants to know. Leaves by itself; may leave and answer inside of ended(). */
+struct attendant {
+	void                   (*ended)(void *owner, struct execution *x);
+	void                    *owner;
+	TAILQ_ENTRY(attendant)   link;
+};
+
+struct execution_pipe {
+	struct loop_source source;
+	struct stream      stream;
+	struct execution  *execution;
+	char               tail[EXECUTION_TAIL];
+};
+
+/* How the answer is to look; of the call that started it, for those that continue it. */
+struct answer_wish {
+	bool     as_text, echo, capture;
+	uint64_t timeout_ms; /* the wall time that it has */
+	uint64_t memory_bytes;
+	json_t  *warnings;   /* owned; a list of texts, or NULL */
+};
+
+struct execution {
+	TAILQ_ENTRY(execution)  link;
+	struct mcp             *mcp;
+	enum execution_state    state;
+	struct question         question;
+	json_t                 *message;
+	char                   *profile;
+	int                     code; /* the sealed text */
+	char                    id[RUN_ID_LEN + 1];     /* of the run; "": it has not started */
+	char                    handle[RUN_ID_LEN + 1]; /* "": nobody was told one */
+	char                    principal[64];
+	bool                    cancelled, is_report;
+	struct execution_pipe   out, err, report;
+	struct loop_source      input;
+	char                   *input_text;
+	size_t                  input_at, input_len;
+	char                    limit[48]; /* the one that ends it, as in a profile; "": none does */
+	uint64_t                limit_value;
+	json_t                 *record;    /* with the program's report in it, and our figures; NULL: see failure */
+	json_t                 *said;      /* the report itself; NULL: there was none that could be believed */
+	char                    exec_error[24];
+	struct failure          failure;
+	int64_t                 asked_ms, ended_ms;
+	struct loop_timer       again;
+	TAILQ_HEAD(, attendant) attendants;
+	struct answer_wish      wish;
+};
+
+/* What is to be run. All is copied but the message, which is taken over. */
+struct execution_order {
+	json_t     *message; /* op run, without a tag */
+	const char *code;
+	size_t      code_len;
+	const char *input; /* NULL: none, and the message does not ask for it */
+	size_t      input_len;
+	const char *principal;
+};
+
+/* Asks at once. NULL with *e: it could not be; brigd's refusals come later. */
+must_use struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e);
+
+void execution_attend(struct execution *x, struct attendant *a);
+/* The last one who leaves what was not kept ends it. */
+void execution_leave(struct execution *x, struct attendant *a);
+void execution_cancel(struct execution *x, const char *reason);
+
+/* The bytes that the last line of its output has so far, stderr if there is no stdout; "" without any. Hostile. */
+const char *execution_last_line(const struct execution *x, size_t *len);

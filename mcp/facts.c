@@ -1,0 +1,96 @@
+#include "facts.h"
+
+#include "denial.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_MAX = sizeof((struct fact){ 0 }.key) };
+
+static char *key_of(const char *what, const char *name, char *buf)
+{
+	snprintf(buf, KEY_MAX, "%s:%.63s", what, name ? name : "");
+	return buf;
+}
+
+void fact_forget(struct fact *f)
+{
+	if (f->mcp)
+		launcher_forget(f->mcp->launcher, &f->question);
+	json_decref(f->message);
+	f->message = NULL;
+}
+
+/* It may be the owner's last moment: f is not touched afterwards. */
+static void tell(struct fact *f, const json_t *reply, const struct err *why)
+{
+	fact_forget(f);
+	f->known(f->owner, reply, why);
+}
+
+/* What the client can mend is a bad specification, anything else is not his affair. */
+static void refuse(struct fact *f, const json_t *error)
+{
+	const char *code = json_string_value(json_object_get(error, "code"));
+	bool        his  = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 || strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
+		   strcmp(code, denial_code_name(DENIAL_denied)) == 0;
+	struct err why;
+
+	err_set(&why, his ? ERR_BAD_SPEC : ERR_SETUP, "%s", json_string_value(json_object_get(error, "message")));
+	tell(f, NULL, &why);
+}
+
+static void on_answer(void *owner, struct datagram *d)
+{
+	struct fact *f = owner;
+	json_t      *j = d->answer.source;
+
+	if (d->answer.kind != ANSWER_REPLY) {
+		refuse(f, json_object_get(j, "error"));
+		return;
+	}
+	json_object_set(launcher_learnt(f->mcp->launcher), f->key, j);
+	tell(f, j, NULL);
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+	tell(owner, NULL, why);
+}
+
+void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profile)
+{
+	const json_t *known;
+	struct err    e;
+
+	f->mcp = m;
+	known  = json_object_get(launcher_learnt(m->launcher), key_of(what, profile, f->key));
+	if (known) {
+		tell(f, known, NULL);
+		return;
+	}
+	f->message  = json_pack("{ss ss*}", "op", what, "profile", profile);
+	f->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = f, .message = f->message };
+	if (launcher_ask(m->launcher, &f->question, &e) < 0)
+		tell(f, NULL, &e);
+}
+
+const json_t *facts_isolation(const struct mcp *m, const char *profile)
+{
+	char key[KEY_MAX];
+
+	return json_object_get(launcher_learnt(m->launcher), key_of("isolation", profile, key));
+}
+
+void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation)
+{
+	char key[KEY_MAX];
+
+	if (json_array_size(isolation))
+		json_object_set(launcher_learnt(m->launcher), key_of("isolation", profile, key), (json_t *)isolation);
+}
+
+uint64_t fact_limit(const json_t *explained, const char *group, const char *name)
+{
+	return (uint64_t)json_number_value(json_object_get(json_object_get(explained, group), name));
+}

@@ -1,0 +1,169 @@
+#include "http_admission.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static enum route refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...) printf_like(4, 5);
+static enum route refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...)
+{
+	va_list args;
+
+	*ret = (struct refusal){ .status = status, .code = code };
+	va_start(args, fmt);
+	(void)vsnprintf(ret->text, sizeof ret->text, fmt, args);
+	va_end(args);
+	return ROUTE_REFUSED;
+}
+
+bool address_is_loopback(const char *address)
+{
+	struct in_addr  four;
+	struct in6_addr six;
+
+	if (!strcasecmp(address, "localhost"))
+		return true;
+	if (inet_pton(AF_INET, address, &four) == 1)
+		return ntohl(four.s_addr) >> 24 == 127;
+	return inet_pton(AF_INET6, address, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+/* "name:port", "[::1]:port": the name, without brackets. false: it is neither. */
+static bool authority_split(const char *text, char name[256])
+{
+	const char *end, *port;
+	size_t      len;
+
+	if (*text == '[') {
+		end = strchr(text, ']');
+		if (!end)
+			return false;
+		text++;
+		port = end + 1;
+	} else {
+		end  = text + strcspn(text, ":");
+		port = end;
+	}
+	len = (size_t)(end - text);
+	if (!len || len >= 256 || (*port && *port != ':'))
+		return false;
+	if (*port && (strlen(port) > 6 || strspn(port + 1, "0123456789") != strlen(port + 1)))
+		return false;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return true;
+}
+
+static bool listed(const json_t *list, const char *text)
+{
+	size_t  i;
+	json_t *one;
+
+	json_array_foreach ((json_t *)list, i, one)
+		if (json_is_string(one) && !strcasecmp(json_string_value(one), text))
+			return true;
+	return false;
+}
+
+bool admission_host(const struct admission *a, const char *host)
+{
+	char name[256];
+
+	if (!host || !authority_split(host, name))
+		return false;
+	return address_is_loopback(name) || listed(a->allow_host, host) || listed(a->allow_host, name) ||
+	       (*a->address && !strcasecmp(a->address, name));
+}
+
+bool admission_foreign(const struct admission *a, const char *origin)
+{
+	return origin && listed(a->allow_origin, origin);
+}
+
+/* A page that this host itself serves, at whatever port. "null" is what sandboxed frames and files say. */
+bool admission_origin(const struct admission *a, const char *origin)
+{
+	const char *rest;
+	char        name[256];
+
+	if (admission_foreign(a, origin))
+		return true;
+	if (!strncmp(origin, "http://", 7))
+		rest = origin + 7;
+	else if (!strncmp(origin, "https://", 8))
+		rest = origin + 8;
+	else
+		return false;
+	return authority_split(rest, name) && address_is_loopback(name);
+}
+
+static enum route not_this_method(struct refusal *ret, const char *method, const char *allow)
+{
+	(void)refuse(ret, 405, "method", "%.20s is not served here; send %s", method, allow);
+	ret->allow = allow;
+	return ROUTE_REFUSED;
+}
+
+static bool is_get(const char *method)
+{
+	return !strcmp(method, "GET") || !strcmp(method, "HEAD");
+}
+
+static bool is_json(const char *type)
+{
+	static const char json[] = "application/json";
+
+	return type && !strncasecmp(type, json, sizeof json - 1) && (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
+}
+
+/* Two lengths are how requests are smuggled past whoever stands in front of us. */
+static bool length_is_plain(const struct http_head *h)
+{
+	const char *length = h->content_length;
+
+	if (h->transfer_encoding)
+		return !length && !strcasecmp(h->transfer_encoding, "chunked");
+	return !length || (*length && strlen(length) <= 19 && strspn(length, "0123456789") == strlen(length));
+}
+
+static enum route body_decide(const struct admission *a, const struct http_head *h, struct refusal *ret)
+{
+	if (!is_json(h->content_type))
+		return refuse(ret, 415, "content-type", "Send Content-Type: application/json");
+	if (!length_is_plain(h))
+		return refuse(ret, 400, "length", "Send either one Content-Length or Transfer-Encoding: chunked");
+	if (h->content_length && strtoull(h->content_length, NULL, 10) > a->body_max)
+		return refuse(ret, 413, "size", "A message may have %zu bytes, this one has %.19s", a->body_max, h->content_length);
+	return ROUTE_MCP;
+}
+
+static bool is_preflight(const struct admission *a, const struct http_head *h, const char *method)
+{
+	return !strcmp(method, "OPTIONS") && admission_foreign(a, h->origin);
+}
+
+enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path, struct refusal *ret)
+{
+	bool metrics = !strcmp(path, "/metrics");
+
+	if (!strcmp(path, "/healthz"))
+		return is_get(method) ? ROUTE_HEALTH : not_this_method(ret, method, "GET, HEAD");
+	if (*h->fault)
+		return refuse(ret, 400, "header", "%s", h->fault);
+	if (!admission_host(a, h->host))
+		return refuse(ret, 403, "host", "This host name is not served; --allow-host adds one");
+	if (h->origin && !admission_origin(a, h->origin))
+		return refuse(ret, 403, "origin", "Pages of this origin may not call; --allow-origin adds one");
+	if (!metrics && strcmp(path, "/mcp") != 0)
+		return refuse(ret, 404, "path", "Nothing is served here; MCP is at /mcp");
+	if (!metrics && is_preflight(a, h, method))
+		return ROUTE_PREFLIGHT;
+	if (!token_fits(&a->token, h->authorization))
+		return refuse(ret, 401, "unauthorized", "Unauthorized");
+	if (metrics)
+		return is_get(method) ? ROUTE_METRICS : not_this_method(ret, method, "GET, HEAD");
+	return !strcmp(method, "POST") ? body_decide(a, h, ret) : not_this_method(ret, method, "POST");
+}

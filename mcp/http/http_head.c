@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "http_head.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PARAM_PREFIX "mcp-param-"
+
+static const struct {
+	const char *name;
+	size_t      at;
+} fields[] = {
+	/* clang-format off */
+	{ "host",                 offsetof(struct http_head, host) },
+	{ "origin",               offsetof(struct http_head, origin) },
+	{ "authorization",        offsetof(struct http_head, authorization) },
+	{ "content-type",         offsetof(struct http_head, content_type) },
+	{ "content-length",       offsetof(struct http_head, content_length) },
+	{ "transfer-encoding",    offsetof(struct http_head, transfer_encoding) },
+	{ "expect",               offsetof(struct http_head, expect) },
+	{ "mcp-protocol-version", offsetof(struct http_head, protocol_version) },
+	{ "mcp-method",           offsetof(struct http_head, mcp_method) },
+	{ "mcp-name",             offsetof(struct http_head, mcp_name) },
+	{ "mcp-session-id",       offsetof(struct http_head, session_id) },
+	/* clang-format on */
+};
+
+static char *trimmed(const char *value)
+{
+	size_t len;
+
+	value += strspn(value, " \t");
+	len = strlen(value);
+	while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+		len--;
+	return strndup(value, len);
+}
+
+static void fault_set(struct http_head *h, const char *what, const char *name)
+{
+	if (!*h->fault)
+		(void)snprintf(h->fault, sizeof h->fault, "%.48s %.60s", what, name);
+}
+
+static void param_take(struct http_head *h, const char *name, const char *value)
+{
+	struct head_param p = { 0 };
+
+	if (head_param(h, name)) {
+		fault_set(h, "Send only one header Mcp-Param-", name);
+		return;
+	}
+	if (h->n_params == HEAD_PARAMS_MAX) {
+		fault_set(h, "Too many headers Mcp-Param-*; one too many is", name);
+		return;
+	}
+	p.name  = strdup(name);
+	p.value = trimmed(value);
+	h->param[h->n_params++] = p;
+	if (!p.name || !p.value)
+		fault_set(h, "No memory for", name);
+}
+
+static void accept_take(struct http_head *h, const char *value)
+{
+	char *joined = NULL;
+
+	if (asprintf(&joined, "%s%s%s", h->accept ? h->accept : "", h->accept ? "," : "", value) < 0)
+		return;
+	free(h->accept);
+	h->accept = joined;
+}
+
+void head_take(struct http_head *h, const char *name, const char *value)
+{
+	value = value ? value : "";
+	if (!strcasecmp(name, "accept"))
+		accept_take(h, value);
+	if (!strncasecmp(name, PARAM_PREFIX, strlen(PARAM_PREFIX)))
+		param_take(h, name + strlen(PARAM_PREFIX), value);
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		char **field = (char **)((char *)h + fields[i].at);
+
+		if (strcasecmp(name, fields[i].name) != 0)
+			continue;
+		if (*field)
+			fault_set(h, "Send only one header", name);
+		else if (!(*field = trimmed(value)))
+			fault_set(h, "No memory for", name);
+	}
+}
+
+void head_done(struct http_head *h)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		free(*(char **)((char *)h + fields[i].at));
+	for (size_t i = 0; i < h->n_params; i++) {
+		free(h->param[i].name);
+		free(h->param[i].value);
+	}
+	free(h->accept);
+	*h = (struct http_head){ 0 };
+}
+
+const char *head_param(const struct http_head *h, const char *name)
+{
+	for (size_t i = 0; i < h->n_params; i++)
+		if (h->param[i].name && !strcasecmp(h->param[i].name, name))
+			return h->param[i].value;
+	return NULL;
+}
+
+bool head_takes_events(const struct http_head *h)
+{
+	return !h->accept || strcasestr(h->accept, "text/event-stream") || strcasestr(h->accept, "text/*") || strstr(h->accept, "*/*");
+}

@@ -1,0 +1,543 @@
+#include "http_post.h"
+
+#include "http_rules.h"
+#include "method.h"
+#include "metrics.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define EVENTS_MAX    (16 * MIB) /* that a client has not read yet */
+#define KEEP_ALIVE_MS 12000
+
+static void post_send(struct channel *ch, struct call *c, const json_t *message);
+static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status);
+static void post_call_gone(struct channel *ch, struct call *c);
+
+static const struct channel_ops post_ops = { .send = post_send, .answer = post_answer, .gone = post_call_gone };
+
+/* --- its life --- */
+
+struct http_post *http_post_create(struct http_server *s, struct MHD_Connection *connection)
+{
+	struct http_post *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->server         = s;
+	p->connection     = connection;
+	p->channel.ops    = &post_ops;
+	p->channel.legacy = REVISION_2025_03_26;
+	memcpy(p->channel.principal, s->principal, sizeof p->channel.principal);
+	TAILQ_INSERT_TAIL(&s->posts, p, link);
+	return p;
+}
+
+static void post_free(struct http_post *p)
+{
+	TAILQ_REMOVE(&p->server->posts, p, link);
+	head_done(&p->head);
+	json_decref(p->answers);
+	free(p->body);
+	free(p->answer);
+	free(p->events);
+	free(p);
+}
+
+static void watch_end(struct http_post *p)
+{
+	if (p->watched)
+		loop_remove(&p->server->mcp->loop, &p->watch);
+	p->watched = false;
+}
+
+static void free_if_over(struct http_post *p)
+{
+	if (!p->connection && !p->pending)
+		post_free(p);
+}
+
+void http_post_leave(struct http_post *p)
+{
+	watch_end(p);
+	p->connection = NULL;
+	p->gone       = true;
+	p->pending++; /* the calls' ends must not free it under our feet */
+	if (p->modern)
+		calls_cancel_all(p->server->mcp, &p->channel);
+	p->pending--;
+	free_if_over(p);
+}
+
+/* --- waiting --- */
+
+static void resume(struct http_post *p)
+{
+	if (!p->suspended)
+		return;
+	watch_end(p);
+	p->suspended = false;
+	MHD_resume_connection(p->connection);
+	http_server_soon(p->server);
+}
+
+void http_post_abort(struct http_post *p)
+{
+	p->gone = true;
+	resume(p);
+}
+
+/* A client that has shut down its half only is rare, and modern clients never do. */
+static void client_ended(void *owner)
+{
+	struct http_post *p = owner;
+
+	watch_end(p);
+	if (p->modern)
+		http_post_abort(p);
+}
+
+static void watch_begin(struct http_post *p)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct err                      e;
+
+	if (!info)
+		return;
+	p->watch   = (struct loop_source){ .fd = info->connect_fd, .ready = client_ended, .owner = p };
+	p->watched = loop_add_for(&p->server->mcp->loop, &p->watch, EPOLLRDHUP, &e) == 0;
+}
+
+static void suspend(struct http_post *p)
+{
+	MHD_suspend_connection(p->connection);
+	p->suspended = true;
+	watch_begin(p);
+}
+
+/* --- the body --- */
+
+static int body_grow(struct http_post *p, size_t len)
+{
+	size_t room = p->body_room ? p->body_room : 4096;
+	char  *grown;
+
+	while (room < p->body_len + len)
+		room *= 2;
+	if (room == p->body_room)
+		return 0;
+	grown = realloc(p->body, room);
+	if (!grown)
+		return -1;
+	p->body      = grown;
+	p->body_room = room;
+	return 0;
+}
+
+/* What is refused is read to its end where that is near: an answer before it would be lost with the connection. */
+bool http_post_take(struct http_post *p, const char *bytes, size_t len)
+{
+	size_t max = p->server->admission.body_max;
+
+	p->seen += len;
+	if (p->seen > 2 * max)
+		return false;
+	if (p->seen > max)
+		p->too_large = true;
+	if (p->too_large || p->route == ROUTE_REFUSED)
+		return true;
+	if (body_grow(p, len) < 0)
+		return false;
+	memcpy(p->body + p->body_len, bytes, len);
+	p->body_len += len;
+	return true;
+}
+
+/* --- answers --- */
+
+static void set_answer(struct http_post *p, const json_t *message, int status)
+{
+	free(p->answer);
+	p->answer = message ? rpc_dump(message, &p->answer_len) : NULL;
+	p->status = message && !p->answer ? 500 : status;
+}
+
+static void fail(struct http_post *p, const json_t *id, struct rpc_error *e, int status)
+{
+	json_t *message = rpc_failure(id, e);
+
+	metrics_refused(p->server->mcp->metrics, e->code == RPC_PARSE_ERROR ? "json" : e->code == RPC_HEADER_MISMATCH ? "headers" : "message");
+	set_answer(p, message, status);
+	json_decref(message);
+}
+
+static void event_add(struct http_post *p, const char *text, size_t len)
+{
+	size_t room = p->events_room ? p->events_room : 1024;
+	char  *grown;
+
+	while (room < p->events_len + len)
+		room *= 2;
+	grown = room == p->events_room ? p->events : realloc(p->events, room);
+	if (!grown || p->events_len + len > EVENTS_MAX) {
+		http_post_abort(p);
+		return;
+	}
+	p->events      = grown;
+	p->events_room = room;
+	memcpy(p->events + p->events_len, text, len);
+	p->events_len += len;
+}
+
+static void event_message(struct http_post *p, const json_t *message)
+{
+	size_t len;
+	char  *text = rpc_dump(message, &len);
+
+	if (text) {
+		event_add(p, "data: ", 6);
+		event_add(p, text, len);
+		event_add(p, "\n\n", 2);
+	}
+	free(text);
+}
+
+static void begin_stream(struct http_post *p)
+{
+	size_t  i;
+	json_t *one;
+
+	p->streams = true;
+	json_array_foreach (p->answers, i, one)
+		event_message(p, one);
+	json_array_clear(p->answers);
+}
+
+/* Who takes no events is told the end only. */
+static void post_send(struct channel *ch, struct call *c, const json_t *message)
+{
+	struct http_post *p = (struct http_post *)ch;
+
+	(void)c;
+	if (p->gone || !head_takes_events(&p->head))
+		return;
+	if (!p->streams)
+		begin_stream(p);
+	event_message(p, message);
+	resume(p);
+}
+
+static void call_over(struct http_post *p)
+{
+	p->pending--;
+	if (p->pending == 0 && p->began) {
+		p->ended = true;
+		if (p->batch && !p->streams && json_array_size(p->answers))
+			set_answer(p, p->answers, 200);
+		if (!p->status)
+			p->status = 202; /* cancelled: there is no answer to this request any more */
+		resume(p);
+	}
+	free_if_over(p);
+}
+
+static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+{
+	struct http_post *p = (struct http_post *)ch;
+
+	(void)c;
+	if (!p->gone && p->streams)
+		event_message(p, message);
+	else if (!p->gone && p->batch)
+		json_array_append(p->answers, (json_t *)message);
+	else if (!p->gone)
+		set_answer(p, message, http_status);
+	call_over(p);
+}
+
+static void post_call_gone(struct channel *ch, struct call *c)
+{
+	(void)c;
+	call_over((struct http_post *)ch);
+}
+
+/* --- from bytes to calls --- */
+
+static json_t *mirrored_schema(struct http_post *p, const struct rpc_message *m)
+{
+	const char        *name = strcmp(m->method, "tools/call") ? NULL : json_string_value(json_object_get(m->params, "name"));
+	const struct tool *t    = name ? tool_find(p->server->mcp, name) : NULL;
+
+	return t && t->input_schema && strstr(t->input_schema, "x-mcp-header") ? json_loads(t->input_schema, 0, NULL) : NULL;
+}
+
+static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
+{
+	json_t *schema;
+	int     r;
+
+	*status  = 400;
+	p->modern = true;
+	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
+		return -1;
+	*status = 400;
+	schema  = m->kind == RPC_REQUEST ? mirrored_schema(p, m) : NULL;
+	r       = rules_check(&p->head, m, schema, e);
+	json_decref(schema);
+	return r;
+}
+
+static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
+{
+	p->channel.can_ask = head_takes_events(&p->head);
+	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
+}
+
+static void dispatch_one(struct http_post *p, struct rpc_message *m)
+{
+	enum revision    revision = p->channel.legacy;
+	struct rpc_error e        = { .code = 0 };
+	int              status   = 400, r = -1;
+
+	switch (rules_era(&p->head, m, &p->channel.legacy, &e)) {
+	case HTTP_ERA_REFUSED:
+		break;
+	case HTTP_ERA_LEGACY:
+		r = check_legacy(p, m, &revision, &e, &status);
+		break;
+	case HTTP_ERA_MODERN:
+		revision = (enum revision)REVISION_MODERN;
+		r        = check_modern(p, m, &revision, &e, &status);
+		break;
+	}
+	if (r < 0) {
+		fail(p, m->id, &e, status);
+		return;
+	}
+	p->pending += m->kind == RPC_REQUEST;
+	dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
+}
+
+static void take_single(struct http_post *p, json_t *source)
+{
+	struct rpc_message m;
+	struct rpc_error   e;
+
+	if (rpc_parse_json(&m, source, &e) < 0)
+		fail(p, m.id, &e, 400);
+	else
+		dispatch_one(p, &m);
+	rpc_message_done(&m);
+}
+
+/* --- a batch, of 2025-03-26 only --- */
+
+static void fail_in_batch(struct http_post *p, const json_t *id, struct rpc_error *e)
+{
+	json_array_append_new(p->answers, rpc_failure(id, e));
+}
+
+static void take_of_batch(struct http_post *p, json_t *source)
+{
+	struct rpc_message m;
+	struct rpc_error   e;
+	enum revision      revision = p->channel.legacy;
+	int                status;
+
+	if (rpc_parse_json(&m, source, &e) < 0) {
+		fail_in_batch(p, m.id, &e);
+	} else if (m.kind == RPC_REQUEST && !strcmp(m.method, "initialize")) {
+		rpc_error_set(&e, RPC_INVALID_REQUEST, "initialize must not be part of a batch");
+		fail_in_batch(p, m.id, &e);
+	} else if (check_legacy(p, &m, &revision, &e, &status) < 0) {
+		fail_in_batch(p, m.id, &e);
+	} else if (revision_is_modern(revision)) {
+		rpc_error_set(&e, RPC_INVALID_REQUEST, "this revision has no batches");
+		fail_in_batch(p, m.id, &e);
+	} else {
+		p->pending += m.kind == RPC_REQUEST;
+		dispatch_as(p->server->mcp, &p->channel, NULL, &m, revision);
+	}
+	rpc_message_done(&m);
+}
+
+static bool may_batch(const struct http_post *p)
+{
+	const char *version = p->head.protocol_version;
+
+	return !version || !strcmp(version, revision_name(REVISION_2025_03_26));
+}
+
+static void take_batch(struct http_post *p, json_t *list)
+{
+	struct rpc_error e;
+	size_t           i;
+	json_t          *one;
+
+	if (!may_batch(p) || !json_array_size(list) || json_array_size(list) > RPC_BATCH) {
+		rpc_error_set(&e, RPC_INVALID_REQUEST, "an array: only revision 2025-03-26 has batches, of 1 to %d messages; send one object", RPC_BATCH);
+		fail(p, NULL, &e, 400);
+		return;
+	}
+	p->batch   = true;
+	p->answers = json_array();
+	json_array_foreach (list, i, one)
+		take_of_batch(p, json_incref(one));
+}
+
+static void take_body(struct http_post *p)
+{
+	struct rpc_error e;
+	json_t          *source = rpc_load(p->body, p->body_len, &e);
+
+	p->pending++; /* what ends while we are still here must not answer, or free it */
+	if (!source) {
+		fail(p, NULL, &e, 400);
+	} else if (json_is_array(source)) {
+		take_batch(p, source);
+		json_decref(source);
+	} else {
+		take_single(p, source);
+	}
+	free(p->body);
+	p->body  = NULL;
+	p->began = true;
+	call_over(p);
+}
+
+/* --- the response --- */
+
+static void add_header(struct MHD_Response *r, const char *name, const char *value)
+{
+	(void)MHD_add_response_header(r, name, value);
+}
+
+/* Pages of configured origins may read the answer; nobody else's may. */
+static void add_origin(const struct http_post *p, struct MHD_Response *r)
+{
+	if (!admission_foreign(&p->server->admission, p->head.origin))
+		return;
+	add_header(r, "Access-Control-Allow-Origin", p->head.origin);
+	add_header(r, "Access-Control-Allow-Methods", "POST");
+	add_header(r, "Access-Control-Allow-Headers",
+	           "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
+	add_header(r, "Vary", "Origin");
+}
+
+static enum MHD_Result queue(struct http_post *p, int status, struct MHD_Response *r)
+{
+	enum MHD_Result done;
+
+	if (!r)
+		return MHD_NO;
+	add_header(r, "X-Content-Type-Options", "nosniff");
+	add_origin(p, r);
+	done = MHD_queue_response(p->connection, (unsigned)status, r);
+	MHD_destroy_response(r);
+	return done;
+}
+
+enum MHD_Result http_respond_text(struct http_post *p, int status, const char *type, const char *text)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+
+	if (r && *text)
+		add_header(r, "Content-Type", type);
+	return queue(p, status, r);
+}
+
+enum MHD_Result http_respond_refusal(struct http_post *p)
+{
+	json_t              *said = json_pack("{ss}", "error", p->refusal.text);
+	char                *text = said ? json_dumps(said, 0) : NULL;
+	struct MHD_Response *r    = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+
+	json_decref(said);
+	if (!r)
+		return MHD_NO;
+	add_header(r, "Content-Type", "application/json");
+	if (p->refusal.status == 401)
+		add_header(r, "WWW-Authenticate", "Bearer");
+	if (p->refusal.allow)
+		add_header(r, "Allow", p->refusal.allow);
+	return queue(p, p->refusal.status, r);
+}
+
+static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
+{
+	struct http_post *p = owner;
+	size_t            n = p->events_len < max ? p->events_len : max;
+
+	(void)at;
+	if (p->gone)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (!n && p->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!n) {
+		suspend(p);
+		return 0;
+	}
+	memcpy(to, p->events, n);
+	memmove(p->events, p->events + n, p->events_len - n);
+	p->events_len -= n;
+	p->told_ms = loop_now_ms();
+	return (ssize_t)n;
+}
+
+static enum MHD_Result respond_events(struct http_post *p)
+{
+	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * KIB, read_events, p, NULL);
+
+	if (!r)
+		return MHD_NO;
+	p->told_ms = loop_now_ms();
+	add_header(r, "Content-Type", "text/event-stream");
+	add_header(r, "Cache-Control", "no-cache");
+	add_header(r, "X-Accel-Buffering", "no");
+	return queue(p, 200, r);
+}
+
+static enum MHD_Result respond_json(struct http_post *p)
+{
+	struct MHD_Response *r = p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE) :
+	                                     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+
+	if (r && p->answer)
+		add_header(r, "Content-Type", "application/json");
+	p->answer = r ? NULL : p->answer;
+	return queue(p, p->status, r);
+}
+
+static enum MHD_Result refuse_size(struct http_post *p)
+{
+	p->refusal = (struct refusal){ .status = 413, .code = "size", .text = "The message is too large" };
+	metrics_refused(p->server->mcp->metrics, p->refusal.code);
+	return http_respond_refusal(p);
+}
+
+enum MHD_Result http_post_go_on(struct http_post *p)
+{
+	if (p->too_large)
+		return refuse_size(p);
+	if (!p->began)
+		take_body(p);
+	if (p->gone)
+		return MHD_NO;
+	if (p->streams)
+		return respond_events(p);
+	if (p->status && !p->pending)
+		return respond_json(p);
+	suspend(p);
+	return MHD_YES;
+}
+
+void http_post_keep_alive(struct http_post *p, int64_t now_ms)
+{
+	if (!p->streams || !p->suspended || now_ms - p->told_ms < KEEP_ALIVE_MS)
+		return;
+	event_add(p, ":\n\n", 3);
+	resume(p);
+}

@@ -1,0 +1,232 @@
+#include "http_rules.h"
+
+#include "text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- base64, of which only the one canonical form is taken --- */
+
+static int digit(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char       *at       = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Four digits, the last one or two of which may be '='; bits that stand for nothing must be zero. The number of bytes, or -1. */
+static int quad_decode(const char quad[4], bool last, unsigned char ret[3])
+{
+	int      n    = quad[3] != '=' ? 3 : quad[2] != '=' ? 2 : 1;
+	uint32_t bits = 0;
+
+	if (n < 3 && (!last || (n == 1 && quad[3] != '=')))
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		int d = i <= n ? digit(quad[i]) : 0;
+
+		if (d < 0)
+			return -1;
+		bits = bits << 6 | (uint32_t)d;
+	}
+	if ((n == 1 && bits & 0xffff) || (n == 2 && bits & 0xff))
+		return -1;
+	for (int i = 0; i < n; i++)
+		ret[i] = (unsigned char)(bits >> (16 - 8 * i));
+	return n;
+}
+
+static char *base64_decode(const char *text, size_t len)
+{
+	char  *ret  = len % 4 ? NULL : malloc(len / 4 * 3 + 1);
+	size_t used = 0;
+
+	for (size_t i = 0; ret && i < len; i += 4) {
+		int n = quad_decode(text + i, i + 4 == len, (unsigned char *)ret + used);
+
+		if (n < 0) {
+			free(ret);
+			return NULL;
+		}
+		used += (size_t)n;
+	}
+	if (!ret || memchr(ret, '\0', used) || !text_is_utf8(ret, used)) {
+		free(ret);
+		return NULL;
+	}
+	ret[used] = '\0';
+	return ret;
+}
+
+char *rules_decode(const char *value)
+{
+	static const char before[] = "=?base64?", after[] = "?=";
+	size_t            len = strlen(value), b = sizeof before - 1, a = sizeof after - 1;
+
+	if (len < b + a || strncmp(value, before, b) != 0 || strcmp(value + len - a, after) != 0)
+		return strdup(value);
+	return base64_decode(value + b, len - b - a);
+}
+
+/* --- which era --- */
+
+#define modern revision_name((enum revision)REVISION_MODERN)
+
+static const json_t *claim(const struct rpc_message *m)
+{
+	return json_object_get(json_object_get(m->params, "_meta"), META_VERSION);
+}
+
+static int unsupported(struct rpc_error *e, const char *asked)
+{
+	(void)rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "Protocol version %.40s is not served; send %s", asked, modern);
+	e->data = json_pack("{s:[s],s:s}", "supported", modern, "requested", asked);
+	return -1;
+}
+
+static enum http_era claimless(const struct http_head *h, enum revision *legacy, struct rpc_error *e)
+{
+	/* What the revision of 2025-03-26 lacks is this header. */
+	*legacy = REVISION_2025_03_26;
+	if (!h->protocol_version)
+		return HTTP_ERA_LEGACY;
+	if (!revision_find(h->protocol_version, legacy))
+		return unsupported(e, h->protocol_version);
+	if (!revision_is_modern(*legacy))
+		return HTTP_ERA_LEGACY;
+	return rpc_error_set(e, RPC_INVALID_PARAMS, "params._meta lacks \"" META_VERSION "\": write the version of the header MCP-Protocol-Version there, too");
+}
+
+enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy, struct rpc_error *e)
+{
+	const json_t *claimed = claim(m);
+	const char   *version = json_string_value(claimed);
+
+	if (m->kind == RPC_RESPONSE || !claimed)
+		return claimless(h, legacy, e);
+	if (!h->protocol_version)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing; send %.40s",
+		                     version ? version : modern);
+	if (version && strcmp(version, h->protocol_version) != 0)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version says %.40s, params._meta says %.40s; send the same in both",
+		                     h->protocol_version, version);
+	return HTTP_ERA_MODERN;
+}
+
+/* --- the headers that repeat the body --- */
+
+static bool text_equals(const char *text, const json_t *value)
+{
+	return strlen(text) == json_string_length(value) && !strcmp(text, json_string_value(value));
+}
+
+static int header_equals(const char *name, const char *header, const json_t *body, struct rpc_error *e)
+{
+	char *said;
+	bool  same;
+
+	if (!header)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the body says", name);
+	said = rules_decode(header);
+	if (!said)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not valid base64 of UTF-8 text", name);
+	same = text_equals(said, body);
+	free(said);
+	return same ? 0 : rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not what the body says", name);
+}
+
+/* The parameter that Mcp-Name repeats; NULL: the method has none. */
+static const char *named_by(const char *method)
+{
+	static const char *const rows[][2] = {
+		{ "tools/call",     "name"   }, { "prompts/get",    "name"   }, { "resources/read", "uri"    },
+		{ "tasks/get",      "taskId" }, { "tasks/update",   "taskId" }, { "tasks/cancel",   "taskId" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i][0], method))
+			return rows[i][1];
+	return NULL;
+}
+
+static int standard_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
+{
+	const char   *key  = named_by(m->method);
+	const json_t *name = key ? json_object_get(m->params, key) : NULL;
+
+	if (!h->mcp_method)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is missing; it must say what the body says");
+	if (strcmp(h->mcp_method, m->method) != 0)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is not what the body says");
+	return json_is_string(name) ? header_equals("Mcp-Name", h->mcp_name, name, e) : 0;
+}
+
+/* --- arguments that a tool wants mirrored --- */
+
+/* "1", "1.0" and "1e0" are one number. */
+static bool number_equals(const char *text, double number)
+{
+	char  *end;
+	double said = strtod(text, &end);
+
+	return end != text && !*end && isfinite(said) && said == number;
+}
+
+static int mirror_scalar(const char *header, const char *said, const json_t *value, struct rpc_error *e)
+{
+	char *text = rules_decode(said);
+	bool  same = false;
+
+	if (!text)
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not valid base64 of UTF-8 text", header);
+	if (json_is_string(value))
+		same = text_equals(text, value);
+	else if (json_is_boolean(value))
+		same = !strcmp(text, json_is_true(value) ? "true" : "false");
+	else if (json_is_number(value))
+		same = number_equals(text, json_number_value(value));
+	free(text);
+	return same ? 0 : rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not what the argument says", header);
+}
+
+static int mirror_check(const struct http_head *h, const char *suffix, const json_t *value, struct rpc_error *e)
+{
+	const char *said = head_param(h, suffix);
+	char        header[120];
+
+	(void)snprintf(header, sizeof header, "Mcp-Param-%.100s", suffix);
+	if (!value || json_is_null(value))
+		return said ? rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s belongs to an argument that is not there", header) : 0;
+	return said ? mirror_scalar(header, said, value, e) :
+	              rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the argument says", header);
+}
+
+/* Only through `properties`: what hangs below a list or a choice cannot be named by a header. */
+static int mirrors_check(const struct http_head *h, const json_t *schema, const json_t *arguments, unsigned depth, struct rpc_error *e)
+{
+	const char *name;
+	json_t     *property;
+
+	json_object_foreach (json_object_get(schema, "properties"), name, property) {
+		const char   *suffix = json_string_value(json_object_get(property, "x-mcp-header"));
+		const json_t *value  = json_object_get(arguments, name);
+
+		if (suffix && mirror_check(h, suffix, value, e) < 0)
+			return -1;
+		if (!suffix && depth && mirrors_check(h, property, value, depth - 1, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int rules_check(const struct http_head *h, const struct rpc_message *m, const json_t *schema, struct rpc_error *e)
+{
+	if (m->kind == RPC_RESPONSE)
+		return rpc_error_set(e, RPC_INVALID_REQUEST, "This revision has no requests of the server, so there is nothing to respond to");
+	if (standard_check(h, m, e) < 0)
+		return -1;
+	return schema ? mirrors_check(h, schema, json_object_get(m->params, "arguments"), 8, e) : 0;
+}

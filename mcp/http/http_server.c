@@ -1,0 +1,447 @@
+#define _GNU_SOURCE
+#include "http_server.h"
+
+#include "fd.h"
+#include "http_post.h"
+#include "metrics.h"
+#include "say.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEAD_MAX      (16 * KIB)
+#define MEMORY_MAX    (48 * KIB) /* of one connection: the head, and what is being sent */
+#define FIRST_HEAD_MS 15000
+#define NEXT_HEAD_MS  60000 /* also how long a connection may be kept for later */
+#define BODY_MS       30000
+#define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
+#define TICK_MS       1000
+
+struct http_connection {
+	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
+	int                     fd;
+	bool                    in_request, cut;
+	int64_t                 until_ms; /* 0: for ever */
+	struct sockaddr_storage peer;
+};
+
+/* --- libmicrohttpd in our loop --- */
+
+static void run(void *owner)
+{
+	struct http_server *s = owner;
+	MHD_UNSIGNED_LONG_LONG wait;
+	int                    turns = 0;
+
+	do
+		(void)MHD_run(s->daemon);
+	while (MHD_get_timeout(s->daemon, &wait) == MHD_YES && wait == 0 && ++turns < 8);
+	if (MHD_get_timeout(s->daemon, &wait) == MHD_YES)
+		loop_timer_set(&s->mcp->loop, &s->timer, wait < 60000 ? (int64_t)wait + (wait == 0) : 60000);
+	else
+		loop_timer_clear(&s->mcp->loop, &s->timer);
+}
+
+void http_server_soon(struct http_server *s)
+{
+	loop_timer_set(&s->mcp->loop, &s->timer, 0);
+}
+
+/* --- connections --- */
+
+/* libmicrohttpd reads the end and closes. */
+static void cut(struct http_connection *c)
+{
+	c->cut = true;
+	(void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void wait_until(struct http_server *s, struct http_connection *c, bool in_request, int64_t ms)
+{
+	c->in_request = in_request;
+	c->until_ms   = ms ? loop_now_ms() + ms : 0;
+	TAILQ_REMOVE(&s->connections, c, link);
+	TAILQ_INSERT_TAIL(&s->connections, c, link);
+}
+
+static void make_room(struct http_server *s)
+{
+	struct http_connection *c;
+
+	TAILQ_FOREACH(c, &s->connections, link)
+		if (!c->in_request && !c->cut)
+			break;
+	if (!c)
+		c = TAILQ_LAST(&s->connections, http_connection_list);
+	metrics_refused(s->mcp->metrics, "connections");
+	cut(c);
+}
+
+static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in  *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	return a->ss_family == AF_INET ? a4->sin_addr.s_addr == b4->sin_addr.s_addr : !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr);
+}
+
+static bool is_local(const struct sockaddr_storage *peer)
+{
+	if (peer->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)peer)->sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)peer)->sin6_addr);
+}
+
+/* On loopback everybody has one address, often that of a proxy. Elsewhere nobody gets more than half the places. */
+static bool has_too_many(const struct http_server *s, const struct http_connection *mine)
+{
+	const struct http_connection *c;
+	size_t                        n = 0;
+
+	TAILQ_FOREACH(c, &s->connections, link)
+		n += same_peer(&c->peer, &mine->peer);
+	return !is_local(&mine->peer) && n > 1 && n > s->mcp->settings->max_connections / 2;
+}
+
+static void connection_begin(struct http_server *s, struct MHD_Connection *connection, void **context)
+{
+	const union MHD_ConnectionInfo *fd   = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct http_connection         *c    = calloc(1, sizeof *c);
+
+	if (!c || !fd || !peer || !peer->client_addr) {
+		free(c);
+		return;
+	}
+	c->fd = fd->connect_fd;
+	memcpy(&c->peer, peer->client_addr, peer->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	TAILQ_INSERT_TAIL(&s->connections, c, link);
+	wait_until(s, c, false, FIRST_HEAD_MS);
+	*context = c;
+	if (has_too_many(s, c))
+		cut(c);
+	else if (++s->n_connections > s->mcp->settings->max_connections)
+		make_room(s);
+	else
+		return;
+	http_server_soon(s);
+}
+
+static void connection_end(struct http_server *s, struct http_connection *c)
+{
+	if (!c)
+		return;
+	TAILQ_REMOVE(&s->connections, c, link);
+	s->n_connections -= s->n_connections > 0;
+	free(c);
+}
+
+static void on_connection(void *owner, struct MHD_Connection *connection, void **context, enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		connection_begin(owner, connection, context);
+	else
+		connection_end(owner, *context);
+}
+
+static struct http_connection *connection_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? *(struct http_connection **)info : NULL;
+}
+
+static void on_tick(void *owner)
+{
+	struct http_server     *s   = owner;
+	int64_t                 now = loop_now_ms();
+	struct http_connection *c;
+	struct http_post       *p, *next;
+
+	TAILQ_FOREACH(c, &s->connections, link) {
+		if (!c->until_ms || c->until_ms > now || c->cut)
+			continue;
+		metrics_refused(s->mcp->metrics, "slow");
+		cut(c);
+	}
+	for (p = TAILQ_FIRST(&s->posts); p; p = next) {
+		next = TAILQ_NEXT(p, link);
+		http_post_keep_alive(p, now);
+	}
+	loop_timer_set(&s->mcp->loop, &s->tick, TICK_MS);
+}
+
+/* --- requests --- */
+
+static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	head_take(owner, name, value);
+	return MHD_YES;
+}
+
+static void read_head(struct http_server *s, struct http_post *p, const char *method, const char *path)
+{
+	const union MHD_ConnectionInfo *size = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	(void)MHD_get_connection_values(p->connection, MHD_HEADER_KIND, take_header, &p->head);
+	if (size && size->header_size > HEAD_MAX) {
+		p->route   = ROUTE_REFUSED;
+		p->refusal = (struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
+	} else {
+		p->route = admission_decide(&s->admission, &p->head, method, path, &p->refusal);
+	}
+	if (p->route == ROUTE_REFUSED)
+		metrics_refused(s->mcp->metrics, p->refusal.code);
+}
+
+/* Before the body was sent; the connection ends with it. */
+static bool refuse_early(const struct http_post *p)
+{
+	return p->route == ROUTE_REFUSED && (p->head.expect || p->refusal.status == 413 || p->refusal.status == 400 || p->refusal.status == 431);
+}
+
+static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path, const char *method, void **post)
+{
+	struct http_connection *c = connection_of(connection);
+	struct http_post       *p = http_post_create(s, connection);
+
+	if (!p)
+		return MHD_NO;
+	*post = p;
+	if (c)
+		wait_until(s, c, true, BODY_MS);
+	read_head(s, p, method, path);
+	return refuse_early(p) ? http_respond_refusal(p) : MHD_YES;
+}
+
+static enum MHD_Result respond_metrics(struct http_post *p)
+{
+	char  *text = NULL;
+	size_t len  = 0;
+	FILE  *out  = open_memstream(&text, &len);
+
+	if (out) {
+		metrics_print(p->server->mcp->metrics, out);
+		(void)fclose(out);
+	}
+	enum MHD_Result r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
+
+	free(text);
+	return r;
+}
+
+static enum MHD_Result respond(struct http_post *p)
+{
+	switch (p->route) {
+	case ROUTE_REFUSED:
+		return http_respond_refusal(p);
+	case ROUTE_MCP:
+		return http_post_go_on(p);
+	case ROUTE_HEALTH:
+		return http_respond_text(p, 200, "application/json", "{\"status\": \"ok\"}");
+	case ROUTE_METRICS:
+		return respond_metrics(p);
+	case ROUTE_PREFLIGHT:
+		return http_respond_text(p, 204, "", "");
+	}
+	return MHD_NO;
+}
+
+static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
+                                  const char *body, size_t *body_len, void **post)
+{
+	struct http_connection *c = connection_of(connection);
+	struct http_post       *p = *post;
+	size_t                  len;
+
+	(void)version;
+	if (!p)
+		return begin(owner, connection, path, method, post);
+	if (*body_len) {
+		len       = *body_len;
+		*body_len = 0;
+		return http_post_take(p, body, len) ? MHD_YES : MHD_NO;
+	}
+	if (c)
+		wait_until(owner, c, true, 0);
+	return respond(p);
+}
+
+static void on_completed(void *owner, struct MHD_Connection *connection, void **post, enum MHD_RequestTerminationCode how)
+{
+	struct http_connection *c = connection_of(connection);
+
+	(void)how;
+	if (c)
+		wait_until(owner, c, false, NEXT_HEAD_MS);
+	if (*post)
+		http_post_leave(*post);
+	*post = NULL;
+}
+
+/* --- to listen --- */
+
+static int address_set(const char *host, uint64_t port, struct sockaddr_storage *ret, socklen_t *len, struct err *e)
+{
+	struct sockaddr_in  *four = (struct sockaddr_in *)ret;
+	struct sockaddr_in6 *six  = (struct sockaddr_in6 *)ret;
+
+	*ret = (struct sockaddr_storage){ 0 };
+	if (!strcasecmp(host, "localhost"))
+		host = "127.0.0.1";
+	if (inet_pton(AF_INET, host, &four->sin_addr) == 1) {
+		four->sin_family = AF_INET;
+		four->sin_port   = htons((uint16_t)port);
+		*len             = sizeof *four;
+	} else if (inet_pton(AF_INET6, host, &six->sin6_addr) == 1) {
+		six->sin6_family = AF_INET6;
+		six->sin6_port   = htons((uint16_t)port);
+		*len             = sizeof *six;
+	} else {
+		return err_set(e, ERR_BAD_SPEC, "--host %s: expected an address, as 127.0.0.1, ::1 or 0.0.0.0", host);
+	}
+	return 0;
+}
+
+static int listen_at(const struct settings *set, struct err *e)
+{
+	struct sockaddr_storage address;
+	socklen_t               len = 0;
+	const int               yes = 1;
+
+	if (address_set(set->host, set->port, &address, &len, e) < 0)
+		return -1;
+
+	scoped_fd fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return err_sys(e, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+	if (bind(fd, (struct sockaddr *)&address, len) < 0)
+		return err_sys(e, "cannot listen at %s port %llu", set->host, (unsigned long long)set->port);
+	if (listen(fd, 128) < 0)
+		return err_sys(e, "listen");
+	return fd_take(&fd);
+}
+
+static void url_set(struct http_server *s, int fd)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t               len     = sizeof address;
+	const struct sockaddr_in6 *six  = (const void *)&address;
+	char                    text[INET6_ADDRSTRLEN] = "";
+
+	(void)getsockname(fd, (struct sockaddr *)&address, &len);
+	if (address.ss_family == AF_INET6)
+		(void)inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
+	else
+		(void)inet_ntop(AF_INET, &((const struct sockaddr_in *)&address)->sin_addr, text, sizeof text);
+	(void)snprintf(s->url, sizeof s->url, address.ss_family == AF_INET6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", text, ntohs(six->sin6_port));
+	if (strcmp(text, "0.0.0.0") != 0 && strcmp(text, "::") != 0)
+		(void)snprintf(s->admission.address, sizeof s->admission.address, "%s", text);
+}
+
+static int admission_set(struct http_server *s, struct err *e)
+{
+	const struct settings *set      = s->mcp->settings;
+	bool                   no_token = !set->token || !*set->token;
+
+	s->admission.allow_origin = set->allow_origin;
+	s->admission.allow_host   = set->allow_host;
+	s->admission.body_max     = RPC_MAX;
+	if (no_token && set->insecure_loopback && !address_is_loopback(set->host))
+		return err_set(e, ERR_BAD_SPEC, "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, or give a --token-file", set->host);
+	if (!(no_token && set->insecure_loopback) && token_set(&s->admission.token, no_token ? "" : set->token, e) < 0)
+		return -1;
+	token_principal(&s->admission.token, s->principal, sizeof s->principal);
+	return 0;
+}
+
+/* Connections above the limit are let in for as long as it takes to make room. */
+static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
+{
+	const unsigned connections = (unsigned)s->mcp->settings->max_connections + 16;
+
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
+	                        MHD_OPTION_LISTEN_SOCKET, listener,
+	                        MHD_OPTION_CONNECTION_LIMIT, connections,
+	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
+	                        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
+	                        MHD_OPTION_STRICT_FOR_CLIENT, 1,
+	                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+	                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+	                        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+	                        MHD_OPTION_END);
+}
+
+static int daemon_open(struct http_server *s, int listener, struct err *e)
+{
+	const union MHD_DaemonInfo *info;
+
+	s->daemon = daemon_start(s, listener);
+	if (!s->daemon)
+		return err_set(e, ERR_SETUP, "libmicrohttpd does not start: %s", strerror(errno));
+	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return err_set(e, ERR_SETUP, "libmicrohttpd has no epoll descriptor");
+	s->source = (struct loop_source){ .fd = info->epoll_fd, .ready = run, .owner = s };
+	s->timer  = (struct loop_timer){ .due = run, .owner = s };
+	s->tick   = (struct loop_timer){ .due = on_tick, .owner = s };
+	if (loop_add(&s->mcp->loop, &s->source, e) < 0)
+		return -1;
+	loop_timer_set(&s->mcp->loop, &s->tick, TICK_MS);
+	return 0;
+}
+
+int http_open(struct http_server *ret, struct mcp *m, struct err *e)
+{
+	int listener;
+
+	*ret = (struct http_server){ .mcp = m };
+	TAILQ_INIT(&ret->connections);
+	TAILQ_INIT(&ret->posts);
+	if (admission_set(ret, e) < 0)
+		return -1;
+	listener = listen_at(m->settings, e);
+	if (listener < 0)
+		return -1;
+	url_set(ret, listener);
+	if (daemon_open(ret, listener, e) < 0) {
+		if (!ret->daemon)
+			close(listener);
+		http_close(ret);
+		return -1;
+	}
+	return 0;
+}
+
+/* libmicrohttpd ends the process when it is stopped with a suspended connection. */
+void http_close(struct http_server *s)
+{
+	struct http_post *p, *next;
+
+	if (!s->daemon)
+		return;
+	for (p = TAILQ_FIRST(&s->posts); p; p = next) {
+		next = TAILQ_NEXT(p, link);
+		http_post_abort(p);
+	}
+	(void)MHD_run(s->daemon);
+	loop_timer_clear(&s->mcp->loop, &s->timer);
+	loop_timer_clear(&s->mcp->loop, &s->tick);
+	loop_remove(&s->mcp->loop, &s->source);
+	MHD_stop_daemon(s->daemon);
+	s->daemon = NULL;
+	for (p = TAILQ_FIRST(&s->posts); p; p = next) { /* those of legacy clients outlive their connections */
+		next = TAILQ_NEXT(p, link);
+		calls_cancel_all(s->mcp, &p->channel);
+	}
+}

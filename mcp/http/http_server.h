@@ -1,0 +1,35 @@
+/*
+ * http_server.h - Streamable HTTP over one listening socket: connections, their limits, and what is not MCP.
+ *
+ * libmicrohttpd reads and writes, in the one thread there is: its epoll
+ * descriptor is a source of our loop. Who has not said what he wants within a
+ * while is cut off, so that slow senders cannot hold all the places; when all
+ * are taken the one that has kept silent longest makes room.
+ */
+#pragma once
+#include "http_admission.h"
+#include "mcp.h"
+
+struct MHD_Daemon;
+struct http_post;
+
+struct http_server {
+	struct mcp        *mcp;
+	struct MHD_Daemon *daemon;
+	struct admission   admission;
+	char               principal[64];
+	char               url[300];    /* to be told to people */
+	struct loop_source source;      /* libmicrohttpd's epoll */
+	struct loop_timer  timer, tick; /* when it wants to be called; deadlines */
+	TAILQ_HEAD(http_connection_list, http_connection) connections;
+	TAILQ_HEAD(, http_post)       posts;
+	size_t             n_connections;
+};
+
+/* Reads the settings, decides whether serving would be safe, listens. */
+must_use int http_open(struct http_server *ret, struct mcp *m, struct err *e);
+/* Ends every call and every connection. */
+void         http_close(struct http_server *s);
+
+/* After a suspended connection was resumed: as soon as the loop turns. */
+void http_server_soon(struct http_server *s);

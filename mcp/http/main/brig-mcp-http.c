@@ -1,0 +1,105 @@
+/* brig-mcp-http.c - brig-mcp for clients that come over HTTP; brig-mcp --http becomes this program */
+#define _GNU_SOURCE
+#include "conformance.h"
+#include "file.h"
+#include "http_server.h"
+#include "metrics.h"
+#include "settings.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATUS_OK = 0, STATUS_FAILED = 1 };
+
+static void end(void *owner)
+{
+	struct mcp *m = owner;
+
+	m->ends = true;
+}
+
+/* The bytes themselves: our own /proc/PID/environ shows what the kernel put there, not what unsetenv() has left. */
+static void forget_token(void)
+{
+	char *token = getenv("SANDBOX_API_TOKEN");
+
+	if (token)
+		explicit_bzero(token, strlen(token));
+	settings_hide_token();
+}
+
+static int turn(struct mcp *m, struct err *e)
+{
+	while (!m->ends)
+		if (loop_turn(&m->loop, -1, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int serve_open(struct mcp *m, struct http_server *server, struct err *e)
+{
+	struct stop stop;
+	int         r;
+
+	if (stop_open(&stop, &m->loop, end, m, e) < 0)
+		return -1;
+	fprintf(stderr, "brig-mcp: serving %s%s\n", server->url, server->admission.token.wanted ? "" : " without a token, to every user of this host");
+	r = turn(m, e);
+	stop_close(&stop);
+	return r;
+}
+
+static int serve(struct mcp *m, struct err *e)
+{
+	struct http_server server;
+	int                r;
+
+	if (http_open(&server, m, e) < 0)
+		return -1;
+	forget_token();
+	r = serve_open(m, &server, e);
+	http_close(&server);
+	return r;
+}
+
+static int run(const struct settings *s, struct err *e)
+{
+	struct conformance fixtures;
+	struct mcp         m;
+	int                r;
+
+	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+		return -1;
+	m.metrics = metrics_create();
+	r         = serve(&m, e);
+	conformance_close(&fixtures);
+	metrics_destroy(m.metrics);
+	m.metrics = NULL;
+	mcp_close(&m);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	scoped_settings s;
+	struct err      e = { 0 };
+
+	if (file_fill_standard() < 0) {
+		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
+		return STATUS_FAILED;
+	}
+	settings_init(&s);
+	if (settings_load(&s, argc, argv, &e) < 0) {
+		fprintf(stderr, "brig-mcp: %s\n", e.text);
+		return settings_status(&e);
+	}
+	for (size_t i = 0; i < json_array_size(s.notes); i++)
+		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s.notes, i)));
+	if (run(&s, &e) == 0)
+		return STATUS_OK;
+	fprintf(stderr, "brig-mcp: %s\n", e.text);
+	return STATUS_FAILED;
+}

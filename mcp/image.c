@@ -1,0 +1,97 @@
+#include "image.h"
+
+#include "defs.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct image {
+	char        type[16]; /* "image/png" */
+	const char *data;     /* base64 */
+	size_t      len;
+};
+
+static const char *const types[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
+
+static bool is_base64_char(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+}
+
+/* As clients check it: one bad character and they refuse the whole answer. */
+static bool is_base64(const char *text, size_t len)
+{
+	size_t padding = 0;
+
+	if (len == 0 || len % 4)
+		return false;
+	while (padding < 2 && text[len - 1 - padding] == '=')
+		padding++;
+	for (size_t i = 0; i < len - padding; i++)
+		if (!is_base64_char(text[i]))
+			return false;
+	return true;
+}
+
+static bool take_type(const char *text, struct image *ret, const char **rest)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		size_t n = strlen(types[i]);
+
+		if (strncmp(text, types[i], n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
+			continue;
+		strcpy(ret->type, types[i]);
+		*rest = text + n + 8;
+		return true;
+	}
+	return false;
+}
+
+static bool is_image(const json_t *value, struct image *ret)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !take_type(text + 5, ret, &ret->data))
+		return false;
+	ret->len = strlen(ret->data);
+	return is_base64(ret->data, ret->len);
+}
+
+static json_t *take_one(const struct image *image, json_t *content)
+{
+	json_array_append_new(content, json_pack("{ss ss ss}", "type", "image", "data", image->data, "mimeType", image->type));
+	return json_sprintf("[%s, %zu bytes, shown below]", image->type, image->len / 4 * 3);
+}
+
+static json_t *take_list(const json_t *list, json_t *content)
+{
+	json_t      *words = json_array();
+	struct image image;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (is_image(json_array_get(list, i), &image))
+			json_array_append_new(words, take_one(&image, content));
+	return words;
+}
+
+static bool is_list_of_images(const json_t *list)
+{
+	struct image image;
+	size_t       n = json_array_size(list);
+
+	for (size_t i = 0; i < n && n <= IMAGES_MAX; i++)
+		if (!is_image(json_array_get(list, i), &image))
+			return false;
+	return n > 0 && n <= IMAGES_MAX;
+}
+
+json_t *image_take(const json_t *result, json_t *content)
+{
+	struct image image;
+
+	if (is_image(result, &image))
+		return take_one(&image, content);
+	if (is_list_of_images(result))
+		return take_list(result, content);
+	return json_incref((json_t *)result);
+}

@@ -1,0 +1,17 @@
+/*
+ * image.h - results that are images.
+ *
+ * A program returns an image by making its result a text of the form
+ * data:image/png;base64,... (png, jpeg, gif, webp), or a list of at most four
+ * of them. The client gets each as an image block.
+ */
+#pragma once
+#include <jansson.h>
+
+enum { IMAGES_MAX = 4 };
+
+/*
+ * The images are appended to the list of content blocks. Returns what stands for the result in the text: a new
+ * reference; the result itself when it is no image.
+ */
+json_t *image_take(const json_t *result, json_t *content);

@@ -1,0 +1,359 @@
+#define _GNU_SOURCE
+#include "launcher.h"
+
+#include "fd.h"
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+/* What nobody waits for, until it is sent. */
+struct word {
+	json_t            *message;
+	TAILQ_ENTRY(word)  link;
+};
+
+/* A private brigd whose connection has ended, until it has gone. */
+struct leaving {
+	struct loop_source  source; /* a pidfd */
+	struct launcher    *launcher;
+	pid_t               pid;
+	TAILQ_ENTRY(leaving) link;
+};
+
+TAILQ_HEAD(question_list, question);
+
+struct launcher {
+	struct mcp          *mcp;
+	struct server        server;
+	struct loop_source   source;
+	struct question_list open;
+	TAILQ_HEAD(, word)   words;
+	TAILQ_HEAD(, leaving) gone;
+	uint64_t             tag;
+	json_t              *learnt;  /* of this connection */
+	bool                 blocked; /* the socket takes no more for now */
+	struct err           last_word; /* kind NONE: brigd has said none */
+};
+
+struct launcher *launcher_create(struct mcp *m)
+{
+	struct launcher *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return NULL;
+	l->mcp    = m;
+	l->server = SERVER_NONE;
+	l->learnt = json_object();
+	TAILQ_INIT(&l->open);
+	TAILQ_INIT(&l->words);
+	TAILQ_INIT(&l->gone);
+	return l;
+}
+
+json_t *launcher_learnt(struct launcher *l)
+{
+	return l->learnt;
+}
+
+/* --- the end of a connection --- */
+
+static void leaving_done(struct leaving *g)
+{
+	struct launcher *l = g->launcher;
+
+	TAILQ_REMOVE(&l->gone, g, link);
+	if (g->source.fd >= 0)
+		loop_remove(&l->mcp->loop, &g->source);
+	fd_closep(&g->source.fd);
+	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(g);
+}
+
+static void on_gone(void *owner)
+{
+	leaving_done(owner);
+}
+
+/* It cleans up after its runs before it goes, which may take a while: others are served meanwhile. */
+static void see_off(struct launcher *l, pid_t pid)
+{
+	struct leaving *g = calloc(1, sizeof *g);
+	struct err      ignored;
+
+	if (!g)
+		return; /* a zombie more, until we go */
+	*g = (struct leaving){ .source = { .fd = pidfd_open(pid, 0), .ready = on_gone, .owner = g }, .launcher = l, .pid = pid };
+	TAILQ_INSERT_TAIL(&l->gone, g, link);
+	if (g->source.fd >= 0 && loop_add(&l->mcp->loop, &g->source, &ignored) < 0)
+		fd_closep(&g->source.fd);
+}
+
+static void drop_words(struct launcher *l)
+{
+	struct word *w;
+
+	while ((w = TAILQ_FIRST(&l->words))) {
+		TAILQ_REMOVE(&l->words, w, link);
+		json_decref(w->message);
+		free(w);
+	}
+}
+
+static void hang_up(struct launcher *l)
+{
+	if (l->server.sock < 0)
+		return;
+	loop_remove(&l->mcp->loop, &l->source);
+	fd_closep(&l->server.sock);
+	if (l->server.pid > 0)
+		see_off(l, l->server.pid);
+	l->server  = SERVER_NONE;
+	l->blocked = false;
+	json_object_clear(l->learnt);
+	drop_words(l);
+}
+
+/* Whoever is told may ask at once, over a new connection: those that were open are taken aside first. */
+static void break_off(struct launcher *l, const struct err *why)
+{
+	struct question_list lost = TAILQ_HEAD_INITIALIZER(lost);
+	struct question     *q;
+
+	hang_up(l);
+	TAILQ_CONCAT(&lost, &l->open, link);
+	TAILQ_FOREACH(q, &lost, link)
+		q->sent = true; /* not by a new connection */
+	while ((q = TAILQ_FIRST(&lost))) {
+		TAILQ_REMOVE(&lost, q, link);
+		q->tag = 0;
+		q->lost(q->owner, why);
+	}
+}
+
+static void on_silence(struct launcher *l)
+{
+	struct err why;
+
+	if (l->last_word.kind != ERR_NONE)
+		why = l->last_word;
+	else
+		err_set(&why, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s; call again, it is started anew", l->server.name);
+	break_off(l, &why);
+}
+
+/* --- what brigd says --- */
+
+/* About no question: why it cannot serve, before it goes. */
+static void keep_last_word(struct launcher *l, const json_t *answer)
+{
+	const char *text = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+
+	if (text)
+		err_set(&l->last_word, ERR_SETUP, "%s", text);
+}
+
+static struct question *find(struct launcher *l, const json_t *tag)
+{
+	struct question *q;
+
+	TAILQ_FOREACH(q, &l->open, link)
+		if (json_is_integer(tag) && q->tag == (uint64_t)json_integer_value(tag))
+			return q;
+	return NULL;
+}
+
+/* Of a question that was forgotten the descriptors are closed with the datagram. */
+static void on_answer(struct launcher *l, struct datagram *d)
+{
+	const json_t    *tag = json_object_get(d->answer.source, "tag");
+	struct question *q   = find(l, tag);
+
+	if (q)
+		q->answered(q->owner, d);
+	else if (!tag && d->answer.kind == ANSWER_ERROR)
+		keep_last_word(l, d->answer.source);
+}
+
+static void send_waiting(struct launcher *l);
+
+static void on_server(void *owner)
+{
+	struct launcher *l = owner;
+	scoped_datagram  d = DATAGRAM_NONE;
+	struct err       e = { 0 };
+
+	if (l->blocked)
+		send_waiting(l);
+	if (l->server.sock < 0)
+		return;
+	switch (datagram_receive(l->server.sock, &d, &e)) {
+	case DATAGRAM_CAME:
+		on_answer(l, &d);
+		return;
+	case DATAGRAM_END:
+		on_silence(l);
+		return;
+	case DATAGRAM_BROKEN:
+		if (e.errnum != EAGAIN) /* it could only be written to */
+			break_off(l, &e);
+		return;
+	}
+}
+
+/* --- asking --- */
+
+static int connect_first(struct launcher *l, struct err *e)
+{
+	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
+						  [SETTING_SERVER_PRIVATE] = SERVER_PRIVATE,
+						  [SETTING_SERVER_SERVICE] = SERVER_SERVICE };
+
+	if (l->server.sock >= 0)
+		return 0;
+	l->last_word = (struct err){ 0 };
+	if (server_connect(&l->server, wants[l->mcp->settings->server], e) < 0)
+		return -1;
+	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
+	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
+	if (loop_add(&l->mcp->loop, &l->source, e) == 0)
+		return 0;
+	(void)server_close(&l->server);
+	l->server = SERVER_NONE;
+	return -1;
+}
+
+/* 1: sent; 0: not now; -1: never. */
+static int try_send(struct launcher *l, const json_t *message, const int *fds, size_t n, struct err *e)
+{
+	if (datagram_send(l->server.sock, message, fds, n, e) == 0)
+		return 1;
+	if (e->errnum != EAGAIN)
+		return -1;
+	l->blocked = true;
+	loop_want(&l->mcp->loop, &l->source, EPOLLIN | EPOLLOUT);
+	return 0;
+}
+
+static int send_question(struct launcher *l, struct question *q, struct err *e)
+{
+	json_t *tagged = json_copy((json_t *)q->message);
+	int     r;
+
+	json_object_set_new(tagged, "tag", json_integer((json_int_t)q->tag));
+	r = try_send(l, tagged, q->fds, q->fds_len, e);
+	json_decref(tagged);
+	q->sent = r > 0;
+	return r;
+}
+
+/* Questions that cannot be sent are lost alone: too large for a datagram, say. */
+static void send_questions(struct launcher *l)
+{
+	struct question *q, *next;
+	struct err       e;
+
+	for (q = TAILQ_FIRST(&l->open); q && !l->blocked; q = next) {
+		next = TAILQ_NEXT(q, link);
+		if (q->sent || send_question(l, q, &e) >= 0)
+			continue;
+		launcher_forget(l, q);
+		q->lost(q->owner, &e);
+		next = TAILQ_FIRST(&l->open); /* who was told may have forgotten any other */
+	}
+}
+
+static void send_words(struct launcher *l)
+{
+	struct word *w;
+	struct err   ignored;
+
+	while (!l->blocked && (w = TAILQ_FIRST(&l->words))) {
+		if (try_send(l, w->message, NULL, 0, &ignored) == 0)
+			return;
+		TAILQ_REMOVE(&l->words, w, link);
+		json_decref(w->message);
+		free(w);
+	}
+}
+
+/* Cancels first: they are short and make room. */
+static void send_waiting(struct launcher *l)
+{
+	l->blocked = false;
+	send_words(l);
+	if (!l->blocked)
+		send_questions(l);
+	if (!l->blocked && l->server.sock >= 0)
+		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
+}
+
+static bool is_gone(const struct err *e)
+{
+	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
+}
+
+/* A connection whose end nobody has heard yet is ended here, and the question asked over a new one. */
+static int send_first(struct launcher *l, struct question *q, struct err *e)
+{
+	int r = l->blocked ? 0 : send_question(l, q, e);
+
+	if (r >= 0 || !is_gone(e))
+		return r;
+	on_silence(l);
+	return connect_first(l, e) < 0 ? -1 : send_question(l, q, e);
+}
+
+int launcher_ask(struct launcher *l, struct question *q, struct err *e)
+{
+	if (connect_first(l, e) < 0)
+		return -1;
+	q->tag  = ++l->tag;
+	q->sent = false;
+	if (send_first(l, q, e) < 0) {
+		q->tag = 0;
+		return -1;
+	}
+	TAILQ_INSERT_TAIL(&l->open, q, link);
+	return 0;
+}
+
+void launcher_forget(struct launcher *l, struct question *q)
+{
+	if (q->tag)
+		TAILQ_REMOVE(&l->open, q, link);
+	q->tag = 0;
+}
+
+void launcher_tell(struct launcher *l, json_t *message)
+{
+	struct word *w = l->server.sock < 0 ? NULL : calloc(1, sizeof *w);
+
+	if (!w) {
+		json_decref(message);
+		return;
+	}
+	w->message = message;
+	TAILQ_INSERT_TAIL(&l->words, w, link);
+	send_words(l);
+}
+
+void launcher_destroy(struct launcher *l)
+{
+	struct leaving *g;
+
+	if (!l)
+		return;
+	hang_up(l);
+	while ((g = TAILQ_FIRST(&l->gone)))
+		leaving_done(g);
+	json_decref(l->learnt);
+	free(l);
+}

@@ -1,0 +1,310 @@
+#include "line_channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define READ_AT_ONCE (64 * KIB)
+#define PATIENCE_MS  1500 /* for what was asked before the end */
+#define FLUSH_MS     300  /* for a client that reads its last answers slowly */
+
+static struct line_channel *of(struct channel *ch)
+{
+	return (struct line_channel *)ch;
+}
+
+/* --- the end --- */
+
+static bool has_calls(const struct line_channel *l)
+{
+	const struct call *c;
+
+	TAILQ_FOREACH(c, &l->mcp->calls, link)
+		if (c->channel == &l->channel)
+			return true;
+	return false;
+}
+
+/* Called from within answers as well: what is done here cancels nothing. */
+static void look_whether_done(struct line_channel *l)
+{
+	if (l->out.broken || (l->over && !output_waits(&l->out) && !has_calls(l)))
+		l->mcp->ends = true;
+}
+
+static void patience_is_over(void *owner)
+{
+	struct line_channel *l = owner;
+
+	l->over = true;
+	if (!has_calls(l)) {
+		l->mcp->ends = true;
+		return;
+	}
+	calls_cancel_all(l->mcp, &l->channel);
+	loop_timer_set(&l->mcp->loop, &l->patience, FLUSH_MS);
+	look_whether_done(l);
+}
+
+static void be_patient(struct line_channel *l)
+{
+	if (!l->patience.set)
+		loop_timer_set(&l->mcp->loop, &l->patience, PATIENCE_MS);
+}
+
+/* --- who is waited for --- */
+
+static bool takes_requests(const struct line_channel *l)
+{
+	return !l->over && l->out.waiting <= OUTPUT_ENOUGH;
+}
+
+/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
+static void wait_for_requests(struct line_channel *l, bool wanted)
+{
+	struct err e;
+
+	if (l->reads_wait && !wanted)
+		loop_remove(&l->mcp->loop, &l->reads);
+	if (l->reads_wait || !wanted)
+		l->reads_wait = wanted;
+	else if (!l->is_file)
+		l->reads_wait = loop_add(&l->mcp->loop, &l->reads, &e) == 0;
+	if (wanted && !l->reads_wait && !l->again.set) /* a plain file cannot be waited for: it is ready */
+		loop_timer_set(&l->mcp->loop, &l->again, 1);
+}
+
+static void update(struct line_channel *l)
+{
+	wait_for_requests(l, takes_requests(l) && !l->ended);
+	if (l->writes_wait)
+		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
+	look_whether_done(l);
+}
+
+/* --- messages go out --- */
+
+static void send_message(struct line_channel *l, const json_t *message)
+{
+	size_t len  = 0;
+	char  *text = rpc_dump_to_send(message, &len);
+
+	if (text)
+		output_add(&l->out, text, len);
+	else
+		l->out.broken = true;
+	update(l);
+}
+
+/* Progress is news or nothing: a client that does not read does not get it later. */
+static bool is_news(const json_t *message)
+{
+	const char *method = json_string_value(json_object_get(message, "method"));
+
+	return method && (strcmp(method, "notifications/progress") == 0 || strcmp(method, "notifications/message") == 0);
+}
+
+static void on_send(struct channel *ch, struct call *c, const json_t *message)
+{
+	(void)c;
+	if (!is_news(message) || !output_waits(&of(ch)->out))
+		send_message(of(ch), message);
+}
+
+/* The call is in the list still: whether it was the last is looked at when it is gone. */
+static void look_later(struct line_channel *l)
+{
+	if (l->over)
+		loop_timer_set(&l->mcp->loop, &l->again, 0);
+}
+
+static void on_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+{
+	struct line_channel *l = of(ch);
+
+	(void)http_status;
+	if (c->channel_data)
+		batch_answer(c->channel_data, message);
+	else
+		send_message(l, message);
+	look_later(l);
+}
+
+static void on_gone(struct channel *ch, struct call *c)
+{
+	if (c->channel_data)
+		batch_gone(c->channel_data);
+	look_later(of(ch));
+}
+
+static const struct channel_ops ops = { .send = on_send, .answer = on_answer, .gone = on_gone };
+
+/* --- messages come in --- */
+
+static void refuse(struct line_channel *l, const json_t *id, struct rpc_error *e)
+{
+	json_t *message = rpc_failure(id, e);
+
+	send_message(l, message);
+	json_decref(message);
+}
+
+static void batch_is_done(void *owner, const json_t *answers)
+{
+	if (answers)
+		send_message(owner, answers);
+}
+
+static void take_message(struct line_channel *l, json_t *loaded)
+{
+	scoped_rpc       message;
+	struct rpc_error e;
+
+	if (rpc_parse_json(&message, loaded, &e) == 0)
+		dispatch(l->mcp, &l->channel, NULL, &message);
+	else if (message.kind == RPC_REQUEST)
+		refuse(l, message.id, &e);
+}
+
+static void take_line(struct line_channel *l, const char *line, size_t len)
+{
+	struct rpc_error e;
+	json_t          *loaded = rpc_load(line, len, &e);
+
+	if (!loaded)
+		refuse(l, NULL, &e);
+	else if (!batch_is_taken(&l->channel, loaded))
+		take_message(l, loaded);
+	else if (batch_dispatch(l->mcp, &l->channel, loaded, batch_is_done, l, &e) < 0)
+		refuse(l, NULL, &e);
+}
+
+static void take(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
+{
+	struct rpc_error e;
+
+	switch (kind) {
+	case LINES_NONE:
+		return;
+	case LINES_LINE:
+		take_line(l, line, len);
+		return;
+	case LINES_TOO_LONG:
+		rpc_error_set(&e, RPC_PARSE_ERROR, "a line has more than %llu bytes", RPC_MAX);
+		refuse(l, NULL, &e);
+		return;
+	}
+}
+
+static void take_lines(struct line_channel *l)
+{
+	const char     *line;
+	size_t          len;
+	enum lines_next kind;
+
+	while (takes_requests(l) && (kind = lines_next(&l->lines, &line, &len)) != LINES_NONE)
+		take(l, kind, line, len);
+	if (!l->ended || !takes_requests(l))
+		return;
+	take(l, lines_last(&l->lines, &line, &len), line, len);
+	l->over = true;
+}
+
+static void read_some(struct line_channel *l)
+{
+	char   *room = lines_room(&l->lines, READ_AT_ONCE);
+	ssize_t n    = room ? stream_end_read(&l->in, room, READ_AT_ONCE) : 0;
+
+	if (n > 0)
+		lines_filled(&l->lines, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		l->ended = true;
+	if (l->ended)
+		be_patient(l);
+}
+
+static void reads_ready(void *owner)
+{
+	struct line_channel *l = owner;
+
+	read_some(l);
+	take_lines(l);
+	update(l);
+}
+
+static void go_on(void *owner)
+{
+	struct line_channel *l = owner;
+
+	if (takes_requests(l) && !l->ended && !l->reads_wait)
+		read_some(l);
+	take_lines(l);
+	update(l);
+}
+
+/* Nothing was wanted, so it is an error: the other end is closed. */
+static bool is_hung_up(const struct line_channel *l)
+{
+	struct pollfd on = { .fd = l->out.end.fd };
+
+	return poll(&on, 1, 0) > 0;
+}
+
+static void writes_ready(void *owner)
+{
+	struct line_channel *l = owner;
+
+	output_send(&l->out);
+	if (!output_waits(&l->out) && is_hung_up(l))
+		l->out.broken = true;
+	go_on(l);
+}
+
+/* --- open and close --- */
+
+int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, struct err *e)
+{
+	*l = (struct line_channel){
+		.channel  = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .can_ask = true, .principal = "stdio" },
+		.mcp      = m,
+		.lines    = { .max = RPC_MAX },
+		.again    = { .due = go_on, .owner = l },
+		.patience = { .due = patience_is_over, .owner = l },
+	};
+	stream_end_open(&l->in, in, false);
+	output_open(&l->out, out);
+	l->reads  = (struct loop_source){ .fd = l->in.fd, .ready = reads_ready, .owner = l };
+	l->writes = (struct loop_source){ .fd = l->out.end.fd, .ready = writes_ready, .owner = l };
+	l->writes_wait = loop_add_for(&m->loop, &l->writes, 0, e) == 0;
+	if (!l->writes_wait && e->errnum != EPERM)
+		return -1;
+	l->reads_wait = loop_add(&m->loop, &l->reads, e) == 0;
+	l->is_file    = !l->reads_wait;
+	if (l->is_file && e->errnum != EPERM)
+		return -1;
+	update(l);
+	return 0;
+}
+
+void line_channel_end(struct line_channel *l)
+{
+	l->over = true;
+	be_patient(l);
+	update(l);
+}
+
+void line_channel_close(struct line_channel *l)
+{
+	calls_cancel_all(l->mcp, &l->channel);
+	if (l->reads_wait)
+		loop_remove(&l->mcp->loop, &l->reads);
+	if (l->writes_wait)
+		loop_remove(&l->mcp->loop, &l->writes);
+	loop_timer_clear(&l->mcp->loop, &l->again);
+	loop_timer_clear(&l->mcp->loop, &l->patience);
+	lines_done(&l->lines);
+	output_close(&l->out);
+	stream_end_close(&l->in);
+}

@@ -1,0 +1,121 @@
+#define _GNU_SOURCE
+#include "lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one long line needed is given back after it. */
+#define KEPT (128 * KIB)
+
+static void forget(struct lines *l)
+{
+	l->begin = l->end = l->seen = 0;
+	if (l->cap > KEPT)
+		lines_done(l);
+}
+
+char *lines_room(struct lines *l, size_t wanted)
+{
+	char *larger;
+
+	if (l->begin == l->end)
+		forget(l);
+	if (l->begin) {
+		memmove(l->data, l->data + l->begin, l->end - l->begin);
+		l->end -= l->begin;
+		l->begin = 0;
+	}
+	if (l->cap - l->end < wanted) {
+		size_t cap = (l->end + wanted) * 2;
+
+		if (!(larger = realloc(l->data, cap)))
+			return NULL;
+		l->data = larger;
+		l->cap  = cap;
+	}
+	return l->data + l->end;
+}
+
+void lines_filled(struct lines *l, size_t n)
+{
+	l->end += n;
+}
+
+/* Without \r, a byte order mark and blanks before nothing. */
+static void trim(const char **line, size_t *len)
+{
+	if (*len >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
+		*line += 3;
+		*len -= 3;
+	}
+	if (*len && (*line)[*len - 1] == '\r')
+		--*len;
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (line[i] != ' ' && line[i] != '\t')
+			return false;
+	return true;
+}
+
+/* The bytes up to a newline, or all of them, are gone from the buffer. */
+static enum lines_next give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
+{
+	bool skipped = l->skips;
+
+	*ret     = l->data + l->begin;
+	*ret_len = len;
+	l->begin += len + newline;
+	l->seen  = 0;
+	l->skips = false;
+	if (skipped)
+		return LINES_NONE;
+	trim(ret, ret_len);
+	if (is_blank(*ret, *ret_len))
+		return LINES_NONE;
+	return *ret_len > l->max ? LINES_TOO_LONG : LINES_LINE;
+}
+
+/* No newline yet: is it too long already? */
+static enum lines_next look_at_half(struct lines *l)
+{
+	bool told = l->skips;
+
+	l->seen = l->end - l->begin;
+	if (!l->skips && l->seen <= l->max + 4) /* a byte order mark, and \r */
+		return LINES_NONE;
+	l->skips = true;
+	l->begin = l->end;
+	l->seen  = 0;
+	return told ? LINES_NONE : LINES_TOO_LONG;
+}
+
+enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
+{
+	enum lines_next found;
+	char           *newline;
+
+	while (l->begin < l->end) {
+		newline = memchr(l->data + l->begin + l->seen, '\n', l->end - l->begin - l->seen);
+		if (!newline)
+			return look_at_half(l);
+		found = give(l, (size_t)(newline - l->data) - l->begin, 1, ret, len);
+		if (found != LINES_NONE)
+			return found;
+	}
+	return LINES_NONE;
+}
+
+enum lines_next lines_last(struct lines *l, const char **ret, size_t *len)
+{
+	return l->begin < l->end ? give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
+}
+
+void lines_done(struct lines *l)
+{
+	free(l->data);
+	l->data = NULL;
+	l->cap = l->begin = l->end = l->seen = 0;
+}

@@ -1,0 +1,133 @@
+/* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
+#define _GNU_SOURCE
+#include "conformance.h"
+#include "fd.h"
+#include "file.h"
+#include "line_channel.h"
+#include "place.h"
+#include "settings.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+/* Above what libraries and children think of as theirs. */
+#define PROTOCOL_FD 10
+
+/*
+ * The protocol's two ends, out of everybody's way: what a library prints goes
+ * to stderr, what a child reads is empty. Before anything else runs.
+ */
+static int move_streams(int *in, int *out)
+{
+	int null;
+
+	if (file_fill_standard() < 0 || (*in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, PROTOCOL_FD)) < 0 ||
+	    (*out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, PROTOCOL_FD)) < 0)
+		return -1;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return -1;
+	return close(null);
+}
+
+/* What is printed for people goes where stdout was. */
+static int say_on_stdout(int out, const struct settings *s)
+{
+	if (dup2(out, STDOUT_FILENO) < 0)
+		return STATUS_FAILED;
+	if (s->version)
+		puts("brig-mcp " BRIG_VERSION);
+	else if (s->help)
+		settings_help(stdout);
+	else
+		settings_print(s, stdout);
+	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
+}
+
+/* With the same words; it reads them again. */
+static int become_http(char **argv, struct err *e)
+{
+	struct places places;
+	char          path[PLACE_MAX + 20];
+
+	if (places_find(&places, e) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/brig-mcp-http", places.libexec);
+	execv(path, argv);
+	return err_sys(e, "%s", path);
+}
+
+static void end(void *owner)
+{
+	line_channel_end(owner);
+}
+
+static int turn(struct mcp *m, struct err *e)
+{
+	while (!m->ends)
+		if (loop_turn(&m->loop, -1, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int serve(const struct settings *s, int in, int out, struct err *e)
+{
+	struct mcp          m;
+	struct conformance  fixtures;
+	struct line_channel client;
+	struct stop         stop;
+	int                 r = -1;
+
+	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+		return -1;
+	if (line_channel_open(&client, &m, in, out, e) == 0 && stop_open(&stop, &m.loop, end, &client, e) == 0) {
+		r = turn(&m, e);
+		stop_close(&stop);
+	}
+	line_channel_close(&client);
+	conformance_close(&fixtures);
+	mcp_close(&m);
+	return r;
+}
+
+static int run(const struct settings *s, char **argv, int in, int out, struct err *e)
+{
+	if (s->http)
+		return become_http(argv, e);
+	for (size_t i = 0; i < json_array_size(s->notes); i++)
+		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+	settings_hide_token();
+	return serve(s, in, out, e);
+}
+
+int main(int argc, char **argv)
+{
+	scoped_settings s;
+	struct err      e = { 0 };
+	int             in, out;
+
+	if (argc < 1)
+		return STATUS_USAGE;
+	if (move_streams(&in, &out) < 0) {
+		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
+		return STATUS_FAILED;
+	}
+	settings_init(&s);
+	if (settings_load(&s, argc, argv, &e) < 0) {
+		fprintf(stderr, "brig-mcp: %s\n", e.text);
+		return settings_status(&e);
+	}
+	if (s.help || s.version || s.print_config)
+		return say_on_stdout(out, &s);
+	if (run(&s, argv, in, out, &e) == 0)
+		return STATUS_OK;
+	fprintf(stderr, "brig-mcp: %s\n", e.text);
+	return STATUS_FAILED;
+}

@@ -1,0 +1,29 @@
+#include "mcp.h"
+
+#include "call.h"
+#include "executions.h"
+#include "launcher.h"
+#include "tool.h"
+
+int mcp_open(struct mcp *ret, const struct settings *settings, const struct extras *extras, struct err *e)
+{
+	*ret = (struct mcp){ .settings = settings, .extras = extras };
+	TAILQ_INIT(&ret->calls);
+	TAILQ_INIT(&ret->asks);
+	if (loop_open(&ret->loop, e) < 0)
+		return -1;
+	ret->launcher   = launcher_create(ret);
+	ret->executions = executions_create(ret);
+	if (ret->launcher && ret->executions)
+		return 0;
+	mcp_close(ret);
+	return err_set(e, ERR_LIMIT, "out of memory");
+}
+
+void mcp_close(struct mcp *m)
+{
+	executions_destroy(m->executions);
+	launcher_destroy(m->launcher);
+	tools_done(m);
+	loop_close(&m->loop);
+}

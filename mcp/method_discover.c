@@ -1,0 +1,9 @@
+/* method_discover.c - what a modern client asks first, or never */
+#include "method.h"
+#include "self.h"
+
+void method_discover(struct call *c)
+{
+	call_result(c, json_pack("{so so so si ss}", "supportedVersions", self_versions(), "capabilities", self_capabilities(c->mcp, c->revision),
+				 "instructions", self_instructions(c->mcp), "ttlMs", 3600000, "cacheScope", "public"));
+}

@@ -1,0 +1,28 @@
+/* method_initialize.c - the handshake of the legacy revisions: any number of times, also after server/discover */
+#include "method.h"
+#include "self.h"
+
+void method_initialize(struct call *c)
+{
+	const char      *asked = json_string_value(json_object_get(c->params, "protocolVersion"));
+	enum revision    agreed;
+	struct rpc_error e;
+	json_t          *result;
+
+	if (!asked) {
+		rpc_error_set(&e, RPC_INVALID_PARAMS, "protocolVersion: expected a text, as \"%s\"", revision_name(REVISION_LEGACY_NEWEST));
+		call_failure(c, &e);
+		return;
+	}
+	if (!revision_find(asked, &agreed) || revision_is_modern(agreed))
+		agreed = REVISION_LEGACY_NEWEST;
+	c->channel->legacy = c->revision = agreed;
+	result = json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(c->mcp, agreed), "serverInfo",
+			   self_info(agreed), "instructions", self_instructions(c->mcp));
+	call_result(c, result);
+}
+
+void method_ping(struct call *c)
+{
+	call_result(c, json_object());
+}

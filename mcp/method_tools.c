@@ -1,0 +1,95 @@
+/* method_tools.c - tools/list, and the way of a tools/call to its tool */
+#include "method.h"
+#include "tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One page: no cursor was ever given out. */
+void method_tools_list(struct call *c)
+{
+	const json_t    *cursor = json_object_get(c->params, "cursor");
+	struct rpc_error e;
+	json_t          *result;
+
+	if (cursor && !json_is_null(cursor)) {
+		rpc_error_set(&e, RPC_INVALID_PARAMS, "cursor: there is one page only, which wants none");
+		call_failure(c, &e);
+		return;
+	}
+	result = json_pack("{sO}", "tools", tools_list(c->mcp, c->revision));
+	if (revision_is_modern(c->revision)) {
+		json_object_set_new(result, "ttlMs", json_integer(3600000));
+		json_object_set_new(result, "cacheScope", json_string("public"));
+	}
+	call_result(c, result);
+}
+
+/* --- tools/call --- */
+
+static void refuse(struct call *c, const struct tool *t, const char *why)
+{
+	if (t->refuse)
+		t->refuse(c, why);
+	else
+		tool_answer_text(c, why, true);
+}
+
+/* The call that asks is among those that are counted. */
+static bool is_too_many(struct call *c, char *why, size_t len)
+{
+	const struct settings *s = c->mcp->settings;
+	int64_t                wait_ms;
+
+	if (calls_count(c->mcp, c->method) > s->max_calls) {
+		snprintf(why, len, "Busy: %llu calls are being worked on, which is the most here. Try again in a second, or when one of them has answered.",
+			 (unsigned long long)s->max_calls);
+		return true;
+	}
+	wait_ms = rates_take(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
+	if (wait_ms)
+		snprintf(why, len, "Too many calls: %llu a minute are allowed. Try again in %lld s.", (unsigned long long)s->calls_per_minute,
+			 (long long)(wait_ms + 999) / 1000);
+	return wait_ms > 0;
+}
+
+static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
+{
+	const json_t      *name  = json_object_get(c->params, "name");
+	const char        *text  = json_string_value(name);
+	const struct tool *found = NULL;
+
+	if (!text)
+		rpc_error_set(e, RPC_INVALID_PARAMS, "name: expected the name of a tool");
+	else if (json_string_length(name) != strlen(text) || !(found = tool_find(c->mcp, text)))
+		rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
+	return found;
+}
+
+/* A member of the call's, so that they live as long. NULL with *e. */
+static const json_t *take_arguments(struct call *c, struct rpc_error *e)
+{
+	const json_t *given = json_object_get(c->params, "arguments");
+
+	if (!given || json_is_null(given))
+		json_object_set_new(c->params, "arguments", json_object());
+	else if (!json_is_object(given))
+		rpc_error_set(e, RPC_INVALID_PARAMS, "arguments: expected an object");
+	given = json_object_get(c->params, "arguments");
+	return json_is_object(given) ? given : NULL;
+}
+
+void method_tools_call(struct call *c)
+{
+	struct rpc_error   e = { .code = RPC_INTERNAL };
+	const struct tool *t = find_tool(c, &e);
+	const json_t      *arguments;
+	char               why[200];
+
+	if (!t || !(arguments = take_arguments(c, &e)))
+		call_failure(c, &e);
+	else if (is_too_many(c, why, sizeof why))
+		refuse(c, t, why);
+	else
+		t->call(c, arguments);
+}

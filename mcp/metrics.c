@@ -1,0 +1,167 @@
+#include "metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL_MAX 64
+
+/* One more than can be told apart is there for "other". */
+struct ended {
+	char     reason[LABEL_MAX], profile[LABEL_MAX];
+	uint64_t n;
+};
+
+struct refused {
+	char     code[LABEL_MAX];
+	uint64_t n;
+};
+
+struct metrics {
+	struct ended   ended[256];
+	struct refused refused[64];
+	size_t         n_ended, n_refused;
+	uint64_t       running, cells_ready;
+	bool           knows_cells;
+};
+
+struct metrics *metrics_create(void)
+{
+	return calloc(1, sizeof(struct metrics));
+}
+
+void metrics_destroy(struct metrics *m)
+{
+	free(m);
+}
+
+static void label_set(char to[LABEL_MAX], const char *from)
+{
+	(void)snprintf(to, LABEL_MAX, "%s", from && *from ? from : "none");
+}
+
+static struct ended *ended_find(struct metrics *m, const char *reason, const char *profile)
+{
+	for (size_t i = 0; i < m->n_ended; i++)
+		if (!strcmp(m->ended[i].reason, reason) && !strcmp(m->ended[i].profile, profile))
+			return &m->ended[i];
+	return NULL;
+}
+
+static struct ended *ended_row(struct metrics *m, const char *reason, const char *profile)
+{
+	struct ended *row = ended_find(m, reason, profile);
+	bool          room = m->n_ended < ARRAY_LEN(m->ended) - 1;
+
+	if (row)
+		return row;
+	row = &m->ended[m->n_ended];
+	if (room)
+		m->n_ended++;
+	label_set(row->reason, room ? reason : "other");
+	label_set(row->profile, room ? profile : "other");
+	return row;
+}
+
+void metrics_run_started(struct metrics *m)
+{
+	if (m)
+		m->running++;
+}
+
+void metrics_run_ended(struct metrics *m, const char *reason, const char *profile)
+{
+	char labels[2][LABEL_MAX];
+
+	if (!m)
+		return;
+	label_set(labels[0], reason);
+	label_set(labels[1], profile);
+	ended_row(m, labels[0], labels[1])->n++;
+	m->running -= m->running > 0;
+}
+
+void metrics_refused(struct metrics *m, const char *code)
+{
+	char   label[LABEL_MAX];
+	size_t i;
+
+	if (!m)
+		return;
+	label_set(label, code);
+	for (i = 0; i < m->n_refused && strcmp(m->refused[i].code, label); i++)
+		;
+	if (i == m->n_refused) {
+		bool room = m->n_refused < ARRAY_LEN(m->refused) - 1;
+
+		label_set(m->refused[i].code, room ? label : "other");
+		m->n_refused += room;
+	}
+	m->refused[i].n++;
+}
+
+void metrics_cells_ready(struct metrics *m, uint64_t n)
+{
+	if (!m)
+		return;
+	m->cells_ready = n;
+	m->knows_cells = true;
+}
+
+uint64_t metrics_running(const struct metrics *m)
+{
+	return m ? m->running : 0;
+}
+
+static void print_label(const char *name, const char *value, FILE *out)
+{
+	(void)fprintf(out, "%s=\"", name);
+	for (; *value; value++) {
+		if (*value == '\n')
+			(void)fputs("\\n", out);
+		else if (*value == '"' || *value == '\\')
+			(void)fprintf(out, "\\%c", *value);
+		else
+			(void)fputc(*value, out);
+	}
+	(void)fputc('"', out);
+}
+
+static void print_head(const char *name, const char *type, const char *help, FILE *out)
+{
+	(void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void print_ended(const struct ended *row, FILE *out)
+{
+	(void)fputs("brig_mcp_runs_total{", out);
+	print_label("exit_reason", row->reason, out);
+	(void)fputc(',', out);
+	print_label("profile", row->profile, out);
+	(void)fprintf(out, "} %llu\n", (unsigned long long)row->n);
+}
+
+static void print_refused(const struct refused *row, FILE *out)
+{
+	(void)fputs("brig_mcp_refused_total{", out);
+	print_label("code", row->code, out);
+	(void)fprintf(out, "} %llu\n", (unsigned long long)row->n);
+}
+
+/* The row after the last is "other": it has a count when something did not fit. */
+void metrics_print(const struct metrics *m, FILE *out)
+{
+	if (!m)
+		return;
+	print_head("brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.", out);
+	for (size_t i = 0; i < ARRAY_LEN(m->ended) && m->ended[i].n; i++)
+		print_ended(&m->ended[i], out);
+	print_head("brig_mcp_refused_total", "counter", "What was asked for and refused, by why.", out);
+	for (size_t i = 0; i < ARRAY_LEN(m->refused) && m->refused[i].n; i++)
+		print_refused(&m->refused[i], out);
+	print_head("brig_mcp_running", "gauge", "Runs at this moment.", out);
+	(void)fprintf(out, "brig_mcp_running %llu\n", (unsigned long long)m->running);
+	if (!m->knows_cells)
+		return;
+	print_head("brig_mcp_cells_ready", "gauge", "Cells of brigd that stand ready.", out);
+	(void)fprintf(out, "brig_mcp_cells_ready %llu\n", (unsigned long long)m->cells_ready);
+}

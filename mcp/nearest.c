@@ -1,0 +1,44 @@
+#include "nearest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+static char plain(char c)
+{
+	return c == '_' ? '-' : (char)tolower((unsigned char)c);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Three rows of the usual table: this letter of a, the one before, and the one before that for swapped neighbours. */
+unsigned nearest_distance(const char *a, const char *b)
+{
+	size_t   m = strlen(a), n = strlen(b);
+	unsigned rows[3][LONGEST + 1], *before = rows[0], *last = rows[1], *now = rows[2];
+
+	if (m > LONGEST || n > LONGEST)
+		return NEAREST_FAR;
+	for (unsigned j = 0; j <= n; j++)
+		last[j] = j;
+	for (unsigned i = 1; i <= m; i++) {
+		unsigned *free_row = before;
+
+		now[0] = i;
+		for (unsigned j = 1; j <= n; j++) {
+			bool same = plain(a[i - 1]) == plain(b[j - 1]);
+
+			now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
+			if (i > 1 && j > 1 && plain(a[i - 1]) == plain(b[j - 2]) && plain(a[i - 2]) == plain(b[j - 1]))
+				now[j] = least(now[j], before[j - 2] + 1);
+		}
+		before = last;
+		last   = now;
+		now    = free_row;
+	}
+	return least(last[n], NEAREST_FAR);
+}

@@ -1,0 +1,178 @@
+#include "order.h"
+
+#include "facts.h"
+#include "policy.h"
+#include "text.h"
+
+#include <string.h>
+
+enum { CHECK_WALL_MS = 10 * 1000 };
+
+static size_t count_characters(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static bool is_blank(const char *text)
+{
+	return !text[strspn(text, " \t\r\n\f\v")];
+}
+
+int order_check_code(const struct settings *s, const json_t *code, struct err *e)
+{
+	const char *text = json_string_value(code);
+
+	if (!text || is_blank(text))
+		return err_set(e, ERR_BAD_SPEC, "Empty code provided");
+	if (count_characters(text) <= s->code_chars)
+		return 0;
+	if (s->code_chars % 1000)
+		return err_set(e, ERR_BAD_SPEC, "Code too large (max %llu characters)", (unsigned long long)s->code_chars);
+	return err_set(e, ERR_BAD_SPEC, "Code too large (max %lluKB)", (unsigned long long)(s->code_chars / 1000));
+}
+
+/* --- limits --- */
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t order_most_wall(const struct settings *s, const json_t *explained)
+{
+	return least_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
+}
+
+/* What somebody has set counts; the preset of ours gives way to the profile's, which knows what it is for. */
+uint64_t order_preset_wall(const struct settings *s, const json_t *explained)
+{
+	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
+
+	return least_of(own, order_most_wall(s, explained));
+}
+
+uint64_t order_preset_memory(const struct settings *s, const json_t *explained)
+{
+	return s->memory_bytes ? least_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
+}
+
+uint64_t order_output(const struct settings *s, const json_t *explained)
+{
+	if (s->origin[SETTING_output_bytes] == ORIGIN_PRESET)
+		return fact_limit(explained, "limits", "output_bytes");
+	return least_of(s->output_bytes, fact_limit(explained, "ceilings", "output_bytes"));
+}
+
+static int take_wall(const struct settings *s, const json_t *asked, const json_t *explained, uint64_t *ret, struct err *e)
+{
+	uint64_t most = order_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
+	char     is[32], may[32];
+
+	*ret = json_is_number(asked) ? ms : order_preset_wall(s, explained);
+	if (*ret <= most)
+		return 0;
+	return err_set(e, ERR_DENIED, "timeout: %s is too long; the maximum is %s seconds", text_from_milli(*ret, is, sizeof is),
+		       text_from_milli(most, may, sizeof may));
+}
+
+static int take_memory(const struct settings *s, const json_t *asked, const json_t *explained, uint64_t *ret, struct err *e)
+{
+	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes");
+	char     is[32], may[32];
+
+	*ret = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : order_preset_memory(s, explained);
+	if (*ret <= most)
+		return 0;
+	return err_set(e, ERR_DENIED, "memory_limit: %s is too much; the maximum is %s", text_from_size(*ret, is, sizeof is),
+		       text_from_size(most, may, sizeof may));
+}
+
+/* Who gives a program more time means time to compute, too. */
+static uint64_t cpu_for(uint64_t wall_ms, const json_t *explained)
+{
+	uint64_t own = fact_limit(explained, "limits", "cpu_ms");
+
+	return wall_ms <= own ? own : least_of(wall_ms, fact_limit(explained, "ceilings", "cpu_ms"));
+}
+
+static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t output_bytes, const json_t *explained)
+{
+	return json_pack("{sI sI sI sI}", "wall_ms", (json_int_t)wall_ms, "cpu_ms", (json_int_t)cpu_for(wall_ms, explained), "memory_bytes",
+			 (json_int_t)memory_bytes, "output_bytes", (json_int_t)output_bytes);
+}
+
+/* --- the rest --- */
+
+static json_t *variables_of(const json_t *map)
+{
+	json_t     *list = json_array(), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)map, key, value)
+		json_array_append_new(list, json_sprintf("%s=%s", key, json_string_value(value)));
+	return list;
+}
+
+static json_t *message_of(const char *mode, const json_t *explained, json_t *imports)
+{
+	json_t *message = json_pack("{ss ss sO}", "op", "run", "mode", mode, "profile", json_object_get(explained, "profile"));
+
+	if (imports)
+		json_object_set_new(message, "imports", imports);
+	return message;
+}
+
+static void put_words(json_t *message, const json_t *arguments)
+{
+	const json_t *args = json_object_get(arguments, "args"), *env = json_object_get(arguments, "env");
+
+	if (json_array_size(args))
+		json_object_set(message, "args", (json_t *)args);
+	if (json_object_size(env))
+		json_object_set_new(message, "env", variables_of(env));
+	if (json_is_string(json_object_get(arguments, "stdin")))
+		json_object_set_new(message, "stdin", json_true());
+}
+
+static bool is_text_format(const struct settings *s, const json_t *format)
+{
+	return json_is_string(format) ? strcmp(json_string_value(format), "text") == 0 : s->reply == REPLY_TEXT;
+}
+
+static bool flag(const json_t *arguments, const char *name, bool preset)
+{
+	const json_t *value = json_object_get(arguments, name);
+
+	return json_is_boolean(value) ? json_is_true(value) : preset;
+}
+
+int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
+{
+	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
+	uint64_t      wall_ms, memory_bytes;
+
+	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wall_ms, e) < 0 ||
+	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0)
+		return -1;
+	*message = message_of("report", explained, policy_imports(s, modules, asked));
+	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
+	put_words(*message, arguments);
+	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
+	wish->echo         = flag(arguments, "echo_result", s->echo_result);
+	wish->capture      = flag(arguments, "capture_output", true);
+	wish->timeout_ms   = wall_ms;
+	wish->memory_bytes = memory_bytes;
+	return 0;
+}
+
+json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
+{
+	json_t *message = message_of("check", explained, policy_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
+
+	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
+	return message;
+}

@@ -1,0 +1,325 @@
+#define _GNU_SOURCE
+#include "outcome.h"
+
+#include "clean.h"
+#include "image.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A reply is one line, whose text is JSON inside of JSON; clients close the
+ * connection at 10 MiB. So much of it may be each stream: as much as 1 MiB of
+ * newlines needs.
+ */
+#define STREAM_DUMPED_MAX (3 * MIB)
+
+void outcome_done(struct outcome *o)
+{
+	json_decref(o->record);
+	json_decref(o->result);
+	json_decref(o->images);
+	json_decref(o->findings);
+	json_decref(o->warnings);
+	free(o->out.text);
+	free(o->out.tail);
+	free(o->err.text);
+	free(o->err.tail);
+	*o = (struct outcome){ 0 };
+}
+
+/* --- output --- */
+
+static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes)
+{
+	bool   is_cut = stream_is_truncated(s);
+	size_t whole  = is_cut && s->len ? clean_whole(s->data, s->len) : s->len, fits;
+
+	ret->bytes = s->seen;
+	ret->text  = clean_text(s->data, whole, keep_escapes, &ret->len);
+	if (is_cut && s->tail_len)
+		ret->tail = clean_text(s->tail, clean_whole(s->tail, s->tail_len), keep_escapes, &ret->tail_len);
+	if (!ret->text)
+		return;
+	fits        = clean_fit(ret->text, ret->len, STREAM_DUMPED_MAX);
+	ret->is_cut = is_cut || fits < ret->len;
+}
+
+/* --- why it ended --- */
+
+struct words {
+	char  *buf;
+	size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct words w, const char *fmt, ...)
+{
+	va_list ap;
+	size_t  len;
+	char   *plain;
+
+	va_start(ap, fmt);
+	vsnprintf(w.buf, w.len, fmt, ap);
+	va_end(ap);
+	len   = clean_whole(w.buf, strlen(w.buf));
+	plain = clean_text(w.buf, len, false, &len);
+	snprintf(w.buf, w.len, "%s", plain ? plain : "");
+	free(plain);
+}
+
+#define ERROR_OF(o) ((struct words){ (o)->error, sizeof(o)->error })
+#define HINT_OF(o)  ((struct words){ (o)->hint, sizeof(o)->hint })
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static const char *seconds_text(uint64_t ms, char *buf, size_t len)
+{
+	return text_from_milli(ms, buf, len);
+}
+
+/* What the program raised, as the published server's clients read it. */
+static void say_exception(struct outcome *o, const json_t *error)
+{
+	const char *type = text_of(error, "type"), *message = text_of(error, "message");
+
+	if (strcmp(type, "SyntaxError") == 0 || strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0)
+		say(ERROR_OF(o), "Syntax error: %.1000s", message);
+	else if (strcmp(text_of(o->record, "security_event"), "blocked_import") == 0 && strncmp(message, "Import of ", 10) == 0)
+		say(ERROR_OF(o), "%.1000s", message);
+	else
+		say(ERROR_OF(o), "%.150s%s%.1000s", type, *message ? ": " : "", message);
+}
+
+static void say_exited(struct outcome *o, const struct execution *x)
+{
+	const json_t *error = json_object_get(o->record, "error");
+	json_int_t    code  = json_integer_value(json_object_get(o->record, "exit_code"));
+
+	(void)x;
+	if (json_is_object(error))
+		say_exception(o, error);
+	else if (code)
+		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);
+}
+
+static void say_signaled(struct outcome *o, const struct execution *x)
+{
+	const char *name = text_of(o->record, "signal");
+
+	(void)x;
+	say(ERROR_OF(o), "Killed by signal %.20s", name);
+	if (strcmp(name, "SIGSYS") == 0)
+		say(HINT_OF(o), "It made a system call that the profile does not allow.");
+	else if (strcmp(name, "SIGSEGV") == 0 || strcmp(name, "SIGBUS") == 0 || strcmp(name, "SIGILL") == 0 || strcmp(name, "SIGFPE") == 0)
+		say(HINT_OF(o), "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.");
+	else
+		say(HINT_OF(o), "The program sent the signal to itself: nobody outside did.");
+}
+
+static void say_wall(struct outcome *o, const struct execution *x)
+{
+	char text[32];
+
+	seconds_text(x->limit_value ? x->limit_value : x->wish.timeout_ms, text, sizeof text);
+	say(ERROR_OF(o), "Execution timeout: timed out after %s seconds", text);
+	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s).",
+	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
+}
+
+static void say_cpu(struct outcome *o, const struct execution *x)
+{
+	char text[32];
+
+	seconds_text(x->limit_value, text, sizeof text);
+	say(ERROR_OF(o), "Execution timeout: used %s seconds of CPU time", text);
+	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s): the CPU time grows with it.",
+	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
+}
+
+static void say_oom(struct outcome *o, const struct execution *x)
+{
+	uint64_t limit = x->wish.memory_bytes;
+
+	say(ERROR_OF(o), "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
+	say(HINT_OF(o), "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".", (unsigned long long)(2 * limit / MIB));
+}
+
+static void say_flood(struct outcome *o, const struct execution *x)
+{
+	char text[32];
+
+	text_from_size(x->out.stream.keep, text, sizeof text);
+	say(ERROR_OF(o), "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
+	say(HINT_OF(o), "Print less: a summary, or a part; the first %s bytes were kept.", text);
+}
+
+static void say_cancelled(struct outcome *o, const struct execution *x)
+{
+	(void)x;
+	say(ERROR_OF(o), "Cancelled");
+}
+
+static void say_gone(struct outcome *o, const struct execution *x)
+{
+	(void)x;
+	say(ERROR_OF(o), "The connection to brigd was lost");
+	o->is_failure = true;
+}
+
+static void say_not_run(struct outcome *o, const struct execution *x)
+{
+	const char *message = text_of(json_object_get(o->record, "error"), "message");
+
+	if (*x->exec_error)
+		say(ERROR_OF(o), "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "", message);
+	else
+		say(ERROR_OF(o), "%.1000s", *message ? message : "The program could not be started");
+	o->is_failure = true;
+}
+
+/* clang-format off */
+static const struct {
+	const char *reason;
+	void      (*say)(struct outcome *o, const struct execution *x);
+} endings[] = {
+	{ "exited",       say_exited },
+	{ "signaled",     say_signaled },
+	{ "timeout_wall", say_wall },
+	{ "timeout_cpu",  say_cpu },
+	{ "oom",          say_oom },
+	{ "output_limit", say_flood },
+	{ "cancelled",    say_cancelled },
+	{ "client_gone",  say_gone },
+	{ "setup_failed", say_not_run },
+	{ "denied",       say_not_run },
+};
+/* clang-format on */
+
+static void say_ending(struct outcome *o, const struct execution *x)
+{
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		if (strcmp(endings[i].reason, o->exit_reason) != 0)
+			continue;
+		endings[i].say(o, x);
+		return;
+	}
+	say(ERROR_OF(o), "It ended for a reason that is not known here: %.23s", o->exit_reason);
+	o->is_failure = true;
+}
+
+/* --- no record --- */
+
+/* clang-format off */
+static const struct { const char *field, *argument; } arguments[] = {
+	{ "limits.wall_ms",      "timeout" },
+	{ "limits.cpu_ms",       "timeout" },
+	{ "limits.memory_bytes", "memory_limit" },
+	{ "profile",             "profile" },
+	{ "imports",             "allowed_imports" },
+	{ "args",                "args" },
+	{ "env",                 "env" },
+	{ "code",                "code" },
+};
+/* clang-format on */
+
+const char *outcome_argument(const char *field)
+{
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++) {
+		size_t n = strlen(arguments[i].field);
+
+		if (strncmp(field, arguments[i].field, n) == 0 && (field[n] == 0 || field[n] == '['))
+			return arguments[i].argument;
+	}
+	return NULL;
+}
+
+/* The name of the variable, not its place in a list that the client never saw. */
+static void say_variable(char *buf, size_t len, const struct execution *x)
+{
+	const json_t *list = json_object_get(x->message, "env");
+	unsigned      i;
+
+	if (sscanf(x->failure.field, "env[%4u]", &i) == 1 && json_is_string(json_array_get(list, i))) {
+		const char *entry = json_string_value(json_array_get(list, i));
+
+		snprintf(buf, len, "env: %.*s", (int)strcspn(entry, "="), entry);
+	}
+}
+
+static void say_failure(struct outcome *o, const struct execution *x)
+{
+	const char *argument = outcome_argument(x->failure.field);
+	char        name[120];
+
+	snprintf(name, sizeof name, "%s", argument ? argument : x->failure.field);
+	say_variable(name, sizeof name, x);
+	say(ERROR_OF(o), "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
+	o->is_failure = strcmp(x->failure.code, "cancelled") != 0;
+	if (strcmp(x->failure.code, "cancelled") == 0 || (strcmp(x->failure.code, "lost") == 0 && *x->id))
+		snprintf(o->exit_reason, sizeof o->exit_reason, "cancelled");
+	else if (strcmp(x->failure.code, "lost") == 0 || strcmp(x->failure.code, "missing") == 0 || strcmp(x->failure.code, "unavailable") == 0 ||
+		 strcmp(x->failure.code, "broken") == 0)
+		snprintf(o->exit_reason, sizeof o->exit_reason, "setup_failed");
+	else
+		snprintf(o->exit_reason, sizeof o->exit_reason, "denied");
+}
+
+/* --- */
+
+static void say_running(struct outcome *o, const struct execution *x)
+{
+	snprintf(o->exit_reason, sizeof o->exit_reason, "running");
+	o->seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
+	if (!*x->handle)
+		return;
+	say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
+}
+
+/* What is no JSON is what Python prints for it. */
+static void take_result(struct outcome *o)
+{
+	const json_t *result = json_object_get(o->record, "result"), *repr = json_object_get(o->record, "result_repr");
+
+	if (!result || json_is_null(result))
+		result = repr;
+	o->result = image_take(result ? result : json_null(), o->images);
+}
+
+static void take_record(struct outcome *o, const struct execution *x)
+{
+	o->record = json_incref(x->record);
+	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", text_of(x->record, "exit_reason"));
+	take_result(o);
+	say_ending(o, x);
+}
+
+void outcome_of(struct outcome *ret, const struct execution *x)
+{
+	*ret = (struct outcome){ .images = json_array(), .seconds = -1, .timeout_ms = x->wish.timeout_ms, .warnings = json_incref(x->wish.warnings) };
+	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
+	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
+	if (x->wish.capture) {
+		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi);
+		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi);
+	}
+	if (x->state != EXECUTION_ENDED)
+		say_running(ret, x);
+	else if (x->record)
+		take_record(ret, x);
+	else
+		say_failure(ret, x);
+}
+
+void outcome_refused(struct outcome *ret, const char *why)
+{
+	*ret = (struct outcome){ .images = json_array(), .seconds = -1, .is_failure = true };
+	snprintf(ret->exit_reason, sizeof ret->exit_reason, "denied");
+	say(ERROR_OF(ret), "%s", why);
+}

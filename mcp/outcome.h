@@ -1,0 +1,44 @@
+/*
+ * outcome.h - what is told about one call of execute_code, before it is JSON or text.
+ *
+ * Everything in it that comes from the jail is clean (clean.h) and bounded.
+ */
+#pragma once
+#include "execution.h"
+
+struct outcome_stream {
+	char    *text; /* clean; owned; "" when nothing was captured */
+	size_t   len;
+	char    *tail; /* owned; the end of what was written, where more was than was kept; NULL: text is all */
+	size_t   tail_len;
+	uint64_t bytes;
+	bool     is_cut; /* for JSON, which has room for less than was kept, too */
+};
+
+struct outcome {
+	char           execution_id[RUN_ID_LEN + 1]; /* "": there was no run */
+	char           exit_reason[24];              /* of exit.def, or "running" */
+	char           error[1200]; /* the sentence; "": all is well */
+	char           hint[400];   /* what to change; "" */
+	bool           is_failure;  /* of the tool, not of the program: nothing was run, or nobody knows how it ended */
+	json_t        *record;      /* borrowed from nobody: a reference; NULL: none */
+	json_t        *result;      /* as JSON; images have been replaced by a word */
+	json_t        *images;      /* a list of content blocks, may be empty */
+	json_t        *findings;    /* of a check that refused the program: its report; or NULL */
+	json_t        *warnings;    /* about the arguments; or NULL */
+	double         seconds;     /* since it was asked for, of one that runs; negative: see the record */
+	uint64_t       timeout_ms;  /* 0: not known */
+	char           profile[64];
+	struct outcome_stream out, err;
+};
+
+void outcome_done(struct outcome *o);
+#define scoped_outcome scoped(outcome_done) struct outcome
+
+/* Of one that has ended, or still runs. */
+void outcome_of(struct outcome *ret, const struct execution *x);
+/* Nothing was run. findings: taken over, may be NULL. */
+void outcome_refused(struct outcome *ret, const char *why);
+
+/* Which argument of execute_code a key of brigd's request came from: "limits.wall_ms" -> "timeout"; NULL: none. */
+const char *outcome_argument(const char *field);

@@ -1,0 +1,246 @@
+/* reply_text.c - an outcome as a model reads it best */
+#define _GNU_SOURCE
+#include "reply.h"
+
+#include "clean.h"
+#include "excerpt.h"
+#include "json_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECTIONS_MAX = 4, HEADER_MAX = 64, NOTES_MAX = 800 };
+
+struct section {
+	const char    *title;
+	struct excerpt text;
+	size_t         room;
+	char          *owned;
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* --- the first line --- */
+
+static void print_status(FILE *out, const struct outcome *o)
+{
+	const json_t *code = json_object_get(o->record, "exit_code");
+
+	if (strcmp(o->exit_reason, "running") == 0)
+		fputs("running", out);
+	else if (o->is_failure)
+		fprintf(out, "Error (%s)", o->exit_reason);
+	else if (strcmp(o->exit_reason, "exited") == 0 && json_is_integer(code))
+		fprintf(out, "exit code %" JSON_INTEGER_FORMAT, json_integer_value(code));
+	else
+		fprintf(out, "killed (%s)", o->exit_reason);
+}
+
+static void print_costs(FILE *out, const struct outcome *o)
+{
+	const json_t *wall = json_object_get(o->record, "wall_ms"), *peak = json_object_get(o->record, "memory_peak_bytes");
+
+	if (json_is_number(wall))
+		fprintf(out, " · %.2f s", json_number_value(wall) / 1000);
+	else if (o->seconds >= 0)
+		fprintf(out, " · %.1f s", o->seconds);
+	if (json_is_integer(peak))
+		fprintf(out, " · %.1f MiB peak", json_number_value(peak) / (double)MIB);
+}
+
+static void print_hits(FILE *out, const json_t *hits)
+{
+	for (size_t i = 0; i < json_array_size(hits); i++) {
+		const json_t *hit = json_array_get(hits, i);
+
+		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, text_of(hit, "name"), json_integer_value(json_object_get(hit, "value")));
+	}
+}
+
+/* In one line: a message may have many. */
+static void print_flat(FILE *out, const char *text, size_t max)
+{
+	size_t n = clean_cut(text, strlen(text), max);
+
+	for (size_t i = 0; i < n; i++)
+		putc(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
+	if (text[n])
+		fputs("...", out);
+}
+
+static void print_first_line(FILE *out, const struct outcome *o)
+{
+	print_status(out, o);
+	print_costs(out, o);
+	print_hits(out, json_object_get(o->record, "limits_hit"));
+	if (*o->error) {
+		fputs(" · ", out);
+		print_flat(out, o->error, 300);
+	}
+	putc('\n', out);
+	if (*o->hint) {
+		print_flat(out, o->hint, sizeof o->hint);
+		putc('\n', out);
+	}
+}
+
+/* --- sections --- */
+
+static struct excerpt excerpt_of(const struct outcome_stream *s)
+{
+	return (struct excerpt){ s->text ? s->text : "", s->len, s->tail, s->tail_len, s->bytes };
+}
+
+/* A result that is a text is shown as it is; what it is called in Python is another matter. */
+static char *result_text(const struct outcome *o)
+{
+	if (!o->result || json_is_null(o->result))
+		return NULL;
+	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : json_text(o->result);
+}
+
+/* Python has written it to stderr, unless the program took that away. */
+static bool is_shown_already(const struct outcome *o, const char *traceback)
+{
+	size_t      n    = strlen(traceback);
+	const char *last = traceback, *end = traceback + n;
+
+	while (end > traceback && end[-1] == '\n')
+		end--;
+	for (const char *p = traceback; p < end; p++)
+		if (*p == '\n')
+			last = p + 1;
+	return o->err.text && memmem(o->err.text, o->err.len, last, (size_t)(end - last));
+}
+
+static char *traceback_text(const struct outcome *o)
+{
+	const char *traceback = o->is_failure ? "" : text_of(json_object_get(o->record, "error"), "traceback");
+
+	return *traceback && !is_shown_already(o, traceback) ? strdup(traceback) : NULL;
+}
+
+static char *findings_text(const struct outcome *o)
+{
+	const json_t *errors = json_object_get(o->findings, "errors");
+	char         *text   = NULL;
+	size_t        len;
+	FILE         *out = json_array_size(errors) ? open_memstream(&text, &len) : NULL;
+
+	for (size_t i = 0; out && i < json_array_size(errors); i++)
+		fprintf(out, "%s\n", json_string_value(json_array_get(errors, i)));
+	if (out)
+		fclose(out);
+	return text;
+}
+
+static void add(struct section *list, size_t *n, const char *title, struct excerpt text, char *owned)
+{
+	if (text.head_len || text.tail_len)
+		list[(*n)++] = (struct section){ title, text, 0, owned };
+	else
+		free(owned);
+}
+
+/* Clean, and the caller's text is freed. */
+static void add_owned(struct section *list, size_t *n, const char *title, char *text)
+{
+	size_t len   = 0;
+	char  *plain = text ? clean_text(text, strlen(text), false, &len) : NULL;
+
+	free(text);
+	add(list, n, title, (struct excerpt){ .head = plain, .head_len = plain ? len : 0 }, plain);
+}
+
+static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_MAX + 1])
+{
+	size_t n = 0;
+
+	add(list, &n, "stdout", excerpt_of(&o->out), NULL);
+	add(list, &n, "stderr", excerpt_of(&o->err), NULL);
+	add_owned(list, &n, "traceback", traceback_text(o));
+	add_owned(list, &n, "result", result_text(o));
+	add_owned(list, &n, "not allowed", findings_text(o));
+	return n;
+}
+
+/* Small ones get what they want, the others share the rest alike. */
+static void share_room(struct section *list, size_t n, size_t room)
+{
+	size_t open = n;
+
+	for (size_t round = 0; round <= n && open; round++) {
+		size_t share = room / open, before = open;
+
+		for (size_t i = 0; i < n; i++) {
+			size_t wants = excerpt_wants(&list[i].text);
+
+			if (list[i].room || wants > share)
+				continue;
+			list[i].room = wants;
+			room -= wants;
+			open--;
+		}
+		if (open == before)
+			break;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!list[i].room)
+			list[i].room = room / open;
+}
+
+static bool ends_line(const struct excerpt *x)
+{
+	const char *text = x->tail ? x->tail : x->head;
+	size_t      len  = x->tail ? x->tail_len : x->head_len;
+
+	return len && text[len - 1] == '\n';
+}
+
+static void print_section(FILE *out, const struct section *s)
+{
+	fprintf(out, "--- %s ---\n", s->title);
+	excerpt_print(out, &s->text, s->room > EXCERPT_LEAST ? s->room : EXCERPT_LEAST);
+	if (!ends_line(&s->text))
+		putc('\n', out);
+}
+
+/* --- notes --- */
+
+static void print_list(FILE *out, const char *before, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list) && i < 3; i++) {
+		fputs(before, out);
+		print_flat(out, json_string_value(json_array_get(list, i)), 200);
+		putc('\n', out);
+	}
+}
+
+char *reply_text(const struct outcome *o, size_t max)
+{
+	struct section list[SECTIONS_MAX + 1];
+	size_t         n    = sections_of(o, list), len;
+	char          *text = NULL, *clean;
+	FILE          *out  = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	print_first_line(out, o);
+	print_list(out, "warning: ", json_object_get(o->record, "security_warnings"));
+	print_list(out, "note: ", o->warnings);
+	fflush(out);
+	share_room(list, n, max - len - n * HEADER_MAX);
+	for (size_t i = 0; i < n; i++) {
+		print_section(out, &list[i]);
+		free(list[i].owned);
+	}
+	fclose(out);
+	clean = clean_text(text, len, true, &len); /* a record's text may have a NUL; the rest is clean already */
+	free(text);
+	return clean;
+}

@@ -1,0 +1,61 @@
+#include "self.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+json_t *self_info(enum revision revision)
+{
+	json_t *info = json_pack("{ssss}", "name", SELF_NAME, "version", BRIG_VERSION);
+
+	if (revision >= REVISION_2025_06_18)
+		json_object_set_new(info, "title", json_string("brig: a jail for Python"));
+	return info;
+}
+
+/* Nothing is declared that could change: a client that reads listChanged keeps a subscription open for it. */
+json_t *self_capabilities(const struct mcp *m, enum revision revision)
+{
+	json_t *ours = json_pack("{s{}}", "tools");
+
+	return m->extras && m->extras->capabilities ? m->extras->capabilities((int)revision, ours) : ours;
+}
+
+json_t *self_versions(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = REVISION_MODERN; i < REVISION_COUNT; i++)
+		json_array_append_new(list, json_string(revision_name((enum revision)i)));
+	return list;
+}
+
+static void print_seconds(char *ret, size_t len, uint64_t ms)
+{
+	if (ms % 1000)
+		snprintf(ret, len, "%" PRIu64 " ms", ms);
+	else
+		snprintf(ret, len, "%" PRIu64 " s", ms / 1000);
+}
+
+json_t *self_instructions(const struct mcp *m)
+{
+	const struct settings *s = m->settings;
+	char                   preset[32], most[32], handle[200] = "", text[INSTRUCTIONS_MAX];
+
+	print_seconds(preset, sizeof preset, s->timeout_ms);
+	print_seconds(most, sizeof most, s->max_timeout_ms);
+	if (s->yield_after_ms)
+		snprintf(handle, sizeof handle,
+			 " What runs longer than %" PRIu64 " s answers with an execution_id: go on with wait_execution, or stop it with cancel_execution.",
+			 s->yield_after_ms / 1000);
+	snprintf(text, sizeof text,
+		 "Runs Python 3 in a jail made for that one call. Use execute_code whenever a program answers better than thinking: "
+		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see. "
+		 "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. "
+		 "There is no network, and nothing of the host can be seen. "
+		 "Limits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
+		 "Output is bounded: print a summary, or the part you need, instead of everything. "
+		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
+		 preset, most, handle);
+	return json_string(text);
+}

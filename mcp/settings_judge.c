@@ -1,0 +1,192 @@
+/* settings_judge.c - settings that are right one by one, and wrong together; and what follows from them. */
+#include "settings.h"
+#include "text.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+/* "--timeout", "SANDBOX_TIMEOUT in the environment", or of a preset its option. */
+static const char *name_of(const struct settings *s, enum setting_id id, char *buf, size_t len)
+{
+	return s->where[id] ? s->where[id] : setting_name(id, SPELT_OPTION, buf, len);
+}
+
+static bool is_said(const struct settings *s, enum setting_id id)
+{
+	return s->origin[id] != ORIGIN_PRESET;
+}
+
+/* Whoever lowers the most means the usual as well; whoever says both has contradicted himself. */
+static int judge_timeout(struct settings *s, struct err *e)
+{
+	char asked[32], most[32], option[SETTING_NAME_MAX];
+
+	if (s->timeout_ms <= s->max_timeout_ms)
+		return 0;
+	if (!is_said(s, SETTING_timeout_ms)) {
+		s->timeout_ms = s->max_timeout_ms;
+		return 0;
+	}
+	text_from_milli(s->timeout_ms, asked, sizeof asked);
+	text_from_milli(s->max_timeout_ms, most, sizeof most);
+	return err_set(e, ERR_BAD_SPEC, "%s: %s s is more than a call may ask for, %s s; say at least --max-timeout %s as well",
+		       name_of(s, SETTING_timeout_ms, option, sizeof option), asked, most, asked);
+}
+
+static int judge_memory(const struct settings *s, struct err *e)
+{
+	if (!s->memory_bytes || s->memory_bytes >= 8 * MIB)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s: no Python starts in less than 8M; write 0 for what the profile says, or a size like 128m",
+		       s->where[SETTING_memory_bytes]);
+}
+
+/* The published switches are profiles here, and a run has one. */
+static int judge_profile(struct settings *s, struct err *e)
+{
+	static const struct {
+		enum setting_id id;
+		const char     *profile;
+	} tiers[]         = { { SETTING_data_science, "data-science" }, { SETTING_network, "network" }, { SETTING_filesystem, "filesystem" } };
+	const bool  on[]  = { s->data_science, s->network, s->filesystem };
+	const char *first = NULL;
+
+	if (is_said(s, SETTING_profile))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
+		if (on[i] && first)
+			return err_set(e, ERR_BAD_SPEC, "%.120s: %.120s is switched on as well, and a run has one profile; say --profile NAME",
+				       s->where[tiers[i].id], first);
+		if (on[i]) {
+			first      = s->where[tiers[i].id];
+			s->profile = tiers[i].profile;
+		}
+	}
+	return 0;
+}
+
+static bool is_module(const char *name)
+{
+	for (bool begins = true; *name; name++) {
+		bool letter = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || *name == '_' || (*name & 0x80);
+		bool digit  = *name >= '0' && *name <= '9';
+
+		if (!letter && !(digit && !begins) && !(*name == '.' && !begins && name[1]))
+			return false;
+		begins = *name == '.';
+	}
+	return true;
+}
+
+/* http://app.example:8080, as a browser writes it */
+static bool is_origin(const char *text)
+{
+	const char *host = strstr(text, "://");
+
+	return host && host != text && host[3] && !strpbrk(host + 3, "/?#@ \t") && strcmp(text, "null") != 0;
+}
+
+static bool is_host(const char *text)
+{
+	return !strpbrk(text, "/?#@ \t") && strstr(text, "://") == NULL;
+}
+
+static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like, struct err *e)
+{
+	size_t  i;
+	json_t *item;
+
+	json_array_foreach(list, i, item)
+		if (strlen(json_string_value(item)) > 255 || text_has_control(json_string_value(item)) || !is(json_string_value(item)))
+			return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is not %s", s->where[id], json_string_value(item), like);
+	return 0;
+}
+
+static int judge_lists(const struct settings *s, struct err *e)
+{
+	if (judge_list(s, SETTING_allowed_imports, s->allowed_imports, is_module, "the name of a module, like math or os.path", e) < 0)
+		return -1;
+	if (judge_list(s, SETTING_allow_origin, s->allow_origin, is_origin, "an origin, like https://app.example:8443", e) < 0)
+		return -1;
+	return judge_list(s, SETTING_allow_host, s->allow_host, is_host, "a host name, like python.example or python.example:9015", e);
+}
+
+static bool is_loopback(const char *host)
+{
+	struct in_addr  v4;
+	struct in6_addr v6;
+
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return (ntohl(v4.s_addr) >> 24) == 127;
+	return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+static int judge_host(struct settings *s, struct err *e)
+{
+	unsigned char any[sizeof(struct in6_addr)];
+	char          option[SETTING_NAME_MAX];
+
+	if (strcmp(s->host, "localhost") == 0)
+		s->host = "127.0.0.1";
+	if (inet_pton(AF_INET, s->host, any) == 1 || inet_pton(AF_INET6, s->host, any) == 1)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is no address; write one like 127.0.0.1, ::1 or 0.0.0.0",
+		       name_of(s, SETTING_host, option, sizeof option), s->host);
+}
+
+#define TOKEN_HOW "make one: (umask 077; openssl rand -hex 32 >FILE)"
+
+/* What a header can carry, and nothing that is invisible. */
+static bool is_token(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= 0x20 || *text >= 0x7f)
+			return false;
+	return true;
+}
+
+static int judge_token(const struct settings *s, struct err *e)
+{
+	const char *where = s->where[SETTING_token];
+
+	if (!where && s->insecure_loopback)
+		return 0;
+	if (!where)
+		return err_set(e, ERR_DENIED,
+			       "HTTP needs a token of at least %d characters: --token-file FILE, or SANDBOX_API_TOKEN in the environment (" TOKEN_HOW
+			       "); or --insecure-loopback, to serve every user of this host",
+			       SETTINGS_TOKEN_MIN);
+	if (!is_token(s->token))
+		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; " TOKEN_HOW, where);
+	if (strlen(s->token) < SETTINGS_TOKEN_MIN)
+		return err_set(e, ERR_DENIED, "%s: the token has %zu characters, at least %d are needed; " TOKEN_HOW, where,
+			       strlen(s->token), SETTINGS_TOKEN_MIN);
+	return 0;
+}
+
+static int judge_http(struct settings *s, struct err *e)
+{
+	if (!s->http)
+		return 0;
+	if (judge_host(s, e) < 0)
+		return -1;
+	if (s->insecure_loopback && !s->where[SETTING_token] && !is_loopback(s->host))
+		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
+			       s->where[SETTING_insecure_loopback], s->host);
+	return judge_token(s, e);
+}
+
+static void note(struct settings *s, enum setting_id id, const char *text)
+{
+	if (is_said(s, id))
+		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
+}
+
+int settings_judge(struct settings *s, struct err *e)
+{
+	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0)
+		return -1;
+	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
+	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
+	return judge_http(s, e);
+}

@@ -1,0 +1,159 @@
+/* settings_load.c - where the settings are read from: argv, environ, .env of this folder, the configuration file, the file of the token. */
+#define _GNU_SOURCE
+#include "fd.h"
+#include "file.h"
+#include "settings.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int take_environment(struct settings *s, struct err *e)
+{
+	scoped_json *names = json_object();
+
+	for (char **p = environ; *p; p++) {
+		char *equals = strchr(*p, '=');
+		int   n      = equals ? (int)(equals - *p) : 0;
+		char  name[256];
+
+		if (!n || n >= (int)sizeof name)
+			continue;
+		snprintf(name, sizeof name, "%.*s", n, *p);
+		if (settings_is_ours(name) && json_object_set_new(names, name, json_string(equals + 1)) < 0)
+			return err_set(e, ERR_BAD_SPEC, "%s in the environment: the text is not UTF-8", name);
+	}
+	return settings_take_variables(s, ORIGIN_ENVIRONMENT, names, NULL, e);
+}
+
+/* --- .env --- */
+
+static void note(struct settings *s, const char *text)
+{
+	json_array_append_new(s->notes, json_string(text));
+}
+
+/* What a stranger may have put here says nothing to us; that must not keep us from starting. NULL: it may be read. */
+static const char *distrust(const struct stat *st)
+{
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return ".env: it belongs to somebody else; not read";
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return ".env: others may write to it; not read. Type: chmod go-w .env";
+	return NULL;
+}
+
+static int take_dotenv(struct settings *s, struct err *e)
+{
+	scoped_fd    fd = open(".env", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); /* a fifo must not hold us up */
+	scoped_bytes b  = { 0 };
+	struct stat  st;
+	const char  *why;
+
+	if (fd < 0 && errno != ENOENT)
+		note(s, errno == ELOOP ? ".env: a symbolic link; not read" : ".env: cannot be opened; not read");
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0; /* a folder of that name is a virtual environment */
+	if ((why = distrust(&st))) {
+		note(s, why);
+		return 0;
+	}
+	if (file_read_fd(fd, ".env", SETTINGS_FILE_MAX, &b, e) < 0 || settings_take_dotenv(s, b.data, b.len, e) < 0)
+		return -1;
+	if (s->origin[SETTING_token] == ORIGIN_DOTENV && s->token && *s->token && (st.st_mode & S_IROTH))
+		note(s, ".env: it holds the token, and everybody may read it; type: chmod 600 .env");
+	return 0;
+}
+
+/* --- the configuration file --- */
+
+/* 1: taken; 0: there is none. */
+static int take_file(struct settings *s, const char *path, struct err *e)
+{
+	scoped_bytes b = { 0 };
+
+	if (file_read_rules(path, SETTINGS_FILE_MAX, &b, e) < 0) {
+		e->kind = ERR_BAD_SPEC; /* see settings_status() */
+		return e->errnum == ENOENT || e->errnum == ENOTDIR ? 0 : -1;
+	}
+	return settings_take_file(s, path, b.data, b.len, e) < 0 ? -1 : 1;
+}
+
+/* The one that was named must be there; of the usual ones the first that is. */
+static int take_config(struct settings *s, struct err *e)
+{
+	const char *variable = getenv(SETTINGS_CONFIG_VARIABLE), *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
+	const char *named    = s->config ? s->config : variable && *variable ? variable : NULL;
+	char        path[PATH_MAX];
+	int         found;
+
+	if (named && (found = take_file(s, named, e)) <= 0)
+		return err_wrap(e, s->config ? "--config" : SETTINGS_CONFIG_VARIABLE " in the environment");
+	if (named)
+		return 0;
+	if (config && config[0] == '/')
+		snprintf(path, sizeof path, "%s/brig/mcp.json", config);
+	else
+		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home && home[0] == '/' ? home : "");
+	if ((found = take_file(s, path, e)) != 0)
+		return found < 0 ? -1 : 0;
+	return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;
+}
+
+/* --- the token --- */
+
+/* Nobody else may know it. Root's file for a group is how services share one: 0640 is fine. */
+static int check_token_file(int fd, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_DENIED, "%s: not a regular file", path);
+	if (st.st_mode & (S_IROTH | S_IWOTH | S_IWGRP))
+		return err_set(e, ERR_DENIED, "%s: others may read or write it; type: chmod 600 %s", path, path);
+	return 0;
+}
+
+static int read_token(struct settings *s, struct err *e)
+{
+	scoped_fd    fd = open(s->token_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	scoped_bytes b  = { 0 };
+	json_t      *kept;
+
+	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, 4096, &b, e) < 0) {
+		e->kind = ERR_DENIED; /* see settings_status() */
+		return err_wrap(e, "%s", s->where[SETTING_token]);
+	}
+	while (b.len && memchr(" \t\r\n", b.data[b.len - 1], 4))
+		b.len--;
+	kept = json_stringn(b.data, b.len);
+	if (json_array_append_new(s->kept, kept) < 0 || strlen(json_string_value(kept)) != b.len)
+		return err_set(e, ERR_DENIED, "%s: %s is no text", s->where[SETTING_token], s->token_file);
+	s->token = json_string_value(kept);
+	return 0;
+}
+
+int settings_load(struct settings *s, int argc, char **argv, struct err *e)
+{
+	settings_init(s);
+	if (settings_take_options(s, argc, argv, e) < 0)
+		return -1;
+	if (s->help || s->version)
+		return 0;
+	if (take_environment(s, e) < 0 || take_dotenv(s, e) < 0 || take_config(s, e) < 0)
+		return -1;
+	if (s->http && s->token_file && read_token(s, e) < 0)
+		return -1;
+	return settings_judge(s, e);
+}
+
+void settings_hide_token(void)
+{
+	unsetenv("SANDBOX_API_TOKEN");
+}

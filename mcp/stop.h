@@ -1,0 +1,16 @@
+/*
+ * stop.h - SIGTERM, SIGINT and SIGHUP end the server, in their turn of the loop.
+ */
+#pragma once
+#include "mcp.h"
+
+struct stop {
+	struct loop       *loop;
+	struct loop_source source;
+	void             (*asked)(void *owner);
+	void              *owner;
+};
+
+/* SIGPIPE is ignored from here on. s must not move. */
+must_use int stop_open(struct stop *s, struct loop *loop, void (*asked)(void *owner), void *owner, struct err *e);
+void         stop_close(struct stop *s);

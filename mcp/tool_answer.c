@@ -1,0 +1,84 @@
+/* tool_answer.c - what a tools/call answers, as the client's revision can read it */
+#include "text.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *block, const char *key)
+{
+	const char *text = json_string_value(json_object_get(block, key));
+
+	return text ? text : "";
+}
+
+static json_t *describe_audio(const json_t *block)
+{
+	return json_sprintf("[audio: %s]", text_of(block, "mimeType"));
+}
+
+static json_t *describe_link(const json_t *block)
+{
+	return json_sprintf("[resource: %s at %s]", text_of(block, "name"), text_of(block, "uri"));
+}
+
+/* Blocks that are younger than some revisions: a client drops the whole result for one that it does not know. */
+static const struct younger {
+	const char   *type;
+	enum revision since;
+	json_t     *(*describe)(const json_t *block);
+} younger[] = {
+	{ "audio", REVISION_2025_03_26, describe_audio },
+	{ "resource_link", REVISION_2025_06_18, describe_link },
+};
+
+static const struct younger *find_younger(const json_t *block, enum revision revision)
+{
+	for (size_t i = 0; i < ARRAY_LEN(younger); i++)
+		if (revision < younger[i].since && strcmp(text_of(block, "type"), younger[i].type) == 0)
+			return &younger[i];
+	return NULL;
+}
+
+static void convert_down(json_t *content, enum revision revision)
+{
+	for (size_t i = 0; i < json_array_size(content); i++) {
+		const json_t         *block = json_array_get(content, i);
+		const struct younger *found = find_younger(block, revision);
+
+		if (found)
+			json_array_set_new(content, i, json_pack("{ss so}", "type", "text", "text", found->describe(block)));
+	}
+}
+
+void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error)
+{
+	json_t *result = json_object();
+
+	convert_down(content, c->revision);
+	json_object_set_new(result, "content", content);
+	if (structured && c->revision >= REVISION_2025_06_18)
+		json_object_set(result, "structuredContent", structured);
+	json_decref(structured);
+	json_object_set_new(result, "isError", json_boolean(is_error));
+	call_result(c, result);
+}
+
+void tool_answer_text(struct call *c, const char *text, bool is_error)
+{
+	size_t len;
+	char  *copy = text_as_utf8(text, strlen(text), &len); /* jansson takes nothing else */
+
+	tool_answer_blocks(c, json_pack("[{ss ss}]", "type", "text", "text", copy ? copy : ""), NULL, is_error);
+	free(copy);
+}
+
+void tool_answer_data(struct call *c, json_t *data, bool is_error)
+{
+	size_t  len;
+	char   *text    = rpc_dump(data, &len);
+	json_t *content = json_pack("[{ss ss}]", "type", "text", "text", text ? text : "{}");
+
+	free(text);
+	tool_answer_blocks(c, content, data, is_error);
+}

@@ -1,0 +1,40 @@
+/* tool_cancel_execution.c - end a run that execute_code had to leave behind */
+#include "attend.h"
+#include "handle_call.h"
+#include "tool.h"
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ .name = "execution_id", .type = ARGUMENT_TEXT, .must = true, .max = 64, .doc = "From the answer of execute_code" },
+	{ 0 },
+};
+/* clang-format on */
+
+/* Attended first: what has not started yet ends inside of the cancel. */
+static void call(struct call *c, const json_t *given)
+{
+	struct err        e;
+	json_t           *arguments = arguments_take(rows, given, NULL, &e);
+	struct execution *x         = NULL;
+
+	if (!arguments)
+		tool_answer_text(c, e.text, true);
+	else if ((x = handle_call_find(c, arguments)))
+		attend(c, x, 0);
+	if (x && x->state != EXECUTION_ENDED)
+		execution_cancel(x, "cancelled");
+	json_decref(arguments);
+}
+
+const struct tool tool_cancel_execution = {
+	.name        = "cancel_execution",
+	.title       = "End a running program",
+	.description = "End a program that execute_code has answered for with exit_reason \"running\", and everything it started. Answers with what "
+		       "it had written by then; exit_reason is \"cancelled\", or what it ended with before.",
+	.arguments   = rows,
+	.read_only   = false,
+	.destructive = false,
+	.idempotent  = true,
+	.open_world  = false,
+	.call        = call,
+};

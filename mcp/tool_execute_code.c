@@ -1,0 +1,254 @@
+/* tool_execute_code.c - run a program, and tell all about it */
+#include "attend.h"
+#include "executions.h"
+#include "facts.h"
+#include "findings.h"
+#include "metrics.h"
+#include "order.h"
+#include "policy.h"
+#include "reply.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const formats[] = { "json", "text", NULL };
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ .name = "code",            .type = ARGUMENT_TEXT,   .must = true, .doc = "Python program. The value of its last expression, or its variable result, comes back as result" },
+	{ .name = "timeout",         .type = ARGUMENT_NUMBER, .min = 0.01, .max = 86400, .doc = "Seconds until it is killed; at most 300 unless the server says otherwise. Default 30" },
+	{ .name = "memory_limit",    .type = ARGUMENT_SIZE,   .min = 8 * MIB, .doc = "Memory, as \"256m\" or \"1g\"; a number counts MiB. Default: the profile's" },
+	{ .name = "stdin",           .type = ARGUMENT_TEXT,   .doc = "What the program reads from standard input; nothing by default" },
+	{ .name = "args",            .type = ARGUMENT_TEXTS,  .max = 1024, .doc = "Its arguments, sys.argv[1:]" },
+	{ .name = "env",             .type = ARGUMENT_MAP,    .max = 64, .doc = "More environment variables" },
+	{ .name = "profile",         .type = ARGUMENT_TEXT,   .max = 63, .doc = "Which packages and limits, as basic or data-science; get_sandbox_info lists them" },
+	{ .name = "allowed_imports", .type = ARGUMENT_TEXTS,  .max = 512, .doc = "Only these modules may be imported, as [\"math\", \"json\"]; any when empty" },
+	{ .name = "validate",        .type = ARGUMENT_BOOL,   .preset = "false", .doc = "Check the code first (validate_code), and run it only if it passes" },
+	{ .name = "format",          .type = ARGUMENT_CHOICE, .choices = formats, .doc = "The answer: json, one object; text, made to be read" },
+	{ .name = "capture_output",  .type = ARGUMENT_BOOL,   .preset = "true", .doc = "false: leave stdout and stderr out of the answer" },
+	{ .name = "echo_result",     .type = ARGUMENT_BOOL,   .doc = "Append the result to stdout, as an interpreter does" },
+	{ .name = "use_container",   .type = ARGUMENT_BOOL,   .doc = "Accepted for older clients; every run is isolated" },
+	{ 0 },
+};
+/* clang-format on */
+
+/* One call, until its program is asked for. */
+struct work {
+	struct call      *call;
+	json_t           *arguments; /* checked */
+	json_t           *warnings;
+	struct fact       fact;
+	json_t           *explained;
+	struct execution *check;
+	struct attendant  checked;
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	fact_forget(&w->fact);
+	if (w->check)
+		execution_leave(w->check, &w->checked);
+	json_decref(w->arguments);
+	json_decref(w->warnings);
+	json_decref(w->explained);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+/* As it was said, for some other argument may have been the mistake. */
+static bool wants_text(const struct call *c)
+{
+	const char *format = json_string_value(json_object_get(json_object_get(c->params, "arguments"), "format"));
+
+	return format ? strcmp(format, "text") == 0 : c->mcp->settings->reply == REPLY_TEXT;
+}
+
+static void answer_refused(struct call *c, const char *why, bool is_ours)
+{
+	scoped_outcome o;
+
+	outcome_refused(&o, why);
+	if (is_ours)
+		strcpy(o.exit_reason, "setup_failed");
+	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
+	reply(c, &o, wants_text(c), false);
+}
+
+static void refuse(struct work *w, const struct err *why)
+{
+	struct call *c = w->call;
+
+	work_free(w);
+	answer_refused(c, why->text, why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED);
+}
+
+/* --- the last step --- */
+
+static struct execution *start(struct work *w, json_t *message, struct err *e)
+{
+	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
+	const struct execution_order order = {
+		.message   = message,
+		.code      = json_string_value(code),
+		.code_len  = json_string_length(code),
+		.input     = json_string_value(input),
+		.input_len = json_string_length(input),
+		.principal = w->call->channel->principal,
+	};
+
+	return execution_start(w->call->mcp, &order, e);
+}
+
+static void run(struct work *w)
+{
+	struct call       *c    = w->call;
+	struct answer_wish wish = { 0 };
+	struct execution  *x    = NULL;
+	json_t            *message;
+	struct err         e;
+
+	if (order_run(c->mcp->settings, w->arguments, w->explained, &message, &wish, &e) == 0)
+		x = start(w, message, &e);
+	if (!x) {
+		refuse(w, &e);
+		return;
+	}
+	x->wish          = wish;
+	x->wish.warnings = json_incref(w->warnings);
+	work_free(w);
+	attend(c, x, c->mcp->settings->yield_after_ms);
+}
+
+/* --- a check before it --- */
+
+static void refuse_findings(struct work *w, json_t *findings)
+{
+	struct call   *c = w->call;
+	scoped_outcome o;
+
+	outcome_refused(&o, "Code validation failed");
+	o.findings   = findings_short(findings);
+	o.is_failure = false; /* the program's fault */
+	work_free(w);
+	metrics_refused(c->mcp->metrics, "validation");
+	reply(c, &o, wants_text(c), false);
+}
+
+static void on_checked(void *owner, struct execution *x)
+{
+	struct work *w        = owner;
+	json_t      *findings = findings_json(x);
+
+	execution_leave(x, &w->checked);
+	w->check = NULL;
+	if (json_is_true(json_object_get(findings, "valid")))
+		run(w);
+	else
+		refuse_findings(w, findings);
+	json_decref(findings);
+}
+
+static void check(struct work *w)
+{
+	const json_t *code = json_object_get(w->arguments, "code");
+	struct err    e;
+	const struct execution_order order = {
+		.message   = order_check(w->call->mcp->settings, json_object_get(w->arguments, "allowed_imports"), w->explained),
+		.code      = json_string_value(code),
+		.code_len  = json_string_length(code),
+		.principal = w->call->channel->principal,
+	};
+
+	w->check = execution_start(w->call->mcp, &order, &e);
+	if (!w->check) {
+		refuse(w, &e);
+		return;
+	}
+	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	execution_attend(w->check, &w->checked);
+}
+
+/* --- the first step --- */
+
+static void on_explained(void *owner, const json_t *reply, const struct err *why)
+{
+	struct work *w = owner;
+
+	if (!reply) {
+		refuse(w, why);
+		return;
+	}
+	w->explained = json_incref((json_t *)reply);
+	if (json_is_true(json_object_get(w->arguments, "validate")))
+		check(w);
+	else
+		run(w);
+}
+
+static const char *profile_of(const struct work *w)
+{
+	const char *asked = json_string_value(json_object_get(w->arguments, "profile"));
+
+	return asked && *asked ? asked : policy_profile(w->call->mcp->settings);
+}
+
+/* What models send instead of code is told in the published words. */
+static int take(struct work *w, const json_t *given, struct err *e)
+{
+	const json_t *code = json_object_get(given, "code");
+
+	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+		return -1;
+	w->arguments = arguments_take(rows, given, w->warnings, e);
+	return w->arguments ? 0 : -1;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = calloc(1, sizeof *w);
+	struct err   e;
+
+	if (!w) {
+		answer_refused(c, "out of memory", true);
+		return;
+	}
+	w->call     = c;
+	w->warnings = json_array();
+	w->fact     = (struct fact){ .known = on_explained, .owner = w };
+	c->work     = w;
+	c->cancel   = cancel;
+	if (take(w, given, &e) < 0)
+		refuse(w, &e);
+	else
+		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
+}
+
+static void refuse_call(struct call *c, const char *why)
+{
+	answer_refused(c, why, false);
+}
+
+const struct tool tool_execute_code = {
+	.name        = "execute_code",
+	.title       = "Execute Python code",
+	.description = "Run a Python 3 program in an isolated sandbox and get its output, its result and what it cost. Each call starts fresh: "
+		       "nothing is kept between calls, there is no network, and files are gone afterwards (write to /workspace or /tmp). "
+		       "The value of the last expression, or of the variable result, comes back as result; print() what else you want to see. "
+		       "A program that raises is not an error of the tool: read error, traceback, exit_reason and hint. "
+		       "A run that takes long answers first with exit_reason \"running\" and an execution_id: go on with wait_execution, "
+		       "or end it with cancel_execution. get_sandbox_info tells packages, profiles and limits. "
+		       "To return an image, make the result a text \"data:image/png;base64,...\".",
+	.arguments   = rows,
+	.read_only   = false,
+	.destructive = false,
+	.idempotent  = false,
+	.open_world  = false,
+	.call        = call,
+	.refuse      = refuse_call,
+};

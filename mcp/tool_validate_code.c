@@ -1,0 +1,146 @@
+/* tool_validate_code.c - read a program, execute nothing, tell what was found */
+#include "facts.h"
+#include "findings.h"
+#include "order.h"
+#include "policy.h"
+#include "tool.h"
+
+#include <stdlib.h>
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ .name = "code",            .type = ARGUMENT_TEXT,  .must = true, .doc = "Python program; it is not executed" },
+	{ .name = "profile",         .type = ARGUMENT_TEXT,  .max = 63, .doc = "Whose list of modules counts; default as of execute_code" },
+	{ .name = "allowed_imports", .type = ARGUMENT_TEXTS, .max = 512, .doc = "Only these modules are allowed, as [\"math\", \"json\"]" },
+	{ 0 },
+};
+
+static const char schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"valid\":{\"type\":\"boolean\"},"
+	"\"message\":{\"type\":\"string\"},"
+	"\"error\":{\"type\":[\"string\",\"null\"]},"
+	"\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"warnings\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"}},"
+	"\"line\":{\"type\":[\"integer\",\"null\"]},"
+	"\"offset\":{\"type\":[\"integer\",\"null\"]},"
+	"\"text\":{\"type\":[\"string\",\"null\"]},"
+	"\"imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"validation\":{\"type\":\"object\"},"
+	"\"analysis\":{\"type\":\"object\"},"
+	"\"recommendations\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+	"\"required\":[\"valid\",\"message\",\"errors\",\"validation\",\"analysis\",\"recommendations\"]}";
+/* clang-format on */
+
+struct work {
+	struct call      *call;
+	json_t           *arguments;
+	struct fact       fact;
+	struct execution *check;
+	struct attendant  checked;
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	fact_forget(&w->fact);
+	if (w->check)
+		execution_leave(w->check, &w->checked);
+	json_decref(w->arguments);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static void refuse(struct work *w, const struct err *why)
+{
+	struct call *c = w->call;
+
+	work_free(w);
+	tool_answer_text(c, why->text, true);
+}
+
+static void on_checked(void *owner, struct execution *x)
+{
+	struct work *w        = owner;
+	struct call *c        = w->call;
+	json_t      *findings = findings_json(x);
+
+	work_free(w);
+	tool_answer_data(c, findings, false);
+}
+
+static void on_explained(void *owner, const json_t *explained, const struct err *why)
+{
+	struct work  *w    = owner;
+	const json_t *code = json_object_get(w->arguments, "code");
+	struct err    e;
+
+	if (!explained) {
+		refuse(w, why);
+		return;
+	}
+	const struct execution_order order = {
+		.message   = order_check(w->call->mcp->settings, json_object_get(w->arguments, "allowed_imports"), explained),
+		.code      = json_string_value(code),
+		.code_len  = json_string_length(code),
+		.principal = w->call->channel->principal,
+	};
+	w->check = execution_start(w->call->mcp, &order, &e);
+	if (!w->check) {
+		refuse(w, &e);
+		return;
+	}
+	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	execution_attend(w->check, &w->checked);
+}
+
+static int take(struct work *w, const json_t *given, struct err *e)
+{
+	const json_t *code = json_object_get(given, "code");
+
+	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+		return -1;
+	w->arguments = arguments_take(rows, given, NULL, e);
+	return w->arguments ? 0 : -1;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = calloc(1, sizeof *w);
+	const char  *profile;
+	struct err   e;
+
+	if (!w) {
+		tool_answer_text(c, "out of memory", true);
+		return;
+	}
+	w->call   = c;
+	w->fact   = (struct fact){ .known = on_explained, .owner = w };
+	c->work   = w;
+	c->cancel = cancel;
+	if (take(w, given, &e) < 0) {
+		refuse(w, &e);
+		return;
+	}
+	profile = json_string_value(json_object_get(w->arguments, "profile"));
+	fact_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : policy_profile(c->mcp->settings));
+}
+
+const struct tool tool_validate_code = {
+	.name          = "validate_code",
+	.title         = "Check Python code",
+	.description   = "Check a Python program without running it: syntax, imports outside of the profile's list, calls that deserve a look. "
+			 "Says line by line what was found, and how large and complex the program is. This is advice and policy, not what keeps "
+			 "anybody safe: the sandbox of execute_code does not depend on it.",
+	.arguments     = rows,
+	.output_schema = schema,
+	.read_only     = true,
+	.destructive   = false,
+	.idempotent    = true,
+	.open_world    = false,
+	.call          = call,
+};

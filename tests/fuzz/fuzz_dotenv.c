@@ -1,0 +1,72 @@
+/* fuzz_dotenv.c - any bytes as .env: rows stand in their lines, settings keep their bounds, no port is opened, nothing is expanded */
+#include "dotenv.h"
+#include "fuzz.h"
+#include "settings.h"
+
+#include <stddef.h>
+
+static void must_be_a_name(const char *name)
+{
+	must_about(name, strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == strlen(name));
+	must_about(name, *name < '0' || *name > '9');
+}
+
+static void must_read_lines(const char *bytes, size_t size)
+{
+	scoped_dotenv    d;
+	struct err       e     = { 0 };
+	unsigned         line  = 0, lines = 1;
+	enum dotenv_step step;
+
+	for (size_t i = 0; i < size; i++)
+		lines += bytes[i] == '\n';
+	dotenv_init(&d, bytes, size);
+	while ((step = dotenv_next(&d, &e)) != DOTENV_END) {
+		must(d.line > line && d.line <= lines);
+		line = d.line;
+		must_be_a_name(d.name);
+		if (step == DOTENV_BAD) {
+			must_say_why(&e);
+			must(!d.value);
+		} else {
+			must(*d.name && strlen(d.value) <= size);
+		}
+	}
+}
+
+static void must_keep_bounds(struct settings *s)
+{
+	static const size_t offsets[] = {
+#define SETTING(member, type, option, older, min, max, preset, doc) [SETTING_##member] = offsetof(struct settings, member),
+#include "settings.def"
+	};
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &setting_rows[id];
+		const char               *at  = (const char *)s + offsets[id];
+
+		must(!s->where[id] == (s->origin[id] == ORIGIN_PRESET));
+		if (row->type == SET_COUNT || row->type == SET_SIZE || row->type == SET_MS)
+			must(*(const uint64_t *)at >= row->min && *(const uint64_t *)at <= row->max);
+		if (row->type == SET_LIST)
+			must(json_array_size(*(json_t *const *)at) <= row->max);
+		if (row->type == SET_TEXT)
+			must(strlen(*(const char *const *)at) <= row->max);
+	}
+	must(!s->http && !s->conformance && !s->insecure_loopback && strcmp(s->host, "127.0.0.1") == 0);
+	must(json_array_size(s->allow_origin) == 0 && json_array_size(s->allow_host) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	scoped_settings s;
+	struct err      e = { 0 };
+
+	must_read_lines((const char *)data, size);
+	settings_init(&s);
+	if (settings_take_dotenv(&s, (const char *)data, size, &e) < 0 || settings_judge(&s, &e) < 0)
+		must_say_why(&e);
+	else
+		must_keep_bounds(&s);
+	return 0;
+}

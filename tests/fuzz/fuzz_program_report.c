@@ -1,0 +1,69 @@
+/* fuzz_program_report.c - which report is wanted, then any bytes, as what comes out of a jail: what is taken has every key, is bounded, and fits a record */
+#include "fuzz.h"
+#include "program_report.h"
+#include "record.h"
+
+/* All but the result are texts as the rest of us reads them. */
+static void must_be_texts(const json_t *value)
+{
+	const char *key;
+	json_t     *member;
+
+	if (json_is_string(value))
+		must(strlen(json_string_value(value)) == json_string_length(value) && json_string_length(value) <= 128 * KIB);
+	must(json_array_size(value) <= 1000);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		must_be_texts(json_array_get(value, i));
+	json_object_foreach((json_t *)value, key, member)
+		if (strcmp(key, "result") != 0)
+			must_be_texts(member);
+}
+
+static void must_fit_a_record(const json_t *report)
+{
+	struct record r;
+	json_t       *record, *before;
+	char         *text;
+
+	record_init(&r);
+	record = record_json(&r);
+	before = json_deep_copy(record);
+	program_report_into(record, report);
+	must(json_object_size(record) == json_object_size(before));
+	must(json_equal(json_object_get(record, "exit_reason"), json_object_get(before, "exit_reason")));
+	must(json_equal(json_object_get(record, "exit_code"), json_object_get(before, "exit_code")));
+	text = json_dumps(record, 0);
+	must(text);
+	free(text);
+	json_decref(before);
+	json_decref(record);
+}
+
+static void must_hold(enum program_report_kind kind, const json_t *report)
+{
+	const struct shape *shape = program_report_shape(kind);
+	size_t              n     = 0;
+
+	for (; shape->name; shape++, n++)
+		must_about(shape->name, json_object_get(report, shape->name));
+	must(json_object_size(report) == n);
+	must_be_texts(report);
+	if (kind == PROGRAM_REPORT_run)
+		must_fit_a_record(report);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct err e = { 0 };
+	json_t    *report;
+
+	if (size == 0)
+		return 0;
+	report = program_report_parse(data[0] & 1, data + 1, size - 1, &e);
+	if (!report)
+		must_say_why(&e);
+	else
+		must_hold(data[0] & 1, report);
+	json_decref(report);
+	return 0;
+}

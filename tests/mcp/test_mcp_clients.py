@@ -1,0 +1,194 @@
+"""The official clients, both lines of them, over stdio and HTTP, in both eras: list, call, image, error, cancel, progress, parallel."""
+import base64
+import json
+
+import pytest
+
+from support import host, node
+from support import mcp as mcp_client
+
+MODERN = {"pin": mcp_client.MODERN}
+KINDS = { # client: sdk, mode, the revision that it comes to
+    "v1": ("v1", None, "2025-11-25"), "v2 legacy": ("v2", "legacy", "2025-11-25"),
+    "v2 auto": ("v2", "auto", mcp_client.MODERN), "v2 modern": ("v2", MODERN, mcp_client.MODERN),
+}
+WAYS = ("stdio", "HTTP")
+NAMES = ["execute_code", "validate_code", "get_sandbox_info"]
+SLOW = "import time\nfor n in range(600):\n    print('step', n, flush=True)\n    time.sleep(0.1)\n"
+
+
+@pytest.fixture(scope="session")
+def has_node():
+    lack = node.lacks()
+    if lack:
+        pytest.skip(lack)
+
+
+@pytest.fixture(params=[(kind, way) for way in WAYS for kind in KINDS], ids=lambda pair: f"{pair[0]}, {pair[1]}")
+def client(request, has_node, built_mcp):
+    """client(steps, *options) -> what came of them; over HTTP the server is gone with the test."""
+    kind, way = request.param
+    sdk, mode, revision = KINDS[kind]
+
+    def go(*steps, options=(), env=None):
+        if way == "stdio":
+            said = node.drive(list(steps), sdk=sdk, mode=mode, command=[mcp_client.binary(), *options], env=env)
+        else:
+            server = request.getfixturevalue("start_http")(*options, env=env)
+            said = node.drive(list(steps), sdk=sdk, mode=mode, url=server.url, headers=server.headers())
+        assert said["connect"] is None, f"{said['connect']} {said['noise']}"
+        assert not said["noise"], said["noise"]
+        return said
+    go.revision, go.way, go.sdk, go.kind = revision, way, sdk, kind
+    return go
+
+
+def call(name, **step):
+    return {"do": "call", "name": name, **step}
+
+
+def run(code, **arguments):
+    own = {key: arguments.pop(key) for key in ("progress", "cancel_after", "timeout", "reset") if key in arguments}
+    return call("execute_code", arguments={"code": code, **arguments}, **own)
+
+
+def result_of(step):
+    assert "error" not in step, step["error"]
+    return step["result"]
+
+
+def reply_of(step):
+    result = result_of(step)
+    assert not result.get("isError"), result
+    return json.loads(result["content"][0]["text"])
+
+
+@pytest.mark.requirement("A15", "A17", "A39")
+def test_it_connects_lists_and_calls(client):
+    said = client({"do": "list"}, run("print('hello')\n6 * 7"), call("validate_code", arguments={"code": "x = 1"}), call("get_sandbox_info"))
+    assert said["server"]["name"] and said["capabilities"]["tools"] is not None and said["instructions"], said
+    if said["version"] is not None:
+        assert said["version"] == client.revision, said["version"]
+    listed, ran, checked, info = said["steps"]
+    assert [tool["name"] for tool in result_of(listed)["tools"]][:3] == NAMES
+    assert (reply_of(ran)["stdout"], reply_of(ran)["result"], reply_of(ran)["success"]) == ("hello\n", 42, True), ran
+    assert "structuredContent" not in ran["result"] # clients would show that, and not the text
+    for step in (checked, info):
+        assert result_of(step)["structuredContent"] == json.loads(step["result"]["content"][0]["text"])
+    assert reply_of(checked)["valid"] is True
+
+
+def test_a_program_that_fails_is_no_error_and_a_wrong_argument_is_one_of_the_tool(client):
+    said = client(run("1 / 0"), call("execute_code", arguments={"code": ""}), call("no_such_tool"),
+                  call("execute_code", arguments={"code": 7}))
+    failed, empty, unknown, wrong = said["steps"]
+    assert reply_of(failed)["error"] == "ZeroDivisionError: division by zero" and reply_of(failed)["success"] is False
+    assert empty["result"]["isError"] is True and "Empty code" in empty["result"]["content"][0]["text"]
+    assert wrong["result"]["isError"] is True and "code" in wrong["result"]["content"][0]["text"]
+    assert unknown.get("error", {}).get("code") == -32602 and "no_such_tool" in unknown["error"]["message"], unknown
+
+
+def test_an_image_arrives_as_it_was_sent(client):
+    said = client(call("test_image_content"), call("test_multiple_content_types"), call("test_error_handling"), options=["--conformance"])
+    image, mixed, failed = said["steps"]
+    block = result_of(image)["content"][0]
+    assert block["type"] == "image" and block["mimeType"] == "image/png" and base64.b64decode(block["data"])[:8] == b"\x89PNG\r\n\x1a\n", block
+    assert {block["type"] for block in result_of(mixed)["content"]} >= {"text", "image", "resource"}
+    assert failed["result"]["isError"] is True
+
+
+def test_progress_arrives_and_grows(client):
+    said = client(call("test_tool_with_progress", progress=True), options=["--conformance"])
+    told = [one["progress"] for one in said["steps"][0]["progress"]]
+    assert len(told) >= 3 and told == sorted(told) and len(set(told)) == len(told), said
+
+
+def test_a_run_tells_its_progress_and_outlives_the_clients_time_limit_by_it(client):
+    """The limit is two seconds; what is told in between starts it anew."""
+    said = client(run(SLOW.replace("600", "35"), progress=True, timeout=2000, reset=True), options=["--progress", "0.5"])
+    step = said["steps"][0]
+    assert reply_of(step)["success"] is True and len(step["progress"]) >= 3, step
+    assert any("step" in (one.get("message") or "") for one in step["progress"]), step["progress"]
+
+
+def test_a_cancelled_call_frees_its_jail_and_the_next_one_runs(client, tmp_path):
+    """The program is seen to run, and to be gone, from outside."""
+    said = client(run(SLOW, args=["token-cancelled"], progress=True, cancel_after="progress"), run("print('next')"), options=["--progress", "0.25"])
+    cancelled, after = said["steps"]
+    assert "error" in cancelled and cancelled["ms"] < 10000, cancelled
+    assert reply_of(after)["stdout"] == "next\n"
+    assert host.poll(lambda: not host.with_token("token-cancelled"), 3), host.with_token("token-cancelled")
+
+
+def test_calls_run_side_by_side_and_the_quick_ones_come_first(client):
+    quick = [run(f"print({n})") for n in range(8)]
+    said = client({"do": "parallel", "calls": [run("import time; time.sleep(3); print('slow')"), *quick]})
+    slow, *others = said["steps"][0]
+    assert [reply_of(step)["stdout"] for step in others] == [f"{n}\n" for n in range(8)]
+    assert reply_of(slow)["stdout"] == "slow\n" and slow["ms"] > max(step["ms"] for step in others), said
+
+
+def test_resources_and_prompts_of_the_conformance_suite_can_be_read(client):
+    said = client({"do": "resources"}, {"do": "read", "uri": "test://static-binary"}, {"do": "prompts"},
+                  {"do": "prompt", "name": "test_simple_prompt"}, options=["--conformance"])
+    listed, binary, prompts, prompt = map(result_of, said["steps"])
+    assert any(one["uri"] == "test://static-text" for one in listed["resources"]) and binary["contents"][0]["blob"]
+    assert any(one["name"] == "test_simple_prompt" for one in prompts["prompts"]) and prompt["messages"]
+
+
+@pytest.mark.requirement("A38")
+def test_a_wrong_token_is_told_at_once(has_node, start_http):
+    server = start_http()
+    for sdk, mode in (("v1", None), ("v2", "auto")):
+        said = node.drive([{"do": "list"}], sdk=sdk, mode=mode, url=server.url, headers={"Authorization": "Bearer wrong"}, timeout=20)
+        assert said["connect"] and "401" in json.dumps(said["connect"]) + json.dumps(said["noise"]) or "nauthorized" in json.dumps(said["connect"]), said
+
+
+# --- the Inspector --------------------------------------------------------------------------------------------------
+
+@pytest.fixture(params=["legacy", "auto", "modern"])
+def era(request):
+    return request.param
+
+
+@pytest.fixture(params=WAYS)
+def target(request, has_node, built_mcp):
+    """What the Inspector is pointed at."""
+    if request.param == "stdio":
+        return lambda *options: {"command": [mcp_client.binary(), *options]}
+
+    def serve(*options):
+        server = request.getfixturevalue("start_http")(*options)
+        return {"url": server.url, "headers": server.headers()}
+    return serve
+
+
+def inspected(done):
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return json.loads(done.stdout)["result"]
+
+
+def test_the_inspector_finds_every_schema_portable(target, era):
+    for options in ((), ("--list-all-tools",)):
+        listed = inspected(node.inspect("--protocol-era", era, "--method", "tools/list", "--strict", "--format", "json", "-q", **target(*options)))
+        names = [tool["name"] for tool in listed["tools"]]
+        assert names[:3] == NAMES and ("list_capabilities" in names) == bool(options), names
+
+
+def test_the_inspector_calls_and_gets_images(target, era, tmp_path):
+    aim = target("--conformance")
+    ran = inspected(node.inspect("--protocol-era", era, "--method", "tools/call", "--tool-name", "execute_code",
+                                 "--tool-args-json", json.dumps({"code": "print(1)"}), "--format", "json", "-q", **aim))
+    assert json.loads(ran["content"][0]["text"])["stdout"] == "1\n"
+    file = tmp_path / "image"
+    done = node.inspect("--protocol-era", era, "--method", "tools/call", "--tool-name", "test_image_content", "--output", file, "--output-format", "raw",
+                        "-q", **aim)
+    assert done.returncode == 0 and file.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", done.stderr[-1000:]
+
+
+def test_the_inspector_loads_it_without_an_error(target):
+    done = node.inspect("--protocol-era", "modern", "--method", "tools/call", "--tool-name", "get_sandbox_info", "--load", "--load-requests", "200",
+                        "--load-concurrency", "8", "--format", "json", "-q", **target())
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    said = json.dumps(json.loads(done.stdout))
+    assert '"errors": 0' in said or '"errorCount": 0' in said or '"failed": 0' in said, said

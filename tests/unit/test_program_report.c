@@ -1,0 +1,166 @@
+#include "program_report.h"
+#include "record.h"
+#include "tap.h"
+#include "text.h"
+#include "wire.h"
+
+#define RUN(result, error, rest)                                                                                                             \
+	"{\"result\":" result ",\"result_repr\":null,\"error\":" error ",\"variables\":[\"x\"],\"exit_code\":null,\"security_event\":null," \
+	"\"security_warnings\":[]" rest "}"
+#define CHECK(valid, degree)                                                                                                            \
+	"{\"valid\":" valid ",\"message\":\"m\",\"errors\":[{\"line\":1,\"offset\":null,\"message\":\"m\"}],\"warnings\":[],"           \
+	"\"syntax_error\":null,\"line_count\":1,\"character_count\":2,\"estimated_complexity\":\"" degree "\",\"imports\":[\"os\"],"     \
+	"\"recommendations\":[]}"
+#define RAISED "{\"type\":\"ValueError\",\"message\":\"m\",\"traceback\":\"t\",\"line\":1,\"offset\":null,\"text\":null}"
+
+/* clang-format off */
+static const struct {
+	const char              *name;
+	enum program_report_kind kind;
+	const char              *json, *says; /* says NULL: it is a report */
+} rows[] = {
+	{ "the report of a run is read",                   PROGRAM_REPORT_run, RUN("null", "null", ""), NULL },
+	{ "so is one of a run that raised",                PROGRAM_REPORT_run, RUN("null", RAISED, ""), NULL },
+	{ "a result is any JSON",                          PROGRAM_REPORT_run, RUN("[1,{\"a\":[true,1.5,\"\\u0000\"]}]", "null", ""), NULL },
+	{ "a result may have keys of ours of any size",    PROGRAM_REPORT_run, RUN("{\"variables\":{},\"error\":7,\"result\":1}", "null", ""), NULL },
+	{ "the report of a check is read",                 PROGRAM_REPORT_check, CHECK("false", "low"), NULL },
+	{ "the end of file at once is no report",          PROGRAM_REPORT_run, "", "0 bytes" },
+	{ "garbage is no report",                          PROGRAM_REPORT_run, "Hello\x1b[2J", "line 1, column" },
+	{ "half a report is none",                         PROGRAM_REPORT_run, "{\"result\":1,", "line 1, column" },
+	{ "two reports are none",                          PROGRAM_REPORT_run, RUN("null", "null", "") "{}", "end of file expected" },
+	{ "a list is no report",                           PROGRAM_REPORT_run, "[]", "expected an object" },
+	{ "a key twice is refused",                        PROGRAM_REPORT_run, RUN("null", "null", ",\"result\":1"), "duplicate" },
+	{ "an unknown key is refused",                     PROGRAM_REPORT_run, RUN("null", "null", ",\"exit_reason\":\"exited\""), "exit_reason: no such key" },
+	{ "a key that is missing is named",                PROGRAM_REPORT_run, "{\"result\":1}", "result_repr: missing" },
+	{ "an error must have a type",                     PROGRAM_REPORT_run, RUN("null", "{\"message\":\"m\"}", ""), "error: type: missing" },
+	{ "an error is no text",                           PROGRAM_REPORT_run, RUN("null", "\"oops\"", ""), "error: expected object" },
+	{ "a line below the first is refused",             PROGRAM_REPORT_run, RUN("null", "{\"type\":\"E\",\"message\":\"m\",\"traceback\":null,\"line\":-1,\"offset\":null,\"text\":null}", ""), "error: line: expected whole number" },
+	{ "a number that no integer holds is refused",     PROGRAM_REPORT_run, RUN("99999999999999999999", "null", ""), "too big integer" },
+	{ "NaN is no JSON",                                PROGRAM_REPORT_run, RUN("NaN", "null", ""), "line 1, column" },
+	{ "a key with NUL is refused",                     PROGRAM_REPORT_run, RUN("{\"a\\u0000b\":1}", "null", ""), "NUL byte in object key" },
+	{ "half a surrogate is refused",                   PROGRAM_REPORT_run, RUN("\"\\ud800\"", "null", ""), "invalid Unicode" },
+	{ "bytes that are no UTF-8 are refused",           PROGRAM_REPORT_run, RUN("\"\xff\"", "null", ""), "unable to decode byte 0xff" },
+	{ "an event that nobody knows is refused",         PROGRAM_REPORT_run, "{\"result\":null,\"result_repr\":null,\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":\"escaped\",\"security_warnings\":[]}", "security_event: expected blocked_import" },
+	{ "a degree that nobody knows is refused",         PROGRAM_REPORT_check, CHECK("true", "extreme"), "estimated_complexity: expected low" },
+	{ "a check that is neither valid nor not is none", PROGRAM_REPORT_check, CHECK("1", "low"), "valid: expected true or false" },
+	{ "a run's report is no check's",                  PROGRAM_REPORT_check, RUN("null", "null", ""), "no such key" },
+};
+/* clang-format on */
+
+static json_t *parse_text(enum program_report_kind kind, const char *text, struct err *e)
+{
+	return program_report_parse(kind, text, strlen(text), e);
+}
+
+static void check_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err   e = { 0 };
+		scoped_json *j = parse_text(rows[i].kind, rows[i].json, &e);
+		bool         ok = rows[i].says ? !j && strstr(e.text, rows[i].says) && !text_has_control(e.text) : j != NULL;
+
+		tap_ok(ok, "%s", rows[i].name);
+		if (!ok)
+			printf("#   %s\n", e.text);
+	}
+}
+
+/* `result` is JSON between head and tail. */
+static json_t *parse_long(const char *head, char of, size_t n, const char *tail, struct err *e)
+{
+	size_t  before = strlen(head), after = strlen(tail);
+	char   *text = malloc(before + n + after + 1);
+	json_t *j;
+
+	memcpy(text, head, before);
+	memset(text + before, of, n);
+	memcpy(text + before + n, tail, after);
+	j = program_report_parse(PROGRAM_REPORT_run, text, before + n + after, e);
+	free(text);
+	return j;
+}
+
+#define HEAD "{\"result\":\""
+#define TAIL "\",\"result_repr\":null,\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[]}"
+
+static void check_bounds(void)
+{
+	const size_t around = strlen(HEAD TAIL);
+	struct err   e      = { 0 };
+	json_t      *j;
+
+	j = parse_long(HEAD, 'x', PROGRAM_REPORT_MAX - around, TAIL, &e);
+	tap_ok(j, "a report may be as long as it may be");
+	json_decref(j);
+	tap_ok(!parse_long(HEAD, 'x', PROGRAM_REPORT_MAX - around + 1, TAIL, &e) && strstr(e.text, "expected 1 to"), "and not a byte longer");
+	tap_ok(!parse_long("", '[', 100, "", &e) && strstr(e.text, "nested deeper"), "it may not be nested for ever");
+	tap_ok(!parse_long("{\"result\":1,\"result_repr\":\"", 'r', 32 * KIB + 1,
+			   "\",\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[]}", &e) &&
+		       strstr(e.text, "result_repr: more than"),
+	       "what Python prints for a result is bounded");
+	tap_ok(!parse_long("{\"result\":1,\"result_repr\":null,\"error\":null,\"exit_code\":0,\"security_event\":null,\"security_warnings\":[],"
+			   "\"variables\":[\"", 'v', 401, "\"]}", &e) && strstr(e.text, "variables: more than"),
+	       "so are the names of variables");
+	tap_ok(!parse_long("{\"result\":1,\"result_repr\":null,\"exit_code\":0,\"security_event\":null,\"security_warnings\":[],\"variables\":[],"
+			   "\"error\":{\"type\":\"", 'T', 16 * KIB + 1, "\",\"message\":\"\",\"traceback\":null,\"line\":1,\"offset\":1,\"text\":null}}", &e) &&
+		       strstr(e.text, "type: more than"),
+	       "so is what is inside of an error");
+}
+
+static void check_too_many(void)
+{
+	struct err   e = { 0 };
+	scoped_json *j = parse_text(PROGRAM_REPORT_run, RUN("null", "null", ""), &e);
+	char        *text;
+
+	for (int i = 0; i < PROGRAM_REPORT_VARIABLES_MAX; i++)
+		json_array_append_new(json_object_get(j, "variables"), json_string("v"));
+	text = json_dumps(j, 0);
+	tap_ok(!parse_text(PROGRAM_REPORT_run, text, &e) && strstr(e.text, "variables: more than 200"), "there are not more variables than are told");
+	free(text);
+}
+
+static void check_nul(void)
+{
+	struct err   e = { 0 };
+	scoped_json *j = parse_text(PROGRAM_REPORT_run,
+				   RUN("\"a\\u0000b\"", "{\"type\":\"E\",\"message\":\"a\\u0000b\",\"traceback\":null,\"line\":1,\"offset\":1,\"text\":null}", ""), &e);
+
+	tap_is(json_string_value(json_object_get(json_object_get(j, "error"), "message")), "a\xef\xbf\xbd" "b", "NUL in a text is replaced");
+	tap_ok(json_string_length(json_object_get(j, "result")) == 3, "NUL in a result stays what it is");
+}
+
+static void check_record(void)
+{
+	struct record r;
+	struct err    e      = { 0 };
+	scoped_json  *report = parse_text(PROGRAM_REPORT_run, RUN("{\"a\":1}", RAISED, ""), &e), *record = NULL, *failed = NULL;
+
+	record_init(&r);
+	r.exit_code = 1;
+	record      = record_json(&r);
+	program_report_into(record, report);
+	tap_ok(json_equal(json_object_get(record, "result"), json_object_get(report, "result")), "a record takes the result over");
+	tap_is(json_string_value(json_object_get(json_object_get(record, "error"), "type")), "ValueError", "and the exception");
+	tap_ok(json_integer_value(json_object_get(record, "exit_code")) == 1, "but no exit code");
+	tap_ok(json_object_size(record) == json_object_size(failed = record_json(&r)), "and no key that it did not have");
+	err_set(&r.why, ERR_SETUP, "ours");
+	json_decref(failed);
+	failed = record_json(&r);
+	program_report_into(failed, report);
+	tap_is(json_string_value(json_object_get(json_object_get(failed, "error"), "message")), "ours", "an error of ours stays");
+	err_set(&e, ERR_PROTOCOL, "why");
+	program_report_complain(failed, &e);
+	tap_is(json_string_value(json_array_get(json_object_get(failed, "security_warnings"), 0)), "What the program reported cannot be used: why",
+	       "what was no report is complained of");
+}
+
+int main(void)
+{
+	check_rows();
+	check_bounds();
+	check_too_many();
+	check_nul();
+	check_record();
+	return tap_done();
+}
