@@ -7,9 +7,8 @@ import builtins
 import sys
 from _imp import _fix_co_filename as fix_filename
 from _thread import get_ident
+from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
-
-__builtins__ = dict(builtins.__dict__) # of every function below
 
 MODULE = type(sys)
 
@@ -24,6 +23,11 @@ NAME_MAX = 100
 NAMES_MAX = 200
 WARNINGS_MAX = 50
 DEPTH_MAX = 24
+
+
+def is_a(value, kind):
+    """isinstance() would ask the value for its __class__."""
+    return issubclass(type(value), kind)
 
 
 def cut(text, most):

@@ -1,6 +1,8 @@
 # guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS -- ARG...
+import builtins
 from marshal import loads
 
+__builtins__ = dict(builtins.__dict__) # of every function from here on
 PARTS = "the other files, compiled; pack.py puts them here"
 OUR_FOLDER = "/usr/lib/brig/" # of these files, wherever they are compiled
 
@@ -31,4 +33,7 @@ OURS = globals()
 need("base")
 ended = start(sys.argv)
 if ended is not None:
-    raise ended
+    try:
+        raise ended
+    finally:
+        del ended # it has the program's frames, and they have what is to be destroyed

@@ -30,14 +30,14 @@ def code_of(run, source, path):
         found.append(frame.f_code)
         raise Stop
     change_filters("error")
-    sys.settrace(stop)
+    settrace(stop)
     try:
         run(source, {})
     except Stop:
         fix_filename(found[0], path)
         return found[0]
     finally:
-        sys.settrace(None)
+        settrace(None)
         change_filters(None)
     raise SyntaxError
 

@@ -31,7 +31,7 @@ def join_threads():
 
 
 def is_data(value):
-    return value is not None and not isinstance(value, (type, MODULE, type(is_data), type(len)))
+    return value is not None and not is_a(value, (type, MODULE, type(is_data), type(len)))
 
 
 def find_result(value, names):
@@ -41,7 +41,7 @@ def find_result(value, names):
 
 
 def variables_of(names):
-    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not isinstance(value, MODULE)]
+    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not is_a(value, MODULE)]
     return [name[:NAME_MAX] for name in found[:NAMES_MAX]]
 
 
@@ -114,9 +114,9 @@ def run_report(pipe, imports, args):
     blocked = [] if imports is None else limit_imports(imports)
     program = Program(f"{getcwd()}/{MAIN_FILE}")
     error = program.run()
-    sys.settrace(None)
-    sys.setprofile(None)
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+    settrace(None)
+    setprofile(None)
+    setrecursionlimit(max(getrecursionlimit(), 1000))
     failure = "null"
     if error is not None:
         need("value", "failure")
