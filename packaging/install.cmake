@@ -1,11 +1,12 @@
 # What `cmake --install` puts in place; tests/cli/test_install.py knows the list. Pages are installed by man/.
-install(TARGETS brig brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS brig brig-rootfs brig-mcp RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
 if(TARGET keeper)
   install(TARGETS keeper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
+install(TARGETS brig-mcp-http RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone

@@ -1,7 +1,7 @@
 /* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
 #define _GNU_SOURCE
 #include "conformance.h"
-#include "fd.h"
+#include "conformance.h"
 #include "file.h"
 #include "line_channel.h"
 #include "place.h"
@@ -77,21 +77,29 @@ static int turn(struct mcp *m, struct err *e)
 	return 0;
 }
 
-static int serve(const struct settings *s, int in, int out, struct err *e)
+static int serve_client(struct mcp *m, int in, int out, struct err *e)
 {
-	struct mcp          m;
-	struct conformance  fixtures;
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
-	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
-		return -1;
-	if (line_channel_open(&client, &m, in, out, e) == 0 && stop_open(&stop, &m.loop, end, &client, e) == 0) {
-		r = turn(&m, e);
+	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, end, &client, e) == 0) {
+		r = turn(m, e);
 		stop_close(&stop);
 	}
 	line_channel_close(&client);
+	return r;
+}
+
+static int serve(const struct settings *s, int in, int out, struct err *e)
+{
+	struct conformance fixtures;
+	struct mcp         m;
+	int                r;
+
+	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+		return -1;
+	r = serve_client(&m, in, out, e);
 	conformance_close(&fixtures);
 	mcp_close(&m);
 	return r;
