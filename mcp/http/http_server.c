@@ -249,16 +249,17 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
 
 static enum MHD_Result respond_metrics(struct http_post *p)
 {
-	char  *text = NULL;
-	size_t len  = 0;
-	FILE  *out  = open_memstream(&text, &len);
+	char           *text = NULL;
+	size_t          len  = 0;
+	FILE           *out  = open_memstream(&text, &len);
+	enum MHD_Result r;
 
+	cells_ask(&p->server->cells, p->server->mcp);
 	if (out) {
 		metrics_print(p->server->mcp->metrics, out);
 		(void)fclose(out);
 	}
-	enum MHD_Result r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
-
+	r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
 	free(text);
 	return r;
 }
@@ -460,6 +461,7 @@ void http_close(struct http_server *s)
 		http_post_abort(p);
 	}
 	(void)MHD_run(s->daemon);
+	cells_done(&s->cells);
 	loop_timer_clear(&s->mcp->loop, &s->timer);
 	loop_timer_clear(&s->mcp->loop, &s->tick);
 	loop_remove(&s->mcp->loop, &s->source);

@@ -1,6 +1,7 @@
 """HTTP: statuses, the rules of headers, eras, batches; every request is written byte by byte."""
 import base64
 import json
+import pathlib
 import subprocess
 
 import pytest
@@ -528,6 +529,22 @@ def test_metrics_count_runs_and_refusals(server):
     assert grown('brig_mcp_runs_total{exit_reason="timeout_wall",profile="basic"}') == 1
     assert grown('brig_mcp_refused_total{code="origin"}') == 1
     assert after["brig_mcp_running"] == 0
+    assert host.poll(lambda: samples(server).get("brig_mcp_cells_ready", -1) >= 0, 10)
+
+
+def test_asking_for_metrics_starts_nothing(built_mcp):
+    with HttpServer() as one:
+        for _ in range(3):
+            found = samples(one)
+        assert "brig_mcp_cells_ready" not in found
+        assert not pathlib.Path(f"/proc/{one.pid}/task/{one.pid}/children").read_text()
+
+
+def test_running_counts_what_runs(server):
+    asked = server.client().begin_call("execute_code", {"code": "import time; time.sleep(60)"})
+    assert host.poll(lambda: samples(server)["brig_mcp_running"] == 1, 20)
+    asked.close()
+    assert host.poll(lambda: samples(server)["brig_mcp_running"] == 0, 10)
 
 
 def test_promtool_has_nothing_to_say(server):
