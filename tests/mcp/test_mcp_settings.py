@@ -1,4 +1,5 @@
 """Where brig-mcp is told how to work, who goes before whom, and what a mistake is answered with."""
+import contextlib
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 
 from support import brig, host
-from support.mcp import McpStdio, binary
+from support.mcp import McpHttp, McpStdio, binary
 
 DEFINED = (host.REPO / "mcp/settings.def").read_text()
 OPTIONS = re.findall(r'^SETTING\(\w+,\s*SET_\w+,\s*"([\w-]+)"', DEFINED, re.M)
@@ -319,7 +320,57 @@ def test_the_published_way_to_ask_for_stdio_serves_it(place):
 
 
 @pytest.mark.requirement("A13", "A15")
-@pytest.mark.parametrize("target", ["dev"])
-def test_make_dev_serves_on_stdin_and_stdout(target):
-    with McpStdio("-s", "-C", host.REPO, target, program="/usr/bin/make", env={"PATH": os.environ["PATH"]}) as mcp:
+def test_make_dev_serves_on_stdin_and_stdout():
+    with McpStdio("-s", "-C", host.REPO, "dev", program="/usr/bin/make", env={"PATH": os.environ["PATH"]}) as mcp:
         assert mcp.request("ping", revision="2025-11-25", timeout=60) == {}
+
+
+@contextlib.contextmanager
+def http_server(argv, env, cwd):
+    """The URL of a server that was started like this."""
+    given = brig.environment({"PATH": os.environ["PATH"], **env})
+    with subprocess.Popen(argv, env=given, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if found := re.search(r"serving (http://\S+)", line):
+                    yield found[1], process.pid
+                    break
+            else:
+                raise AssertionError("".join(said))
+        finally:
+            process.terminate()
+            process.communicate(timeout=10)
+
+
+@pytest.mark.requirement("A15", "A38")
+def test_make_serve_http_serves_whoever_knows_the_token(place):
+    argv = ["make", "-s", "-C", host.REPO, "serve-http", "MCP=--port 0"]
+    with http_server(argv, {"HOME": str(place.home), "SANDBOX_API_TOKEN": TOKEN}, "/") as (url, _):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            assert mcp.request("ping", revision="2025-11-25") == {}
+            assert mcp.raw(b"{}", {"Authorization": "Bearer other"})[0] == 401
+
+
+@pytest.mark.requirement("A14", "A38")
+def test_the_published_way_to_serve_http_with_a_dotenv(place):
+    """--transport http --host --port, and SANDBOX_API_TOKEN in the file of the working directory."""
+    place.dotenv.write_text(f"SANDBOX_API_TOKEN={TOKEN}\n")
+    place.dotenv.chmod(0o600)
+    argv = [binary(), "--transport", "http", "--host", "127.0.0.1", "--port", "0"]
+    with http_server(argv, {"HOME": str(place.home)}, place.work) as (url, _):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            assert mcp.request("ping", revision="2025-11-25") == {}
+
+
+@pytest.mark.requirement("A38")
+def test_no_program_sees_the_token_nor_does_a_private_brigd(place, needs_rootfs):
+    with http_server([binary(), "--http", "--port", "0"], {"HOME": str(place.home), "SANDBOX_API_TOKEN": TOKEN}, place.work) as (url, pid):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            reply = mcp.execute("import os\nprint(dict(os.environ), open('/proc/self/environ').read())")
+            assert reply["success"], reply
+            assert TOKEN not in json.dumps(reply)
+            below = [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
+            assert below, "there is no private brigd to look at"
+            assert [child for child in below if TOKEN in host.read(f"/proc/{child}/environ")] == []
