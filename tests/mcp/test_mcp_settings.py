@@ -272,9 +272,10 @@ def test_a_folder_or_a_pipe_of_that_name_is_in_nobodys_way(place):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_dotenv_without_end_is_refused(place):
-    place.dotenv.write_bytes(b"A=1\n" * 20000)
-    assert ".env: 80000 bytes, at most 65536 are allowed" in place.refused()
+def test_a_dotenv_without_end_is_left_out_and_told(place):
+    place.dotenv.write_bytes(b"SANDBOX_TIMEOUT=5\n" + b"A=1\n" * 20000)
+    assert place.printed()["timeout"] == ("30", "preset")
+    assert b".env: more than 64 KiB; not read" in place.run().stderr
 
 
 def test_a_dotenv_executes_nothing(place):
@@ -303,6 +304,20 @@ def test_the_configuration_that_was_named_goes_before_the_usual_ones(place):
 def test_a_configuration_that_everybody_may_write_is_refused(place):
     place.config.chmod(0o666)
     assert place.refused() == f"{place.config}: everybody may write to it; type: chmod o-w {place.config}"
+
+
+def test_print_config_tells_what_was_left_out(place):
+    place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
+    place.dotenv.chmod(0o666)
+    done = place.run("--print-config")
+    assert done.returncode == 0 and done.stderr == b"brig-mcp: .env: others may write to it; not read. Type: chmod go-w .env\n"
+
+
+def test_a_host_that_others_reach_by_no_name_is_told(place):
+    args = ("--http", "--host", "0.0.0.0", "--print-config")
+    said = place.run(*args, env={"SANDBOX_API_TOKEN": TOKEN}).stderr
+    assert said.startswith(b"brig-mcp: --host: who calls by a name other than localhost") and b"--allow-host NAME" in said
+    assert place.run(*args, "--allow-host", "a.example", env={"SANDBOX_API_TOKEN": TOKEN}).stderr == b""
 
 
 # --- what follows ----------------------------------------------------------------------------------------
