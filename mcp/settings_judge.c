@@ -91,7 +91,8 @@ static bool is_host(const char *text)
 	return !strpbrk(text, "/?#@ \t") && strstr(text, "://") == NULL;
 }
 
-static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like, struct err *e)
+static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like,
+		      struct err *e)
 {
 	size_t  i;
 	json_t *item;
@@ -180,7 +181,7 @@ static int judge_http(struct settings *s, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
 	if (!is_loopback(s->host) && !json_array_size(s->allow_host))
-		note(s, SETTING_host, "who calls by a name other than localhost, or this address, is refused; --allow-host NAME lets in who calls by that name");
+		note(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
 	return judge_token(s, e);
 }
 

@@ -68,7 +68,8 @@ def test_print_config_shows_every_setting_with_its_origin(place):
 def test_help_names_every_option_and_exits_with_0(place):
     done = place.run("--help", env={"SANDBOX_TIMEOUT": "abc", "BRIG_MCP_NONSENSE": "1"})
     assert done.returncode == 0 and done.stderr == b""
-    assert [option for option in [*OPTIONS, "check", "print-config", "version", "config", "transport"] if f"--{option}" not in done.stdout.decode()] == []
+    wanted = [*OPTIONS, "check", "print-config", "version", "config", "transport"]
+    assert [option for option in wanted if f"--{option}" not in done.stdout.decode()] == []
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])
@@ -212,7 +213,8 @@ def test_a_token_file_is_read_without_its_newline(place):
     file.write_text(TOKEN + "\n")
     file.chmod(0o600)
     assert http_printed(place, "--token-file", str(file)) == (f"set ({len(TOKEN)} characters)", "--token-file")
-    assert http_printed(place, env={"BRIG_MCP_TOKEN_FILE": str(file)}) == (f"set ({len(TOKEN)} characters)", "BRIG_MCP_TOKEN_FILE in the environment")
+    printed = http_printed(place, env={"BRIG_MCP_TOKEN_FILE": str(file)})
+    assert printed == (f"set ({len(TOKEN)} characters)", "BRIG_MCP_TOKEN_FILE in the environment")
     file.chmod(0o640)
     assert http_printed(place, "--token-file", str(file), env={"SANDBOX_API_TOKEN": "weak"})[1] == "--token-file"
 
@@ -316,7 +318,7 @@ def test_print_config_tells_what_was_left_out(place):
 def test_a_host_that_others_reach_by_no_name_is_told(place):
     args = ("--http", "--host", "0.0.0.0", "--print-config")
     said = place.run(*args, env={"SANDBOX_API_TOKEN": TOKEN}).stderr
-    assert said.startswith(b"brig-mcp: --host: who calls by a name other than localhost") and b"--allow-host NAME" in said
+    assert said.startswith(b"brig-mcp: --host: who calls by another name than localhost") and b"--allow-host NAME" in said
     assert place.run(*args, "--allow-host", "a.example", env={"SANDBOX_API_TOKEN": TOKEN}).stderr == b""
 
 
