@@ -62,6 +62,12 @@ json_t *launcher_learnt(struct launcher *l)
 	return l->learnt;
 }
 
+const char *launcher_server(const struct launcher *l, bool *is_private)
+{
+	*is_private = l->server.pid > 0;
+	return l->server.sock >= 0 ? l->server.name : NULL;
+}
+
 /* --- the end of a connection --- */
 
 static void leaving_done(struct leaving *g)

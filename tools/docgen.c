@@ -225,6 +225,8 @@ static void print_prose(const char *text, FILE *out)
 		if (*text == '\\')
 			fputc('\\', out);
 		fputc(*text == '\\' ? 'e' : *text, out);
+		if (*text == '(' && text[1] == ')')
+			fputs("\\&", out); /* print() is none of ours, and wants no .Fn */
 		begins = *text == '\n';
 		if (*text == '.' && text[1] == ' ') {
 			fputc('\n', out);
@@ -235,6 +237,14 @@ static void print_prose(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_sentence(const char *text, FILE *out)
+{
+	char whole[1024];
+
+	snprintf(whole, sizeof whole, "%s%s", text, *text && text[strlen(text) - 1] != '.' ? "." : "");
+	print_prose(whole, out);
+}
+
 static void print_argument(const struct argument *a, FILE *out)
 {
 	static const char *const words[] = {
@@ -243,7 +253,7 @@ static void print_argument(const struct argument *a, FILE *out)
 	};
 
 	fprintf(out, ".It Ic %s Pq %s%s\n", a->name, words[a->type], a->must ? ", required" : "");
-	print_prose(a->doc, out);
+	print_sentence(a->doc, out);
 	for (int i = 0; a->choices && a->choices[i]; i++)
 		fprintf(out, i ? ", %s" : "One of %s", a->choices[i]);
 	if (a->choices)

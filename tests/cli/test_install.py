@@ -14,7 +14,8 @@ BUILD = ROOT / "build"
 def expected():
     yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-mcp-http")
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
-    yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig.slice"))
+    yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for path in (ROOT / "examples/mcp").iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
     yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json", "share/brig/guest/guest.py")
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
