@@ -125,7 +125,8 @@ static int show_server(struct check *k, struct err *e)
 
 	if (!said)
 		return -1;
-	n = snprintf(text, sizeof text, "%s %s; MCP", json_string_value(json_object_get(self, "name")), json_string_value(json_object_get(self, "version")));
+	n = snprintf(text, sizeof text, "%s %s; MCP", json_string_value(json_object_get(self, "name")),
+		     json_string_value(json_object_get(self, "version")));
 	for (int r = REVISION_COUNT - 1; r >= 0 && n > 0 && (size_t)n < sizeof text; r--)
 		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ", revision_name((enum revision)r));
 	show(k, "server", text);
@@ -190,7 +191,8 @@ static json_t *reply_of(const json_t *result)
 /* The reply of one run; NULL with *e. */
 static json_t *run_once(struct check *k, struct err *e)
 {
-	scoped_json *result = ask(k, "tools/call", json_pack("{ss s{ss ss}}", "name", "execute_code", "arguments", "code", PROGRAM, "format", "json"), e);
+	json_t      *params = json_pack("{ss s{ss ss}}", "name", "execute_code", "arguments", "code", PROGRAM, "format", "json");
+	scoped_json *result = ask(k, "tools/call", params, e);
 	json_t      *reply;
 
 	if (!result)

@@ -37,13 +37,15 @@ static void note(struct settings *s, const char *text)
 	json_array_append_new(s->notes, json_string(text));
 }
 
-/* What a stranger may have put here says nothing to us; that must not keep us from starting. NULL: it may be read. */
+/* What a stranger may have put here, or what is there for other programs, must not keep us from starting. NULL: it may be read. */
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return ".env: it belongs to somebody else; not read";
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return ".env: others may write to it; not read. Type: chmod go-w .env";
+	if ((uint64_t)st->st_size > SETTINGS_FILE_MAX)
+		return ".env: more than 64 KiB; not read. Say what it says about us as options, or in ~/.config/brig/mcp.json";
 	return NULL;
 }
 

@@ -104,10 +104,10 @@ ESCAPES = {}
 
 
 def json_text(text):
-    """A JSON string. A NUL is no text to our readers; lone surrogates fall when the whole report is encoded."""
+    """A JSON string; lone surrogates fall when the whole report is encoded."""
     if not ESCAPES:
         ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
-        ESCAPES.update({0: "\ufffd", 10: "\\n", 34: '\\"', 92: "\\\\"})
+        ESCAPES.update({10: "\\n", 34: '\\"', 92: "\\\\"})
     return f'"{text.translate(ESCAPES)}"'
 
 

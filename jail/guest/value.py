@@ -64,6 +64,7 @@ class Json:
             text = float_text(float.__float__(key)).strip('"')
         else:
             text = short(key, LINE_MAX)
+        text = text.replace("\0", "\ufffd") # no key of theirs, say our readers
         while text in taken:
             text += "'"
         taken.add(text)

@@ -6,7 +6,9 @@ class Row:
 
     def __init__(self, name, source, same=True, args=(), stdin="", imports="*", status=None, out=None, err=None, **expect):
         self.name, self.source, self.same, self.args, self.stdin = name, source, same, args, stdin
-        self.imports, self.status, self.out, self.err, self.expect = imports, status, out, err, expect
+        self.imports, self.status, self.out, self.err = imports, status, out, err
+        self.no_report = expect.pop("no_report", False)
+        self.expect = expect
 
 
 def error(type, message, line=None, **more):
@@ -76,14 +78,15 @@ JSON = [
     Row("two keys of one text stay two", "{1: 'a', '1': 'b'}", result={"1": "a", "1'": "b"}),
     Row("a set is its repr", "{5}", result="{5}"),
     Row("bytes are their repr", "b'a\\x00'", result="b'a\\x00'"),
-    Row("a NUL and lone surrogates are replaced", "'a\\0b\\ud800'", result="a\ufffdb?", result_repr="'a\\x00b\\ud800'"),
+    Row("a NUL stays, lone surrogates are replaced", "'a\\0b\\ud800'", result="a\0b?", result_repr="'a\\x00b\\ud800'"),
+    Row("a NUL in a key is replaced", "{'a\\0': 1}", result={"a\ufffd": 1}),
     Row("control characters and quotes", "'\\x01\\n\"\\\\\\x7f\\u2028'", result="\x01\n\"\\\x7f\u2028"),
     Row("characters beyond the first plane", "'\U0001f40d'", result="\U0001f40d"),
     Row("a list inside of itself", "a = [1]\na.append(a)\na", result=[1, "[1, [...]]"]),
     Row("a dict inside of itself", "d = {}\nd['d'] = d\nd", result={"d": "{'d': {...}}"}),
     Row("a list that is 100,000 deep", "a = []\nfor i in range(100_000): a = [a]\na", depth=24),
     Row("a small list that unfolds to 2**40 items", "a = [1]\nfor i in range(40): a = [a, a]\na", result=None, result_repr_has="larger than 512 KiB"),
-    Row("a list of ten million", "list(range(10_000_000))", result=None, result_repr_has="[0, 1, 2, 3"),
+    Row("a list of two million", "list(range(2_000_000))", result=None, result_repr_has="[0, 1, 2, 3"),
     Row("a text of ten megabytes", "'x' * 10_000_000", result=None, result_repr_has="larger than 512 KiB"),
     Row("half a megabyte of two bytes each", "'é' * 400_000", result=None, result_repr_has="larger than 512 KiB"),
     Row("a text of 500,000", "'x' * 500_000", result="x" * 500_000),
