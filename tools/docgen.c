@@ -12,6 +12,7 @@
 #include "config.h"
 #include "layer.h"
 #include "profile.h"
+#include "program_report.h"
 #include "record.h"
 #include "settings.h"
 #include "shape.h"
@@ -206,6 +207,16 @@ static void print_error(FILE *out)
 	print_shape(error_shape(), common, out);
 }
 
+static void print_reports(FILE *out)
+{
+	static const char *const none[] = { NULL };
+
+	fputs(".Ss report\nWhat came of a program:\n", out);
+	print_shape(program_report_shape(PROGRAM_REPORT_run), none, out);
+	fputs(".Ss check\nWhat was found in one:\n", out);
+	print_shape(program_report_shape(PROGRAM_REPORT_check), none, out);
+}
+
 static void print_denials(FILE *out)
 {
 	fputs(".Bl -tag -width Ds\n", out);
@@ -294,6 +305,7 @@ static const struct {
 	{ "requests", print_requests }, /* brig-protocol(7): subsections, with the keys of each reply */
 	{ "events",   print_events },   /* brig-protocol(7): subsections */
 	{ "error",    print_error },    /* brig-protocol(7): keys of a refusal */
+	{ "reports",  print_reports },  /* brig-protocol(7): subsections */
 	{ "denials",  print_denials },  /* brig-protocol(7): codes of refusals */
 	{ "mcp-settings", settings_print_mdoc },  /* brig-mcp(1): as options */
 	{ "mcp-tools", print_mcp_tools },         /* brig-mcp(1): as models are told, with their arguments */

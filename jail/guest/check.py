@@ -183,8 +183,9 @@ class Check:
             self.advice.append(text)
 
     def imported(self, node, name, members=()):
-        if name not in self.imports and len(self.imports) < NAMES_MAX:
-            self.imports.append(name)
+        shown = cut(name, NAME_MAX)
+        if shown not in self.imports and len(self.imports) < NAMES_MAX:
+            self.imports.append(shown)
         no = None if self.allowed is None else refused(self.allowed, name, members)
         if no:
             no = cut(no, NAME_MAX)

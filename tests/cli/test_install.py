@@ -17,7 +17,8 @@ def expected():
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for path in (ROOT / "examples/mcp").iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
-    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json", "share/brig/guest/guest.py")
+    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
+    yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
     for kind in "profiles", "recipes":

@@ -767,6 +767,26 @@ static void make_mcp_line(struct seeds *s)
 	put_many(s, "\x40", "aaaaaaaaaaaaaaaa", 8, "\nb\n");
 }
 
+static void make_http(struct seeds *s)
+{
+	static const char *const known[] = { "POST /mcp\n", "Host: localhost\n", "Origin: http://localhost:1\n", "Content-Type: application/json\n", "Content-Length: 5\n",
+					     "Transfer-Encoding: chunked\n", "Authorization: Bearer 0123456789abcdef0123456789abcdef\n", "MCP-Protocol-Version: ",
+					     "Mcp-Method: ", "Mcp-Name: ", "Mcp-Param-Region: ", "=?base64?ZXU=?=", "Accept: */*\n", "https://app.example", "ok.example:99" };
+	static const char head[] = "POST /mcp\r\nHost: 127.0.0.1:9015\r\nOrigin: https://app.example\r\nContent-Type: application/json; charset=utf-8\r\n"
+				   "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n";
+
+	begin(s, "http");
+	words(s, known, ARRAY_LEN(known));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_text(s, "%sMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: =?base64?eA==?=\r\nMcp-Param-Region: eu\r\nmcp-param-n: 7.0\r\n\r\n"
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\",\"arguments\":{\"region\":\"eu\",\"n\":7}," MODERN_META "}}", head);
+	put_text(s, "%sMCP-Protocol-Version: 2025-11-25\r\nContent-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", head);
+	put_text(s, "%sTransfer-Encoding: chunked\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", head);
+	put_text(s, "OPTIONS /mcp\nHost: [::1]:80\nOrigin: https://app.example\n\n");
+	put_text(s, "GET /metrics\nHost: localhost\nOrigin: null\n\n");
+	put_text(s, "HEAD /healthz\n\n");
+}
+
 static void make_dispatch(struct seeds *s)
 {
 	begin(s, "dispatch");
@@ -820,6 +840,7 @@ int main(int argc, char **argv)
 	make_audit_line(&s);
 	make_rpc(&s);
 	make_mcp_line(&s);
+	make_http(&s);
 	make_dispatch(&s);
 	return fclose(s.dict) != 0;
 }
