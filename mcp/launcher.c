@@ -117,6 +117,8 @@ static void drop_words(struct launcher *l)
 
 static void hang_up(struct launcher *l)
 {
+	struct question *q;
+
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
@@ -126,27 +128,37 @@ static void hang_up(struct launcher *l)
 	l->server     = SERVER_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
+	TAILQ_FOREACH(q, &l->open, link)
+		q->waits = false;
 	json_object_clear(l->learnt);
 	drop_words(l);
 }
 
-/* Whoever is told may ask at once, over a new connection: those that were open are taken aside first. */
+static bool may_repeat(const struct launcher *l, const struct question *q)
+{
+	return !q->heard && !q->repeated && l->last_word.kind == ERR_NONE;
+}
+
+static void lose(struct launcher *l, struct question *q, const struct err *why)
+{
+	bool       repeat = may_repeat(l, q);
+	struct err e      = *why;
+
+	launcher_forget(l, q);
+	q->repeated = true;
+	if (!repeat || launcher_ask(l, q, &e) < 0)
+		q->lost(q->owner, &e);
+}
+
+/* Whoever is told may ask at once, and forget any other: each of those that were open is looked for anew. */
 static void break_off(struct launcher *l, const struct err *why)
 {
-	struct question_list lost = TAILQ_HEAD_INITIALIZER(lost);
-	struct question     *q;
+	uint64_t         last = l->tag;
+	struct question *q;
 
 	hang_up(l);
-	TAILQ_CONCAT(&lost, &l->open, link);
-	TAILQ_FOREACH(q, &lost, link) {
-		q->sent  = true; /* not by a new connection */
-		q->waits = false;
-	}
-	while ((q = TAILQ_FIRST(&lost))) {
-		TAILQ_REMOVE(&lost, q, link);
-		q->tag = 0;
-		q->lost(q->owner, why);
-	}
+	while ((q = TAILQ_FIRST(&l->open)) && q->tag <= last)
+		lose(l, q, why);
 }
 
 static void on_silence(struct launcher *l)
@@ -174,7 +186,7 @@ static void keep_last_word(struct launcher *l, const json_t *answer)
 	const char *text = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
 
 	if (text)
-		err_set(&l->last_word, ERR_SETUP, "%s", text);
+		err_set(&l->last_word, ERR_MISSING, "%s", text);
 }
 
 static struct question *find(struct launcher *l, const json_t *tag)
@@ -195,9 +207,11 @@ static void on_answer(struct launcher *l, struct datagram *d)
 
 	if (q) {
 		is_answered(l, q);
+		q->heard = true;
 		q->answered(q->owner, d);
-	} else if (!tag && d->answer.kind == ANSWER_ERROR)
+	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
 		keep_last_word(l, d->answer.source);
+	}
 }
 
 static void send_questions(struct launcher *l);
@@ -339,8 +353,9 @@ int launcher_ask(struct launcher *l, struct question *q, struct err *e)
 {
 	if (connect_first(l, e) < 0)
 		return -1;
-	q->tag  = ++l->tag;
-	q->sent = q->waits = false;
+	q->tag   = ++l->tag;
+	q->sent  = q->waits = false;
+	q->heard = false;
 	if (send_first(l, q, e) < 0) {
 		q->tag = 0;
 		return -1;

@@ -13,7 +13,9 @@
 /*
  * One question. Its owner fills the first four; message and descriptors stay
  * the owner's, and must live until it is answered. A question stays open until
- * launcher_forget(), for a run has several answers.
+ * launcher_forget(), for a run has several answers. One that has none yet when
+ * the connection breaks is asked again over a new one, once: a brigd that was
+ * about to go when it was asked is nobody's fault.
  */
 struct question {
 	/* The datagram is the launcher's; descriptors may be taken (fd_take()). May ask, and may forget this one. */
@@ -26,7 +28,7 @@ struct question {
 	const int              *fds;
 	size_t                  fds_len;
 	uint64_t                tag; /* the launcher's; 0: not asked */
-	bool                    sent;
+	bool                    sent, heard, repeated;
 	bool                    waits; /* for its first answer */
 	TAILQ_ENTRY(question)   link;
 };

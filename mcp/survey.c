@@ -3,7 +3,7 @@
 #include "execution.h"
 #include "facts.h"
 #include "order.h"
-#include "policy.h"
+#include "choice.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -180,7 +180,7 @@ void survey(struct call *c, json_t *(*make)(const struct mcp *m, const struct su
 		return;
 	}
 	*w = (struct work){ .call = c, .make = make, .names = json_array() };
-	w->survey = (struct survey){ .profiles = json_object(), .isolation = json_array(), .preset = policy_profile(c->mcp->settings) };
+	w->survey = (struct survey){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
 	w->fact   = (struct fact){ .known = on_hello, .owner = w };
 	c->work   = w;
 	c->cancel = cancel;
