@@ -44,5 +44,8 @@ void         launcher_forget(struct launcher *l, struct question *q); /* may be 
 /* A request whose answer nobody waits for: cancel. Takes it over. Lost when the connection is: then everything has ended. */
 void launcher_tell(struct launcher *l, json_t *message);
 
+/* The brigd of this connection: its socket's path, or the program's if it is private. NULL: there is none. */
+const char *launcher_server(const struct launcher *l, bool *is_private);
+
 /* What was learnt over this connection, by names of those who keep it there (facts.h); emptied when it breaks. Borrowed. */
 json_t *launcher_learnt(struct launcher *l);

@@ -210,7 +210,8 @@ static void take_lines(struct line_channel *l)
 		take(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
-	take(l, lines_last(&l->lines, &line, &len), line, len);
+	kind = lines_last(&l->lines, &line, &len);
+	take(l, kind, line, len);
 	l->over = true;
 }
 

@@ -1,6 +1,5 @@
 # program.py - runs /workspace/main.py as `python3 -I main.py` would, and keeps the value of its last expression
-ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80 # of compile() and of a code object's flags
-VALUE = "<value>" # a name that no program can write
+BLOCKED = '"blocked_import"'
 RESULT_NAMES = "result", "output", "_", "__return_value__"
 
 
@@ -12,66 +11,14 @@ def fresh_main(path):
     return main.__dict__
 
 
-# --- the value of the last expression ---
-
-def keep_value(tree):
-    """Makes the last statement, if it is an expression, an assignment; a docstring stays one."""
-    import _ast
-    last = tree.body[-1] if tree.body else None
-    if type(last) is not _ast.Expr:
-        return
-    place = {"lineno": last.lineno, "col_offset": last.col_offset, "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
-    kept = _ast.Assign(targets=[_ast.Name(VALUE, _ast.Store(), **place)], value=last.value, **place)
-    if len(tree.body) == 1 and type(last.value) is _ast.Constant:
-        tree.body.append(kept)
-    else:
-        tree.body[-1] = kept
-
-
-def without_warnings(work, *args):
-    """The parser has warned already."""
-    import _warnings
-    silence = [("ignore", None, kind, None, 0) for kind in (SyntaxWarning, DeprecationWarning)]
-    _warnings.filters[:0] = silence
-    _warnings._filters_mutated()
-    try:
-        return work(*args)
-    finally:
-        del _warnings.filters[:len(silence)]
-        _warnings._filters_mutated()
-
-
-def compile_again(source, path):
-    tree = compile(source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
-    keep_value(tree)
-    return compile(tree, path, "exec", TOP_LEVEL_AWAIT, True)
-
-
-def refuse_nul(source, path):
-    """compile() would raise a ValueError that does not say where."""
-    if (at := source.find(b"\0")) >= 0:
-        raise SyntaxError("source code cannot contain null bytes", (path, source.count(b"\n", 0, at) + 1, None, None))
-
-
-def compile_program(source, path):
-    """First as it stands, so that each error and warning is Python's own."""
-    refuse_nul(source, path)
-    code = compile(source, path, "exec", TOP_LEVEL_AWAIT, True)
-    known = set(sys.modules)
-    try:
-        return without_warnings(compile_again, source, path)
-    except (RecursionError, MemoryError): # it was deep enough already
-        return code
-    finally:
-        for name in set(sys.modules) - known:
-            del sys.modules[name]
-
-
-def execute(code, names):
-    if not code.co_flags & COROUTINE:
-        return exec(code, names)
-    import asyncio
-    asyncio.run(eval(code, names))
+def execute(codes, names):
+    """Returns the value of the last expression where it is not in names."""
+    for code in codes:
+        value = eval(code, names)
+        if code.co_flags & COROUTINE:
+            import asyncio
+            value = asyncio.run(value)
+    return value
 
 
 # --- the end ---
@@ -84,24 +31,24 @@ def join_threads():
 
 
 def is_data(value):
-    return value is not None and not isinstance(value, (type, MODULE, type(is_data), type(len)))
+    return value is not None and not is_a(value, (type, MODULE, type(is_data), type(len)))
 
 
-def find_result(names):
-    value = names.pop(VALUE, None)
+def find_result(value, names):
     if value is not None:
         return value
     return next((names[name] for name in RESULT_NAMES if name in names and is_data(names[name])), None)
 
 
 def variables_of(names):
-    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not isinstance(value, MODULE)]
+    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not is_a(value, MODULE)]
     return [name[:NAME_MAX] for name in found[:NAMES_MAX]]
 
 
 def result_json(value):
     if value is None:
         return "null", "null"
+    need("value")
     text = short(value)
     try:
         return json_of(value), json_text(text)
@@ -129,13 +76,14 @@ def exit_code_of(error):
 
 class Program:
     def __init__(self, path):
-        self.path, self.source, self.code, self.names = path, b"", None, {}
+        self.path, self.source, self.codes, self.names, self.value = path, b"", [], {}, None
 
     def start(self):
         self.source = read_file(self.path)
         self.names = fresh_main(self.path)
-        self.code = compile_program(self.source, self.path)
-        execute(self.code, self.names)
+        self.codes = compile_program(self.source, self.path)
+        value = execute(self.codes, self.names)
+        self.value = self.names.pop(VALUE, value)
 
     def run(self):
         """Returns the exception that ended it, or None."""
@@ -148,36 +96,34 @@ class Program:
 
 def report_text(program, error, failure, blocked):
     ended_itself = error is None or isinstance(error, SystemExit)
-    result, result_repr = result_json(find_result(program.names) if ended_itself else None)
+    result, result_repr = result_json(find_result(program.value, program.names) if ended_itself else None)
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, "variables": {json_texts(variables_of(program.names))}, '
-            f'"exit_code": {exit_code_of(error)}, "security_event": {json_or_null("blocked_import" if blocked else None)}, '
+            f'"exit_code": {exit_code_of(error)}, "security_event": {BLOCKED if blocked else "null"}, '
             f'"security_warnings": {json_texts(blocked)}}}')
 
 
 def report_short(error, blocked):
     """When there is no memory or no stack for more."""
     return (f'{{"result": null, "result_repr": null, "error": null, "variables": [], "exit_code": {exit_code_of(error)}, '
-            f'"security_event": {"null" if not blocked else json_text("blocked_import")}, "security_warnings": []}}')
+            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
 
 
 def run_report(pipe, imports, args):
     sys.argv[:] = [MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-I", *sys.argv]
-    policy = ImportPolicy(imports) if imports is not None else None
-    blocked = policy.blocked if policy else []
-    if policy:
-        policy.apply()
+    blocked = [] if imports is None else limit_imports(imports)
     program = Program(f"{getcwd()}/{MAIN_FILE}")
     error = program.run()
-    sys.settrace(None)
-    sys.setprofile(None)
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+    settrace(None)
+    setprofile(None)
+    setrecursionlimit(max(getrecursionlimit(), 1000))
     failure = "null"
     if error is not None:
-        clean(error, program.code)
+        need("value", "failure")
+        clean(error, program.codes)
         if not isinstance(error, SystemExit):
             text = display(error)
-            error = tell(error, text, program.code) or error
+            error = tell(error, text, program.codes) or error
             failure = failure_json(error, text, program.path, program.source)
     join_threads()
     try:

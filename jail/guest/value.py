@@ -4,27 +4,10 @@
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
 SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
 BITS_MAX = 13000       # beyond it Python refuses to write an integer in decimal
-ESCAPES = {}
 
 
 class TooLarge(Exception):
     pass
-
-
-def json_text(text):
-    """A JSON string. A NUL is no text to our readers; lone surrogates fall when the whole report is encoded."""
-    if not ESCAPES:
-        ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
-        ESCAPES.update({0: "\ufffd", 10: "\\n", 34: '\\"', 92: "\\\\"})
-    return f'"{text.translate(ESCAPES)}"'
-
-
-def json_texts(texts):
-    return f'[{", ".join(map(json_text, texts))}]'
-
-
-def json_or_null(text):
-    return "null" if text is None else json_text(text)
 
 
 def integer_text(number):
@@ -41,7 +24,7 @@ def float_text(number):
 
 def is_numpy_scalar(value):
     kind = type(value)
-    return kind.__module__ == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
+    return module_of(kind) == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
 
 
 # --- JSON ---
@@ -71,13 +54,13 @@ class Json:
 
     def key(self, key, taken):
         """As json.dumps() writes it; two keys with one text stay two."""
-        if isinstance(key, str):
+        if is_a(key, str):
             text = str.__str__(key)
         elif key is None or key is True or key is False:
             text = "null" if key is None else "true" if key else "false"
-        elif isinstance(key, int):
+        elif is_a(key, int):
             text = integer_text(int.__int__(key))
-        elif isinstance(key, float):
+        elif is_a(key, float):
             text = float_text(float.__float__(key)).strip('"')
         else:
             text = short(key, LINE_MAX)
@@ -122,17 +105,17 @@ class Json:
     def value(self, value):
         if value is None or value is True or value is False:
             self.put("null" if value is None else "true" if value else "false")
-        elif isinstance(value, str):
+        elif is_a(value, str):
             self.text(str.__str__(value))
-        elif isinstance(value, int):
+        elif is_a(value, int):
             self.integer(int.__int__(value))
-        elif isinstance(value, float):
+        elif is_a(value, float):
             self.put(float_text(float.__float__(value)))
-        elif isinstance(value, list):
+        elif is_a(value, list):
             self.sequence(value, list.copy(value))
-        elif isinstance(value, tuple):
+        elif is_a(value, tuple):
             self.sequence(value, tuple.__getitem__(value, slice(None)))
-        elif isinstance(value, dict):
+        elif is_a(value, dict):
             self.mapping(value, list(dict.items(value)))
         elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
             self.value(item)
@@ -222,8 +205,16 @@ def short(value, most=REPR_MAX):
     return "".join(writer.pieces)
 
 
+def module_of(kind):
+    """A metaclass may say anything."""
+    try:
+        module = kind.__module__
+    except BaseException:
+        return None
+    return module if type(module) is str else None
+
+
 def type_name(kind):
     """As in a traceback."""
-    name, module = kind.__qualname__, kind.__module__
-    name = name if type(name) is str else kind.__name__
-    return name if type(module) is not str or module in ("builtins", "__main__") else f"{module}.{name}"
+    name, module = type.__dict__["__qualname__"].__get__(kind), module_of(kind)
+    return name if module in (None, "builtins", "__main__") else f"{module}.{name}"
