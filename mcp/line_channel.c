@@ -78,7 +78,9 @@ static void wait_for_requests(struct line_channel *l, bool wanted)
 
 static void update(struct line_channel *l)
 {
-	wait_for_requests(l, takes_requests(l) && !l->ended);
+	wait_for_requests(l, !l->ended && (takes_requests(l) || !l->hung_up));
+	if (l->reads_wait)
+		loop_want(&l->mcp->loop, &l->reads, takes_requests(l) ? EPOLLIN : EPOLLRDHUP);
 	if (l->writes_wait)
 		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
 	look_whether_done(l);
@@ -208,7 +210,8 @@ static void take_lines(struct line_channel *l)
 		take(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
-	take(l, lines_last(&l->lines, &line, &len), line, len);
+	kind = lines_last(&l->lines, &line, &len);
+	take(l, kind, line, len);
 	l->over = true;
 }
 
@@ -225,12 +228,23 @@ static void read_some(struct line_channel *l)
 		be_patient(l);
 }
 
+/* A client that reads none of its answers is not read from either; that it has gone is heard all the same. */
+static void hear_the_end(struct line_channel *l)
+{
+	l->hung_up = true;
+	be_patient(l);
+}
+
 static void reads_ready(void *owner)
 {
 	struct line_channel *l = owner;
 
-	read_some(l);
-	take_lines(l);
+	if (takes_requests(l)) {
+		read_some(l);
+		take_lines(l);
+	} else {
+		hear_the_end(l);
+	}
 	update(l);
 }
 

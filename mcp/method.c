@@ -66,7 +66,7 @@ static int unsupported(struct rpc_error *e, int *http_status, const char *reques
 {
 	*http_status = 400;
 	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested, revision_name(REVISION_MODERN));
-	e->data = json_pack("{sosO}", "supported", self_versions(), "requested", json_string(requested));
+	e->data = json_pack("{soso}", "supported", self_versions(), "requested", json_string(requested));
 	return -1;
 }
 

@@ -1,7 +1,7 @@
 #include "order.h"
 
 #include "facts.h"
-#include "policy.h"
+#include "choice.h"
 #include "text.h"
 
 #include <string.h>
@@ -158,7 +158,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wall_ms, e) < 0 ||
 	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0)
 		return -1;
-	*message = message_of("report", explained, policy_imports(s, modules, asked));
+	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
 	put_words(*message, arguments);
 	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
@@ -171,7 +171,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
 {
-	json_t *message = message_of("check", explained, policy_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
+	json_t *message = message_of("check", explained, choice_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
 
 	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
 	return message;

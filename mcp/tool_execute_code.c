@@ -5,7 +5,7 @@
 #include "findings.h"
 #include "metrics.h"
 #include "order.h"
-#include "policy.h"
+#include "choice.h"
 #include "reply.h"
 #include "tool.h"
 
@@ -195,7 +195,7 @@ static const char *profile_of(const struct work *w)
 {
 	const char *asked = json_string_value(json_object_get(w->arguments, "profile"));
 
-	return asked && *asked ? asked : policy_profile(w->call->mcp->settings);
+	return asked && *asked ? asked : choice_profile(w->call->mcp->settings);
 }
 
 /* What models send instead of code is told in the published words. */

@@ -33,7 +33,7 @@ static bool is_for_root_alone(const char *path)
 /* Who wants a service is not told to go without. */
 static int refuse(const char *path, enum server_want want, struct err *e)
 {
-	const char *or = want == SERVER_SERVICE ? "" : ", or say --private";
+	const char *or = want == SERVER_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
 
 	switch (errno) {
 	case EACCES:

@@ -169,7 +169,9 @@ int report_print_json(const json_t *object)
 
 json_t *report_of_program(const struct session *s, enum program_report_kind kind, struct err *e)
 {
-	if (stream_is_truncated(&s->report))
+	if (s->report.unread)
+		err_set(e, ERR_PROTOCOL, "it cannot be read: %s", strerror(s->report.broken));
+	else if (stream_is_truncated(&s->report))
 		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)s->report.keep);
 	else if (s->report.len == 0)
 		err_set(e, ERR_PROTOCOL, "it is empty");
@@ -182,11 +184,12 @@ json_t *report_of_program(const struct session *s, enum program_report_kind kind
 static void fill_report(const struct session *s, json_t *record)
 {
 	struct err why;
-	json_t    *report = s->report.seen ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
+	bool       said   = s->report.seen || s->report.unread;
+	json_t    *report = said ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
 
 	if (report)
 		program_report_into(record, report);
-	else if (s->report.seen) /* else it did not come that far, or it was a command */
+	else if (said) /* else it did not come that far, or it was a command */
 		program_report_complain(record, &why);
 	json_decref(report);
 }

@@ -21,6 +21,7 @@
 #define BODY_MS       30000
 #define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
 #define TICK_MS       1000
+#define WAIT_MAX_MS   60000
 
 struct http_connection {
 	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
@@ -32,23 +33,33 @@ struct http_connection {
 
 /* --- libmicrohttpd in our loop --- */
 
+/* When it wants to be called again. It does not count connections that were resumed while it ran. */
+static int64_t wait_wanted(const struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	if (s->resumed)
+		return 0;
+	return MHD_get_timeout(s->daemon, &wait) == MHD_YES && wait < WAIT_MAX_MS ? (int64_t)wait : WAIT_MAX_MS;
+}
+
 static void run(void *owner)
 {
 	struct http_server *s = owner;
-	MHD_UNSIGNED_LONG_LONG wait;
-	int                    turns = 0;
+	int64_t             wait;
+	int                 turns = 0;
 
-	do
+	do {
+		s->resumed = false;
 		(void)MHD_run(s->daemon);
-	while (MHD_get_timeout(s->daemon, &wait) == MHD_YES && wait == 0 && ++turns < 8);
-	if (MHD_get_timeout(s->daemon, &wait) == MHD_YES)
-		loop_timer_set(&s->mcp->loop, &s->timer, wait < 60000 ? (int64_t)wait + (wait == 0) : 60000);
-	else
-		loop_timer_clear(&s->mcp->loop, &s->timer);
+		wait = wait_wanted(s);
+	} while (wait == 0 && ++turns < 8);
+	loop_timer_set(&s->mcp->loop, &s->timer, wait ? wait : 1); /* the others have their turn */
 }
 
 void http_server_soon(struct http_server *s)
 {
+	s->resumed = true;
 	loop_timer_set(&s->mcp->loop, &s->timer, 0);
 }
 

@@ -24,6 +24,7 @@ struct http_server {
 	TAILQ_HEAD(http_connection_list, http_connection) connections;
 	TAILQ_HEAD(, http_post)       posts;
 	size_t             n_connections;
+	bool               resumed;     /* a connection, since libmicrohttpd was last called */
 };
 
 /* Reads the settings, decides whether serving would be safe, listens. */

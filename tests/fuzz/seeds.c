@@ -17,6 +17,7 @@
 #include "group_path.h"
 #include "id_range.h"
 #include "manifest.h"
+#include "method.h"
 #include "policy_value.h"
 #include "policy_words.h"
 #include "profile.h"
@@ -26,6 +27,7 @@
 #include "request.h"
 #include "settings.h"
 #include "shape.h"
+#include "tool.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -705,6 +707,66 @@ static void make_audit_line(struct seeds *s)
 	put_many(s, "busy\v", "\x1b[%;1H\v\xff", 12, "12345678abcdefgh");
 }
 
+/* --- the frontend: a message for every method in every revision --- */
+
+#define MODERN_META "\"_meta\":{\"" META_VERSION "\":\"2026-07-28\",\"" META_CAPABILITIES "\":{}}"
+
+static const char *const mcp_words[] = { "\"jsonrpc\":\"2.0\"", "\"id\":", "\"method\":", "\"params\":", "\"result\":", "\"error\":", "\"_meta\":", "\"name\":", "\"arguments\":",
+	"\"progressToken\":", "\"requestId\":", "\"cursor\":", "\"protocolVersion\":", "\"code\":", "\\ud83d", "\r\n", "\xef\xbb\xbf", "hold", "ask-1",
+	"notifications/cancelled", "notifications/initialized", META_VERSION, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL };
+
+static void put_methods(struct seeds *s, const char *behind)
+{
+	for (const struct method *m = methods; m->name; m++) {
+		word(s, m->name);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"%s\"}%s", m->name, behind);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"%s\",\"params\":{" MODERN_META "}}%s", m->name, behind);
+	}
+}
+
+static void make_rpc(struct seeds *s)
+{
+	begin(s, "rpc");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_methods(s, "");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"x\"}");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775807,\"result\":{}}");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{\"a\":\"\\ud83d \\u0000\"}}");
+	put_text(s, "[{\"jsonrpc\":\"2.0\",\"method\":\"x\"}]");
+}
+
+static void make_mcp_line(struct seeds *s)
+{
+	begin(s, "mcp_line");
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_text(s, "\x01{}\r\n\n\xef\xbb\xbf[]\n  \nhalf");
+	put_text(s, "\x07%s\nab\n%s\n", "12345678901234567890123456789012", "123456789012345678901234567890123\r");
+	put_many(s, "\x40", "aaaaaaaaaaaaaaaa", 8, "\nb\n");
+}
+
+static void make_dispatch(struct seeds *s)
+{
+	begin(s, "dispatch");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_methods(s, "\n");
+	for (unsigned i = 0; i < REVISION_COUNT; i++) {
+		word(s, revision_name((enum revision)i));
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}\n"
+			    "[{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"},{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/list\"}]\n", revision_name((enum revision)i));
+	}
+	for (size_t i = 0; tools[i]; i++) {
+		word(s, tools[i]->name);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"code\":\"1\"}," MODERN_META "}}\n", tools[i]->name);
+		for (const struct argument *a = tools[i]->arguments; a && a->name; a++)
+			word(s, a->name);
+	}
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\",\"_meta\":{\"progressToken\":1}}}\n"
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct seeds s = { 0 };
@@ -733,5 +795,8 @@ int main(int argc, char **argv)
 	make_sources(&s);
 	make_bpf(&s);
 	make_audit_line(&s);
+	make_rpc(&s);
+	make_mcp_line(&s);
+	make_dispatch(&s);
 	return fclose(s.dict) != 0;
 }

@@ -1,8 +1,8 @@
-#include "policy.h"
+#include "choice.h"
 
 #include <string.h>
 
-const char *policy_profile(const struct settings *s)
+const char *choice_profile(const struct settings *s)
 {
 	if (s->origin[SETTING_profile] != ORIGIN_PRESET)
 		return s->profile;
@@ -60,7 +60,7 @@ static const json_t *server_list(const struct settings *s)
 	return json_array_size(s->allowed_imports) ? s->allowed_imports : NULL;
 }
 
-json_t *policy_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked)
+json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked)
 {
 	const json_t *base = server_list(s);
 
@@ -69,7 +69,7 @@ json_t *policy_imports(const struct settings *s, const json_t *profile_modules, 
 	return narrowed(base, asked);
 }
 
-json_t *policy_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked)
+json_t *choice_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked)
 {
 	const json_t *base = server_list(s);
 
