@@ -13,6 +13,13 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
+/*
+ * brigd keeps so many answers for us and no more: then it hangs up, and every
+ * run is lost. So no more is asked than has room in the socket, with the
+ * longest of answers, the one to explain, for each.
+ */
+enum { QUESTIONS_AT_ONCE = 16 };
+
 /* What nobody waits for, until it is sent. */
 struct word {
 	json_t            *message;
@@ -38,6 +45,7 @@ struct launcher {
 	TAILQ_HEAD(, leaving) gone;
 	uint64_t             tag;
 	json_t              *learnt;  /* of this connection */
+	size_t               unanswered;
 	bool                 blocked; /* the socket takes no more for now */
 	struct err           last_word; /* kind NONE: brigd has said none */
 };
@@ -115,14 +123,19 @@ static void drop_words(struct launcher *l)
 
 static void hang_up(struct launcher *l)
 {
+	struct question *q;
+
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
 	fd_closep(&l->server.sock);
 	if (l->server.pid > 0)
 		see_off(l, l->server.pid);
-	l->server  = SERVER_NONE;
-	l->blocked = false;
+	l->server     = SERVER_NONE;
+	l->blocked    = false;
+	l->unanswered = 0;
+	TAILQ_FOREACH(q, &l->open, link)
+		q->waits = false;
 	json_object_clear(l->learnt);
 	drop_words(l);
 }
@@ -167,6 +180,12 @@ static void on_silence(struct launcher *l)
 
 /* --- what brigd says --- */
 
+static void is_answered(struct launcher *l, struct question *q)
+{
+	l->unanswered -= q->waits;
+	q->waits = false;
+}
+
 /* About no question: why it cannot serve, before it goes. */
 static void keep_last_word(struct launcher *l, const json_t *answer)
 {
@@ -193,6 +212,7 @@ static void on_answer(struct launcher *l, struct datagram *d)
 	struct question *q   = find(l, tag);
 
 	if (q) {
+		is_answered(l, q);
 		q->heard = true;
 		q->answered(q->owner, d);
 	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
@@ -200,6 +220,7 @@ static void on_answer(struct launcher *l, struct datagram *d)
 	}
 }
 
+static void send_questions(struct launcher *l);
 static void send_waiting(struct launcher *l);
 
 static void on_server(void *owner)
@@ -215,6 +236,7 @@ static void on_server(void *owner)
 	switch (datagram_receive(l->server.sock, &d, &e)) {
 	case DATAGRAM_CAME:
 		on_answer(l, &d);
+		send_questions(l);
 		return;
 	case DATAGRAM_END:
 		on_silence(l);
@@ -262,13 +284,17 @@ static int try_send(struct launcher *l, const json_t *message, const int *fds, s
 
 static int send_question(struct launcher *l, struct question *q, struct err *e)
 {
-	json_t *tagged = json_copy((json_t *)q->message);
+	json_t *tagged;
 	int     r;
 
+	if (l->unanswered >= QUESTIONS_AT_ONCE)
+		return 0;
+	tagged = json_copy((json_t *)q->message);
 	json_object_set_new(tagged, "tag", json_integer((json_int_t)q->tag));
 	r = try_send(l, tagged, q->fds, q->fds_len, e);
 	json_decref(tagged);
-	q->sent = r > 0;
+	q->sent = q->waits = r > 0;
+	l->unanswered += q->waits;
 	return r;
 }
 
@@ -278,7 +304,7 @@ static void send_questions(struct launcher *l)
 	struct question *q, *next;
 	struct err       e;
 
-	for (q = TAILQ_FIRST(&l->open); q && !l->blocked; q = next) {
+	for (q = TAILQ_FIRST(&l->open); q && !l->blocked && l->unanswered < QUESTIONS_AT_ONCE; q = next) {
 		next = TAILQ_NEXT(q, link);
 		if (q->sent || send_question(l, q, &e) >= 0)
 			continue;
@@ -334,7 +360,7 @@ int launcher_ask(struct launcher *l, struct question *q, struct err *e)
 	if (connect_first(l, e) < 0)
 		return -1;
 	q->tag   = ++l->tag;
-	q->sent  = false;
+	q->sent  = q->waits = false;
 	q->heard = false;
 	if (send_first(l, q, e) < 0) {
 		q->tag = 0;
@@ -346,8 +372,10 @@ int launcher_ask(struct launcher *l, struct question *q, struct err *e)
 
 void launcher_forget(struct launcher *l, struct question *q)
 {
-	if (q->tag)
+	if (q->tag) {
 		TAILQ_REMOVE(&l->open, q, link);
+		is_answered(l, q);
+	}
 	q->tag = 0;
 }
 

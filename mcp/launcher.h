@@ -29,6 +29,7 @@ struct question {
 	size_t                  fds_len;
 	uint64_t                tag; /* the launcher's; 0: not asked */
 	bool                    sent, heard, repeated;
+	bool                    waits; /* for its first answer */
 	TAILQ_ENTRY(question)   link;
 };
 

@@ -1,10 +1,10 @@
 /*
  * connection.h - one client, as long as it is connected.
  *
- * Nobody waits for a client. What its socket does not take at once is kept and
- * sent later: a socket takes ten datagrams (net.unix.max_dgram_qlen), and the
- * events of many runs may come at the same moment. Who does not read at all
- * loses the connection, and its runs with it, when too much has been kept.
+ * Nobody waits for a client. What its socket does not take at once (some 200
+ * KiB) is kept and sent later: one connection may have many runs, whose events
+ * come at the same moment. Who does not read at all loses the connection, and
+ * its runs with it, when too much has been kept.
  */
 #pragma once
 #include "client_protocol.h"
