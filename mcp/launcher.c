@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 /*
- * brigd queues no answers: when they do not fit into the socket it hangs up,
- * and every run is lost. So no more is asked than has room there, with the
+ * brigd keeps so many answers for us and no more: then it hangs up, and every
+ * run is lost. So no more is asked than has room in the socket, with the
  * longest of answers, the one to explain, for each.
  */
 enum { QUESTIONS_AT_ONCE = 16 };
@@ -125,8 +125,6 @@ static void hang_up(struct launcher *l)
 {
 	struct question *q;
 
-	TAILQ_FOREACH(q, &l->open, link)
-		q->waits = false;
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
@@ -136,6 +134,8 @@ static void hang_up(struct launcher *l)
 	l->server     = SERVER_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
+	TAILQ_FOREACH(q, &l->open, link)
+		q->waits = false;
 	json_object_clear(l->learnt);
 	drop_words(l);
 }
@@ -212,8 +212,8 @@ static void on_answer(struct launcher *l, struct datagram *d)
 	struct question *q   = find(l, tag);
 
 	if (q) {
-		q->heard = true;
 		is_answered(l, q);
+		q->heard = true;
 		q->answered(q->owner, d);
 	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
 		keep_last_word(l, d->answer.source);

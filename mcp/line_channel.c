@@ -61,26 +61,39 @@ static bool takes_requests(const struct line_channel *l)
 	return !l->over && l->out.waiting <= OUTPUT_ENOUGH;
 }
 
-/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
-static void wait_for_requests(struct line_channel *l, bool wanted)
+/* What cannot be waited for is a plain file, which is ready. */
+static void wait_for(struct line_channel *l, uint32_t events)
 {
 	struct err e;
 
-	if (l->reads_wait && !wanted)
-		loop_remove(&l->mcp->loop, &l->reads);
-	if (l->reads_wait || !wanted)
-		l->reads_wait = wanted;
+	if (l->reads_wait)
+		loop_want(&l->mcp->loop, &l->reads, events);
 	else if (!l->is_file)
-		l->reads_wait = loop_add(&l->mcp->loop, &l->reads, &e) == 0;
-	if (wanted && !l->reads_wait && !l->again.set) /* a plain file cannot be waited for: it is ready */
+		l->reads_wait = loop_add_for(&l->mcp->loop, &l->reads, events, &e) == 0;
+	else if ((events & EPOLLIN) && !l->again.set)
 		loop_timer_set(&l->mcp->loop, &l->again, 1);
+}
+
+/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
+static void wait_no_more(struct line_channel *l)
+{
+	if (l->reads_wait)
+		loop_remove(&l->mcp->loop, &l->reads);
+	l->reads_wait = false;
+}
+
+/* Of a client that does not read only the end is heard: it may have gone. */
+static void wait_for_requests(struct line_channel *l)
+{
+	if (l->over || l->ended || (l->hung_up && !takes_requests(l)))
+		wait_no_more(l);
+	else
+		wait_for(l, takes_requests(l) ? EPOLLIN : EPOLLRDHUP);
 }
 
 static void update(struct line_channel *l)
 {
-	wait_for_requests(l, !l->ended && (takes_requests(l) || !l->hung_up));
-	if (l->reads_wait)
-		loop_want(&l->mcp->loop, &l->reads, takes_requests(l) ? EPOLLIN : EPOLLRDHUP);
+	wait_for_requests(l);
 	if (l->writes_wait)
 		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
 	look_whether_done(l);
@@ -228,13 +241,6 @@ static void read_some(struct line_channel *l)
 		be_patient(l);
 }
 
-/* A client that reads none of its answers is not read from either; that it has gone is heard all the same. */
-static void hear_the_end(struct line_channel *l)
-{
-	l->hung_up = true;
-	be_patient(l);
-}
-
 static void reads_ready(void *owner)
 {
 	struct line_channel *l = owner;
@@ -243,7 +249,8 @@ static void reads_ready(void *owner)
 		read_some(l);
 		take_lines(l);
 	} else {
-		hear_the_end(l);
+		l->hung_up = true;
+		be_patient(l);
 	}
 	update(l);
 }

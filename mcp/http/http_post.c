@@ -161,7 +161,7 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 static void set_answer(struct http_post *p, const json_t *message, int status)
 {
 	free(p->answer);
-	p->answer = message ? rpc_dump(message, &p->answer_len) : NULL;
+	p->answer = message ? rpc_dump_to_send(message, &p->answer_len) : NULL;
 	p->status = message && !p->answer ? 500 : status;
 }
 
@@ -195,7 +195,7 @@ static void event_add(struct http_post *p, const char *text, size_t len)
 static void event_message(struct http_post *p, const json_t *message)
 {
 	size_t len;
-	char  *text = rpc_dump(message, &len);
+	char  *text = rpc_dump_to_send(message, &len);
 
 	if (text) {
 		event_add(p, "data: ", 6);
@@ -391,7 +391,7 @@ static void take_batch(struct http_post *p, json_t *list)
 static void take_body(struct http_post *p)
 {
 	struct rpc_error e;
-	json_t          *source = rpc_load(p->body, p->body_len, &e);
+	json_t          *source = rpc_load(p->body ? p->body : "", p->body_len, &e);
 
 	p->pending++; /* what ends while we are still here must not answer, or free it */
 	if (!source) {

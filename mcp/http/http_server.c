@@ -213,10 +213,24 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 		metrics_refused(s->mcp->metrics, p->refusal.code);
 }
 
-/* Before the body was sent; the connection ends with it. */
-static bool refuse_early(const struct http_post *p)
+/*
+ * Before the body was sent; the connection ends with it. Where the body is on
+ * its way already it is read first, as far as it is not endless: what is sent
+ * to a closed connection would take the answer with it.
+ */
+static bool refuse_early(const struct http_server *s, const struct http_post *p)
 {
-	return p->route == ROUTE_REFUSED && (p->head.expect || p->refusal.status == 413 || p->refusal.status == 400 || p->refusal.status == 431);
+	if (p->route != ROUTE_REFUSED)
+		return false;
+	switch (p->refusal.status) {
+	case 413:
+		return p->head.expect || strtoull(p->head.content_length, NULL, 10) > 2 * s->admission.body_max;
+	case 400:
+	case 431:
+		return true;
+	default:
+		return p->head.expect != NULL;
+	}
 }
 
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path, const char *method, void **post)
@@ -230,21 +244,22 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
 	if (c)
 		wait_until(s, c, true, BODY_MS);
 	read_head(s, p, method, path);
-	return refuse_early(p) ? http_respond_refusal(p) : MHD_YES;
+	return refuse_early(s, p) ? http_respond_refusal(p) : MHD_YES;
 }
 
 static enum MHD_Result respond_metrics(struct http_post *p)
 {
-	char  *text = NULL;
-	size_t len  = 0;
-	FILE  *out  = open_memstream(&text, &len);
+	char           *text = NULL;
+	size_t          len  = 0;
+	FILE           *out  = open_memstream(&text, &len);
+	enum MHD_Result r;
 
+	cells_ask(&p->server->cells, p->server->mcp);
 	if (out) {
 		metrics_print(p->server->mcp->metrics, out);
 		(void)fclose(out);
 	}
-	enum MHD_Result r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
-
+	r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
 	free(text);
 	return r;
 }
@@ -446,6 +461,7 @@ void http_close(struct http_server *s)
 		http_post_abort(p);
 	}
 	(void)MHD_run(s->daemon);
+	cells_done(&s->cells);
 	loop_timer_clear(&s->mcp->loop, &s->timer);
 	loop_timer_clear(&s->mcp->loop, &s->tick);
 	loop_remove(&s->mcp->loop, &s->source);

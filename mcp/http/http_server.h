@@ -8,6 +8,7 @@
  */
 #pragma once
 #include "http_admission.h"
+#include "http_cells.h"
 #include "mcp.h"
 
 struct MHD_Daemon;
@@ -23,6 +24,7 @@ struct http_server {
 	struct loop_timer  timer, tick; /* when it wants to be called; deadlines */
 	TAILQ_HEAD(http_connection_list, http_connection) connections;
 	TAILQ_HEAD(, http_post)       posts;
+	struct cells       cells;
 	size_t             n_connections;
 	bool               resumed;     /* a connection, since libmicrohttpd was last called */
 };

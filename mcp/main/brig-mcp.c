@@ -37,6 +37,12 @@ static int move_streams(int *in, int *out)
 	return close(null);
 }
 
+static void say_notes(const struct settings *s)
+{
+	for (size_t i = 0; i < json_array_size(s->notes); i++)
+		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+}
+
 /* What is printed for people goes where stdout was. */
 static int say_on_stdout(int out, const struct settings *s)
 {
@@ -48,6 +54,7 @@ static int say_on_stdout(int out, const struct settings *s)
 		settings_help(stdout);
 	else
 		settings_print(s, stdout);
+	say_notes(s);
 	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -119,8 +126,7 @@ static int run(const struct settings *s, char **argv, int in, int out, struct er
 {
 	if (s->http && !s->check)
 		return become_http(argv, e);
-	for (size_t i = 0; i < json_array_size(s->notes); i++)
-		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+	say_notes(s);
 	settings_hide_token();
 	if (s->check)
 		return check(s, out, e);

@@ -621,6 +621,28 @@ static void make_dotenv(struct seeds *s)
 	put_text(s, "\xef\xbb\xbfSANDBOX_TIMEOUT=5\r\n");
 }
 
+/* Each as an option and as a key. */
+static void make_mcp_settings(struct seeds *s)
+{
+	char option[SETTING_NAME_MAX], key[SETTING_NAME_MAX];
+
+	begin(s, "mcp_settings");
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *value = *setting_rows[id].preset ? setting_rows[id].preset : "math";
+
+		setting_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
+		setting_name((enum setting_id)id, SPELT_KEY, key, sizeof key);
+		word(s, option);
+		word(s, key);
+		put_text(s, "%s=%s%c", option, value, 0);
+		put_text(s, "%s%c%s%c%c{\"%s\":\"%s\"}", option, 0, value, 0, 0, key, value);
+		put_text(s, "%c{\"comment\":\"\",\n\"%s\":[\"%s\"]}", 0, key, value);
+		put_text(s, "--check%c%c{\"%s\":1.5}", 0, 0, key);
+	}
+	put_text(s, "--transport%chttp%c--insecure-loopback%c--host%c::1", 0, 0, 0, 0);
+	put_text(s, "--config=x%c-h%c-V%c--print-config", 0, 0, 0);
+}
+
 static void make_elf(struct seeds *s)
 {
 	struct {
@@ -745,6 +767,26 @@ static void make_mcp_line(struct seeds *s)
 	put_many(s, "\x40", "aaaaaaaaaaaaaaaa", 8, "\nb\n");
 }
 
+static void make_http(struct seeds *s)
+{
+	static const char *const known[] = { "POST /mcp\n", "Host: localhost\n", "Origin: http://localhost:1\n", "Content-Type: application/json\n", "Content-Length: 5\n",
+					     "Transfer-Encoding: chunked\n", "Authorization: Bearer 0123456789abcdef0123456789abcdef\n", "MCP-Protocol-Version: ",
+					     "Mcp-Method: ", "Mcp-Name: ", "Mcp-Param-Region: ", "=?base64?ZXU=?=", "Accept: */*\n", "https://app.example", "ok.example:99" };
+	static const char head[] = "POST /mcp\r\nHost: 127.0.0.1:9015\r\nOrigin: https://app.example\r\nContent-Type: application/json; charset=utf-8\r\n"
+				   "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n";
+
+	begin(s, "http");
+	words(s, known, ARRAY_LEN(known));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_text(s, "%sMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: =?base64?eA==?=\r\nMcp-Param-Region: eu\r\nmcp-param-n: 7.0\r\n\r\n"
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\",\"arguments\":{\"region\":\"eu\",\"n\":7}," MODERN_META "}}", head);
+	put_text(s, "%sMCP-Protocol-Version: 2025-11-25\r\nContent-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", head);
+	put_text(s, "%sTransfer-Encoding: chunked\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", head);
+	put_text(s, "OPTIONS /mcp\nHost: [::1]:80\nOrigin: https://app.example\n\n");
+	put_text(s, "GET /metrics\nHost: localhost\nOrigin: null\n\n");
+	put_text(s, "HEAD /healthz\n\n");
+}
+
 static void make_dispatch(struct seeds *s)
 {
 	begin(s, "dispatch");
@@ -791,12 +833,14 @@ int main(int argc, char **argv)
 	make_options(&s);
 	make_environment(&s);
 	make_dotenv(&s);
+	make_mcp_settings(&s);
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);
 	make_audit_line(&s);
 	make_rpc(&s);
 	make_mcp_line(&s);
+	make_http(&s);
 	make_dispatch(&s);
 	return fclose(s.dict) != 0;
 }

@@ -42,6 +42,10 @@ def entry(name):
     return only
 
 
+def print_config(tmp_path, *words):
+    return subprocess.run([binary(), *words, "--print-config"], cwd=tmp_path, env=brig.environment({"HOME": str(tmp_path)}), capture_output=True, text=True)
+
+
 STARTED = [name for name in CLIENTS if "command" in entry(name)]
 
 
@@ -77,13 +81,12 @@ def test_what_an_entry_starts_answers_and_takes_every_word(name, tmp_path):
 def test_the_published_form_with_a_working_directory_reads_its_dotenv(tmp_path):
     """{"command": ..., "args": [...], "cwd": ...}, with the settings in the folder."""
     (tmp_path / ".env").write_text("SANDBOX_TIMEOUT=7\n")
-    done = subprocess.run([binary(), "--print-config"], cwd=tmp_path, env=brig.environment({"HOME": str(tmp_path)}), capture_output=True, text=True)
+    done = print_config(tmp_path)
     assert re.search(r"^timeout +7 +\.env, line 1: SANDBOX_TIMEOUT$", done.stdout, re.M)
 
 
 def test_the_example_of_a_configuration_is_one(tmp_path):
-    done = subprocess.run([binary(), "--print-config", "--config", FOLDER / "mcp.json"], cwd=tmp_path, env=brig.environment({"HOME": str(tmp_path)}),
-                          capture_output=True, text=True)
+    done = print_config(tmp_path, "--config", FOLDER / "mcp.json")
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stdout.splitlines() if "mcp.json, line" in line]
     assert len(said) == len(content("mcp.json")) - 1, "comment is no setting, all others are"
@@ -111,6 +114,14 @@ def test_every_json_in_the_page_is_json():
     assert line in (host.REPO / "README.md").read_text()
 
 
+def test_the_page_tells_every_key_of_a_reply_and_no_other(needs_rootfs, tmp_path):
+    with McpStdio(env={"HOME": str(tmp_path)}, cwd=tmp_path) as mcp:
+        reply = mcp.execute("1")
+    section = PAGE.read_text().split(".Ss Replies")[1].split(".Ss ")[0]
+    told = [key for line in re.findall(r"^\.It Li (.*)$", section, re.M) for key in line.split(" , ")]
+    assert sorted(told) == sorted(reply)
+
+
 def test_every_option_in_the_page_exists():
     text = re.sub(r"^\.Bl.*?$|^\.Bd.*?$|^\.It Fl -.*$", "", PAGE.read_text(), flags=re.M)
     other = {"--check", "--config", "--print-config", "--transport", "--help", "--version", "--user", "--now"}
@@ -127,7 +138,7 @@ def test_every_command_of_the_page_takes_its_words(tmp_path):
         words = [word for word in shlex.split(line.split("|")[0]) if word not in ("--print-config", "--http")]
         (tmp_path / "token").write_text("x" * 64)
         words = [str(tmp_path / "token") if word.startswith("~") else word for word in words]
-        done = subprocess.run([binary(), *words, "--print-config"], cwd=tmp_path, env=brig.environment({"HOME": str(tmp_path)}), capture_output=True, text=True)
+        done = print_config(tmp_path, *words)
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
@@ -138,7 +149,7 @@ def test_the_units_start_it_with_words_that_it_takes(unit, tmp_path):
     token.write_text("x" * 64)
     token.chmod(0o440) # as systemd shows credentials
     words = [str(token) if word.startswith("%") else word for word in line.split()]
-    done = subprocess.run([binary(), *words, "--print-config"], cwd=tmp_path, env=brig.environment({"HOME": str(tmp_path)}), capture_output=True, text=True)
+    done = print_config(tmp_path, *words)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^http +true +--http$", done.stdout, re.M) and re.search(r"^token-file +set \(64 characters\)", done.stdout, re.M)
 
@@ -155,7 +166,7 @@ def test_the_makefile_has_what_was_published():
 
 
 def test_every_dev_command_of_the_makefile_exists():
-    commands = re.findall(r"\./dev ([a-z]+)", "\n".join(line for line in (host.REPO / "Makefile").read_text().splitlines() if line.startswith("\t")))
+    commands = re.findall(r"^\t\./dev ([a-z]+)", (host.REPO / "Makefile").read_text(), re.M)
     known = re.findall(r"^cmd_(\w+)\(\)", (host.REPO / "dev").read_text(), re.M)
     assert commands and sorted(set(commands) - set(known)) == []
     assert pathlib.Path(host.REPO / "dev").stat().st_mode & 0o111
