@@ -16,6 +16,11 @@ from support import mcp as mcp_client
 FOREVER = "import time\nprint('ready', flush=True)\ntime.sleep(120)\n"
 
 
+def runs(pid):
+    """A dead one that process 1 of this host has not reaped does not run."""
+    return bool(host.read(f"/proc/{pid}/cmdline"))
+
+
 def wait_running(token, seconds=10):
     assert host.poll(lambda: any(uid >= 65536 for _, uid in host.with_token(token)), seconds), f"no program {token} runs"
 
@@ -50,12 +55,16 @@ def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, wh
         token = f"token-killed-{who}-{n}"
         child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), token], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=brig.environment())
-        threading.Event().wait(dice.random() * 0.4) # the moment is what is tried here
+        assert host.poll(lambda: host.children(child.pid), 5)
         servers = host.children(child.pid)
+        threading.Event().wait(dice.random() * 0.3) # the moment is what is tried here
         for pid in {"client": [child.pid], "server": servers, "both": [child.pid, *servers]}[who]:
             os.kill(pid, signal.SIGKILL)
-        child.wait(10)
-        assert host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in servers), 3), f"brig-mcp outlives its client: round {n}"
+        try:
+            child.wait(10)
+        finally:
+            child.kill()
+        assert host.poll(lambda: not any(map(runs, servers)), 3), f"brig-mcp outlives its client: round {n}"
         wait_gone(token)
 
 

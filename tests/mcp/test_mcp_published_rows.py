@@ -1,18 +1,23 @@
 """Promises of the published designs, each with the rows that it shows: arguments, settings, the check, what a program may and may not do."""
 import json
+import os
+import pathlib
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 import uuid
 
 import pytest
 
 from support import brig, host
+from support import daemon as daemons
 from support import mcp as mcp_client
 
 SAFE_STDLIB = """math cmath random statistics decimal fractions collections itertools functools heapq bisect operator copy string textwrap re difflib
 unicodedata base64 binascii hashlib hmac secrets json csv html html.parser xml.etree.ElementTree urllib.parse configparser datetime uuid calendar
-dataclasses enum typing time abc contextlib types zoneinfo numbers""".split()
+dataclasses enum typing time abc contextlib types""".split()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,7 @@ WRONG = [
     ({"code": "1", "timeout": 0}, ["timeout"]), ({"code": "1", "allowed_imports": "math,os;"}, ["allowed_imports"]),
     ({"code": "1", "allowed_imports": [7]}, ["allowed_imports"]), ({"code": "1", "capture_output": "maybe"}, ["capture_output"]),
     ({"code": "1", "memory_limit": "much"}, ["memory_limit"]), ({"code": "1", "memory_limit": "99999g"}, ["memory_limit"]),
-    ({"code": "1", "profile": "no-such"}, ["no-such", "basic", "strict"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": 1}}, ["env"]),
+    ({"code": "1", "profile": "no-such"}, ["no-such", "basic", "strict"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": []}}, ["env"]),
     ({"code": "1", "args": [1.5]}, ["args"]), ({"code": "1", "format": "xml"}, ["format", "json", "text"]),
 ]
 
@@ -66,14 +71,13 @@ def test_a_run_has_30_seconds_and_may_ask_for_300(shared):
     limits = shared.data("get_sandbox_info")["resource_limits"]
     assert limits["timeout"] == 30, limits
     assert shared.execute("1", timeout_s=300)["success"] is True
-    schema = shared.list_tools()["execute_code"]["inputSchema"]["properties"]["timeout"]
-    assert schema["maximum"] == 300, schema
+    denied(shared, {"code": "1", "timeout": 300.5}, "timeout", "300")
 
 
 @pytest.mark.requirement("A113")
 def test_the_description_says_how_long_a_run_may_take(shared):
-    tool = shared.list_tools()["execute_code"]
-    assert "timeout" in json.dumps(tool["inputSchema"]["properties"]["timeout"]) + tool["description"] and "description" in tool["inputSchema"]["properties"]["timeout"]
+    said = shared.list_tools()["execute_code"]["inputSchema"]["properties"]["timeout"]["description"]
+    assert "Seconds" in said and "300" in said and "30" in said.replace("300", ""), said
 
 
 @pytest.mark.requirement("A21")
@@ -102,7 +106,7 @@ def test_memory_in_the_published_notation(shared):
     took = "x = bytearray({} << 20)\nx[::4096] = bytes(len(x[::4096]))\n'there'"
     assert shared.execute(took.format(180), memory_limit="256m")["result"] == "there"
     assert shared.execute(took.format(300), memory_limit="256m")["exit_reason"] == "oom"
-    assert shared.execute(took.format(60), memory_limit=64)["exit_reason"] == "oom" # a number: MiB
+    assert shared.execute(took.format(80), memory_limit=64)["exit_reason"] == "oom" # a number: MiB
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ def test_a_file_dotenv_is_read_and_the_environment_wins(start_mcp, tmp_path):
 @pytest.mark.requirement("A27")
 def test_packages_are_told_with_their_versions(shared):
     packages = shared.data("get_sandbox_info")["packages"]
-    assert any(one["name"].startswith("python3") and re.match(r"\d", one["version"]) for one in packages), packages
+    assert any(one["name"] == "python" and re.match(r"\d", one["version"]) for one in packages), packages
 
 
 # --- HTTP -----------------------------------------------------------------------------------------------------------
@@ -397,14 +401,14 @@ def test_the_audit_has_the_same_id_and_a_hash_of_the_code(mcp_service_with_audit
 
 
 @pytest.fixture
-def mcp_service_with_audit(built_mcp, tmp_path):
-    from support import daemon as daemons
-    tmp_path.chmod(0o755)
-    folder = tmp_path / "audit"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with daemons.Daemon({"audit": {"file": str(folder / "audit.jsonl")}}) as daemon:
-        yield daemon, folder / "audit.jsonl"
+def mcp_service_with_audit(built_mcp):
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as scratch: # pytest's own folders are closed to the service's account
+        folder = pathlib.Path(scratch)
+        door = pwd.getpwnam("_brig-door").pw_uid if daemons.has_account("_brig-door") else daemons.ACCOUNTS["_brig-door"]
+        os.chown(folder, door, door)
+        folder.chmod(0o755)
+        with daemons.Daemon({"audit": {"file": str(folder / "audit.jsonl")}}) as daemon:
+            yield daemon, folder / "audit.jsonl"
 
 
 @pytest.mark.requirement("B2")
