@@ -188,11 +188,32 @@ static json_t *reply_of(const json_t *result)
 	return wire_parse(text, strlen(text), 16 * MIB, &e);
 }
 
+static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
+{
+	return ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
+}
+
+/* With a short --yield-after a client is told to go on waiting: as long as it pleases, since the run has an end. */
+static json_t *result_at_last(struct check *k, struct err *e)
+{
+	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss}", "code", PROGRAM, "format", "json"), e);
+
+	while (result) {
+		scoped_json *reply  = reply_of(result);
+		const char  *reason = json_string_value(json_object_get(reply, "exit_reason"));
+
+		if (!reason || strcmp(reason, "running") != 0)
+			break;
+		json_decref(result);
+		result = call_tool(k, "wait_execution", json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
+	}
+	return result;
+}
+
 /* The reply of one run; NULL with *e. */
 static json_t *run_once(struct check *k, struct err *e)
 {
-	json_t      *params = json_pack("{ss s{ss ss}}", "name", "execute_code", "arguments", "code", PROGRAM, "format", "json");
-	scoped_json *result = ask(k, "tools/call", params, e);
+	scoped_json *result = result_at_last(k, e);
 	json_t      *reply;
 
 	if (!result)

@@ -99,8 +99,10 @@ static int take_config(struct settings *s, struct err *e)
 		return 0;
 	if (config && config[0] == '/')
 		snprintf(path, sizeof path, "%s/brig/mcp.json", config);
+	else if (home && home[0] == '/')
+		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home);
 	else
-		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home && home[0] == '/' ? home : "");
+		return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;
 	if ((found = take_file(s, path, e)) != 0)
 		return found < 0 ? -1 : 0;
 	return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;

@@ -2,7 +2,7 @@
 #
 # The sure way is the syntax tree. But the first use of compile(), for whatever, makes the types of its nodes, which
 # takes as long as all the rest of the runner. So the text is cut in two where that is certain to change nothing: before
-# the last line that has something in column 0, when what follows is one expression and what precedes is whole without
+# the last line that begins a statement in column 0, when what follows is one expression and what precedes is whole without
 # it. Whatever is not certain, and whatever is wrong, takes the sure way.
 TOP_LEVEL_AWAIT = 0x2000          # of compile()
 COROUTINE, FUTURE = 0x80, 0x1fe0000 # of a code object; the second are those of "from __future__"
@@ -43,11 +43,11 @@ def code_of(run, source, path):
 
 
 def last_start(source):
-    """Where the last line begins that has something in column 0."""
+    """Where the last line begins in whose column 0 a statement can."""
     end = len(source)
     while end > 0:
         at = source.rfind(b"\n", 0, end) + 1
-        if source[at:at + 1] not in (b"", b" ", b"\t", b"\n", b"#"):
+        if source[at:at + 1] not in (b"", b" ", b"\t", b"\n", b"#", b")", b"]", b"}"):
             return at
         end = at - 1
     return 0
@@ -64,6 +64,8 @@ def is_no_expression(source, at):
 def compile_in_two(source, path):
     """Code objects to be run one after the other, the last one for its value; None where this way is not certain."""
     at = last_start(source)
+    if source[at:at + 1] in (b" ", b"\t"): # eval() would forgive it
+        return None
     if any(mark in source for mark in UNSURE) or b'"' in source[at:at + 3] or b"'" in source[at:at + 3]: # perhaps a docstring
         return None
     try:

@@ -80,21 +80,21 @@ class Json:
         self.text(short(value, LINE_MAX))
         return False
 
-    def sequence(self, value, items):
-        if self.enter(value, len(items)):
+    def sequence(self, value, kind):
+        if self.enter(value, kind.__len__(value)):
             self.put("[")
-            for i, item in enumerate(items):
+            for i, item in enumerate(kind.__getitem__(value, slice(None))):
                 if i:
                     self.put(", ")
                 self.value(item)
             self.put("]")
             self.path.pop()
 
-    def mapping(self, value, items):
+    def mapping(self, value):
         taken = set()
-        if self.enter(value, len(items)):
+        if self.enter(value, dict.__len__(value)):
             self.put("{")
-            for i, (key, item) in enumerate(items):
+            for i, (key, item) in enumerate(list(dict.items(value))):
                 if i:
                     self.put(", ")
                 self.key(key, taken)
@@ -113,11 +113,11 @@ class Json:
         elif is_a(value, float):
             self.put(float_text(float.__float__(value)))
         elif is_a(value, list):
-            self.sequence(value, list.copy(value))
+            self.sequence(value, list)
         elif is_a(value, tuple):
-            self.sequence(value, tuple.__getitem__(value, slice(None)))
+            self.sequence(value, tuple)
         elif is_a(value, dict):
-            self.mapping(value, list(dict.items(value)))
+            self.mapping(value)
         elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
             self.value(item)
         else:
@@ -152,9 +152,8 @@ class Short:
         if rest > 0:
             self.put(" ...")
 
-    def items(self, value):
-        kind = type(value)
-        for i, item in enumerate(value.items() if kind is dict else value):
+    def items(self, value, kind):
+        for i, item in enumerate(dict.items(value) if kind is dict else kind.__iter__(value)):
             if i:
                 self.put(", ")
             if kind is dict:
@@ -162,19 +161,28 @@ class Short:
                 self.put(": ")
                 item = item[1]
             self.value(item)
-        if kind is tuple and len(value) == 1:
+        if kind is tuple and kind.__len__(value) == 1:
             self.put(",")
 
-    def container(self, value):
-        opening, closing = self.BRACKETS[type(value)]
+    def container(self, value, kind):
+        opening, closing = self.BRACKETS[kind]
         self.put(opening)
         if len(self.path) == DEPTH_MAX or any(value is above for above in self.path):
             self.put("...")
         else:
             self.path.append(value)
-            self.items(value)
+            self.items(value, kind)
             self.path.pop()
         self.put(closing)
+
+    def large(self, value):
+        """A subclass has a repr of its own, which would make all of the text."""
+        kind = next((kind for kind in self.BRACKETS if is_a(value, kind) and kind.__len__(value) > self.left), None)
+        if kind is not None:
+            self.put(f"{type_name(type(value))}(")
+            self.container(value, kind)
+            self.put(")")
+        return kind is not None
 
     def value(self, value):
         kind = type(value)
@@ -183,8 +191,8 @@ class Short:
         elif kind is int:
             self.put(integer_text(value) if value.bit_length() <= 4 * self.left else f"<an integer of {value.bit_length()} bits>")
         elif kind in self.BRACKETS and value:
-            self.container(value)
-        else:
+            self.container(value, kind)
+        elif not self.large(value):
             self.put(own_repr(value))
 
 

@@ -391,7 +391,7 @@ static void take_batch(struct http_post *p, json_t *list)
 static void take_body(struct http_post *p)
 {
 	struct rpc_error e;
-	json_t          *source = rpc_load(p->body, p->body_len, &e);
+	json_t          *source = rpc_load(p->body ? p->body : "", p->body_len, &e);
 
 	p->pending++; /* what ends while we are still here must not answer, or free it */
 	if (!source) {

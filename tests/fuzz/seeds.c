@@ -621,6 +621,28 @@ static void make_dotenv(struct seeds *s)
 	put_text(s, "\xef\xbb\xbfSANDBOX_TIMEOUT=5\r\n");
 }
 
+/* Each as an option and as a key. */
+static void make_mcp_settings(struct seeds *s)
+{
+	char option[SETTING_NAME_MAX], key[SETTING_NAME_MAX];
+
+	begin(s, "mcp_settings");
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *value = *setting_rows[id].preset ? setting_rows[id].preset : "math";
+
+		setting_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
+		setting_name((enum setting_id)id, SPELT_KEY, key, sizeof key);
+		word(s, option);
+		word(s, key);
+		put_text(s, "%s=%s%c", option, value, 0);
+		put_text(s, "%s%c%s%c%c{\"%s\":\"%s\"}", option, 0, value, 0, 0, key, value);
+		put_text(s, "%c{\"comment\":\"\",\n\"%s\":[\"%s\"]}", 0, key, value);
+		put_text(s, "--check%c%c{\"%s\":1.5}", 0, 0, key);
+	}
+	put_text(s, "--transport%chttp%c--insecure-loopback%c--host%c::1", 0, 0, 0, 0);
+	put_text(s, "--config=x%c-h%c-V%c--print-config", 0, 0, 0);
+}
+
 static void make_elf(struct seeds *s)
 {
 	struct {
@@ -811,6 +833,7 @@ int main(int argc, char **argv)
 	make_options(&s);
 	make_environment(&s);
 	make_dotenv(&s);
+	make_mcp_settings(&s);
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);

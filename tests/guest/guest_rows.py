@@ -87,6 +87,10 @@ JSON = [
     Row("a list that is 100,000 deep", "a = []\nfor i in range(100_000): a = [a]\na", depth=24),
     Row("a small list that unfolds to 2**40 items", "a = [1]\nfor i in range(40): a = [a, a]\na", result=None, result_repr_has="larger than 512 KiB"),
     Row("a list of two million", "list(range(2_000_000))", result=None, result_repr_has="[0, 1, 2, 3"),
+    Row("a list of 150 megabytes is not copied", "[None] * 20_000_000", result=None, result_repr_has="[None, None"),
+    Row("a Counter of a million makes no text of a million", "import collections\nclass C(collections.Counter):\n    def __repr__(self): raise SystemError('too much')\n"
+        "C(range(1_000_000))", result=None, result_repr_has="C({0: 1, 1: 1, 2: 1"),
+    Row("a tuple of one", "((1,), {2: (3,)}, {4}, frozenset({5}), set(), frozenset(), [], {})", same=True, result_repr="((1,), {2: (3,)}, {4}, frozenset({5}), set(), frozenset(), [], {})"),
     Row("a text of ten megabytes", "'x' * 10_000_000", result=None, result_repr_has="larger than 512 KiB"),
     Row("half a megabyte of two bytes each", "'é' * 400_000", result=None, result_repr_has="larger than 512 KiB"),
     Row("a text of 500,000", "'x' * 500_000", result="x" * 500_000),
@@ -266,6 +270,7 @@ IMPORTS = [
         error=error("ImportError", "Import of 'os' is not allowed in sandbox", 1), security_warnings=["Import of 'os' is not allowed in sandbox"],
         traceback_is='Traceback (most recent call last):\n  File "MAIN", line 1, in <module>\n    import os\nImportError: Import of \'os\' is not allowed in sandbox\n'),
     Row("an import that is listed", "import math\nmath.sqrt(9.0)", imports="math", result=3.0, security_event=None, security_warnings=[]),
+    Row("sys.modules, with a list", "import sys\nprint(*sorted(sys.modules))", imports="sys", result=None),
     Row("blanks around the names", "import math, json\n1", imports=" math , json ", result=1),
     Row("an empty list allows none", "import math", imports="", same=False, error={"type": "ImportError"}),
     Row("a list is not a star", "import os, sys, subprocess\n1", imports="*", result=1, security_event=None),

@@ -58,7 +58,7 @@ def test_mcp_check_names_each_layer_that_is_missing(ready):
 
 
 @pytest.mark.parametrize("args", [("--reply", "text"), ("--imports", "enforce"), ("--http", "--insecure-loopback"), ("--allowed-imports", "math"),
-                                  ("--transport", "stdio")], ids=" ".join)
+                                  ("--transport", "stdio"), ("--yield-after", "0.001")], ids=" ".join)
 def test_mcp_check_works_whatever_the_settings_say(ready, args):
     all_in_order(check(*args))
 

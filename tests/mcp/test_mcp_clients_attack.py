@@ -375,3 +375,62 @@ def test_ninety_seconds_with_a_client_that_waits_sixty(built_mcp, sdk, mode):
                        {"do": "wait", "name": "wait_execution"}], sdk=sdk, mode=mode, command=[mcp_client.binary()], timeout=150)
     first, rest = said["steps"]
     assert first["ms"] < 60000 and json.loads(rest[-1]["result"]["content"][0]["text"])["result"] == "done", said
+
+
+# --- everything at once ---------------------------------------------------------------------------------------------
+
+QUICK = ["print(1)", "1 / 0", "6 * 7", "import os; os.abort()", "import time; time.sleep(0.2)", "print('x' * 300000)", "def", "import sys; sys.exit(3)"]
+
+
+class Monkey:
+    """Does whatever comes to its mind; remembers which answers it may expect."""
+
+    def __init__(self, mcp, seed):
+        self.mcp, self.dice, self.open, self.broken = mcp, random.Random(seed), [], 0
+
+    def revision(self):
+        return self.dice.choice([mcp_client.MODERN, mcp_client.MODERN, *mcp_client.LEGACY])
+
+    def run(self):
+        token = {"token": self.dice.choice([None, f"t{len(self.open)}"])}
+        self.open.append(self.mcp.begin_call("execute_code", {"code": self.dice.choice(QUICK), "timeout": 5}, revision=self.revision(), **token))
+
+    def ask(self):
+        method = self.dice.choice(["tools/list", "tools/list", "no/such", "ping", "server/discover"])
+        self.open.append(self.mcp.begin(method, revision=mcp_client.MODERN if method == "server/discover" else self.revision()))
+
+    def check(self):
+        self.open.append(self.mcp.begin_call("validate_code", {"code": self.dice.choice(QUICK)}, revision=self.revision()))
+
+    def mistake(self):
+        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), ("wait_execution", {"execution_id": "x"}), (7, {})])
+        self.open.append(self.mcp.begin("tools/call", {"name": name, "arguments": arguments}, revision=self.revision()))
+
+    def cancel(self):
+        if self.open:
+            self.dice.choice(self.open).cancel()
+
+    def garble(self):
+        self.broken += 1
+        self.mcp.send(self.dice.choice(BROKEN[:3]) + b"\n")
+
+    def pause(self):
+        threading.Event().wait(self.dice.random() * 0.05)
+
+    def go(self, steps):
+        ways = [self.run] * 4 + [self.ask] * 3 + [self.check, self.mistake, self.cancel, self.cancel, self.garble, self.pause]
+        for _ in range(steps):
+            self.dice.choice(ways)()
+        for asked in self.open:
+            if not asked.cancelled:
+                assert asked.wait(60) is not None
+        for _ in range(self.broken):
+            assert self.mcp.stray(10)["error"]["code"] in (-32700, -32600)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_client_does_each_request_is_answered_once(start_mcp, seed):
+    mcp = start_mcp("--progress", "0.25")
+    Monkey(mcp, seed).go(120)
+    assert mcp.execute("'still there'")["result"] == "still there" and not mcp.strays, mcp.strays
+    assert not host.poll(lambda: len(host.children(mcp.pid)) > 1, 0), host.children(mcp.pid)

@@ -2,7 +2,6 @@
 import base64
 import json
 import pathlib
-import subprocess
 
 import pytest
 
@@ -120,7 +119,7 @@ def test_json_is_taken_however_it_is_written(server, kind):
     assert ask_with(server, **{"Content-Type": kind})[0] == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"nothing", b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', b"\xff\xfe", b"[" * 100000])
+@pytest.mark.parametrize("body", [b"", b"{", b"nothing", b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', b"\xff\xfe", b"[" * 100000], ids=lambda body: body[:20].hex())
 def test_what_is_no_json_is_a_parse_error(server, body):
     status, _, answer = said(server, body)
     assert (status, answer["error"]["code"]) == (400, -32700)
@@ -545,11 +544,3 @@ def test_running_counts_what_runs(server):
     assert host.poll(lambda: samples(server)["brig_mcp_running"] == 1, 20)
     asked.close()
     assert host.poll(lambda: samples(server)["brig_mcp_running"] == 0, 10)
-
-
-def test_promtool_has_nothing_to_say(server):
-    if host.lacks("tool:promtool"):
-        pytest.skip(host.lacks("tool:promtool"))
-    text = server.client().raw(method="GET", path="/metrics", own=True)[2]
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -333,6 +333,12 @@ def test_a_programs_globals_are_its_own(shared):
     assert said["result"] == [[], "__main__"] and said["variables"] == [], said
 
 
+@pytest.mark.requirement("C9")
+@pytest.mark.parametrize("name", ["result", "output", "_", "__return_value__"])
+def test_a_result_may_be_called(shared, name):
+    assert shared.execute(f"{name} = 6 * 7\nother = 1")["result"] == 42
+
+
 @pytest.mark.requirement("A9", "B29")
 def test_builtins_are_pythons(shared):
     said = shared.execute("eval('6 * 7') + len(open('/etc/hostname').read()) * 0 + sum(map(int, filter(None, ['1', '']))) * 0\n"

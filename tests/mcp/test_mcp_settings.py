@@ -219,6 +219,12 @@ def test_a_token_file_is_read_without_its_newline(place):
     assert http_printed(place, "--token-file", str(file), env={"SANDBOX_API_TOKEN": "weak"})[1] == "--token-file"
 
 
+def test_a_token_file_is_not_read_where_there_is_no_http(place):
+    """A configuration for all may name one that only the service can read."""
+    assert place.printed("--token-file", "/absent")["token-file"] == ("in a file; read for HTTP only", "--token-file")
+    assert place.run("--token-file", "/absent").returncode == 0
+
+
 @pytest.mark.parametrize("mode, wanted", [(0o644, "others may read or write it; type: chmod 600"), (0o620, "others may read or write it")])
 def test_a_token_file_that_others_may_read_is_refused(place, mode, wanted):
     file = place.work / "token"
@@ -301,6 +307,11 @@ def test_the_configuration_that_was_named_goes_before_the_usual_ones(place):
     (xdg / "brig").mkdir(parents=True)
     (xdg / "brig/mcp.json").write_text('{"timeout": 4}')
     assert place.printed(env={"XDG_CONFIG_HOME": str(xdg)})["timeout"][0] == "4"
+
+
+def test_without_a_home_only_the_configuration_of_the_host_is_looked_for(place):
+    assert place.printed(env={"HOME": None})["timeout"][0] == "30"
+    assert place.printed(env={"HOME": "relative"})["timeout"][0] == "30"
 
 
 def test_a_configuration_that_everybody_may_write_is_refused(place):

@@ -114,6 +114,14 @@ def test_every_json_in_the_page_is_json():
     assert line in (host.REPO / "README.md").read_text()
 
 
+def test_the_page_tells_every_key_of_a_reply_and_no_other(needs_rootfs, tmp_path):
+    with McpStdio(env={"HOME": str(tmp_path)}, cwd=tmp_path) as mcp:
+        reply = mcp.execute("1")
+    section = PAGE.read_text().split(".Ss Replies")[1].split(".Ss ")[0]
+    told = [key for line in re.findall(r"^\.It Li (.*)$", section, re.M) for key in line.split(" , ")]
+    assert sorted(told) == sorted(reply)
+
+
 def test_every_option_in_the_page_exists():
     text = re.sub(r"^\.Bl.*?$|^\.Bd.*?$|^\.It Fl -.*$", "", PAGE.read_text(), flags=re.M)
     other = {"--check", "--config", "--print-config", "--transport", "--help", "--version", "--user", "--now"}
