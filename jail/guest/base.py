@@ -23,6 +23,7 @@ NAME_MAX = 100
 NAMES_MAX = 200
 WARNINGS_MAX = 50
 DEPTH_MAX = 24
+SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
 
 
 def is_a(value, kind):

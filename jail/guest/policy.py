@@ -49,7 +49,7 @@ class ImportPolicy:
         if type(name) is str and not level and not in_c and self.is_own(frame):
             self.judge(name, tuple(fromlist or ()))
         module = self.really_import(name, globals, locals, fromlist, level)
-        if name == "importlib" or name == "importlib.util":
+        if type(name) is str and name.startswith("importlib"):
             self.guard_importlib()
         return module
 

@@ -48,6 +48,10 @@ def variables_of(names):
 def result_json(value):
     if value is None:
         return "null", "null"
+    if type(value) is int and -SAFE_INTEGER <= value <= SAFE_INTEGER: # the most common need no more than this
+        return f"{value}", f'"{value}"'
+    if type(value) is str and len(value) < 1000:
+        return json_text(value), json_text(repr(value))
     need("value")
     text = short(value)
     try:
@@ -95,8 +99,8 @@ class Program:
 
 
 def report_text(program, error, failure, blocked):
-    ended_itself = error is None or isinstance(error, SystemExit)
-    result, result_repr = result_json(find_result(program.value, program.names) if ended_itself else None)
+    value = find_result(program.value, program.names) if failure == "null" else None
+    result, result_repr = result_json(value)
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, "variables": {json_texts(variables_of(program.names))}, '
             f'"exit_code": {exit_code_of(error)}, "security_event": {BLOCKED if blocked else "null"}, '
             f'"security_warnings": {json_texts(blocked)}}}')
@@ -123,8 +127,8 @@ def run_report(pipe, imports, args):
         clean(error, program.codes)
         if not isinstance(error, SystemExit):
             text = display(error)
-            error = tell(error, text, program.codes) or error
             failure = failure_json(error, text, program.path, program.source)
+            error = tell(error, text, program.codes) or error
     join_threads()
     try:
         report = report_text(program, error, failure, blocked)

@@ -2,8 +2,7 @@
 #
 # What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
-SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
-BITS_MAX = 13000       # beyond it Python refuses to write an integer in decimal
+BITS_MAX = 13000 # beyond it Python refuses to write an integer in decimal
 
 
 class TooLarge(Exception):
