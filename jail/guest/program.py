@@ -101,8 +101,8 @@ class Program:
 def report_text(program, error, failure, blocked):
     value = find_result(program.value, program.names) if failure == "null" else None
     result, result_repr = result_json(value)
-    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, "variables": {json_texts(variables_of(program.names))}, '
-            f'"exit_code": {exit_code_of(error)}, "security_event": {BLOCKED if blocked else "null"}, '
+    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
+            f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, "security_event": {BLOCKED if blocked else "null"}, '
             f'"security_warnings": {json_texts(blocked)}}}')
 
 
