@@ -242,8 +242,10 @@ static void on_server(void *owner)
 		on_silence(l);
 		return;
 	case DATAGRAM_BROKEN:
-		if (e.errnum != EAGAIN) /* it could only be written to */
-			break_off(l, &e);
+		if (e.errnum == EAGAIN) /* it could only be written to */
+			return;
+		l->last_word = e; /* whoever talks nonsense is not asked again */
+		break_off(l, &e);
 		return;
 	}
 }

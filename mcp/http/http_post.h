@@ -25,6 +25,7 @@ struct http_post {
 	size_t                 body_len, body_room, seen; /* seen: with what was thrown away */
 	bool                   began, modern, batch, too_large;
 	bool                   suspended, watched;
+	char                   session[33];    /* given out with the answer to initialize; else empty */
 	bool                   streams, gone;  /* events have begun; nobody listens any more */
 	struct loop_source     watch;          /* for the end of a client that waits */
 	size_t                 pending;        /* calls that have not ended */
@@ -33,7 +34,7 @@ struct http_post {
 	char                  *answer;         /* malloc'ed */
 	size_t                 answer_len;
 	char                  *events;         /* to be sent */
-	size_t                 events_len, events_room;
+	size_t                 events_at, events_len, events_room; /* [at, len) is still to be sent */
 	bool                   ended;          /* after these the stream ends */
 	int64_t                told_ms;        /* when events were last sent */
 };

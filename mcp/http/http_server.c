@@ -19,6 +19,7 @@
 #define FIRST_HEAD_MS 15000
 #define NEXT_HEAD_MS  60000 /* also how long a connection may be kept for later */
 #define BODY_MS       30000
+#define ANSWER_MS     300000 /* to read what is not a stream */
 #define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
 #define TICK_MS       1000
 #define WAIT_MAX_MS   60000
@@ -286,6 +287,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 {
 	struct http_connection *c = connection_of(connection);
 	struct http_post       *p = *post;
+	enum MHD_Result         done;
 	size_t                  len;
 
 	(void)version;
@@ -298,7 +300,10 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 	}
 	if (c)
 		wait_until(owner, c, true, 0);
-	return respond(p);
+	done = respond(p);
+	if (c && !p->suspended && !p->streams)
+		wait_until(owner, c, true, ANSWER_MS);
+	return done;
 }
 
 static void on_completed(void *owner, struct MHD_Connection *connection, void **post, enum MHD_RequestTerminationCode how)

@@ -26,6 +26,7 @@ struct http_server {
 	TAILQ_HEAD(, http_post)       posts;
 	struct cells       cells;
 	size_t             n_connections;
+	size_t             bodies;      /* bytes of those that are being received */
 	bool               resumed;     /* a connection, since libmicrohttpd was last called */
 };
 

@@ -2,6 +2,7 @@
 import base64
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -225,13 +226,18 @@ def test_ten_thousand_headers_are_refused_and_the_server_goes_on(server):
 
 
 @pytest.mark.parametrize("data", [b"\r\n" * 100, b"\0" * 100, b"GET\r\n\r\n", b"POST /mcp HTTP/9.9\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-                                  b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b"POST /mcp HTTP/1.1\r\nHost localhost\r\n\r\n", b"POST /m\0cp HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+                                  b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b"POST /mcp HTTP/1.1\r\nHost localhost\r\n\r\n", b"POST /m\0cp HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=lambda data: data[:12].hex())
 def test_what_is_no_http_hurts_nobody(server, data):
+    """Some of it is answered with 400; of the rest libmicrohttpd waits for more, until its time is over."""
     with server.connect() as raw:
         raw.send(data)
-        raw.sock.shutdown(1)
-        status, _ = raw.head()
-        assert status is None or status >= 400
+        assert server.client().request("tools/list")
+        raw.sock.setblocking(False)
+        try:
+            said = raw.sock.recv(100)
+        except BlockingIOError:
+            said = b""
+        assert not said or int(said.split()[1]) >= 400
     assert server.client().request("tools/list")
 
 
@@ -374,7 +380,37 @@ INIT = {"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 def test_each_legacy_revision_is_agreed_on(server, asked, agreed):
     status, headers, answer = said(server, legacy("initialize", INIT | {"protocolVersion": asked}))
     assert (status, answer["result"]["protocolVersion"]) == (200, agreed)
-    assert "mcp-session-id" not in headers
+    assert re.fullmatch("[0-9a-f]{32}", headers["mcp-session-id"])
+
+
+def test_a_session_id_is_never_asked_for_and_never_unknown(server):
+    """After a restart of the server clients go on."""
+    for session in (None, "0" * 32, "made up"):
+        assert said(server, legacy("ping"), {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"})[0] == 200
+    assert server.say(b"DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: x\r\n\r\n")[0] == 405
+
+
+def test_bodies_that_are_being_sent_are_bounded_together(server):
+    """Forty clients that stop before the end of 4 MiB each: what is too much is told so, and freed when they go."""
+    message, headers = modern("tools/call", {"name": "test_simple_text", "arguments": {"x": "x" * 4190000}})
+    data = post(message, headers)
+    open_ones = []
+    try:
+        for _ in range(40):
+            raw = server.connect()
+            open_ones.append(raw)
+            raw.send(data[:-10])
+        before = refused(server, "busy")
+        assert host.poll(lambda: refused(server, "busy") >= 8, 20), before
+        statuses = []
+        for raw in open_ones:
+            raw.send(data[-10:])
+            statuses.append(raw.reply()[0])
+        assert set(statuses) == {200, 503} and statuses.count(503) >= 8
+    finally:
+        for raw in open_ones:
+            raw.close()
+    assert host.poll(lambda: server.say(data)[0] == 200, 10)
 
 
 @pytest.mark.parametrize("revision", [None, *mcp.LEGACY])
@@ -512,6 +548,10 @@ def samples(server):
         name, _, value = line.rpartition(" ")
         found[name] = float(value)
     return found
+
+
+def refused(server, code):
+    return samples(server).get(f'brig_mcp_refused_total{{code="{code}"}}', 0)
 
 
 def test_metrics_count_runs_and_refusals(server):

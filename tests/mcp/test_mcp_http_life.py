@@ -267,6 +267,24 @@ def test_a_legacy_request_that_was_cancelled_ends_without_an_answer(server):
         assert raw.reply()[::2] == (202, b"")
 
 
+def test_a_cancel_of_one_session_does_not_reach_another_that_counts_alike(server):
+    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    mine, theirs = ({"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": name} for name in ("mine", "theirs"))
+    with server.connect() as raw:
+        raw.send(post(message, theirs))
+        assert host.poll(lambda: programs(server.pid), 20)
+        assert server.say(post(cancel, mine))[0] == 202
+        with server.connect() as other:
+            other.send(post(message, mine))
+            assert host.poll(lambda: len(programs(server.pid)) == 2, 20)
+            assert server.say(post(cancel, mine))[0] == 202
+            assert other.reply()[::2] == (202, b"")
+        assert host.poll(lambda: len(programs(server.pid)) == 1, 5)
+        assert server.say(post(cancel, theirs))[0] == 202
+        assert raw.reply()[::2] == (202, b"")
+
+
 def test_a_listener_that_goes_is_forgotten(server):
     message, headers = modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
     for _ in range(60): # more than there are connections
@@ -352,7 +370,6 @@ def test_who_does_not_read_holds_up_nobody(server):
     raws = [server.connect() for _ in range(5)]
     try:
         for raw in raws:
-            raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             raw.send(post(message, headers))
         assert server.say(post(*modern("tools/list")))[0] == 200
         status, _, body = raws[0].reply()

@@ -48,7 +48,7 @@ static const struct {
 	{ "a number in a list of texts is refused",      "\"imports\":[\"a\",1]", "imports", NULL, "imports[1]: expected a text, not 1" },
 	{ "a list that is too long is refused",          "\"imports\":[\"a\",\"b\",\"c\",\"d\"]", "imports", NULL, "imports: 4 texts are too many; the most is 3" },
 	{ "an object of texts is one",                   "\"env\":{\"A\":\"1\"}", "env", "{\"A\":\"1\"}", "" },
-	{ "a whole number in it becomes its text",       "\"env\":{\"A\":80}", "env", "{\"A\":\"80\"}", "" },
+	{ "a number in it is refused",                   "\"env\":{\"A\":80}", "env", NULL, "env: A: expected a text, not 80" },
 	{ "a switch in it is refused",                   "\"env\":{\"A\":true}", "env", NULL, "env: A: expected a text, not true" },
 	{ "a list is no object",                         "\"env\":[]", "env", NULL, "env: expected an object of texts" },
 	{ "a size has a unit",                           "\"memory\":\"128m\"", "memory", "134217728", "" },
