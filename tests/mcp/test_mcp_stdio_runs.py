@@ -39,7 +39,7 @@ def jails_of(pid):
 
 def test_the_list_is_answered_while_a_program_runs(mcp):
     call = mcp.begin_call("execute_code", {"code": FOREVER})
-    assert is_running(mcp.pid)
+    assert is_running(mcp.pid), call.reply
     for revision in (*mcp_revisions(), None):
         began = time.monotonic()
         mcp.request("tools/list", revision=revision)
@@ -80,7 +80,7 @@ def test_an_id_that_is_being_worked_on_cannot_be_used_again(mcp):
 
 def test_a_cancelled_call_is_never_answered_and_its_jail_is_gone(mcp, nothing_left):
     call = mcp.begin_call("execute_code", {"code": FOREVER})
-    assert is_running(mcp.pid)
+    assert is_running(mcp.pid), call.reply
     call.cancel()
     assert host.poll(lambda: not jails_of(mcp.pid), 2), "the program goes on"
     mcp.request("tools/list")
