@@ -489,7 +489,7 @@ static void add_origin(const struct http_post *p, struct MHD_Response *r)
 	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
 	add_header(r, "Access-Control-Allow-Methods", "POST");
 	add_header(r, "Access-Control-Allow-Headers",
-	           "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
+		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
 	add_header(r, "Vary", "Origin");
 }
 
@@ -568,7 +568,7 @@ static enum MHD_Result respond_events(struct http_post *p)
 static enum MHD_Result respond_json(struct http_post *p)
 {
 	struct MHD_Response *r = p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE) :
-	                                     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+					     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 
 	if (r && p->answer)
 		add_header(r, "Content-Type", "application/json");

@@ -283,7 +283,7 @@ static enum MHD_Result respond(struct http_post *p)
 }
 
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
-                                  const char *body, size_t *body_len, void **post)
+				  const char *body, size_t *body_len, void **post)
 {
 	struct http_connection *c = connection_of(connection);
 	struct http_post       *p = *post;
@@ -402,15 +402,15 @@ static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
 	const unsigned connections = (unsigned)s->mcp->settings->max_connections + 16;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
-	                        MHD_OPTION_LISTEN_SOCKET, listener,
-	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
-	                        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
-	                        MHD_OPTION_STRICT_FOR_CLIENT, 1,
-	                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-	                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-	                        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-	                        MHD_OPTION_END);
+				MHD_OPTION_LISTEN_SOCKET, listener,
+				MHD_OPTION_CONNECTION_LIMIT, connections,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+				MHD_OPTION_END);
 }
 
 static int daemon_open(struct http_server *s, int listener, struct err *e)
