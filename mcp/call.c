@@ -262,15 +262,23 @@ struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const
 	return found;
 }
 
+static struct call *find_first(struct mcp *m, const struct channel *ch)
+{
+	struct call *c;
+
+	TAILQ_FOREACH(c, &m->calls, link)
+		if (c->channel == ch)
+			break;
+	return c;
+}
+
+/* From the first one each time: what one of them was waiting for may end others. */
 void calls_cancel_all(struct mcp *m, const struct channel *ch)
 {
-	struct call *c = TAILQ_FIRST(&m->calls), *next;
+	struct call *c;
 
-	for (; c; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->channel == ch)
-			call_cancel(c);
-	}
+	while ((c = find_first(m, ch)))
+		call_cancel(c);
 }
 
 size_t calls_count(const struct mcp *m, const char *method)
