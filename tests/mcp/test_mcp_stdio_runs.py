@@ -157,7 +157,8 @@ def test_progress_is_told_while_a_program_runs(start_mcp):
     call = server.begin_call("execute_code", {"code": "import time; time.sleep(2)"}, token="t")
     call.result()
     assert len(call.progress()) >= 2 and not call.together
-    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False, "without a token nothing is told" # stray progress is Invalid
+    # Without a token nothing is told: progress that nobody waits for is Invalid.
+    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False
 
 
 # --- ends --------------------------------------------------------------------------------------------------------------
