@@ -107,6 +107,18 @@ static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t outpu
 
 /* --- the rest --- */
 
+/* brigd sees NAME=VALUE, and would set another variable. What else is wrong with a name it says itself. */
+static int check_variables(const json_t *map, struct err *e)
+{
+	const char   *key;
+	const json_t *value;
+
+	json_object_foreach((json_t *)map, key, value)
+		if (strchr(key, '='))
+			return err_set(e, ERR_BAD_SPEC, "env: \"%.60s\" has a '='; write {\"NAME\": \"value\"}", key);
+	return 0;
+}
+
 static json_t *variables_of(const json_t *map)
 {
 	json_t     *list = json_array(), *value;
@@ -156,7 +168,8 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	uint64_t      wall_ms, memory_bytes;
 
 	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wall_ms, e) < 0 ||
-	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0)
+	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0 ||
+	    check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));

@@ -14,6 +14,7 @@ struct tool {
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
+	bool                   unbounded;   /* is no call too many: it ends others */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
 	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */

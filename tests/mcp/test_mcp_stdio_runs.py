@@ -110,6 +110,15 @@ def test_a_call_too_many_is_refused_with_when_to_try_again(start_mcp):
     held[1].cancel()
 
 
+def test_who_has_too_many_calls_can_end_one(start_mcp):
+    server = start_mcp("--max-calls", "1", "--yield-after", "0.2")
+    handle = server.execute(FOREVER)["execution_id"]
+    held = server.begin_call("wait_execution", {"execution_id": handle})
+    assert "Busy" in server.call("execute_code", {"code": "1"})["content"][0]["text"]
+    assert server.data("cancel_execution", {"execution_id": handle})["exit_reason"] == "cancelled"
+    held.wait()
+
+
 def test_a_call_too_many_in_a_minute_is_refused_with_when_to_try_again(start_mcp):
     server = start_mcp("--calls-per-minute", "2")
     assert [server.execute("1")["result"] for _ in range(2)] == [1, 1]
