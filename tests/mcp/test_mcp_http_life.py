@@ -259,6 +259,26 @@ def test_a_legacy_client_that_goes_leaves_its_program_and_may_cancel_it_with_ano
     assert all_gone(server, 5) < 0.5 * host.SLOWER
 
 
+@pytest.mark.parametrize("seconds", [0, 3.5]) # longer than what was sent before the end may take to be read
+def test_a_legacy_client_that_shuts_down_its_half_is_answered(server, seconds):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": f"import time; time.sleep({seconds}); print(7)"}}}
+    with server.connect() as raw:
+        raw.send(post(message, {"MCP-Protocol-Version": "2025-11-25"}))
+        raw.sock.shutdown(socket.SHUT_WR)
+        status, _, body = raw.reply()
+        assert status == 200 and json.loads(json.loads(body)["result"]["content"][0]["text"])["stdout"] == "7\n"
+
+
+@pytest.mark.parametrize("part", [0, 5, 100, -5])
+def test_who_ends_within_a_request_does_not_hold_a_place(server, part):
+    data = post(*modern("tools/list"))[:part]
+    with server.connect() as raw:
+        raw.send(data)
+        raw.sock.shutdown(socket.SHUT_WR)
+        began = time.monotonic()
+        assert ended(raw) and time.monotonic() - began < 5 * host.SLOWER
+
+
 def test_a_legacy_request_that_was_cancelled_ends_without_an_answer(server):
     message = {"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
     headers = {"MCP-Protocol-Version": "2025-11-25"}
