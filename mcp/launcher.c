@@ -252,6 +252,9 @@ static void on_server(void *owner)
 
 /* --- asking --- */
 
+/* Nobody else is served meanwhile. */
+enum { CONNECT_MS = 1000 };
+
 static int connect_first(struct launcher *l, struct err *e)
 {
 	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
@@ -261,7 +264,7 @@ static int connect_first(struct launcher *l, struct err *e)
 	if (l->server.sock >= 0)
 		return 0;
 	l->last_word = (struct err){ 0 };
-	if (server_connect(&l->server, wants[l->mcp->settings->server], e) < 0)
+	if (server_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) < 0)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
