@@ -3,6 +3,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 
 import pytest
 
@@ -212,6 +213,9 @@ def test_a_service_that_lets_nobody_in_is_told_soon(tmp_path, start_mcp):
         result = mcp.call("execute_code", {"code": "1"}, timeout=10)
         said = mcp_client.data_of(result)
         assert result["isError"] is True and said["exit_reason"] == "setup_failed" and "lets nobody in" in said["error"]
+        began = time.monotonic()
+        asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(20)]
+        assert all(one.result()["isError"] for one in asked) and time.monotonic() - began < 5 * host.SLOWER # not 20 times the patience
         assert mcp.list_tools()
 
 
