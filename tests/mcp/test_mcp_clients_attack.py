@@ -403,7 +403,8 @@ class Monkey:
         self.open.append(self.mcp.begin_call("validate_code", {"code": self.dice.choice(QUICK)}, revision=self.revision()))
 
     def mistake(self):
-        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), ("wait_execution", {"execution_id": "x"}), (7, {})])
+        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), (7, {}),
+                                            ("wait_execution", {"execution_id": "x"})])
         self.open.append(self.mcp.begin("tools/call", {"name": name, "arguments": arguments}, revision=self.revision()))
 
     def cancel(self):
