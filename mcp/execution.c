@@ -356,7 +356,7 @@ static void on_lost(void *owner, const struct err *why)
 		drain(&x->err.stream);
 		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
 	}
-	fail(x, x->state == EXECUTION_WAITS && why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
+	fail(x, why->kind == ERR_BAD_SPEC ? "bad_field" : x->state == EXECUTION_WAITS && why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }
 
 /* --- asking --- */

@@ -125,6 +125,8 @@ static void hang_up(struct launcher *l)
 {
 	struct question *q;
 
+	TAILQ_FOREACH(q, &l->open, link)
+		q->waits = false;
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
@@ -134,8 +136,6 @@ static void hang_up(struct launcher *l)
 	l->server     = SERVER_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
-	TAILQ_FOREACH(q, &l->open, link)
-		q->waits = false;
 	json_object_clear(l->learnt);
 	drop_words(l);
 }
@@ -212,8 +212,8 @@ static void on_answer(struct launcher *l, struct datagram *d)
 	struct question *q   = find(l, tag);
 
 	if (q) {
-		is_answered(l, q);
 		q->heard = true;
+		is_answered(l, q);
 		q->answered(q->owner, d);
 	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
 		keep_last_word(l, d->answer.source);

@@ -32,10 +32,11 @@ void outcome_done(struct outcome *o)
 
 /* --- output --- */
 
-static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes)
+/* goes_on: the rest of a character may still come. */
+static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes, bool goes_on)
 {
 	bool   is_cut = stream_is_truncated(s);
-	size_t whole  = is_cut && s->len ? clean_whole(s->data, s->len) : s->len, fits;
+	size_t whole  = (is_cut || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len, fits;
 
 	ret->bytes = s->seen;
 	ret->text  = clean_text(s->data, whole, keep_escapes, &ret->len);
@@ -313,8 +314,8 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
 	if (x->wish.capture) {
-		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi);
-		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi);
+		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
+		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 	}
 	if (x->state != EXECUTION_ENDED)
 		say_running(ret, x);

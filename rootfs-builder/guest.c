@@ -51,7 +51,7 @@ static int add_file(struct guest *g, const char *folder, const char *name, struc
 int guest_load(struct guest *ret, const char *folder, struct err *e)
 {
 	struct dirent **found = NULL;
-	int             n     = scandir(folder, &found, is_python, alphasort), result = 0;
+	int             n = scandir(folder, &found, is_python, alphasort), result = 0;
 
 	if (n < 0)
 		return err_sys(e, "%s, which has what runs programs inside a jail", folder);
@@ -61,7 +61,9 @@ int guest_load(struct guest *ret, const char *folder, struct err *e)
 		free(found[i]);
 	}
 	free(found);
-	return result == 0 && n == 0 ? err_set(e, ERR_MISSING, "%s: no file of what runs programs inside a jail", folder) : result;
+	if (result == 0 && n == 0)
+		return err_set(e, ERR_MISSING, "%s: no file of what runs programs inside a jail", folder);
+	return result;
 }
 
 /* Names and contents with their ends: no two sets of files have one sum. */

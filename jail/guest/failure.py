@@ -71,7 +71,7 @@ def clean(error, codes):
         seen.add(id(error))
         BaseException.__traceback__.__set__(error, without_us(traceback_of(error), codes))
         rest += BaseException.__cause__.__get__(error), BaseException.__context__.__get__(error)
-        if isinstance(error, BaseExceptionGroup):
+        if is_a(error, BaseExceptionGroup):
             rest += BaseExceptionGroup.exceptions.__get__(error)
 
 
@@ -105,15 +105,15 @@ def tell(error, text, codes):
 
 def message_of(error):
     try:
-        return str(error.msg if isinstance(error, SyntaxError) else error)
+        return str(SyntaxError.msg.__get__(error) if is_a(error, SyntaxError) else error)
     except BaseException:
         return "<exception str() failed>"
 
 
 def place_of(error, path, source):
     """line, offset and text: where in main.py it happened, as far in as the program's own lines go."""
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return error.lineno, error.offset, error.text
+    if is_a(error, SyntaxError) and SyntaxError.filename.__get__(error) == path:
+        return tuple(getattr(SyntaxError, name).__get__(error) for name in ("lineno", "offset", "text"))
     links = [link for link in links_of(traceback_of(error)) if link.tb_frame.f_code.co_filename == path]
     if not links:
         return None, None, None

@@ -1,5 +1,7 @@
 # program.py - runs /workspace/main.py as `python3 -I main.py` would, and keeps the value of its last expression
 BLOCKED = '"blocked_import"'
+UNKNOWN = ('{"type": "Exception", "message": "what ended the program could not be written down", "traceback": null, '
+           '"line": null, "offset": null, "text": null}')
 RESULT_NAMES = "result", "output", "_", "__return_value__"
 
 
@@ -67,12 +69,12 @@ def exit_code_of(error):
     """What the process will end with; 130 stands for SIGINT, as in a shell."""
     if error is None:
         return 0
-    if not isinstance(error, SystemExit):
+    if not is_a(error, SystemExit):
         return 130 if type(error) is KeyboardInterrupt else 1
-    code = getattr(error, "code", None)
+    code = SystemExit.code.__get__(error)
     if code is None:
         return 0
-    if not isinstance(code, int):
+    if not is_a(code, int):
         return 1
     code = int.__int__(code)
     return code & 255 if -1 << 63 <= code < 1 << 63 else 255
@@ -101,14 +103,26 @@ class Program:
 def report_text(program, error, failure, blocked):
     value = find_result(program.value, program.names) if failure == "null" else None
     result, result_repr = result_json(value)
-    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, "variables": {json_texts(variables_of(program.names))}, '
-            f'"exit_code": {exit_code_of(error)}, "security_event": {BLOCKED if blocked else "null"}, '
-            f'"security_warnings": {json_texts(blocked)}}}')
+    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
+            f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
+            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}}}')
+
+
+def told(program, error):
+    """Says it on stderr. Returns what the process shall end with, which a hook may have changed, and what is reported."""
+    need("value", "failure")
+    clean(error, program.codes)
+    if is_a(error, SystemExit):
+        return error, "null"
+    text = display(error)
+    failure = failure_json(error, text, program.path, program.source)
+    return tell(error, text, program.codes) or error, failure
 
 
 def report_short(error, blocked):
-    """When there is no memory or no stack for more."""
-    return (f'{{"result": null, "result_repr": null, "error": null, "variables": [], "exit_code": {exit_code_of(error)}, '
+    """When there is no memory for more, or a signal handler of the program raises even now."""
+    failure = "null" if error is None or is_a(error, SystemExit) else UNKNOWN
+    return (f'{{"result": null, "result_repr": null, "error": {failure}, "variables": [], "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
 
 
@@ -122,20 +136,15 @@ def run_report(pipe, imports, args):
     setprofile(None)
     setrecursionlimit(max(getrecursionlimit(), 1000))
     failure = "null"
-    if error is not None:
-        need("value", "failure")
-        clean(error, program.codes)
-        if not isinstance(error, SystemExit):
-            text = display(error)
-            failure = failure_json(error, text, program.path, program.source)
-            error = tell(error, text, program.codes) or error
-    join_threads()
     try:
+        if error is not None:
+            error, failure = told(program, error)
+        join_threads()
         report = report_text(program, error, failure, blocked)
     except BaseException:
         report = report_short(error, blocked)
     pipe.send(report)
-    if error is not None and not isinstance(error, SystemExit):
+    if error is not None and not is_a(error, SystemExit):
         sys.excepthook = say_nothing # it has been told; the interpreter only chooses the exit status now
     return error
 

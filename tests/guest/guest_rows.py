@@ -166,6 +166,11 @@ EXITS = [
     Row("a subclass of KeyboardInterrupt is an exception", "class K(KeyboardInterrupt): pass\nraise K", status=1, exit_code=1),
     Row("SIGINT", "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)", status=-2, error={"type": "KeyboardInterrupt"}),
     Row("GeneratorExit", "raise GeneratorExit('x')", status=1, error={"type": "GeneratorExit"}),
+    Row("a signal handler that raises while the report is made",
+        "import signal\ndef handler(*a): raise KeyError\nsignal.signal(signal.SIGALRM, handler)\nclass A:\n    def __repr__(self):\n        signal.raise_signal(signal.SIGALRM)\nA()",
+        result="<A object whose repr() raised KeyError>", status=0),
+    Row("an exception that raises wherever it is looked at", "class M(type):\n    def __getattribute__(c, n): raise SystemExit(7)\nclass E(Exception, metaclass=M):\n"
+        "    def __str__(s): raise SystemExit(8)\n    def __getattribute__(s, n): raise SystemExit(9)\nraise E", same=False, status=1, exit_code=1, error={"type": "E"}),
     Row("the program's own excepthook", "import sys\nsys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_frame.f_code.co_filename.endswith('main.py'))\n1 / 0",
         status=1, out="hook ZeroDivisionError True\n", error=error("ZeroDivisionError", "division by zero", 3), traceback_has="ZeroDivisionError"),
     Row("an excepthook that raises", "import sys\ndef hook(*a): raise ValueError('in the hook')\nsys.excepthook = hook\n1 / 0", status=1),

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 GUEST = pathlib.Path(__file__).resolve().parents[2] / "jail/guest"
-LIBRARY = sorted(pathlib.Path("/usr/lib/python3.11").glob("*.py"))
+LIBRARY = sorted(pathlib.Path(ast.__file__).parent.glob("*.py"))
 ENDINGS = ["f(x)", "x", "x = 1", "f(\n1,\n2)", "(1 +\nx)", "[\ny\n]", "'a'\n'b'", "x; y", "x = 1; y", "if x: y", "if x:\n    y\nelse: z", "else: z", "for a in b: c", "@d\ndef f(): pass",
            "class A: pass", "'''\nx'''", "x = '''\ny'''", "x = (\ny\n)", "f(a,\nb)", "x \\\n+ y", "x = \\\ny", "return x", "await x", "async def f(): await x", "lambda: x", "not x", "*a, b = c", "*a, b",
            "yield", "del x", "assert x", "x: int = 1", "x: int", "(x := 1)", "x if y else z", "(x if y else\nz)", "# x", "", "pass", "match x:\n    case 1: y", "match", "print(1) # x", "f'{x}'", "b'x'",

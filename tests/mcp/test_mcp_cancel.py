@@ -152,6 +152,40 @@ def test_a_run_that_has_no_handle_cannot_be_found(mcp):
     assert mcp.call("wait_execution", {"execution_id": said["execution_id"]})["isError"] is True
 
 
+def test_what_a_running_program_wrote_so_far_is_whole_characters(start_mcp):
+    mcp = start_mcp("--yield-after", "0.3")
+    handle = mcp.execute("import sys, time\nsys.stdout.buffer.write(b'a\\xe2\\x82')\nsys.stdout.flush()\ntime.sleep(2)\nsys.stdout.buffer.write(b'\\xac')")["execution_id"]
+    said = mcp.data("wait_execution", {"execution_id": handle, "timeout": 0.5})
+    assert said["exit_reason"] == "running" and said["stdout"] in ("", "a")
+    assert mcp.data("wait_execution", {"execution_id": handle, "timeout": 20})["stdout"] == "a€"
+
+
+def test_results_are_kept_in_a_bounded_number(start_mcp, nothing_left):
+    """64 of them; the oldest go first."""
+    mcp = start_mcp("--yield-after", "0.02")
+    handles = []
+    for _ in range(70):
+        said = mcp.execute("import time; time.sleep(0.2)")
+        assert said["exit_reason"] == "running"
+        handles.append(said["execution_id"])
+    for handle in handles[-10:]:
+        assert mcp.data("wait_execution", {"execution_id": handle, "timeout": 60})["exit_reason"] == "exited"
+    host.poll(lambda: mcp.call("wait_execution", {"execution_id": handles[0]})["isError"], 20)
+    known = [not mcp.call("wait_execution", {"execution_id": handle, "timeout": 20})["isError"] for handle in handles]
+    assert known.count(True) == 64 and all(known[-10:])
+
+
+def test_results_are_kept_in_a_bounded_number_of_bytes(start_mcp):
+    """64 MiB: twenty results of 4 MiB are too many."""
+    mcp = start_mcp("--yield-after", "0.02", "--output", "4M", "--memory", "256M")
+    handles = []
+    for _ in range(20):
+        handles.append(mcp.execute("import sys, time; time.sleep(0.2); sys.stdout.write('x' * 2**22)")["execution_id"])
+        assert mcp.data("wait_execution", {"execution_id": handles[-1], "timeout": 60})["usage"]["stdout_bytes"] == 2**22
+    known = [not mcp.call("wait_execution", {"execution_id": handle})["isError"] for handle in handles]
+    assert 8 <= known.count(True) <= 16 and known[-1] and not known[0], known
+
+
 def test_yield_after_0_waits_for_the_end(start_mcp):
     mcp = start_mcp("--yield-after", "0")
     assert mcp.execute("import time; time.sleep(1.2); 5")["result"] == 5

@@ -97,6 +97,20 @@ def test_one_of_many_is_cancelled(mcp):
     assert calls[2].reply is None and calls[4].reply is None
 
 
+def test_of_a_batch_the_programs_that_were_not_cancelled_are_answered_together(mcp):
+    mcp.initialize("2025-03-26")
+
+    def call(number, code):
+        return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": code}}}
+    mcp.send([call("a", "1"), call("b", FOREVER), {"jsonrpc": "2.0", "id": "c", "method": "ping"}])
+    assert is_running(mcp.pid)
+    mcp.request("ping", revision="2025-03-26")
+    assert not mcp.strays, "the batch is answered when all of it is done"
+    mcp.notify("notifications/cancelled", {"requestId": "b"}, revision="2025-03-26")
+    said = {one["id"]: one["result"] for one in (mcp.stray(), mcp.stray())}
+    assert said["c"] == {} and json.loads(said["a"]["content"][0]["text"])["result"] == 1
+
+
 # --- too many ------------------------------------------------------------------------------------------------------
 
 def test_a_call_too_many_is_refused_with_when_to_try_again(start_mcp):
@@ -108,6 +122,15 @@ def test_a_call_too_many_is_refused_with_when_to_try_again(start_mcp):
     held[0].cancel()
     assert server.execute("1")["result"] == 1
     held[1].cancel()
+
+
+def test_who_has_too_many_calls_can_end_one(start_mcp):
+    server = start_mcp("--max-calls", "1", "--yield-after", "0.2")
+    handle = server.execute(FOREVER)["execution_id"]
+    held = server.begin_call("wait_execution", {"execution_id": handle})
+    assert "Busy" in server.call("execute_code", {"code": "1"})["content"][0]["text"]
+    assert server.data("cancel_execution", {"execution_id": handle})["exit_reason"] == "cancelled"
+    held.wait()
 
 
 def test_a_call_too_many_in_a_minute_is_refused_with_when_to_try_again(start_mcp):
@@ -134,7 +157,8 @@ def test_progress_is_told_while_a_program_runs(start_mcp):
     call = server.begin_call("execute_code", {"code": "import time; time.sleep(2)"}, token="t")
     call.result()
     assert len(call.progress()) >= 2 and not call.together
-    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False, "without a token nothing is told" # stray progress is Invalid
+    # Without a token nothing is told: progress that nobody waits for is Invalid.
+    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False
 
 
 # --- ends --------------------------------------------------------------------------------------------------------------

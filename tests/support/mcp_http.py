@@ -1,4 +1,5 @@
 """A running brig-mcp --http, and requests written byte by byte."""
+import json
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import threading
 import urllib.parse
 
 from support import host
-from support import mcp
+from support import mcp, mcp_schema
 
 TOKEN = "0123456789abcdef0123456789abcdef-a-token-of-the-tests"
 
@@ -57,7 +58,9 @@ class HttpServer:
         """One connection, these bytes: (status, headers, body) of what comes back."""
         with self.connect() as raw:
             raw.send(data)
-            return raw.reply()
+            status, headers, body = raw.reply()
+        check(data, headers, body)
+        return status, headers, body
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -74,6 +77,39 @@ class HttpServer:
                 self.process.kill()
                 self.process.wait()
                 raise
+
+
+def revision_of(head, message):
+    meta = mcp.params_of(message).get("_meta")
+    found = re.search(rb"(?im)^mcp-protocol-version:[ \t]*(\S+)", head)
+    said = meta.get("io.modelcontextprotocol/protocolVersion") if isinstance(meta, dict) else None
+    said = said or (found[1].decode() if found else "2025-03-26")
+    return said if said in mcp_schema.REVISIONS else mcp.MODERN
+
+
+def check(request, headers, body):
+    """Whatever is a message in the answer must be one of the revision in which was asked."""
+    if b'"jsonrpc"' not in body:
+        return
+    head, _, asked = request.partition(b"\r\n\r\n")
+    try:
+        asked = json.loads(asked)
+    except (ValueError, RecursionError):
+        asked = {}
+    asked = asked if isinstance(asked, list) else [asked]
+    known = {one["id"]: one for one in asked if isinstance(one, dict) and isinstance(one.get("id"), (str, int))}
+    if headers.get("content-type") == "text/event-stream":
+        messages = [mcp_schema.parse(line.removeprefix(b"data: ")) for line in body.splitlines() if line.startswith(b"data: ")]
+    else:
+        messages = mcp_schema.parse(body)
+    for message in messages if isinstance(messages, list) else [messages]:
+        asker = known.get(message.get("id"), {})
+        revision = revision_of(head, asker)
+        if "method" in message:
+            mcp_schema.check_notification(message, revision)
+            continue
+        agreed = message.get("result", {}).get("protocolVersion")
+        mcp_schema.check_response(message, agreed if agreed in mcp_schema.REVISIONS else revision, asker.get("method"))
 
 
 class Raw:
