@@ -51,7 +51,7 @@ server.wait()
 @pytest.mark.parametrize("who", ["client", "server", "both"])
 def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, who):
     dice = random.Random(who)
-    for n in range(12):
+    for n in range(8):
         token = f"token-killed-{who}-{n}"
         child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), token], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=brig.environment())
