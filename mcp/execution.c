@@ -110,7 +110,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	x->cancelled = true;
 	if (x->state == EXECUTION_RUNS)
 		tell_cancel(x, reason);
-	else if (!x->question.tag)
+	else if (!x->question.tag || !x->question.sent)
 		fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 

@@ -48,6 +48,8 @@ struct launcher {
 	size_t               unanswered;
 	bool                 blocked; /* the socket takes no more for now */
 	struct err           last_word; /* kind NONE: brigd has said none */
+	struct err           closed;    /* why nobody was let in, a moment ago */
+	int64_t              closed_ms;
 };
 
 struct launcher *launcher_create(struct mcp *m)
@@ -252,16 +254,33 @@ static void on_server(void *owner)
 
 /* --- asking --- */
 
-static int connect_first(struct launcher *l, struct err *e)
+/* Nobody else is served meanwhile. */
+enum { CONNECT_MS = 1000 };
+
+/* A door that was closed a moment ago is closed: a hundred calls do not wait at it one after the other. */
+static int reach(struct launcher *l, struct err *e)
 {
 	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
 						  [SETTING_SERVER_PRIVATE] = SERVER_PRIVATE,
 						  [SETTING_SERVER_SERVICE] = SERVER_SERVICE };
 
+	if (l->closed.kind == ERR_LIMIT && loop_now_ms() - l->closed_ms < CONNECT_MS) {
+		*e = l->closed;
+		return -1;
+	}
+	if (server_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) == 0)
+		return 0;
+	l->closed    = *e;
+	l->closed_ms = loop_now_ms();
+	return -1;
+}
+
+static int connect_first(struct launcher *l, struct err *e)
+{
 	if (l->server.sock >= 0)
 		return 0;
 	l->last_word = (struct err){ 0 };
-	if (server_connect(&l->server, wants[l->mcp->settings->server], e) < 0)
+	if (reach(l, e) < 0)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
@@ -300,6 +319,11 @@ static int send_question(struct launcher *l, struct question *q, struct err *e)
 	return r;
 }
 
+static bool is_gone(const struct err *e)
+{
+	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
+}
+
 /* Questions that cannot be sent are lost alone: too large for a datagram, say. */
 static void send_questions(struct launcher *l)
 {
@@ -310,6 +334,8 @@ static void send_questions(struct launcher *l)
 		next = TAILQ_NEXT(q, link);
 		if (q->sent || send_question(l, q, &e) >= 0)
 			continue;
+		if (is_gone(&e)) /* of them all; its end is heard next, and what was not answered is asked again */
+			return;
 		launcher_forget(l, q);
 		q->lost(q->owner, &e);
 		next = TAILQ_FIRST(&l->open); /* who was told may have forgotten any other */
@@ -339,11 +365,6 @@ static void send_waiting(struct launcher *l)
 		send_questions(l);
 	if (!l->blocked && l->server.sock >= 0)
 		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
-}
-
-static bool is_gone(const struct err *e)
-{
-	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
 }
 
 /* A connection whose end nobody has heard yet is ended here, and the question asked over a new one. */

@@ -47,13 +47,16 @@ static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t 
 	if (t->unbounded)
 		return false;
 	if (calls_count(c->mcp, c->method) > s->max_calls) {
-		snprintf(why, len, "Busy: %" PRIu64 " calls are being worked on, which is the most here. Try again in a second, or when one of them has answered.",
+		snprintf(why, len,
+			 "Busy: %" PRIu64 " calls are being worked on, which is the most here. "
+			 "Try again in a second, or when one of them has answered.",
 			 s->max_calls);
 		return true;
 	}
 	wait_ms = rates_take(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
 	if (wait_ms)
-		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.", s->calls_per_minute, (wait_ms + 999) / 1000);
+		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.", s->calls_per_minute,
+			 (wait_ms + 999) / 1000);
 	return wait_ms > 0;
 }
 

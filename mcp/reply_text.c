@@ -4,7 +4,7 @@
 
 #include "clean.h"
 #include "excerpt.h"
-#include "json_text.h"
+#include "exact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +109,11 @@ static struct excerpt excerpt_of(const struct outcome_stream *s)
 /* A result that is a text is shown as it is; what it is called in Python is another matter. */
 static char *result_text(const struct outcome *o)
 {
+	size_t len;
+
 	if (!o->result || json_is_null(o->result))
 		return NULL;
-	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : json_text(o->result);
+	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
 }
 
 /* Python has written it to stderr, unless the program took that away. */

@@ -31,5 +31,6 @@ void    tools_done(struct mcp *m);
 
 /* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);
-void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error); /* structured: NULL or an object, dropped where the revision has none */
+/* structured: NULL or an object, dropped where the revision has none. Blocks that it does not know become text. */
+void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error);
 void tool_answer_data(struct call *c, json_t *data, bool is_error); /* as compact JSON text, and structured */

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "command.h"
+#include "exact.h"
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
@@ -127,43 +128,18 @@ static json_t *output_text(const struct stream *s)
 	return j;
 }
 
-/* jansson hands over a few bytes at a time; stdio would lose what a full pipe that does not block refuses. */
-struct printer {
-	char   buf[64 * 1024];
-	size_t n;
-};
-
-static int flush_printer(struct printer *p)
-{
-	int r = file_write_all(STDOUT_FILENO, p->buf, p->n);
-
-	p->n = 0;
-	return r;
-}
-
-static int print_piece(const char *piece, size_t len, void *context)
-{
-	struct printer *p = context;
-
-	if (len > sizeof p->buf - p->n && flush_printer(p) < 0)
-		return -1;
-	if (len > sizeof p->buf)
-		return file_write_all(STDOUT_FILENO, piece, len);
-	memcpy(p->buf + p->n, piece, len);
-	p->n += len;
-	return 0;
-}
-
 /* What nobody could read is no success. */
 int report_print_json(const json_t *object)
 {
-	struct printer p = { .n = 0 };
-	int            r = json_dump_callback(object, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	size_t len  = 0;
+	char  *text = exact_dump(object, JSON_INDENT(2), &len);
+	int    r    = text ? file_write_all(STDOUT_FILENO, text, len) : -1;
 
-	if (r == 0 && (r = print_piece("\n", 1, &p)) == 0)
-		r = flush_printer(&p);
+	if (r == 0)
+		r = file_write_all(STDOUT_FILENO, "\n", 1);
 	if (r < 0)
 		fprintf(stderr, "brig: the record cannot be written: %m\n");
+	free(text);
 	return r;
 }
 

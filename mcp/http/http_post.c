@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 
 #define EVENTS_MAX    (16 * MIB) /* that a client has not read yet */
@@ -57,13 +56,6 @@ static void post_free(struct http_post *p)
 	free(p);
 }
 
-static void watch_end(struct http_post *p)
-{
-	if (p->watched)
-		loop_remove(&p->server->mcp->loop, &p->watch);
-	p->watched = false;
-}
-
 static void free_if_over(struct http_post *p)
 {
 	if (!p->connection && !p->pending)
@@ -72,8 +64,8 @@ static void free_if_over(struct http_post *p)
 
 void http_post_leave(struct http_post *p)
 {
-	watch_end(p);
 	p->connection = NULL;
+	p->wire       = NULL;
 	p->gone       = true;
 	p->pending++; /* the calls' ends must not free it under our feet */
 	if (p->modern)
@@ -88,7 +80,6 @@ static void resume(struct http_post *p)
 {
 	if (!p->suspended)
 		return;
-	watch_end(p);
 	p->suspended = false;
 	MHD_resume_connection(p->connection);
 	http_server_soon(p->server);
@@ -101,31 +92,18 @@ void http_post_abort(struct http_post *p)
 }
 
 /* A client that has shut down its half only is rare, and modern clients never do. */
-static void client_ended(void *owner)
+void http_post_peer_ended(struct http_post *p)
 {
-	struct http_post *p = owner;
-
-	watch_end(p);
-	if (p->modern)
+	if (p->modern && p->suspended)
 		http_post_abort(p);
-}
-
-static void watch_begin(struct http_post *p)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct err                      e;
-
-	if (!info)
-		return;
-	p->watch   = (struct loop_source){ .fd = info->connect_fd, .ready = client_ended, .owner = p };
-	p->watched = loop_add_for(&p->server->mcp->loop, &p->watch, EPOLLRDHUP, &e) == 0;
 }
 
 static void suspend(struct http_post *p)
 {
 	MHD_suspend_connection(p->connection);
 	p->suspended = true;
-	watch_begin(p);
+	if (p->wire && p->wire->ended)
+		http_post_peer_ended(p);
 }
 
 /* --- the body --- */

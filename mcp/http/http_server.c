@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define HEAD_MAX      (16 * KIB)
@@ -21,16 +21,9 @@
 #define BODY_MS       30000
 #define ANSWER_MS     300000 /* to read what is not a stream */
 #define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
+#define ENDED_MS      2000  /* for what a peer sent before its end */
 #define TICK_MS       1000
 #define WAIT_MAX_MS   60000
-
-struct http_connection {
-	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
-	int                     fd;
-	bool                    in_request, cut;
-	int64_t                 until_ms; /* 0: for ever */
-	struct sockaddr_storage peer;
-};
 
 /* --- libmicrohttpd in our loop --- */
 
@@ -70,11 +63,14 @@ void http_server_soon(struct http_server *s)
 static void cut(struct http_connection *c)
 {
 	c->cut = true;
-	(void)shutdown(c->fd, SHUT_RDWR);
+	(void)shutdown(c->source.fd, SHUT_RDWR);
 }
 
+/* ms 0: no limit. */
 static void wait_until(struct http_server *s, struct http_connection *c, bool in_request, int64_t ms)
 {
+	if (c->ended && ms > ENDED_MS && ms != ANSWER_MS)
+		ms = ENDED_MS;
 	c->in_request = in_request;
 	c->until_ms   = ms ? loop_now_ms() + ms : 0;
 	TAILQ_REMOVE(&s->connections, c, link);
@@ -122,6 +118,27 @@ static bool has_too_many(const struct http_server *s, const struct http_connecti
 	return !is_local(&mine->peer) && n > 1 && n > s->mcp->settings->max_connections / 2;
 }
 
+/* The half of a connection that we write may still be open: a client of a legacy era may be waiting there. */
+static void peer_ended(void *owner)
+{
+	struct http_connection *c    = owner;
+	int64_t                 soon = loop_now_ms() + ENDED_MS;
+
+	loop_remove(&c->server->mcp->loop, &c->source);
+	c->ended = true;
+	if (c->until_ms > soon)
+		c->until_ms = soon;
+	if (c->post)
+		http_post_peer_ended(c->post);
+}
+
+static void watch_peer(struct http_server *s, struct http_connection *c)
+{
+	struct err e;
+
+	c->ended = loop_add_for(&s->mcp->loop, &c->source, EPOLLRDHUP, &e) < 0;
+}
+
 static void connection_begin(struct http_server *s, struct MHD_Connection *connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd   = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -132,14 +149,17 @@ static void connection_begin(struct http_server *s, struct MHD_Connection *conne
 		free(c);
 		return;
 	}
-	c->fd = fd->connect_fd;
+	c->server = s;
+	c->source = (struct loop_source){ .fd = fd->connect_fd, .ready = peer_ended, .owner = c };
 	memcpy(&c->peer, peer->client_addr, peer->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	TAILQ_INSERT_TAIL(&s->connections, c, link);
+	watch_peer(s, c);
 	wait_until(s, c, false, FIRST_HEAD_MS);
 	*context = c;
+	s->n_connections++;
 	if (has_too_many(s, c))
 		cut(c);
-	else if (++s->n_connections > s->mcp->settings->max_connections)
+	else if (s->n_connections > s->mcp->settings->max_connections)
 		make_room(s);
 	else
 		return;
@@ -150,8 +170,10 @@ static void connection_end(struct http_server *s, struct http_connection *c)
 {
 	if (!c)
 		return;
+	if (!c->ended)
+		loop_remove(&s->mcp->loop, &c->source);
 	TAILQ_REMOVE(&s->connections, c, link);
-	s->n_connections -= s->n_connections > 0;
+	s->n_connections--;
 	free(c);
 }
 
@@ -242,9 +264,12 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
 
 	if (!p)
 		return MHD_NO;
-	*post = p;
-	if (c)
+	*post   = p;
+	p->wire = c;
+	if (c) {
+		c->post = p;
 		wait_until(s, c, true, BODY_MS);
+	}
 	read_head(s, p, method, path);
 	return refuse_early(s, p) ? http_respond_refusal(p) : MHD_YES;
 }
@@ -312,8 +337,10 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 	struct http_connection *c = connection_of(connection);
 
 	(void)how;
-	if (c)
+	if (c) {
+		c->post = NULL;
 		wait_until(owner, c, false, NEXT_HEAD_MS);
+	}
 	if (*post)
 		http_post_leave(*post);
 	*post = NULL;

@@ -11,8 +11,22 @@
 #include "http_cells.h"
 #include "mcp.h"
 
+#include <sys/socket.h>
+
 struct MHD_Daemon;
 struct http_post;
+
+/* Watched by ourselves, too: libmicrohttpd does not see the end of a peer while somebody works for it, nor behind half a request. */
+struct http_connection {
+	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
+	struct http_server     *server;
+	struct http_post       *post;    /* the request that is being served; NULL: none */
+	struct loop_source      source;  /* for the peer's end */
+	bool                    in_request, cut;
+	bool                    ended;   /* the peer sends nothing more */
+	int64_t                 until_ms; /* 0: for ever */
+	struct sockaddr_storage peer;
+};
 
 struct http_server {
 	struct mcp        *mcp;

@@ -746,6 +746,16 @@ static void put_methods(struct seeds *s, const char *behind)
 	}
 }
 
+static void make_output(struct seeds *s)
+{
+	static const char *const pieces[] = { "\x1b[", "\x1b]0;", "\x1b\\", "\x07", "31m", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xc2\x9b", "\xff", "\\\"" };
+
+	begin(s, "output");
+	words(s, pieces, ARRAY_LEN(pieces));
+	for (int flags = 0; flags < 4; flags++)
+		put_text(s, "%c@\x1b[31mred\x1b[0m \xe2\x82\xac\xff\x1b]0;title\x07\n\x01\x7f\xc2\x9b" "2J \xf0\x9f\x98\x80 %01500d", '0' + flags, 7);
+}
+
 static void make_rpc(struct seeds *s)
 {
 	begin(s, "rpc");
@@ -838,6 +848,7 @@ int main(int argc, char **argv)
 	make_sources(&s);
 	make_bpf(&s);
 	make_audit_line(&s);
+	make_output(&s);
 	make_rpc(&s);
 	make_mcp_line(&s);
 	make_http(&s);

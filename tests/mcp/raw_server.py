@@ -26,7 +26,8 @@ class Raw:
     def __init__(self, theirs, ours, *args, env=None, program=None, **popen):
         self.to, self.from_ = ours
         self.buffer, self.methods, self.heard = bytearray(), {}, []
-        self.process = subprocess.Popen([program or mcp.binary(), *args], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, env=brig.environment(env), **popen)
+        self.process = subprocess.Popen([program or mcp.binary(), *args], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE,
+                                        env=brig.environment(env), **popen)
         for fd in set(theirs):
             if fd not in ours:
                 os.close(fd)

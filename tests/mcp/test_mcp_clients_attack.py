@@ -51,7 +51,7 @@ server.wait()
 @pytest.mark.parametrize("who", ["client", "server", "both"])
 def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, who):
     dice = random.Random(who)
-    for n in range(12):
+    for n in range(8):
         token = f"token-killed-{who}-{n}"
         child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), token], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=brig.environment())
@@ -403,7 +403,8 @@ class Monkey:
         self.open.append(self.mcp.begin_call("validate_code", {"code": self.dice.choice(QUICK)}, revision=self.revision()))
 
     def mistake(self):
-        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), ("wait_execution", {"execution_id": "x"}), (7, {})])
+        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), (7, {}),
+                                            ("wait_execution", {"execution_id": "x"})])
         self.open.append(self.mcp.begin("tools/call", {"name": name, "arguments": arguments}, revision=self.revision()))
 
     def cancel(self):

@@ -1,7 +1,9 @@
 """HTTP: who is let in at all, what clients that go away or are slow do to a server, and what is known of its token."""
+import concurrent.futures
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -257,6 +259,26 @@ def test_a_legacy_client_that_goes_leaves_its_program_and_may_cancel_it_with_ano
     assert all_gone(server, 5) < 0.5 * host.SLOWER
 
 
+@pytest.mark.parametrize("seconds", [0, 3.5]) # longer than what was sent before the end may take to be read
+def test_a_legacy_client_that_shuts_down_its_half_is_answered(server, seconds):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": f"import time; time.sleep({seconds}); print(7)"}}}
+    with server.connect() as raw:
+        raw.send(post(message, {"MCP-Protocol-Version": "2025-11-25"}))
+        raw.sock.shutdown(socket.SHUT_WR)
+        status, _, body = raw.reply()
+        assert status == 200 and json.loads(json.loads(body)["result"]["content"][0]["text"])["stdout"] == "7\n"
+
+
+@pytest.mark.parametrize("part", [0, 5, 100, -5])
+def test_who_ends_within_a_request_does_not_hold_a_place(server, part):
+    data = post(*modern("tools/list"))[:part]
+    with server.connect() as raw:
+        raw.send(data)
+        raw.sock.shutdown(socket.SHUT_WR)
+        began = time.monotonic()
+        assert ended(raw) and time.monotonic() - began < 5 * host.SLOWER
+
+
 def test_a_legacy_request_that_was_cancelled_ends_without_an_answer(server):
     message = {"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
     headers = {"MCP-Protocol-Version": "2025-11-25"}
@@ -377,6 +399,49 @@ def test_who_does_not_read_holds_up_nobody(server):
     finally:
         for raw in raws:
             raw.close()
+
+
+def whims(dice):
+    """Requests of all kinds, some of which last."""
+    sleepy = {"name": "execute_code", "arguments": {"code": f"import time\nprint('x' * {dice.choice([1, 100000])})\ntime.sleep({dice.random() * 2})"}}
+    legacy = {"MCP-Protocol-Version": "2025-03-26"}
+    return dice.choice([
+        lambda: post(*modern("tools/call", sleepy, meta=dice.choice([{}, {"progressToken": 1}]))),
+        lambda: post(*modern("tools/call", {"name": "test_tool_with_progress"}, meta={"progressToken": 1})),
+        lambda: post(*modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}})),
+        lambda: post(*modern("tools/call", {"name": "test_trigger_tool_change"})),
+        lambda: post({"jsonrpc": "2.0", "id": dice.randrange(3), "method": "tools/call", "params": sleepy}, legacy),
+        lambda: post([{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": sleepy | {"_meta": {"progressToken": n}}} for n in range(3)], legacy),
+        lambda: post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": dice.randrange(3)}}, legacy),
+        lambda: post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "test_elicitation", "arguments": {"message": "?"}}}, legacy),
+    ])()
+
+
+def whim(server, seed):
+    dice = random.Random(seed)
+    data = whims(dice)
+    with server.connect() as raw:
+        try:
+            cut = dice.choice([len(data), len(data), dice.randrange(len(data))])
+            raw.send(data[:cut])
+            raw.sock.settimeout(dice.random() * 1.5 + 0.001)
+            for _ in range(dice.randrange(4)):
+                if not raw.sock.recv(dice.choice([1, 100, 65536])):
+                    break
+            if dice.random() < 0.3:
+                raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except OSError:
+            pass
+
+
+def test_clients_that_end_at_random_moments_leave_nothing(server):
+    seed = int(os.environ.get("BRIG_TEST_SEED", time.time()))
+    print(f"BRIG_TEST_SEED={seed}")
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda n: whim(server, seed + n), range(120)))
+    assert server.say(post(*modern("tools/list")))[0] == 200
+    all_gone(server, 40) # what legacy clients have started goes on
+    assert host.poll(lambda: not server.client().raw(method="GET", path="/metrics")[2].count(b"brig_mcp_running 1"), 10)
 
 
 def test_descriptors_and_memory_do_not_grow(server):

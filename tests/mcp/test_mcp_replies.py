@@ -81,6 +81,12 @@ def test_an_error_message_is_clean_too(shared):
     assert "\x1b" not in said["error"] and len(said["error"]) < 1300 and said["error"].startswith("ValueError: xxx")
 
 
+def test_a_traceback_is_clean_too(shared):
+    said = shared.execute("class E(Exception): pass\nE.__name__ = '\\x1b[31mE'\nraise E('\\x1b]0;title\\x07bad')")
+    assert not any("\x1b" in str(said[key]) or "\x07" in str(said[key]) for key in ("traceback", "error", "error_type", "text", "stderr"))
+    assert shared.execute("'\\x1b[31m'")["result"] == "\x1b[31m", "a result is data"
+
+
 # --- bounded --------------------------------------------------------------------------------------------------
 
 def test_a_stream_is_kept_up_to_its_bound_and_says_so(shared):

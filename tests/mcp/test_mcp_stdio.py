@@ -1,4 +1,4 @@
-"""brig-mcp at the other end of a pipe: what it does with bytes, descriptors, slow clients and ends. No program runs here; test_mcp_stdio_runs.py does that."""
+"""brig-mcp at the other end of a pipe: bytes, descriptors, slow clients and ends. Programs run in test_mcp_stdio_runs.py."""
 import fcntl
 import json
 import os
@@ -291,13 +291,14 @@ def traced(tmp_path, said):
     return log.read_text(), done.stdout
 
 
-SIDE_EFFECTS = re.compile(r"^\d+\s+(connect|execveat|execve|socket|socketpair|fork|vfork|clone3?|mkdir\w*|unlink\w*|rename\w*|bind|flock|kill|open\w*\(.*O_CREAT|open\w*\(.*O_(WRONLY|RDWR))\b")
+SIDE_EFFECTS = re.compile(r"^\d+\s+(connect|execveat|execve|socket|socketpair|fork|vfork|clone3?|mkdir\w*|unlink\w*|rename\w*|bind|flock|kill|"
+                          r"open\w*\(.*O_(CREAT|WRONLY|RDWR))\b")
 
 
 def test_before_the_first_tool_call_it_touches_nothing(tmp_path):
     """Clients start it twice, or only to ask for the list: no connection, no process, no file."""
-    asked = request(1, "server/discover") + request(2, "tools/list") + b'{"jsonrpc":"2.0","id":3,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n' + \
-        b'{"jsonrpc":"2.0","id":4,"method":"tools/list"}\n'
+    asked = request(1, "server/discover") + request(2, "tools/list") + b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in (
+        {"id": 3, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}, {"id": 4, "method": "tools/list"}))
     log, said = traced(tmp_path, asked)
     found = [line for line in log.splitlines() if SIDE_EFFECTS.match(line)]
     assert len(said.splitlines()) == 4

@@ -39,7 +39,7 @@ def jails_of(pid):
 
 def test_the_list_is_answered_while_a_program_runs(mcp):
     call = mcp.begin_call("execute_code", {"code": FOREVER})
-    assert is_running(mcp.pid)
+    assert is_running(mcp.pid), call.reply
     for revision in (*mcp_revisions(), None):
         began = time.monotonic()
         mcp.request("tools/list", revision=revision)
@@ -80,7 +80,7 @@ def test_an_id_that_is_being_worked_on_cannot_be_used_again(mcp):
 
 def test_a_cancelled_call_is_never_answered_and_its_jail_is_gone(mcp, nothing_left):
     call = mcp.begin_call("execute_code", {"code": FOREVER})
-    assert is_running(mcp.pid)
+    assert is_running(mcp.pid), call.reply
     call.cancel()
     assert host.poll(lambda: not jails_of(mcp.pid), 2), "the program goes on"
     mcp.request("tools/list")
@@ -95,6 +95,20 @@ def test_one_of_many_is_cancelled(mcp):
         if number not in (2, 4):
             assert json.loads(call.result()["content"][0]["text"])["result"] == 1
     assert calls[2].reply is None and calls[4].reply is None
+
+
+def test_of_a_batch_the_programs_that_were_not_cancelled_are_answered_together(mcp):
+    mcp.initialize("2025-03-26")
+
+    def call(number, code):
+        return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": code}}}
+    mcp.send([call("a", "1"), call("b", FOREVER), {"jsonrpc": "2.0", "id": "c", "method": "ping"}])
+    assert is_running(mcp.pid)
+    mcp.request("ping", revision="2025-03-26")
+    assert not mcp.strays, "the batch is answered when all of it is done"
+    mcp.notify("notifications/cancelled", {"requestId": "b"}, revision="2025-03-26")
+    said = {one["id"]: one["result"] for one in (mcp.stray(), mcp.stray())}
+    assert said["c"] == {} and json.loads(said["a"]["content"][0]["text"])["result"] == 1
 
 
 # --- too many ------------------------------------------------------------------------------------------------------
@@ -143,7 +157,8 @@ def test_progress_is_told_while_a_program_runs(start_mcp):
     call = server.begin_call("execute_code", {"code": "import time; time.sleep(2)"}, token="t")
     call.result()
     assert len(call.progress()) >= 2 and not call.together
-    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False, "without a token nothing is told" # stray progress is Invalid
+    # Without a token nothing is told: progress that nobody waits for is Invalid.
+    assert server.begin_call("execute_code", {"code": "import time; time.sleep(1)"}).result()["isError"] is False
 
 
 # --- ends --------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """What brig-mcp makes of a brigd that is slow, mad or gone: looked at without a jail."""
 import contextlib
 import os
+import socket
 import threading
+import time
 
 import pytest
 
@@ -196,6 +198,25 @@ def test_a_stream_that_somebody_keeps_open_does_not_delay_the_end():
         connection.send({**fake_door.ended(), "tag": request["tag"]}) # the pipes stay open
     with served(script) as mcp:
         assert mcp.execute("1")["stdout"] == "all\n"
+
+
+def test_a_service_that_lets_nobody_in_is_told_soon(tmp_path, start_mcp):
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        listening.bind(str(tmp_path / "brig.sock"))
+        listening.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True: # fills its line
+                one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK))
+                one.connect(str(tmp_path / "brig.sock"))
+        mcp = start_mcp(env={"BRIG_SOCKET": str(tmp_path / "brig.sock")})
+        result = mcp.call("execute_code", {"code": "1"}, timeout=10)
+        said = mcp_client.data_of(result)
+        assert result["isError"] is True and said["exit_reason"] == "setup_failed" and "lets nobody in" in said["error"]
+        began = time.monotonic()
+        asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(20)]
+        assert all(one.result()["isError"] for one in asked) and time.monotonic() - began < 5 * host.SLOWER # not 20 times the patience
+        assert mcp.list_tools()
 
 
 REPORT = b'{"result":%s,"result_repr":null,"error":null,"variables":[],"exit_code":0,"security_event":null,"security_warnings":[]}'
