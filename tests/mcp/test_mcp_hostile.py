@@ -3,6 +3,7 @@ import base64
 import json
 import pathlib
 import re
+import resource
 import socket
 
 import pytest
@@ -89,6 +90,13 @@ def test_what_is_no_image_is_not_sent_as_one(shared, kind, data):
 def test_what_begins_as_an_image_is_sent_as_one(shared, kind, data):
     result = shared.call("execute_code", {"code": repr(f"data:image/{kind};base64,{base64.b64encode(data).decode()}")})
     assert [block["type"] for block in result["content"]] == ["text", "image"]
+
+
+def test_a_small_soft_limit_of_descriptors_is_no_limit_of_calls(start_mcp):
+    mcp = start_mcp(popen={"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))})
+    asked = [mcp.begin_call("execute_code", {"code": "import time; time.sleep(0.5)"}) for _ in range(30)]
+    said = [mcp_client.data_of(one.result(60)) for one in asked]
+    assert {one["exit_reason"] for one in said} == {"exited"}, {one["error"] for one in said}
 
 
 # --- clients --------------------------------------------------------------------------------------------------------

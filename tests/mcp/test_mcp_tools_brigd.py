@@ -1,5 +1,6 @@
 """What brig-mcp makes of a brigd that is slow, mad or gone: looked at without a jail."""
 import contextlib
+import itertools
 import os
 import socket
 import threading
@@ -235,3 +236,59 @@ def test_a_report_is_checked(report, result):
         said = mcp.execute("1")
     assert said["result"] == result and said["exit_reason"] == "exited"
     assert (said["security_warnings"] is not None) == (result is None and report != b""), said["security_warnings"]
+
+
+def test_an_event_is_no_answer_to_a_question():
+    def script(connection):
+        request = connection.receive()
+        connection.start("result", tag=request["tag"])
+        connection.receive()
+    with fake_door.door(script) as env, mcp_client.McpStdio(env=env) as mcp:
+        said = mcp.execute("1")
+    assert said["exit_reason"] == "setup_failed" and "brigd" in said["error"]
+
+
+@contextlib.contextmanager
+def doors(folder, *scripts):
+    """A service that serves one connection after another, each by its own script(connection)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(str(folder / "brig.sock"))
+        listening.listen()
+        listening.settimeout(20)
+
+        def serve():
+            for script in scripts:
+                sock, _ = listening.accept()
+                sock.settimeout(20)
+                connection = fake_door.Connection(sock)
+                try:
+                    script(connection)
+                finally:
+                    connection.close()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield {"BRIG_SOCKET": str(folder / "brig.sock")}
+        thread.join(30)
+
+
+def test_what_was_not_sent_yet_when_brigd_hung_up_is_asked_anew(tmp_path):
+    def runs(connection):
+        while request := connection.receive():
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+            else:
+                yield request
+
+    def leaves(connection):
+        asked = list(itertools.islice(runs(connection), 16)) # no more are asked at once
+        start(connection, asked[0])
+        end(connection, asked[0])
+
+    def stays(connection):
+        for request in runs(connection):
+            start(connection, request)
+            end(connection, request)
+    with doors(tmp_path, leaves, stays) as env, mcp_client.McpStdio(env=env) as mcp:
+        asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(40)]
+        said = [mcp_client.data_of(one.result(30)) for one in asked]
+        assert [one["exit_reason"] for one in said] == ["exited"] * 40, {one["error"] for one in said}
