@@ -171,6 +171,26 @@ def test_an_end_without_a_start_is_told():
     assert result["isError"] is True and said["error"] == "set-up step seccomp: no" and said["exit_reason"] == "setup_failed" and said["error_type"] is None
 
 
+def test_an_end_without_a_start_does_not_count_for_another_that_runs(tmp_path):
+    def script(connection):
+        n = 0
+        while request := connection.receive():
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+            elif request["op"] == "run":
+                n += 1
+                if n == 1:
+                    start(connection, request)
+                else:
+                    connection.send({**fake_door.ended(exit_reason="setup_failed", exit_code=None), "tag": request["tag"]})
+    with doors(tmp_path, script) as env, mcp_client.HttpServer(env=env) as server:
+        client = server.client()
+        client.begin_call("execute_code", {"code": "1"})
+        assert host.poll(lambda: b"brig_mcp_running 1" in client.raw(own=True, method="GET", path="/metrics")[2], 10)
+        client.execute("2")
+        assert b"brig_mcp_running 1\n" in client.raw(own=True, method="GET", path="/metrics")[2]
+
+
 def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
     def script(connection, request):
         connection.send(fake_door.refusal("broken", "set-up step start-brigd: no control groups"))
