@@ -155,3 +155,8 @@ def test_results_that_are_kept_count_as_what_they_cost(start_mcp):
     known = [id_ for id_ in ids if mcp.data("wait_execution", {"execution_id": id_})["exit_reason"] != "denied"]
     assert len(known) <= 2
     assert resident_mib(mcp.pid, "VmRSS") < 200
+
+
+def test_a_check_that_is_refused_names_the_argument(shared):
+    said = shared.execute("1", validate=True, allowed_imports=["os,sys"])
+    assert said["exit_reason"] == "denied" and said["error"].startswith("allowed_imports: ")

@@ -312,3 +312,13 @@ def test_what_was_not_sent_yet_when_brigd_hung_up_is_asked_anew(tmp_path):
         asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(40)]
         said = [mcp_client.data_of(one.result(30)) for one in asked]
         assert [one["exit_reason"] for one in said] == ["exited"] * 40, {one["error"] for one in said}
+
+
+def test_a_check_that_brigd_did_not_survive_is_no_finding(tmp_path):
+    def script(connection, request):
+        start(connection, request)
+        return "end"
+    with served(script) as mcp:
+        result = mcp.call("execute_code", {"code": "1", "validate": True})
+        said = mcp_client.data_of(result)
+    assert result["isError"] is True and said["exit_reason"] == "cancelled" and "brigd was killed" in said["error"] and said["validation_errors"] is None
