@@ -133,10 +133,11 @@ int report_print_json(const json_t *object)
 {
 	size_t len  = 0;
 	char  *text = exact_dump(object, JSON_INDENT(2), &len);
-	int    r    = text ? file_write_all(STDOUT_FILENO, text, len) : -1;
+	int    r;
 
-	if (r == 0)
-		r = file_write_all(STDOUT_FILENO, "\n", 1);
+	if (text)
+		text[len] = '\n'; /* in the place of the end: whole or not at all */
+	r = text ? file_write_all(STDOUT_FILENO, text, len + 1) : -1;
 	if (r < 0)
 		fprintf(stderr, "brig: the record cannot be written: %m\n");
 	free(text);

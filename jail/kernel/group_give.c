@@ -35,10 +35,6 @@ static void hand_out_nothing(int group)
 
 static int give_one(const struct group_leaf *top, unsigned uid, unsigned gid, struct err *e)
 {
-	if (top->v2)
-		hand_out_nothing(top->base_fd);
-	if (file_put(top->base_fd, "cgroup.procs", "0") < 0)
-		return err_sys(e, "a control group of our own cannot be entered");
 	return hand_over(top->base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
 }
 
@@ -96,6 +92,35 @@ static void remove_services(int top, const char *own)
 		close(fd);
 }
 
+/* 0; 1: this tree is not for us. */
+static int enter_one(const struct group_trees *trees, size_t i, const char *name, struct group_leaf *top, struct err *e)
+{
+	*top = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
+	if (group_trees_open_below(trees, i, name, top) < 0)
+		return 1;
+	if (top->v2)
+		hand_out_nothing(top->base_fd);
+	if (file_put(top->base_fd, "cgroup.procs", "0") == 0)
+		return 0;
+	err_sys(e, "a control group of our own cannot be entered");
+	close(top->base_fd);
+	return -1;
+}
+
+/* Another service that starts takes an empty group for a leftover: one that is gone before we are in is made again. */
+static int enter(const struct group_trees *trees, size_t i, const char *name, struct group_leaf *top, struct err *e)
+{
+	enum { TRIES = 20 };
+	int r = -1;
+
+	for (int n = 0; n < TRIES; n++) {
+		r = enter_one(trees, i, name, top, e);
+		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV))
+			break;
+	}
+	return r;
+}
+
 int group_give(unsigned uid, unsigned gid, struct err *e)
 {
 	struct group_trees trees;
@@ -104,14 +129,16 @@ int group_give(unsigned uid, unsigned gid, struct err *e)
 	snprintf(name, sizeof name, "brigd-%d", getpid());
 	group_trees_find(&trees, "/run/brig");
 	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf top = { .base_fd = -1, .fd = -1, .v2 = trees.tree[i].v2 };
-		int               r;
+		struct group_leaf top;
+		int               r = enter(&trees, i, name, &top, e);
 
-		if (group_trees_open_below(&trees, i, name, &top) < 0)
+		if (r > 0)
 			continue;
-		remove_services(top.base_fd, name);
-		r = give_one(&top, uid, gid, e);
-		close(top.base_fd);
+		if (r == 0) {
+			remove_services(top.base_fd, name);
+			r = give_one(&top, uid, gid, e);
+			close(top.base_fd);
+		}
 		if (r < 0)
 			return -1;
 	}
