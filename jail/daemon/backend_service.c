@@ -57,6 +57,7 @@ static int tell_profile(int keeper, const struct served_profile *served, const s
 	word.profile.ceilings       = p->ceilings;
 	word.profile.workspace_exec = p->workspace_exec;
 	word.profile.require_all    = p->require == REQUIRE_ALL;
+	word.profile.warm           = p->warm != WARM_NEVER;
 	word.profile.ready          = (uint32_t)ready_of(p, w->ready);
 	memcpy(word.profile.name, served->name, strlen(served->name)); /* names are shorter */
 	memcpy(word.profile.rootfs, p->rootfs, strlen(p->rootfs));
@@ -142,6 +143,7 @@ static int fill(struct keeper_word *word, const struct backend_order *o, struct 
 	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
 	run->stdin_pipe  = o->stdin_pipe;
 	run->result_pipe = o->result_pipe;
+	run->warm        = o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
 	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }

@@ -3,7 +3,7 @@
  *
  * It knows no files, no arguments, no environment and no C library: what it
  * does not contain cannot be turned against the cell. It runs not dumpable,
- * without capabilities, under a filter of six calls, and as an id that the
+ * without capabilities, under a filter of seven calls, and as an id that the
  * program does not have, but for a plain user who has one id for all. When it
  * exits, the kernel kills the rest of the cell.
  */
@@ -16,6 +16,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #if defined(__x86_64__)
@@ -50,7 +51,8 @@ __asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
 #endif
 
 /* The main program of a cell is always the first process that PID 1 left behind. */
-enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
+enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, KERNEL_ECHILD = 10, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
+enum { WAIT_ALL = 0, WAIT_NOHANG = 1, WAIT_EXITED = 4, WAIT_NOWAIT = 0x01000000 };
 
 struct pollfd_kernel {
 	int   fd;
@@ -112,6 +114,7 @@ static void filter_self(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW(wait4),
+		ALLOW(read),
 		ALLOW(write),
 		ALLOW(close),
 		ALLOW(statfs),
@@ -138,6 +141,32 @@ static int reap_until_program_ends(void)
 	}
 }
 
+/*
+ * A program that a zygote forked is no child of ours: its parent reaps it, and the launcher says with which status.
+ * Orphans that come to us are then reaped by the kernel (child_cell.c ignores SIGCHLD for us, which outlasts an exec).
+ */
+static bool is_parent(void)
+{
+	long r = call(__NR_waitid, WAIT_ALL, 0, 0, WAIT_EXITED | WAIT_NOHANG | WAIT_NOWAIT, 0);
+
+	if (r < 0 && r != -KERNEL_ECHILD)
+		leave(EXIT_BROKEN);
+	return r == 0;
+}
+
+static int hear_program_end(void)
+{
+	int  status = 0;
+	long n;
+
+	do
+		n = call(__NR_read, INIT_FD_STATUS, (long)&status, sizeof status, 0, 0);
+	while (n == -KERNEL_EINTR);
+	if (n != sizeof status)
+		leave(EXIT_BROKEN);
+	return status;
+}
+
 static void look_at_mounts(struct init_report *report)
 {
 	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
@@ -158,6 +187,7 @@ _Noreturn void run(void)
 {
 	struct init_report report;
 	volatile char     *p = (volatile char *)&report;
+	bool               reaps;
 
 	for (size_t i = 0; i < sizeof report; i++) /* no memset here */
 		p[i] = 0;
@@ -165,10 +195,11 @@ _Noreturn void run(void)
 	need(call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
 	drop_capabilities();
 	die_with_launcher();
+	reaps = is_parent(); /* the program waits for our word: it has left no orphan yet */
 	filter_self();
 	need(call(__NR_write, INIT_FD_READY, (long)"", 1, 0, 0));
 	call(__NR_close, INIT_FD_READY, 0, 0, 0, 0);
-	report.status = reap_until_program_ends();
+	report.status = reaps ? reap_until_program_ends() : hear_program_end();
 	look_at_mounts(&report);
 	call(__NR_write, INIT_FD_STATUS, (long)&report, sizeof report, 0, 0);
 	leave(0);

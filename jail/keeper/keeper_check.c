@@ -58,7 +58,7 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
-	if (p->workspace_exec > 1 || p->require_all > 1 || p->ready > KEEPER_READY_MAX)
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)
 		return err_wrap(e, "profile %s", p->name);
@@ -86,7 +86,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 {
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 ||
+	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 ||
 	    !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);

@@ -64,6 +64,7 @@ struct keeper_profile {
 	struct limits limits, ceilings;
 	uint32_t      workspace_exec, require_all;
 	uint32_t      ready; /* cells that stand ready */
+	uint32_t      warm;  /* a zygote forks into them */
 };
 
 struct keeper_run {
@@ -71,6 +72,7 @@ struct keeper_run {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len, stdin_pipe, result_pipe;
+	uint32_t      warm; /* the words are python3 -I FILE ARG..., which a zygote can carry out */
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
 	double        asked; /* CLOCK_MONOTONIC ms */

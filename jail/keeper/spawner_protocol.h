@@ -13,8 +13,8 @@
 enum { SPAWNER_FD = 3 };
 
 struct spawner_setup {
-	char     rootfs[KEEPER_NAME_MAX];
-	uint32_t workspace_exec, require_all;
+	char     profile[KEEPER_NAME_MAX], rootfs[KEEPER_NAME_MAX];
+	uint32_t workspace_exec, require_all, warm;
 	uint32_t outer_kind;
 	char     outer_why[200];
 };

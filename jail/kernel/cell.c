@@ -10,6 +10,7 @@
 #include "packet.h"
 #include "privilege.h"
 #include "runner.h"
+#include "say.h"
 #include "shown.h"
 #include "sys.h"
 
@@ -38,6 +39,7 @@ enum { PROGRAM_ID = 1000 };
 void cell_init(struct cell *c)
 {
 	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom_fd = -1 };
+	c->warm          = WARM_NONE;
 	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.status_fd = -1;
 	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
@@ -183,7 +185,8 @@ static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
 	fd_closep(&c->child.status_fd);
-	fd_closep(&c->child.ready_fd[0]);
+	if (c->warm.orders < 0) /* a zygote's fork would wait at its end of it */
+		fd_closep(&c->child.ready_fd[0]);
 	fd_closep(&c->child.ready_fd[1]);
 	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
@@ -209,6 +212,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->launcher_fd[0] = c->report_fd;
 	child->launcher_fd[1] = c->status_fd;
 	child->launcher_fd[2] = order->control_fd;
+	child->launcher_fd[3] = c->warm.orders;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 }
@@ -337,6 +341,16 @@ static int check_runner(const struct cell *c, const struct run_order *order, str
 		       order->rootfs);
 }
 
+/* Loud: whoever waits for a warm run shall know why it is none. */
+static void ask_zygote(struct cell *c, const struct child_order *word, int words_fd)
+{
+	struct err e;
+
+	warm_ask(&c->warm, c, word, words_fd, &e);
+	if (c->warm.state == WARM_COLD)
+		say("brig launcher: a run of rootfs %.12s is started cold: zygote: %s\n", c->rootfs.digest, e.text);
+}
+
 int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
 {
 	struct child_order word;
@@ -352,6 +366,10 @@ int cell_give_order(struct cell *c, const struct run_order *order, struct err *e
 	word.files       = order->limits->files;
 	word.processes   = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
 	word.cpu_s       = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+	if (order->warm && c->warm.orders >= 0)
+		ask_zygote(c, &word, order->words->fd);
+	fd_closep(&c->child.ready_fd[0]);
+	word.warm        = c->warm.state == WARM_ASKED;
 	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
 	errno            = -r;
 	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
@@ -374,6 +392,8 @@ int cell_close(struct cell *c, struct err *e)
 			;
 	fd_closep(&c->pidfd);
 	close_child_ends(c);
+	fd_closep(&c->child.ready_fd[0]);
+	warm_close(&c->warm);
 	fd_closep(&c->report_fd);
 	fd_closep(&c->status_fd);
 	fd_closep(&c->oom_fd);

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
+#include "say.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -78,7 +79,7 @@ static void take_streams(struct watch *w, const int *fds, size_t n)
 static void on_failed_step(struct watch *w, const struct child_report *report)
 {
 	struct err  e;
-	const char *step = report->table <= CHILD_PROGRAM ? child_step_name(report->table, report->step) : NULL;
+	const char *step = report->table <= CHILD_ENTER ? child_step_name(report->table, report->step) : NULL;
 
 	child_explain(report, &w->cell.child, &e);
 	if (step && strcmp(step, "exec") == 0)
@@ -86,13 +87,13 @@ static void on_failed_step(struct watch *w, const struct child_report *report)
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
-/* End of file: both processes have become what they should, or are dead. */
-static void on_report_end(struct watch *w)
+/* End of file: who reported there has become what it should, or is dead. The program begins when that is so of both. */
+static void on_report_end(struct watch *w, int *fd)
 {
 	struct err e;
 
-	fd_closep(&w->cell.report_fd);
-	if (w->decided)
+	fd_closep(fd);
+	if (w->decided || w->cell.report_fd >= 0 || w->cell.warm.report_fd >= 0)
 		return;
 	if (!w->execs || w->streams[0] < 0) {
 		/* every step before says so itself */
@@ -106,17 +107,17 @@ static void on_report_end(struct watch *w)
 	launcher_say_started(w);
 }
 
-static void on_report(struct watch *w)
+static void on_report(struct watch *w, int *fd)
 {
 	struct child_report report;
 	int                 fds[PIPES_MAX];
 	size_t              n;
-	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
+	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
 	if (got != sizeof report) {
 		if (got < 0)
 			fail_to_watch(w, "the cell's report");
-		on_report_end(w);
+		on_report_end(w, fd);
 		return;
 	}
 	switch (report.word) {
@@ -124,7 +125,8 @@ static void on_report(struct watch *w)
 		on_failed_step(w, &report);
 		return;
 	case CHILD_READY:
-		w->ready = true;
+		w->ready                   = true;
+		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
 		if (w->control >= 0)
 			launcher_say_ready(w);
 		return;
@@ -136,6 +138,28 @@ static void on_report(struct watch *w)
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
 		return;
 	}
+}
+
+/* --- from the zygote --- */
+
+static void on_zygote(struct watch *w)
+{
+	struct err e;
+	bool       goes_on = warm_hear(&w->cell.warm, &w->cell, &e);
+
+	if (e.kind == ERR_NONE || w->decided)
+		return;
+	if (goes_on)
+		say("brig launcher: a run of rootfs %.12s is started cold: %s\n", w->cell.rootfs.digest, e.text);
+	else
+		watch_fail(w, EXIT_cancelled, &e);
+}
+
+/* One that is stopped, or has more to do than it can. */
+static void give_zygote_up(struct watch *w)
+{
+	say("brig launcher: a run of rootfs %.12s is started cold: the zygote did not answer within %d ms\n", w->cell.rootfs.digest, WARM_MS_MAX);
+	warm_give_up(&w->cell.warm, &w->cell);
 }
 
 /* --- from the running cell --- */
@@ -211,6 +235,7 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	w->limits             = o->limits;
 	w->served.stdin_pipe  = o->stdin_pipe;
 	w->served.result_pipe = o->result_pipe;
+	w->served.warm        = o->warm;
 	w->served.words       = &o->words;
 	w->served.code_fd     = o->code_len ? fds[2] : -1;
 	w->served.code_len    = o->code_len;
@@ -287,7 +312,11 @@ static double check_clocks(struct watch *w, double *next_cpu)
 			err_set(&e, ERR_SETUP, "the cell was not built within %d s", SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
-		return deadline - now;
+		if (w->cell.warm.state != WARM_ASKED)
+			return deadline - now;
+		if (now >= w->cell.warm.asked + WARM_MS_MAX)
+			give_zygote_up(w);
+		return WARM_MS_MAX / 2;
 	}
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
@@ -305,7 +334,7 @@ void watch_cell(struct watch *w)
 		struct pollfd fds[] = {
 			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
 			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
-			{ w->control, POLLIN, 0 },
+			{ w->control, POLLIN, 0 },        { w->cell.warm.answer_fd, POLLIN, 0 }, { w->cell.warm.report_fd, POLLIN, 0 },
 		};
 		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
 
@@ -314,7 +343,9 @@ void watch_cell(struct watch *w)
 			return;
 		}
 		if (fds[1].revents)
-			on_report(w);
+			on_report(w, &w->cell.report_fd);
+		if (fds[8].revents)
+			on_report(w, &w->cell.warm.report_fd);
 		if (fds[2].revents)
 			on_status(w);
 		if (fds[3].revents)
@@ -325,6 +356,8 @@ void watch_cell(struct watch *w)
 			on_signal(w);
 		if (fds[6].revents)
 			on_control(w);
+		if (fds[7].revents && fds[7].fd == w->cell.warm.answer_fd)
+			on_zygote(w);
 		if (fds[0].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
 			return;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char *const require_names[] = { "mode", "all", NULL };
+static const char *const warm_names[]    = { "never", "demand", NULL };
 
 #define AT(member) offsetof(struct profile, member)
 /* clang-format off */
@@ -21,6 +22,7 @@ const struct field profile_fields[] = {
 	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
+	{ "warm",            FIELD_CHOICE, AT(warm),            0,     1,    WARM_NEVER,   "Whether a service forks a run from a Python that stands ready (demand), or executes a new one (never). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
 	{ 0 },

@@ -9,6 +9,7 @@
 #include "limits.h"
 
 enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
+enum profile_warm { WARM_NEVER, WARM_DEMAND };
 
 struct profile {
 	const char     *name;        /* borrowed from the caller */
@@ -20,6 +21,7 @@ struct profile {
 	const json_t   *modules;     /* what the static check lets a program import; NULL: anything */
 	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
+	unsigned        warm;        /* enum profile_warm */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
 	json_t         *source;

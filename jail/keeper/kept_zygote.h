@@ -1,0 +1,31 @@
+/*
+ * kept_zygote.h - the zygote of a profile, as its spawner keeps it
+ *
+ * One is started for the rootfs of the first cell, and another when that one
+ * has ended or the rootfs is another. Both ends of the socket for orders are
+ * kept: what launchers ask for while there is no zygote waits for the next. One
+ * that ends before it is ready closes them: who asks then hears at once that
+ * there is nobody, and a new one is tried after a while.
+ */
+#pragma once
+#include "err.h"
+#include "limits.h"
+#include "store.h"
+
+#include <sys/types.h>
+
+struct kept_zygote {
+	const char *profile, *rootfs; /* for messages */
+	int         filter_fd;
+	int         orders[2];        /* [0]: for launchers; non-blocking */
+	int         pidfd, ready_fd;  /* of the one that lives; ready_fd: until it has said so */
+	int         tree_fd;          /* what it was started in */
+	char        digest[STORE_DIGEST + 1];
+	double      not_before;       /* CLOCK_MONOTONIC ms */
+};
+
+void kept_zygote_init(struct kept_zygote *z, const char *profile, const char *rootfs, int filter_fd);
+/* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
+/* It said that it is ready, or ended. */
+void kept_zygote_hear(struct kept_zygote *z);
