@@ -104,10 +104,9 @@ static int arrange(const struct kept_zygote *z, int ready)
 static int execute(const struct kept_zygote *z, int ready, struct err *e)
 {
 	char *const        argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
-	struct limits      limits;
+	struct limits      limits = z->limits;
 	struct program_env env;
 
-	fields_preset(limits_fields, &limits);
 	limits.cpus = 1000; /* so many threads the numeric libraries start when they are imported: a zygote has one */
 	if (program_env_init(&env, &limits, e) < 0 || build_place(z, &limits, e) < 0)
 		return -1;
@@ -200,12 +199,13 @@ static void stop(struct kept_zygote *z)
 	close_orders(z);
 }
 
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits)
 {
 	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
 		stop(z);
 	if (z->tree_fd < 0) {
 		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
+		z->limits  = *limits;
 		snprintf(z->digest, sizeof z->digest, "%s", digest);
 	}
 	if (z->pidfd < 0)

@@ -20,12 +20,13 @@ struct kept_zygote {
 	int         orders[2];        /* [0]: for launchers; non-blocking */
 	int         pidfd, ready_fd;  /* of the one that lives; ready_fd: until it has said so */
 	int         tree_fd;          /* what it was started in */
+	struct limits limits;
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms */
 };
 
 void kept_zygote_init(struct kept_zygote *z, const char *profile, const char *rootfs, int filter_fd);
-/* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
+/* There is one for this tree, or it is not yet time. tree_fd stays the caller's; limits: sizes of what is mounted. */
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits);
 /* It said that it is ready, or ended. */
 void kept_zygote_hear(struct kept_zygote *z);

@@ -139,7 +139,7 @@ static void serve_one(struct spawner *s)
 	if (receive(&cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
 		give_up("garbled word");
 	if (s->setup.warm)
-		kept_zygote_want(&s->zygote, fds[2], cell.digest);
+		kept_zygote_want(&s->zygote, fds[2], cell.digest, &cell.limits);
 	if (fork() == 0) /* one that fails is seen by the keeper: the control socket closes */
 		become_launcher(s, &cell, fds);
 	while (n)
