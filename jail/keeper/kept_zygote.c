@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,11 +187,9 @@ static void try_to_start(struct kept_zygote *z)
 	put_off(z);
 }
 
-/* What it runs goes on, but nobody will know how it ended: only one that is not wanted any more, for want of its rootfs, goes this way. */
-static void stop(struct kept_zygote *z)
+/* It ends by itself, when the last cell that knows it has gone, and with that the last of its programs. */
+static void let_go(struct kept_zygote *z)
 {
-	if (z->pidfd >= 0)
-		pidfd_send_signal(z->pidfd, SIGKILL, NULL, 0);
 	fd_closep(&z->pidfd);
 	fd_closep(&z->ready_fd);
 	fd_closep(&z->tree_fd);
@@ -202,7 +199,7 @@ static void stop(struct kept_zygote *z)
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits)
 {
 	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
-		stop(z);
+		let_go(z);
 	if (z->tree_fd < 0) {
 		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
 		z->limits  = *limits;

@@ -10,7 +10,6 @@
 #include "packet.h"
 #include "privilege.h"
 #include "runner.h"
-#include "say.h"
 #include "shown.h"
 #include "sys.h"
 
@@ -341,16 +340,6 @@ static int check_runner(const struct cell *c, const struct run_order *order, str
 		       order->rootfs);
 }
 
-/* Loud: whoever waits for a warm run shall know why it is none. */
-static void ask_zygote(struct cell *c, const struct child_order *word, int words_fd)
-{
-	struct err e;
-
-	warm_ask(&c->warm, c, word, words_fd, &e);
-	if (c->warm.state == WARM_COLD)
-		say("brig launcher: a run of rootfs %.12s is started cold: zygote: %s\n", c->rootfs.digest, e.text);
-}
-
 int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
 {
 	struct child_order word;
@@ -366,10 +355,9 @@ int cell_give_order(struct cell *c, const struct run_order *order, struct err *e
 	word.files       = order->limits->files;
 	word.processes   = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
 	word.cpu_s       = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
-	if (order->warm && c->warm.orders >= 0)
-		ask_zygote(c, &word, order->words->fd);
-	fd_closep(&c->child.ready_fd[0]);
-	word.warm        = c->warm.state == WARM_ASKED;
+	word.warm        = order->warm && c->warm.orders >= 0;
+	if (word.warm && warm_want(&c->warm, &word, order->words->fd, e) < 0)
+		return -1;
 	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
 	errno            = -r;
 	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");

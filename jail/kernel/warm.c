@@ -7,10 +7,19 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 
 /* --- asking --- */
+
+int warm_want(struct warm *w, const struct child_order *order, int words_fd, struct err *e)
+{
+	w->words_fd = fcntl(words_fd, F_DUPFD_CLOEXEC, 0);
+	w->order    = *order;
+	w->state    = WARM_WANTED;
+	return w->words_fd < 0 ? err_sys(e, "words for the zygote") : 0;
+}
 
 /* Two pairs; the second of each is for the zygote. */
 static int make_sockets(struct warm *w, int fds[2], struct err *e)
@@ -49,7 +58,7 @@ static size_t fill(struct zygote_order *o, int *fds, const struct warm *w, const
 	return n;
 }
 
-static int ask(struct warm *w, const struct cell *c, const struct child_order *order, int words_fd, int ours[2], struct err *e)
+static int ask(struct warm *w, const struct cell *c, int ours[2], struct err *e)
 {
 	struct zygote_order o;
 	int                 fds[ZYGOTE_ORDER_FDS_MAX], r;
@@ -58,30 +67,28 @@ static int ask(struct warm *w, const struct cell *c, const struct child_order *o
 	if (make_sockets(w, ours, e) < 0)
 		return -1;
 	memset(&o, 0, sizeof o); /* padding too */
-	o.order             = *order;
+	o.order             = w->order;
 	fds[ZYGOTE_ANSWER]  = ours[0];
 	fds[ZYGOTE_REPORT]  = ours[1];
 	fds[ZYGOTE_CELL]    = c->pidfd;
 	fds[ZYGOTE_GO]      = c->child.ready_fd[0];
-	fds[ZYGOTE_WORDS]   = words_fd;
+	fds[ZYGOTE_WORDS]   = w->words_fd;
 	n                   = fill(&o, fds, w, c);
 	r                   = packet_send(w->orders, &o, sizeof o, fds, n);
 	errno               = -r;
 	return r < 0 ? err_sys(e, "it cannot be reached") : 0;
 }
 
-void warm_ask(struct warm *w, const struct cell *c, const struct child_order *order, int words_fd, struct err *e)
+int warm_ask(struct warm *w, const struct cell *c, struct err *e)
 {
-	int ours[2] = { -1, -1 }, r = ask(w, c, order, words_fd, ours, e);
+	int ours[2] = { -1, -1 }, r = ask(w, c, ours, e);
 
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
-	if (r < 0) {
-		warm_close(w);
-		return;
-	}
+	fd_closep(&w->words_fd);
 	w->state = WARM_ASKED;
 	w->asked = clock_ms(CLOCK_MONOTONIC);
+	return r;
 }
 
 /* --- hearing --- */
@@ -115,37 +122,39 @@ static void on_ended(struct warm *w, const struct cell *c, int status)
 	fd_closep(&w->answer_fd);
 }
 
-bool warm_hear(struct warm *w, const struct cell *c, struct err *e)
+static void explain(const struct zygote_word *word, bool is_word, struct err *e)
+{
+	errno = word->status;
+	if (is_word && word->kind == ZYGOTE_FAILED)
+		err_sys(e, "it cannot fork into the cell");
+	else
+		err_set(e, ERR_SETUP, "the zygote ended, or is out of its senses");
+}
+
+enum warm_answer warm_hear(struct warm *w, const struct cell *c, struct err *e)
 {
 	struct zygote_word word;
 	ssize_t            n = recv(w->answer_fd, &word, sizeof word, 0);
+	bool               is_word = n == sizeof word;
 
-	e->kind = ERR_NONE;
 	if (n < 0 && errno == EINTR)
-		return true;
-	if (n == sizeof word && word.kind == ZYGOTE_FORKED && w->state == WARM_ASKED) {
+		return WARM_GOES_ON;
+	if (is_word && word.kind == ZYGOTE_FORKED && w->state == WARM_ASKED) {
 		on_forked(w, c);
-		return true;
+		return WARM_GOES_ON;
 	}
-	if (n == sizeof word && word.kind == ZYGOTE_ENDED && w->state == WARM_FORKED) {
+	if (is_word && word.kind == ZYGOTE_ENDED && w->state == WARM_FORKED) {
 		on_ended(w, c, word.status);
-		return true;
+		return WARM_GOES_ON;
 	}
-	errno = n == sizeof word && word.kind == ZYGOTE_FAILED ? word.status : 0;
-	if (errno)
-		err_sys(e, "the zygote cannot fork into the cell");
-	else
-		err_set(e, ERR_SETUP, "the zygote ended, or is out of its senses");
-	if (w->state == WARM_ASKED) {
-		warm_give_up(w, c);
-		return true;
-	}
+	explain(&word, is_word, e);
 	fd_closep(&w->answer_fd);
-	return false;
+	return w->state == WARM_ASKED ? WARM_CANNOT : WARM_IS_LOST;
 }
 
 void warm_close(struct warm *w)
 {
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
+	fd_closep(&w->words_fd);
 }

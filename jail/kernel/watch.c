@@ -60,6 +60,49 @@ static void fail_to_watch(struct watch *w, const char *what)
 	watch_fail(w, EXIT_cancelled, &e);
 }
 
+/* --- the zygote --- */
+
+/* Loud: whoever waits for a warm run shall know why it is none. */
+static void go_cold(struct watch *w, const struct err *why)
+{
+	say("brig launcher: a run of rootfs %.12s is started cold: zygote: %s\n", w->cell.rootfs.digest, why->text);
+	warm_give_up(&w->cell.warm, &w->cell);
+}
+
+/* When there is both, an order and a cell. */
+static void ask_zygote(struct watch *w)
+{
+	struct err e;
+
+	if (w->ready && w->cell.warm.state == WARM_WANTED && warm_ask(&w->cell.warm, &w->cell, &e) < 0)
+		go_cold(w, &e);
+}
+
+static void on_zygote(struct watch *w)
+{
+	struct err e;
+
+	switch (warm_hear(&w->cell.warm, &w->cell, &e)) {
+	case WARM_GOES_ON:
+		return;
+	case WARM_CANNOT:
+		go_cold(w, &e);
+		return;
+	case WARM_IS_LOST:
+		watch_fail(w, EXIT_cancelled, &e);
+		return;
+	}
+}
+
+/* One that is stopped, or has more to do than it can. */
+static void give_zygote_up(struct watch *w)
+{
+	struct err e;
+
+	err_set(&e, ERR_LIMIT, "it did not answer within %d ms", WARM_MS_MAX);
+	go_cold(w, &e);
+}
+
 /* --- from the cell's set-up --- */
 
 static void take_streams(struct watch *w, const int *fds, size_t n)
@@ -129,6 +172,7 @@ static void on_report(struct watch *w, int *fd)
 		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
 		if (w->control >= 0)
 			launcher_say_ready(w);
+		ask_zygote(w);
 		return;
 	case CHILD_STREAMS:
 		take_streams(w, fds, n);
@@ -138,28 +182,6 @@ static void on_report(struct watch *w, int *fd)
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
 		return;
 	}
-}
-
-/* --- from the zygote --- */
-
-static void on_zygote(struct watch *w)
-{
-	struct err e;
-	bool       goes_on = warm_hear(&w->cell.warm, &w->cell, &e);
-
-	if (e.kind == ERR_NONE || w->decided)
-		return;
-	if (goes_on)
-		say("brig launcher: a run of rootfs %.12s is started cold: %s\n", w->cell.rootfs.digest, e.text);
-	else
-		watch_fail(w, EXIT_cancelled, &e);
-}
-
-/* One that is stopped, or has more to do than it can. */
-static void give_zygote_up(struct watch *w)
-{
-	say("brig launcher: a run of rootfs %.12s is started cold: the zygote did not answer within %d ms\n", w->cell.rootfs.digest, WARM_MS_MAX);
-	warm_give_up(&w->cell.warm, &w->cell);
 }
 
 /* --- from the running cell --- */
@@ -242,6 +264,7 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	if (cell_give_order(&w->cell, &w->served, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 	w->served.words = NULL; /* they are PID 1's now */
+	ask_zygote(w);
 	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
 		close(fds[i]);
 }
@@ -331,12 +354,12 @@ void watch_cell(struct watch *w)
 	double next_cpu = 0;
 
 	for (;;) {
+		double        left  = w->decided ? 1000 : check_clocks(w, &next_cpu);
 		struct pollfd fds[] = {
 			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
 			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
 			{ w->control, POLLIN, 0 },        { w->cell.warm.answer_fd, POLLIN, 0 }, { w->cell.warm.report_fd, POLLIN, 0 },
 		};
-		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
 
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");

@@ -88,17 +88,19 @@ def run(main, code):
             path = main.__file__
             code = compile(read_file(path), path, "exec", 0, True)
         exec(code, main.__dict__)
-    except BaseException:
-        kind, error, trace = sys.exc_info()
-        return status_of(kind, error, trace and trace.tb_next)
-    return 0
+    except BaseException as raised:
+        error = raised
+    else:
+        return 0
+    return status_of(error) # behind the except: what a hook raises has no context of ours
 
 
-def status_of(kind, error, trace):
-    if kind is SystemExit or isinstance(error, SystemExit):
+def status_of(error):
+    if isinstance(error, SystemExit):
         return exit_status(error.code)
-    zygote.print_error(kind, error, trace)
-    return None if issubclass(kind, KeyboardInterrupt) else 1
+    trace = error.__traceback__
+    zygote.print_error(type(error), error, trace and trace.tb_next)
+    return None if isinstance(error, KeyboardInterrupt) else 1
 
 
 def exit_status(code):

@@ -56,7 +56,8 @@ int zygote_open(struct zygote *z)
 	if (map_filter(&z->filter) < 0 || watch_children(z) < 0)
 		return -1;
 	keep_dispositions(z);
-	fcntl(ZYGOTE_FD_ORDERS, F_SETFD, FD_CLOEXEC);
+	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
+		return -1;
 	return write(ZYGOTE_FD_READY, "r", 1) == 1 ? close(ZYGOTE_FD_READY) : -1;
 }
 
@@ -105,33 +106,31 @@ static void forget(struct zygote_request *r)
 }
 
 /* An order that is none is dropped: who sent it sees the end of its sockets. */
-static bool take_order(struct zygote_request *ret, bool *end)
+static bool take_order(struct zygote *z, struct zygote_request *ret)
 {
 	ssize_t got = packet_receive(ZYGOTE_FD_ORDERS, &ret->order, sizeof ret->order, ret->fds, ZYGOTE_ORDER_FDS_MAX, &ret->n);
 
-	*end = got == 0;
 	if (got == sizeof ret->order && is_sound(ret))
 		return true;
 	if (got >= 0)
 		forget(ret);
+	z->is_last = got == 0;
 	return false;
 }
 
 bool zygote_await(struct zygote *z, struct zygote_request *ret)
 {
-	for (;;) {
-		struct pollfd fds[] = { { z->signals, POLLIN, 0 }, { ZYGOTE_FD_ORDERS, POLLIN, 0 } };
-		bool          end   = false;
+	while (!z->is_last || z->runs) {
+		struct pollfd fds[] = { { z->signals, POLLIN, 0 }, { z->is_last ? -1 : ZYGOTE_FD_ORDERS, POLLIN, 0 } };
 
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 			continue;
 		if (fds[0].revents) /* always first: PID 1 of a dead cell waits for it */
 			reap(z);
-		if (fds[1].revents && take_order(ret, &end))
+		if (fds[1].revents && take_order(z, ret))
 			return true;
-		if (end)
-			return false;
 	}
+	return false;
 }
 
 /* --- forking --- */
@@ -200,6 +199,7 @@ static void become_program(struct zygote *z, const struct zygote_request *r, str
 {
 	static struct child_ctx c; /* its lists are the program's argv and environment */
 
+	prctl(PR_SET_NAME, z->name);
 	fill(&c, z, r);
 	child_become_program(&c);
 	restore_dispositions(z);

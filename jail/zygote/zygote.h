@@ -15,6 +15,8 @@ struct zygote {
 	int               signals; /* signalfd: SIGCHLD */
 	struct sock_fprog filter;
 	struct sigaction  kept[NSIG]; /* what the interpreter had set up */
+	char              name[16]; /* which the interpreter had, and a program has */
+	bool              is_last; /* nobody is left who could ask */
 	size_t            runs;
 	struct {
 		pid_t pid;
@@ -35,7 +37,7 @@ struct zygote_run {
 
 /* Takes over the descriptors of zygote_protocol.h, and says that it is ready. 0 or -1 with errno. */
 int  zygote_open(struct zygote *z);
-/* Tells the ends of programs meanwhile. False: nobody is left who could ask. */
+/* Tells the ends of programs meanwhile. False: nobody is left who could ask, and the last program has ended. */
 bool zygote_await(struct zygote *z, struct zygote_request *ret);
 /* True in the fork, when it has become a program. What it could not become it has told, and is gone. */
 bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote_run *ret);
