@@ -52,6 +52,15 @@ static int check_below(const struct limits *l, const struct limits *ceilings, st
 	return above ? err_set(e, ERR_DENIED, "%s is above the ceiling of the profile", above->name) : 0;
 }
 
+/* They become a part of what the zygote executes: nothing but names of modules, as plain as Python has them. */
+static bool are_modules(const char *names)
+{
+	for (; *names; names++)
+		if (!((*names >= 'a' && *names <= 'z') || (*names >= 'A' && *names <= 'Z') || (*names >= '0' && *names <= '9') || strchr("_.,", *names)))
+			return false;
+	return true;
+}
+
 int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 {
 	if (!is_text(p->name, sizeof p->name) || !text_is_name(p->name))
@@ -60,6 +69,8 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
+	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
+		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
 	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)
 		return err_wrap(e, "profile %s", p->name);
 	return 0;

@@ -37,6 +37,7 @@ enum {
 	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_READY_MAX    = 64,
 	KEEPER_NAME_MAX     = 64,
+	KEEPER_PRELOAD_MAX  = 1024,
 	SHOWN_NAME_MAX      = 256,
 };
 enum {
@@ -65,6 +66,7 @@ struct keeper_profile {
 	uint32_t      workspace_exec, require_all;
 	uint32_t      ready; /* cells that stand ready */
 	uint32_t      warm;  /* a zygote forks into them */
+	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
 };
 
 struct keeper_run {

@@ -26,9 +26,9 @@
 
 enum { RETRY_MS = 10000 };
 
-void kept_zygote_init(struct kept_zygote *z, const char *profile, const char *rootfs, int filter_fd)
+void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
 {
-	*z = (struct kept_zygote){ .profile = profile, .rootfs = rootfs, .filter_fd = filter_fd, .orders = { -1, -1 }, .pidfd = -1,
+	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .pidfd = -1,
 				   .ready_fd = -1, .tree_fd = -1 };
 }
 
@@ -51,9 +51,9 @@ static int plan_mounts(struct mount_plan *plan, const struct limits *limits, str
 
 static int open_root(const struct kept_zygote *z, struct err *e)
 {
-	scoped_fd tree = detach_open_again(z->tree_fd, z->rootfs, e);
+	scoped_fd tree = detach_open_again(z->tree_fd, z->setup->rootfs, e);
 
-	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->rootfs, e);
+	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->setup->rootfs, e);
 }
 
 static int build_place(const struct kept_zygote *z, const struct limits *limits, struct err *e)
@@ -66,7 +66,7 @@ static int build_place(const struct kept_zygote *z, const struct limits *limits,
 	if (plan_mounts(&plan, limits, e) < 0)
 		return -1;
 	c.root_fd       = open_root(z, e);
-	c.order.code_fd = c.root_fd < 0 ? -1 : zygote_image_program(&c.order.code_len, e);
+	c.order.code_fd = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.order.code_len, e);
 	c.extension_fd  = c.order.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
 	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
 		return -1;
@@ -128,7 +128,7 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 	setsid();
 	(void)!execute(z, ready, &e);
 	dup2(log, 2);
-	say("brig zygote of profile %s: %s\n", z->profile, e.text);
+	say("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
 }
 
@@ -176,14 +176,14 @@ static void put_off(struct kept_zygote *z)
 {
 	close_orders(z);
 	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
-	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->profile, RETRY_MS / 1000);
+	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile, RETRY_MS / 1000);
 }
 
 static void try_to_start(struct kept_zygote *z)
 {
 	if (clock_ms(CLOCK_MONOTONIC) < z->not_before || start(z) == 0)
 		return;
-	say("brig spawner: zygote of profile %s: %m\n", z->profile);
+	say("brig spawner: zygote of profile %s: %m\n", z->setup->profile);
 	put_off(z);
 }
 
@@ -217,7 +217,7 @@ static void on_end(struct kept_zygote *z, bool was_ready)
 		put_off(z);
 		return;
 	}
-	say("brig spawner: the zygote of profile %s ended; another one is started\n", z->profile);
+	say("brig spawner: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	try_to_start(z);
 }
 

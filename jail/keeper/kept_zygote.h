@@ -10,12 +10,13 @@
 #pragma once
 #include "err.h"
 #include "limits.h"
+#include "spawner_protocol.h"
 #include "store.h"
 
 #include <sys/types.h>
 
 struct kept_zygote {
-	const char *profile, *rootfs; /* for messages */
+	const struct spawner_setup *setup;
 	int         filter_fd;
 	int         orders[2];        /* [0]: for launchers; non-blocking */
 	int         pidfd, ready_fd;  /* of the one that lives; ready_fd: until it has said so */
@@ -25,7 +26,8 @@ struct kept_zygote {
 	double      not_before;       /* CLOCK_MONOTONIC ms */
 };
 
-void kept_zygote_init(struct kept_zygote *z, const char *profile, const char *rootfs, int filter_fd);
+/* Both stay the caller's. */
+void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd);
 /* There is one for this tree, or it is not yet time. tree_fd stays the caller's; limits: sizes of what is mounted. */
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits);
 /* It said that it is ready, or ended. */

@@ -122,6 +122,7 @@ static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
 	memset(&setup, 0, sizeof setup);
 	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
 	memcpy(setup.profile, w->profile->name, sizeof setup.profile);
+	memcpy(setup.preload, w->profile->preload, sizeof setup.preload);
 	memcpy(setup.outer_why, w->outer->why, sizeof setup.outer_why);
 	setup.workspace_exec = w->profile->workspace_exec;
 	setup.require_all    = w->profile->require_all;

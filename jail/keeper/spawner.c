@@ -51,7 +51,7 @@ static void take_setup(struct spawner *s)
 	s->filter.filter = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (s->filter.filter == MAP_FAILED || len > KEEPER_FILTER_MAX * sizeof *s->filter.filter)
 		give_up("no filter");
-	kept_zygote_init(&s->zygote, s->setup.profile, s->setup.rootfs, fd);
+	kept_zygote_init(&s->zygote, &s->setup, fd);
 }
 
 /* --- one launcher --- */

@@ -1,6 +1,10 @@
+#define _GNU_SOURCE
 #include "zygote_image.h"
 
 #include "sealed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 __asm__(".section .rodata\n"
 	".global zygote_program_start, zygote_program_end, zygote_extension_start, zygote_extension_end\n"
@@ -18,18 +22,21 @@ extern const char zygote_program_end[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_start[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
-static int open_bytes(const char *from, const char *to, uint32_t *len, struct err *e)
+int zygote_image_program(const char *preload, uint32_t *len, struct err *e)
 {
-	*len = (uint32_t)(to - from);
-	return sealed_open("zygote", from, *len, e);
-}
+	char *text;
+	int   n = asprintf(&text, "PRELOAD = \"%s\"\n%.*s", preload, (int)(zygote_program_end - zygote_program_start), zygote_program_start), fd;
 
-int zygote_image_program(uint32_t *len, struct err *e)
-{
-	return open_bytes(zygote_program_start, zygote_program_end, len, e);
+	if (n < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*len = (uint32_t)n;
+	fd   = sealed_open("zygote", text, *len, e);
+	free(text);
+	return fd;
 }
 
 int zygote_image_extension(uint32_t *len, struct err *e)
 {
-	return open_bytes(zygote_extension_start, zygote_extension_end, len, e);
+	*len = (uint32_t)(zygote_extension_end - zygote_extension_start);
+	return sealed_open("zygote", zygote_extension_start, *len, e);
 }

@@ -7,6 +7,6 @@
 #pragma once
 #include "err.h"
 
-/* Sealed memory files, the caller's. */
-must_use int zygote_image_program(uint32_t *len, struct err *e);
+/* Sealed memory files, the caller's. preload: names of modules between commas, checked. */
+must_use int zygote_image_program(const char *preload, uint32_t *len, struct err *e);
 must_use int zygote_image_extension(uint32_t *len, struct err *e);

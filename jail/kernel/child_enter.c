@@ -26,8 +26,9 @@ static int enter_namespaces(struct child_ctx *c)
 const struct child_step child_enter_steps[] = {
 	{ "read-words",        child_map_words,           "while their descriptor is open" },
 	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
-	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },
 	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once: nothing is seen of one world with the rights of another" },
+	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },
+	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

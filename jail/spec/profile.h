@@ -22,10 +22,13 @@ struct profile {
 	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
 	unsigned        warm;        /* enum profile_warm */
+	const json_t   *preload;     /* what its zygote imports; NULL: nothing */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
 	json_t         *source;
 };
+
+enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names with a byte for each */
 
 #define PROFILE_MAX (64 * 1024)
 extern const struct field profile_fields[];

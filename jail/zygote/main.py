@@ -2,6 +2,8 @@
 #
 # Nothing is imported that a plain `python3 -I main.py` has not loaded itself: a program would find it in sys.modules.
 # The work is in functions whose file is the guest runner's, so that nobody takes these lines for the program's.
+#
+# Before these lines the spawner puts one more: PRELOAD, the names of modules between commas.
 import sys
 
 WORK = '''
@@ -177,9 +179,18 @@ def become(argv, entries, has_stdin):
 
 # --- before ---
 
+def preload(name):
+    try:
+        __import__(name)
+    except BaseException as error:
+        tell(f"cannot import {name}", error)
+
+
 def begin():
     global zygote, guest, collect, enable
     import gc
+    for name in filter(None, PRELOAD.split(",")):
+        preload(name)
     zygote, guest = load("/workspace/zygote.so"), load_guest()
     collect, enable = gc.collect, gc.enable
     del sys.modules["gc"]
@@ -188,16 +199,16 @@ def begin():
     gc.freeze()
 
 
-def tell(error):
-    write(LOG, f"brig zygote: {type(error).__name__}: {error}\\n".encode())
+def tell(what, error):
+    write(LOG, f"brig zygote: {what}: {type(error).__name__}: {str(error)[:200]!a}\\n".encode())
 
 
 try:
     begin()
     ordered = zygote.serve()
 except BaseException as error:
-    tell(error)
+    tell("cannot begin", error)
     _exit(1)
 become(*ordered)
 '''
-exec(compile(WORK, "/usr/lib/brig/guest.py", "exec"), {"__name__": "brig", "__builtins__": __builtins__})
+exec(compile(WORK, "/usr/lib/brig/guest.py", "exec"), {"__name__": "brig", "__builtins__": __builtins__, "PRELOAD": PRELOAD})

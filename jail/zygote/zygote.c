@@ -51,8 +51,16 @@ static void keep_dispositions(struct zygote *z)
 			z->kept[s].sa_handler = SIG_DFL;
 }
 
+/* A thread that an import has left would be missing in each fork, with whatever it had locked. The kernel refuses this to who has threads, and for others it does nothing. */
+static int check_threads(void)
+{
+	return unshare(CLONE_THREAD);
+}
+
 int zygote_open(struct zygote *z)
 {
+	if (check_threads() < 0)
+		return -1;
 	if (map_filter(&z->filter) < 0 || watch_children(z) < 0)
 		return -1;
 	keep_dispositions(z);
