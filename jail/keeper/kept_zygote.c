@@ -122,6 +122,7 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 	int        log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	struct err e;
 
+	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);

@@ -267,13 +267,27 @@ static int receive_order(struct child_ctx *c)
 	return 0;
 }
 
-/* Private, so that what is split is ours; sealed, or a file that shrinks would kill us. */
+/* At places that are said: the file's own is shared with the zygote, which reads at the same time. */
+static int read_all(int fd, char *text, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		ssize_t n = pread(fd, text + at, len - at, (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* A copy in memory of no file: of a program that stays in ours these are its arguments, and /proc shows no others. */
 int child_map_words(struct child_ctx *c)
 {
-	char *text = mmap(NULL, c->order.words.len, PROT_READ, MAP_PRIVATE, c->order.words.fd, 0);
+	char *text = mmap(NULL, c->order.words.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int   r    = text == MAP_FAILED ? -errno : read_all(c->order.words.fd, text, c->order.words.len);
 
-	if (text == MAP_FAILED)
-		return -errno;
+	if (r < 0)
+		return r;
 	return words_split(&c->order.words, text, &c->lists) ? 0 : -EBADMSG;
 }
 

@@ -46,9 +46,7 @@ static size_t fill(struct zygote_order *o, int *fds, const struct warm *w, const
 	o->joins          = (uint32_t)child->join_len;
 	o->clones_into    = group >= 0;
 	o->init_id        = child->init_id;
-	o->program_uid    = child->program_uid;
-	o->program_gid    = child->program_gid;
-	o->landlock_abi   = child->landlock_abi;
+	o->program_id     = child->program_uid;
 	o->workspace_exec = child->workspace_exec;
 	o->cpu_before_ns  = w->cpu_before_ns;
 	for (int i = 0; i < child->join_len; i++)

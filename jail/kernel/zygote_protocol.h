@@ -20,7 +20,7 @@ enum { ZYGOTE_ORDER_FDS_MAX = ZYGOTE_GROUPS + GROUP_TREES_MAX + 1 };
 struct zygote_order {
 	struct child_order order;
 	uint32_t           joins, clones_into; /* how many groups of each kind */
-	uint32_t           init_id, program_uid, program_gid, landlock_abi, workspace_exec;
+	uint32_t           init_id, program_id, workspace_exec; /* ids as seen inside; what is no program's id is refused */
 	int64_t            cpu_before_ns;
 };
 

@@ -59,11 +59,12 @@ static int check_threads(void)
 
 int zygote_open(struct zygote *z)
 {
-	if (check_threads() < 0)
+	if (check_threads() < 0 || chdir("/") < 0)
 		return -1;
 	if (map_filter(&z->filter) < 0 || watch_children(z) < 0)
 		return -1;
 	keep_dispositions(z);
+	z->landlock_abi = (unsigned)landlock_abi();
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
 		return -1;
 	return write(ZYGOTE_FD_READY, "r", 1) == 1 ? close(ZYGOTE_FD_READY) : -1;
@@ -101,9 +102,10 @@ static void reap(struct zygote *z)
 		tell_end(z, pid, status);
 }
 
+/* A launcher has less power than we, and lends none of ours to a program: no root in it, whatever it asks. */
 static bool is_sound(const struct zygote_request *r)
 {
-	return r->order.joins <= GROUP_TREES_MAX && r->order.clones_into <= 1 && words_are_bounded(&r->order.order.words) &&
+	return r->order.program_id != 0 && (r->order.init_id == 0 || r->order.init_id == r->order.program_id) && r->order.joins <= GROUP_TREES_MAX && r->order.clones_into <= 1 && words_are_bounded(&r->order.order.words) &&
 	       r->n == ZYGOTE_GROUPS + r->order.joins + r->order.clones_into;
 }
 
@@ -179,9 +181,9 @@ static void fill(struct child_ctx *c, const struct zygote *z, const struct zygot
 	*c = (struct child_ctx){
 		.order          = r->order.order,
 		.init_id        = r->order.init_id,
-		.program_uid    = r->order.program_uid,
-		.program_gid    = r->order.program_gid,
-		.landlock_abi   = r->order.landlock_abi,
+		.program_uid    = r->order.program_id,
+		.program_gid    = r->order.program_id,
+		.landlock_abi   = z->landlock_abi,
 		.workspace_exec = r->order.workspace_exec,
 		.cpu_before_ns  = r->order.cpu_before_ns,
 		.join_len       = (int)r->order.joins,

@@ -129,7 +129,7 @@ def test_nothing_that_should_be_random_is_shared_by_runs(talk, name):
 
 
 def test_arguments_and_environment_are_the_runs_own(talk):
-    program = "import sys, os; print(sys.argv, sys.orig_argv, os.environ.get('A'), os.environ.get('HOME'))"
+    program = "import sys, os; print(sys.argv, sys.orig_argv, os.environ.get('A'), os.environ.get('HOME'), open('/proc/self/cmdline').read(), open('/proc/self/environ').read())"
     found = [talk.run(program, args=["x", "ä"], env=["A=1"], **keys) for keys in ({}, {"cold": True})]
     assert told(found[0]) == told(found[1]) and found[0].record["warm"]
     assert "None" in talk.run(program).stdout, "the next run has the environment of the one before"
