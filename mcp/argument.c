@@ -186,44 +186,29 @@ static json_t *take_texts(const struct argument *row, const json_t *given, struc
 	return bad < 0 ? NULL : list;
 }
 
-/* A whole number is the text of it: {"PORT": 80}. */
-static json_t *map_value(const struct argument *row, const char *key, const json_t *value, struct err *e)
+static int check_members(const struct argument *row, const json_t *map, struct err *e)
 {
-	char buf[TEXT_SHOWN + 8];
-
-	if (json_is_integer(value))
-		return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
-	if (json_is_string(value))
-		return check_nul(row, value, e) < 0 ? NULL : json_incref((json_t *)value);
-	err_set(e, ERR_BAD_SPEC, "%s: %.60s: expected a text, not %s", row->name, key, shown(value, buf, sizeof buf));
-	return NULL;
-}
-
-static json_t *take_members(const struct argument *row, const json_t *object, struct err *e)
-{
-	json_t     *map = json_object(), *value, *text;
 	const char *key;
+	json_t     *value;
+	char        buf[TEXT_SHOWN + 8];
 
-	json_object_foreach((json_t *)object, key, value) {
-		if (!(text = map_value(row, key, value, e))) {
-			json_decref(map);
-			return NULL;
-		}
-		json_object_set_new(map, key, text);
+	json_object_foreach((json_t *)map, key, value) {
+		if (!json_is_string(value))
+			return err_set(e, ERR_BAD_SPEC, "%s: %.60s: expected a text, not %s", row->name, key, shown(value, buf, sizeof buf));
+		if (check_nul(row, value, e) < 0)
+			return -1;
 	}
-	return map;
+	return check_length(row, json_object_size(map), "members", e);
 }
 
 static json_t *take_map(const struct argument *row, const json_t *given, struct err *e)
 {
-	json_t *object = unwrapped(given), *map = NULL;
+	json_t *map = unwrapped(given);
+	int     bad = json_is_object(map) ? check_members(row, map, e) : expected(e, row, given, "an object of texts, as {\"NAME\": \"value\"}");
 
-	if (!json_is_object(object))
-		expected(e, row, given, "an object of texts, as {\"NAME\": \"value\"}");
-	else if (check_length(row, json_object_size(object), "members", e) == 0)
-		map = take_members(row, object, e);
-	json_decref(object);
-	return map;
+	if (bad < 0)
+		json_decref(map);
+	return bad < 0 ? NULL : map;
 }
 
 /* Without a unit it is MiB, as a number and as a text: nobody means 128 bytes. */
@@ -249,8 +234,10 @@ static json_t *take_size(const struct argument *row, const json_t *given, struct
 		return NULL;
 	}
 	if ((is_bounded(row) && (double)bytes > row->max) || (double)bytes < row->min) {
-		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, text_from_size(bytes, is, sizeof is),
-			text_from_size((uint64_t)row->min, least, sizeof least), is_bounded(row) ? text_from_size((uint64_t)row->max, most, sizeof most) : "");
+		text_from_size(bytes, is, sizeof is);
+		text_from_size((uint64_t)row->min, least, sizeof least);
+		text_from_size((uint64_t)row->max, most, sizeof most);
+		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, is, least, is_bounded(row) ? most : "");
 		return NULL;
 	}
 	return json_integer((json_int_t)bytes);
@@ -327,7 +314,8 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 			continue;
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
-		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; there are: %s", name, *names ? names : "none"));
+		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; there are: %s", name,
+							     *names ? names : "none"));
 	}
 }
 

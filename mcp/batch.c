@@ -45,7 +45,8 @@ static void take(struct batch *b, struct mcp *m, struct channel *ch, const json_
 	}
 }
 
-int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers), void *owner, struct rpc_error *e)
+int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers), void *owner,
+		   struct rpc_error *e)
 {
 	size_t        n = json_array_size(array);
 	struct batch *b = n && n <= RPC_BATCH ? calloc(1, sizeof *b) : NULL;

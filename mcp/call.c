@@ -13,9 +13,9 @@
 /* A question of ours to the client, until it is answered or the call ends. */
 struct ask {
 	TAILQ_ENTRY(ask) link;
-	struct call *call;
-	json_t      *id;
-	void       (*answered)(struct call *c, const json_t *result, const json_t *error);
+	struct call   *call;
+	json_t        *id;
+	call_answered *answered;
 };
 
 static void ask_drop(struct mcp *m, struct ask *a)
@@ -195,7 +195,7 @@ void call_progress(struct call *c, double progress, double total, const char *me
 	call_notify(c, "notifications/progress", params);
 }
 
-bool call_ask(struct call *c, const char *method, json_t *params, void (*answered)(struct call *c, const json_t *result, const json_t *error))
+bool call_ask(struct call *c, const char *method, json_t *params, call_answered *answered)
 {
 	struct ask *a;
 	json_t     *message;
@@ -221,8 +221,8 @@ void calls_take_response(struct mcp *m, const struct channel *ch, const struct r
 		if (json_equal(a->id, response->id) && strcmp(a->call->channel->principal, ch->principal) == 0)
 			break;
 	if (a) {
-		struct call *c                                                        = a->call;
-		void (*answered)(struct call *, const json_t *, const json_t *) = a->answered;
+		struct call   *c        = a->call;
+		call_answered *answered = a->answered;
 
 		ask_drop(m, a);
 		answered(c, response->result, response->error);
@@ -243,7 +243,8 @@ struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *i
 
 static bool is_legacy_of(const struct call *c, const struct channel *ch, const json_t *id)
 {
-	return !revision_is_modern(c->revision) && c->channel->ops == ch->ops && strcmp(c->channel->principal, ch->principal) == 0 && json_equal(c->id, id);
+	return !revision_is_modern(c->revision) && c->channel->ops == ch->ops && strcmp(c->channel->principal, ch->principal) == 0 &&
+	       json_equal(c->id, id);
 }
 
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id)
@@ -262,15 +263,23 @@ struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const
 	return found;
 }
 
+static struct call *find_first(struct mcp *m, const struct channel *ch)
+{
+	struct call *c;
+
+	TAILQ_FOREACH(c, &m->calls, link)
+		if (c->channel == ch)
+			break;
+	return c;
+}
+
+/* From the first one each time: what one of them was waiting for may end others. */
 void calls_cancel_all(struct mcp *m, const struct channel *ch)
 {
-	struct call *c = TAILQ_FIRST(&m->calls), *next;
+	struct call *c;
 
-	for (; c; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->channel == ch)
-			call_cancel(c);
-	}
+	while ((c = find_first(m, ch)))
+		call_cancel(c);
 }
 
 size_t calls_count(const struct mcp *m, const char *method)

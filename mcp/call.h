@@ -56,7 +56,8 @@ struct call {
 };
 
 /* A request begins. NULL: memory is short. */
-must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request, enum revision revision);
+must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
+				 enum revision revision);
 
 /* The client's capabilities of this request (modern), else an empty object; borrowed. */
 const json_t *call_capabilities(const struct call *c);
@@ -73,8 +74,14 @@ void call_progress(struct call *c, double progress, double total, const char *me
 /* A notification of any kind that belongs to the call; takes params over. */
 void call_notify(struct call *c, const char *method, json_t *params);
 
-/* A request of ours to the client (legacy eras only); answered once, or never when the call ends first. result or error is NULL; borrowed. false: this client cannot be asked. */
-must_use bool call_ask(struct call *c, const char *method, json_t *params, void (*answered)(struct call *c, const json_t *result, const json_t *error));
+/* What the client says to a question; one of the two is NULL. Borrowed. */
+typedef void call_answered(struct call *c, const json_t *result, const json_t *error);
+/*
+ * A request of ours to the client, in the legacy eras only; takes params over.
+ * It is answered once, or never when the call ends first. false: this client
+ * cannot be asked.
+ */
+must_use bool call_ask(struct call *c, const char *method, json_t *params, call_answered *answered);
 
 /* The client has answered something; what nobody asked is dropped. */
 void calls_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response);

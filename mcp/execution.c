@@ -109,7 +109,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	x->cancelled = true;
 	if (x->state == EXECUTION_RUNS)
 		tell_cancel(x, reason);
-	else if (!x->question.tag)
+	else if (!x->question.tag || !x->question.sent)
 		fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 
@@ -346,6 +346,7 @@ static void on_answer(void *owner, struct datagram *d)
 	}
 }
 
+/* A run that has not started had no effect, and was asked for twice: nobody knows more. */
 static void on_lost(void *owner, const struct err *why)
 {
 	struct execution *x = owner;
@@ -355,7 +356,7 @@ static void on_lost(void *owner, const struct err *why)
 		drain(&x->err.stream);
 		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
 	}
-	fail(x, "lost", NULL, why->text);
+	fail(x, why->kind == ERR_BAD_SPEC ? "bad_field" : x->state == EXECUTION_WAITS && why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }
 
 /* --- asking --- */
@@ -366,7 +367,7 @@ static void ask_again(void *owner)
 	struct err        e;
 
 	if (launcher_ask(x->mcp->launcher, &x->question, &e) < 0)
-		fail(x, "lost", NULL, e.text);
+		fail(x, "missing", NULL, e.text);
 }
 
 static char *copy_bytes(const char *bytes, size_t len)

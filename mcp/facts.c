@@ -28,6 +28,17 @@ static void tell(struct fact *f, const json_t *reply, const struct err *why)
 	f->known(f->owner, reply, why);
 }
 
+/* Where the host keeps its profiles is nobody's affair: "does not exist in /etc/brig/profiles; there are: ..." */
+static void say_why(struct err *why, enum err_kind kind, const char *field, const char *message)
+{
+	const char *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
+
+	if (in && list && in < list)
+		err_set(why, kind, "%.*s%s", (int)(in - message), message, list);
+	else
+		err_set(why, kind, "%s%s%s", field ? field : "", field ? ": " : "", message);
+}
+
 /* What the client can mend is a bad specification, anything else is not his affair. */
 static void refuse(struct fact *f, const json_t *error)
 {
@@ -36,7 +47,7 @@ static void refuse(struct fact *f, const json_t *error)
 		   strcmp(code, denial_code_name(DENIAL_denied)) == 0;
 	struct err why;
 
-	err_set(&why, his ? ERR_BAD_SPEC : ERR_SETUP, "%s", json_string_value(json_object_get(error, "message")));
+	say_why(&why, his ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
 	tell(f, NULL, &why);
 }
 

@@ -11,7 +11,19 @@ struct image {
 	size_t      len;
 };
 
-static const char *const types[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
+/*
+ * With the signature of each, as base64. A client hands an image on to its
+ * model; one that is none makes the model refuse the whole conversation.
+ */
+static const struct kind {
+	const char *type, *begins;
+	const char *then; /* at the twelfth character */
+} kinds[] = {
+	{ "image/png", "iVBORw0KGg", "" },
+	{ "image/jpeg", "/9j/", "" },
+	{ "image/gif", "R0lGOD", "" },
+	{ "image/webp", "UklGR", "RUJQ" },
+};
 
 static bool is_base64_char(char c)
 {
@@ -33,16 +45,23 @@ static bool is_base64(const char *text, size_t len)
 	return true;
 }
 
+static bool is_signed(const struct kind *kind, const char *data)
+{
+	if (strncmp(data, kind->begins, strlen(kind->begins)) != 0)
+		return false;
+	return !*kind->then || (strlen(data) > 12 && strncmp(data + 12, kind->then, strlen(kind->then)) == 0);
+}
+
 static bool take_type(const char *text, struct image *ret, const char **rest)
 {
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		size_t n = strlen(types[i]);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		size_t n = strlen(kinds[i].type);
 
-		if (strncmp(text, types[i], n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
+		if (strncmp(text, kinds[i].type, n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
 			continue;
-		strcpy(ret->type, types[i]);
+		strcpy(ret->type, kinds[i].type);
 		*rest = text + n + 8;
-		return true;
+		return is_signed(&kinds[i], *rest);
 	}
 	return false;
 }
@@ -59,8 +78,10 @@ static bool is_image(const json_t *value, struct image *ret)
 
 static json_t *take_one(const struct image *image, json_t *content)
 {
+	size_t padding = (image->data[image->len - 1] == '=') + (image->data[image->len - 2] == '=');
+
 	json_array_append_new(content, json_pack("{ss ss ss}", "type", "image", "data", image->data, "mimeType", image->type));
-	return json_sprintf("[%s, %zu bytes, shown below]", image->type, image->len / 4 * 3);
+	return json_sprintf("[%s, %zu bytes, shown below]", image->type, image->len / 4 * 3 - padding);
 }
 
 static json_t *take_list(const json_t *list, json_t *content)

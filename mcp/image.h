@@ -3,7 +3,7 @@
  *
  * A program returns an image by making its result a text of the form
  * data:image/png;base64,... (png, jpeg, gif, webp), or a list of at most four
- * of them. The client gets each as an image block.
+ * of them. The client gets each as an image block, if its first bytes are of that kind.
  */
 #pragma once
 #include <jansson.h>

@@ -13,6 +13,13 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
+/*
+ * brigd keeps so many answers for us and no more: then it hangs up, and every
+ * run is lost. So no more is asked than has room in the socket, with the
+ * longest of answers, the one to explain, for each.
+ */
+enum { QUESTIONS_AT_ONCE = 16 };
+
 /* What nobody waits for, until it is sent. */
 struct word {
 	json_t            *message;
@@ -38,8 +45,11 @@ struct launcher {
 	TAILQ_HEAD(, leaving) gone;
 	uint64_t             tag;
 	json_t              *learnt;  /* of this connection */
+	size_t               unanswered;
 	bool                 blocked; /* the socket takes no more for now */
 	struct err           last_word; /* kind NONE: brigd has said none */
+	struct err           closed;    /* why nobody was let in, a moment ago */
+	int64_t              closed_ms;
 };
 
 struct launcher *launcher_create(struct mcp *m)
@@ -60,6 +70,12 @@ struct launcher *launcher_create(struct mcp *m)
 json_t *launcher_learnt(struct launcher *l)
 {
 	return l->learnt;
+}
+
+const char *launcher_server(const struct launcher *l, bool *is_private)
+{
+	*is_private = l->server.pid > 0;
+	return l->server.sock >= 0 ? l->server.name : NULL;
 }
 
 /* --- the end of a connection --- */
@@ -109,33 +125,48 @@ static void drop_words(struct launcher *l)
 
 static void hang_up(struct launcher *l)
 {
+	struct question *q;
+
+	TAILQ_FOREACH(q, &l->open, link)
+		q->waits = false;
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
 	fd_closep(&l->server.sock);
 	if (l->server.pid > 0)
 		see_off(l, l->server.pid);
-	l->server  = SERVER_NONE;
-	l->blocked = false;
+	l->server     = SERVER_NONE;
+	l->blocked    = false;
+	l->unanswered = 0;
 	json_object_clear(l->learnt);
 	drop_words(l);
 }
 
-/* Whoever is told may ask at once, over a new connection: those that were open are taken aside first. */
+static bool may_repeat(const struct launcher *l, const struct question *q)
+{
+	return !q->heard && !q->repeated && l->last_word.kind == ERR_NONE;
+}
+
+static void lose(struct launcher *l, struct question *q, const struct err *why)
+{
+	bool       repeat = may_repeat(l, q);
+	struct err e      = *why;
+
+	launcher_forget(l, q);
+	q->repeated = true;
+	if (!repeat || launcher_ask(l, q, &e) < 0)
+		q->lost(q->owner, &e);
+}
+
+/* Whoever is told may ask at once, and forget any other: each of those that were open is looked for anew. */
 static void break_off(struct launcher *l, const struct err *why)
 {
-	struct question_list lost = TAILQ_HEAD_INITIALIZER(lost);
-	struct question     *q;
+	uint64_t         last = l->tag;
+	struct question *q;
 
 	hang_up(l);
-	TAILQ_CONCAT(&lost, &l->open, link);
-	TAILQ_FOREACH(q, &lost, link)
-		q->sent = true; /* not by a new connection */
-	while ((q = TAILQ_FIRST(&lost))) {
-		TAILQ_REMOVE(&lost, q, link);
-		q->tag = 0;
-		q->lost(q->owner, why);
-	}
+	while ((q = TAILQ_FIRST(&l->open)) && q->tag <= last)
+		lose(l, q, why);
 }
 
 static void on_silence(struct launcher *l)
@@ -151,13 +182,19 @@ static void on_silence(struct launcher *l)
 
 /* --- what brigd says --- */
 
+static void is_answered(struct launcher *l, struct question *q)
+{
+	l->unanswered -= q->waits;
+	q->waits = false;
+}
+
 /* About no question: why it cannot serve, before it goes. */
 static void keep_last_word(struct launcher *l, const json_t *answer)
 {
 	const char *text = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
 
 	if (text)
-		err_set(&l->last_word, ERR_SETUP, "%s", text);
+		err_set(&l->last_word, ERR_MISSING, "%s", text);
 }
 
 static struct question *find(struct launcher *l, const json_t *tag)
@@ -176,12 +213,16 @@ static void on_answer(struct launcher *l, struct datagram *d)
 	const json_t    *tag = json_object_get(d->answer.source, "tag");
 	struct question *q   = find(l, tag);
 
-	if (q)
+	if (q) {
+		q->heard = true;
+		is_answered(l, q);
 		q->answered(q->owner, d);
-	else if (!tag && d->answer.kind == ANSWER_ERROR)
+	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
 		keep_last_word(l, d->answer.source);
+	}
 }
 
+static void send_questions(struct launcher *l);
 static void send_waiting(struct launcher *l);
 
 static void on_server(void *owner)
@@ -197,29 +238,49 @@ static void on_server(void *owner)
 	switch (datagram_receive(l->server.sock, &d, &e)) {
 	case DATAGRAM_CAME:
 		on_answer(l, &d);
+		send_questions(l);
 		return;
 	case DATAGRAM_END:
 		on_silence(l);
 		return;
 	case DATAGRAM_BROKEN:
-		if (e.errnum != EAGAIN) /* it could only be written to */
-			break_off(l, &e);
+		if (e.errnum == EAGAIN) /* it could only be written to */
+			return;
+		l->last_word = e; /* whoever talks nonsense is not asked again */
+		break_off(l, &e);
 		return;
 	}
 }
 
 /* --- asking --- */
 
-static int connect_first(struct launcher *l, struct err *e)
+/* Nobody else is served meanwhile. */
+enum { CONNECT_MS = 1000 };
+
+/* A door that was closed a moment ago is closed: a hundred calls do not wait at it one after the other. */
+static int reach(struct launcher *l, struct err *e)
 {
 	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
 						  [SETTING_SERVER_PRIVATE] = SERVER_PRIVATE,
 						  [SETTING_SERVER_SERVICE] = SERVER_SERVICE };
 
+	if (l->closed.kind == ERR_LIMIT && loop_now_ms() - l->closed_ms < CONNECT_MS) {
+		*e = l->closed;
+		return -1;
+	}
+	if (server_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) == 0)
+		return 0;
+	l->closed    = *e;
+	l->closed_ms = loop_now_ms();
+	return -1;
+}
+
+static int connect_first(struct launcher *l, struct err *e)
+{
 	if (l->server.sock >= 0)
 		return 0;
 	l->last_word = (struct err){ 0 };
-	if (server_connect(&l->server, wants[l->mcp->settings->server], e) < 0)
+	if (reach(l, e) < 0)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
@@ -244,13 +305,17 @@ static int try_send(struct launcher *l, const json_t *message, const int *fds, s
 
 static int send_question(struct launcher *l, struct question *q, struct err *e)
 {
-	json_t *tagged = json_copy((json_t *)q->message);
+	json_t *tagged;
 	int     r;
 
+	if (l->unanswered >= QUESTIONS_AT_ONCE)
+		return 0;
+	tagged = json_copy((json_t *)q->message);
 	json_object_set_new(tagged, "tag", json_integer((json_int_t)q->tag));
 	r = try_send(l, tagged, q->fds, q->fds_len, e);
 	json_decref(tagged);
-	q->sent = r > 0;
+	q->sent = q->waits = r > 0;
+	l->unanswered += q->waits;
 	return r;
 }
 
@@ -260,7 +325,7 @@ static void send_questions(struct launcher *l)
 	struct question *q, *next;
 	struct err       e;
 
-	for (q = TAILQ_FIRST(&l->open); q && !l->blocked; q = next) {
+	for (q = TAILQ_FIRST(&l->open); q && !l->blocked && l->unanswered < QUESTIONS_AT_ONCE; q = next) {
 		next = TAILQ_NEXT(q, link);
 		if (q->sent || send_question(l, q, &e) >= 0)
 			continue;
@@ -315,8 +380,9 @@ int launcher_ask(struct launcher *l, struct question *q, struct err *e)
 {
 	if (connect_first(l, e) < 0)
 		return -1;
-	q->tag  = ++l->tag;
-	q->sent = false;
+	q->tag   = ++l->tag;
+	q->sent  = q->waits = false;
+	q->heard = false;
 	if (send_first(l, q, e) < 0) {
 		q->tag = 0;
 		return -1;
@@ -327,8 +393,10 @@ int launcher_ask(struct launcher *l, struct question *q, struct err *e)
 
 void launcher_forget(struct launcher *l, struct question *q)
 {
-	if (q->tag)
+	if (q->tag) {
 		TAILQ_REMOVE(&l->open, q, link);
+		is_answered(l, q);
+	}
 	q->tag = 0;
 }
 

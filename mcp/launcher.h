@@ -13,7 +13,9 @@
 /*
  * One question. Its owner fills the first four; message and descriptors stay
  * the owner's, and must live until it is answered. A question stays open until
- * launcher_forget(), for a run has several answers.
+ * launcher_forget(), for a run has several answers. One that has none yet when
+ * the connection breaks is asked again over a new one, once: a brigd that was
+ * about to go when it was asked is nobody's fault.
  */
 struct question {
 	/* The datagram is the launcher's; descriptors may be taken (fd_take()). May ask, and may forget this one. */
@@ -26,7 +28,8 @@ struct question {
 	const int              *fds;
 	size_t                  fds_len;
 	uint64_t                tag; /* the launcher's; 0: not asked */
-	bool                    sent;
+	bool                    sent, heard, repeated;
+	bool                    waits; /* for its first answer */
 	TAILQ_ENTRY(question)   link;
 };
 
@@ -40,6 +43,9 @@ void         launcher_forget(struct launcher *l, struct question *q); /* may be 
 
 /* A request whose answer nobody waits for: cancel. Takes it over. Lost when the connection is: then everything has ended. */
 void launcher_tell(struct launcher *l, json_t *message);
+
+/* The brigd of this connection: its socket's path, or the program's if it is private. NULL: there is none. */
+const char *launcher_server(const struct launcher *l, bool *is_private);
 
 /* What was learnt over this connection, by names of those who keep it there (facts.h); emptied when it breaks. Borrowed. */
 json_t *launcher_learnt(struct launcher *l);

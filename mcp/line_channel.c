@@ -61,24 +61,39 @@ static bool takes_requests(const struct line_channel *l)
 	return !l->over && l->out.waiting <= OUTPUT_ENOUGH;
 }
 
-/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
-static void wait_for_requests(struct line_channel *l, bool wanted)
+/* What cannot be waited for is a plain file, which is ready. */
+static void wait_for(struct line_channel *l, uint32_t events)
 {
 	struct err e;
 
-	if (l->reads_wait && !wanted)
-		loop_remove(&l->mcp->loop, &l->reads);
-	if (l->reads_wait || !wanted)
-		l->reads_wait = wanted;
+	if (l->reads_wait)
+		loop_want(&l->mcp->loop, &l->reads, events);
 	else if (!l->is_file)
-		l->reads_wait = loop_add(&l->mcp->loop, &l->reads, &e) == 0;
-	if (wanted && !l->reads_wait && !l->again.set) /* a plain file cannot be waited for: it is ready */
+		l->reads_wait = loop_add_for(&l->mcp->loop, &l->reads, events, &e) == 0;
+	else if ((events & EPOLLIN) && !l->again.set)
 		loop_timer_set(&l->mcp->loop, &l->again, 1);
+}
+
+/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
+static void wait_no_more(struct line_channel *l)
+{
+	if (l->reads_wait)
+		loop_remove(&l->mcp->loop, &l->reads);
+	l->reads_wait = false;
+}
+
+/* Of a client that does not read only the end is heard: it may have gone. */
+static void wait_for_requests(struct line_channel *l)
+{
+	if (l->over || l->ended || (l->hung_up && !takes_requests(l)))
+		wait_no_more(l);
+	else
+		wait_for(l, takes_requests(l) ? EPOLLIN : EPOLLRDHUP);
 }
 
 static void update(struct line_channel *l)
 {
-	wait_for_requests(l, takes_requests(l) && !l->ended);
+	wait_for_requests(l);
 	if (l->writes_wait)
 		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
 	look_whether_done(l);
@@ -208,7 +223,8 @@ static void take_lines(struct line_channel *l)
 		take(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
-	take(l, lines_last(&l->lines, &line, &len), line, len);
+	kind = lines_last(&l->lines, &line, &len);
+	take(l, kind, line, len);
 	l->over = true;
 }
 
@@ -229,8 +245,13 @@ static void reads_ready(void *owner)
 {
 	struct line_channel *l = owner;
 
-	read_some(l);
-	take_lines(l);
+	if (takes_requests(l)) {
+		read_some(l);
+		take_lines(l);
+	} else {
+		l->hung_up = true;
+		be_patient(l);
+	}
 	update(l);
 }
 

@@ -21,6 +21,7 @@ struct line_channel {
 	bool               reads_wait, writes_wait; /* the loop waits for them */
 	struct loop_timer  again;   /* what is there to be read goes on being read */
 	struct loop_timer  patience;
+	bool               hung_up; /* the other end was closed while nobody read: what is left is read, or not */
 	bool               ended;   /* no more bytes come */
 	bool               over;    /* no more requests are taken */
 };

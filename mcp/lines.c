@@ -73,9 +73,9 @@ static enum lines_next give(struct lines *l, size_t len, size_t newline, const c
 	if (skipped)
 		return LINES_NONE;
 	trim(ret, ret_len);
-	if (is_blank(*ret, *ret_len))
-		return LINES_NONE;
-	return *ret_len > l->max ? LINES_TOO_LONG : LINES_LINE;
+	if (*ret_len > l->max)
+		return LINES_TOO_LONG;
+	return is_blank(*ret, *ret_len) ? LINES_NONE : LINES_LINE;
 }
 
 /* No newline yet: is it too long already? */

@@ -51,7 +51,9 @@ static bool is_log_level(const json_t *level)
 
 static int check_optional_meta(const json_t *meta, struct rpc_error *e, int *http_status)
 {
-	const json_t *token = json_object_get(meta, "progressToken"), *client = json_object_get(meta, META_CLIENT), *level = json_object_get(meta, META_LOG_LEVEL);
+	const json_t *token  = json_object_get(meta, "progressToken");
+	const json_t *client = json_object_get(meta, META_CLIENT);
+	const json_t *level  = json_object_get(meta, META_LOG_LEVEL);
 
 	if (token && !json_is_null(token) && !json_is_string(token) && !json_is_integer(token))
 		return bad_meta(e, http_status, "progressToken", "a text or a whole number");
@@ -66,7 +68,7 @@ static int unsupported(struct rpc_error *e, int *http_status, const char *reques
 {
 	*http_status = 400;
 	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested, revision_name(REVISION_MODERN));
-	e->data = json_pack("{sosO}", "supported", self_versions(), "requested", json_string(requested));
+	e->data = json_pack("{soso}", "supported", self_versions(), "requested", json_string(requested));
 	return -1;
 }
 

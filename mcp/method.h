@@ -32,7 +32,8 @@ void method_tools_call(struct call *c);
 void dispatch(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message);
 
 /* First half: which revision, and is _meta whole? On failure an error to be answered with its HTTP status. */
-must_use int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e, int *http_status);
+must_use int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e,
+			int *http_status);
 /* Of a request that is modern whatever its _meta says, as an HTTP header may have told. */
 must_use int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc_error *e, int *http_status);
 /* Second half. */

@@ -1,7 +1,9 @@
 /* method_tools.c - tools/list, and the way of a tools/call to its tool */
 #include "method.h"
+#include "metrics.h"
 #include "tool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ void method_tools_list(struct call *c)
 
 static void refuse(struct call *c, const struct tool *t, const char *why)
 {
+	metrics_refused(c->mcp->metrics, "busy");
 	if (t->refuse)
 		t->refuse(c, why);
 	else
@@ -36,20 +39,24 @@ static void refuse(struct call *c, const struct tool *t, const char *why)
 }
 
 /* The call that asks is among those that are counted. */
-static bool is_too_many(struct call *c, char *why, size_t len)
+static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t len)
 {
 	const struct settings *s = c->mcp->settings;
 	int64_t                wait_ms;
 
+	if (t->unbounded)
+		return false;
 	if (calls_count(c->mcp, c->method) > s->max_calls) {
-		snprintf(why, len, "Busy: %llu calls are being worked on, which is the most here. Try again in a second, or when one of them has answered.",
-			 (unsigned long long)s->max_calls);
+		snprintf(why, len,
+			 "Busy: %" PRIu64 " calls are being worked on, which is the most here. "
+			 "Try again in a second, or when one of them has answered.",
+			 s->max_calls);
 		return true;
 	}
 	wait_ms = rates_take(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
 	if (wait_ms)
-		snprintf(why, len, "Too many calls: %llu a minute are allowed. Try again in %lld s.", (unsigned long long)s->calls_per_minute,
-			 (long long)(wait_ms + 999) / 1000);
+		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.", s->calls_per_minute,
+			 (wait_ms + 999) / 1000);
 	return wait_ms > 0;
 }
 
@@ -88,7 +95,7 @@ void method_tools_call(struct call *c)
 
 	if (!t || !(arguments = take_arguments(c, &e)))
 		call_failure(c, &e);
-	else if (is_too_many(c, why, sizeof why))
+	else if (is_too_many(c, t, why, sizeof why))
 		refuse(c, t, why);
 	else
 		t->call(c, arguments);

@@ -162,6 +162,6 @@ void metrics_print(const struct metrics *m, FILE *out)
 	(void)fprintf(out, "brig_mcp_running %llu\n", (unsigned long long)m->running);
 	if (!m->knows_cells)
 		return;
-	print_head("brig_mcp_cells_ready", "gauge", "Cells of brigd that stand ready.", out);
+	print_head("brig_mcp_cells_ready", "gauge", "Cells of brigd that stood ready when this was asked for the last time.", out);
 	(void)fprintf(out, "brig_mcp_cells_ready %llu\n", (unsigned long long)m->cells_ready);
 }

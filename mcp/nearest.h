@@ -4,5 +4,5 @@
 
 #define NEAREST_FAR 4 /* from here on they are two different words */
 
-/* How many letters must be put in, taken out, changed or swapped with the next; NEAREST_FAR at most. '-' and '_' and capitals are the same. */
+/* How many letters must be put in, taken out, changed or swapped with the next; NEAREST_FAR at most. '-' is '_', capitals are small. */
 unsigned nearest_distance(const char *a, const char *b);

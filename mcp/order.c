@@ -1,7 +1,7 @@
 #include "order.h"
 
 #include "facts.h"
-#include "policy.h"
+#include "choice.h"
 #include "text.h"
 
 #include <string.h>
@@ -107,6 +107,18 @@ static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t outpu
 
 /* --- the rest --- */
 
+/* brigd sees NAME=VALUE, and would set another variable. What else is wrong with a name it says itself. */
+static int check_variables(const json_t *map, struct err *e)
+{
+	const char   *key;
+	const json_t *value;
+
+	json_object_foreach((json_t *)map, key, value)
+		if (strchr(key, '='))
+			return err_set(e, ERR_BAD_SPEC, "env: \"%.60s\" has a '='; write {\"NAME\": \"value\"}", key);
+	return 0;
+}
+
 static json_t *variables_of(const json_t *map)
 {
 	json_t     *list = json_array(), *value;
@@ -156,9 +168,10 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	uint64_t      wall_ms, memory_bytes;
 
 	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wall_ms, e) < 0 ||
-	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0)
+	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0 ||
+	    check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
-	*message = message_of("report", explained, policy_imports(s, modules, asked));
+	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
 	put_words(*message, arguments);
 	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
@@ -171,7 +184,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
 {
-	json_t *message = message_of("check", explained, policy_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
+	json_t *message = message_of("check", explained, choice_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
 
 	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
 	return message;

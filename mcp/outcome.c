@@ -32,10 +32,11 @@ void outcome_done(struct outcome *o)
 
 /* --- output --- */
 
-static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes)
+/* goes_on: the rest of a character may still come. */
+static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes, bool goes_on)
 {
 	bool   is_cut = stream_is_truncated(s);
-	size_t whole  = is_cut && s->len ? clean_whole(s->data, s->len) : s->len, fits;
+	size_t whole  = (is_cut || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len, fits;
 
 	ret->bytes = s->seen;
 	ret->text  = clean_text(s->data, whole, keep_escapes, &ret->len);
@@ -128,7 +129,7 @@ static void say_wall(struct outcome *o, const struct execution *x)
 	char text[32];
 
 	seconds_text(x->limit_value ? x->limit_value : x->wish.timeout_ms, text, sizeof text);
-	say(ERROR_OF(o), "Execution timeout: timed out after %s seconds", text);
+	say(ERROR_OF(o), "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
 	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s).",
 	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
 }
@@ -253,6 +254,19 @@ static void say_variable(char *buf, size_t len, const struct execution *x)
 	}
 }
 
+/* Whether it was refused, could not be, or was underway when it was lost. */
+static const char *reason_of(const char *code)
+{
+	static const struct {
+		const char *code, *reason;
+	} reasons[] = { { "cancelled", "cancelled" }, { "lost", "cancelled" }, { "missing", "setup_failed" }, { "unavailable", "setup_failed" }, { "broken", "setup_failed" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (strcmp(reasons[i].code, code) == 0)
+			return reasons[i].reason;
+	return "denied";
+}
+
 static void say_failure(struct outcome *o, const struct execution *x)
 {
 	const char *argument = outcome_argument(x->failure.field);
@@ -262,13 +276,7 @@ static void say_failure(struct outcome *o, const struct execution *x)
 	say_variable(name, sizeof name, x);
 	say(ERROR_OF(o), "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
 	o->is_failure = strcmp(x->failure.code, "cancelled") != 0;
-	if (strcmp(x->failure.code, "cancelled") == 0 || (strcmp(x->failure.code, "lost") == 0 && *x->id))
-		snprintf(o->exit_reason, sizeof o->exit_reason, "cancelled");
-	else if (strcmp(x->failure.code, "lost") == 0 || strcmp(x->failure.code, "missing") == 0 || strcmp(x->failure.code, "unavailable") == 0 ||
-		 strcmp(x->failure.code, "broken") == 0)
-		snprintf(o->exit_reason, sizeof o->exit_reason, "setup_failed");
-	else
-		snprintf(o->exit_reason, sizeof o->exit_reason, "denied");
+	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", reason_of(x->failure.code));
 }
 
 /* --- */
@@ -306,8 +314,8 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
 	if (x->wish.capture) {
-		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi);
-		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi);
+		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
+		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 	}
 	if (x->state != EXECUTION_ENDED)
 		say_running(ret, x);

@@ -31,6 +31,13 @@ static struct rate *find(struct rates *r, const char *principal, uint64_t per_mi
 	return found;
 }
 
+static int64_t round_up(double ms)
+{
+	int64_t whole = (int64_t)ms;
+
+	return whole + (ms > (double)whole);
+}
+
 int64_t rates_take(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
 {
 	double       each_ms = MINUTE_MS / (double)(per_minute ? per_minute : 1);
@@ -44,7 +51,7 @@ int64_t rates_take(struct rates *r, const char *principal, uint64_t per_minute, 
 		one->calls = (double)per_minute;
 	one->at_ms = now_ms;
 	if (one->calls < 1)
-		return (int64_t)((1 - one->calls) * each_ms) + 1;
+		return round_up((1 - one->calls) * each_ms);
 	one->calls -= 1;
 	return 0;
 }

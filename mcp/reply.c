@@ -1,6 +1,6 @@
 #include "reply.h"
 
-#include "json_text.h"
+#include "exact.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -8,12 +8,13 @@
 static char *text_of(const struct call *c, const struct outcome *o, bool as_text, bool echo)
 {
 	json_t *object;
+	size_t  len;
 	char   *text;
 
 	if (as_text)
 		return reply_text(o, c->mcp->settings->text_bytes);
 	object = reply_json(o, echo);
-	text   = json_text(object);
+	text   = exact_dump(object, JSON_COMPACT, &len);
 	json_decref(object);
 	return text;
 }

@@ -3,6 +3,7 @@
 
 #include "clean.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const json_t *recorded(const struct outcome *o, const char *key)
@@ -22,12 +23,27 @@ static json_t *text_or_null(const char *text)
 	return *text ? json_string(text) : json_null();
 }
 
+/* Prose of the program's: without what it would do to a terminal. Results are data, and stay what they are. */
+static json_t *prose(const json_t *value)
+{
+	size_t  len;
+	char   *text;
+	json_t *made;
+
+	if (!json_is_string(value))
+		return json_incref((json_t *)value);
+	text = clean_text(json_string_value(value), json_string_length(value), false, &len);
+	made = text ? json_stringn(text, len) : json_null();
+	free(text);
+	return made;
+}
+
 /* Of the exception: a key of the record's error. An error of ours is none of the program's. */
 static json_t *raised(const struct outcome *o, const char *key)
 {
 	const json_t *value = o->is_failure ? NULL : json_object_get(recorded(o, "error"), key);
 
-	return value ? json_incref((json_t *)value) : json_null();
+	return value ? prose(value) : json_null();
 }
 
 static double figure(const struct outcome *o, const char *key)
@@ -177,8 +193,11 @@ static json_t *truncated(const struct outcome *o)
 static json_t *security_warnings(const struct outcome *o)
 {
 	const json_t *list = recorded(o, "security_warnings");
+	json_t       *made = json_array_size(list) ? json_array() : json_null();
 
-	return json_array_size(list) ? json_incref((json_t *)list) : json_null();
+	for (size_t i = 0; i < json_array_size(list); i++)
+		json_array_append_new(made, prose(json_array_get(list, i)));
+	return made;
 }
 
 static json_t *validation_errors(const struct outcome *o)

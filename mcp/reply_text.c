@@ -4,12 +4,12 @@
 
 #include "clean.h"
 #include "excerpt.h"
-#include "json_text.h"
+#include "exact.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTIONS_MAX = 4, HEADER_MAX = 64, NOTES_MAX = 800 };
+enum { SECTIONS_MAX = 5, HEADER_MAX = 64 };
 
 struct section {
 	const char    *title;
@@ -99,9 +99,11 @@ static struct excerpt excerpt_of(const struct outcome_stream *s)
 /* A result that is a text is shown as it is; what it is called in Python is another matter. */
 static char *result_text(const struct outcome *o)
 {
+	size_t len;
+
 	if (!o->result || json_is_null(o->result))
 		return NULL;
-	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : json_text(o->result);
+	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
 }
 
 /* Python has written it to stderr, unless the program took that away. */
@@ -157,7 +159,7 @@ static void add_owned(struct section *list, size_t *n, const char *title, char *
 	add(list, n, title, (struct excerpt){ .head = plain, .head_len = plain ? len : 0 }, plain);
 }
 
-static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_MAX + 1])
+static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_MAX])
 {
 	size_t n = 0;
 
@@ -172,7 +174,7 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 /* Small ones get what they want, the others share the rest alike. */
 static void share_room(struct section *list, size_t n, size_t room)
 {
-	size_t open = n;
+	size_t open = n; /* those that have not got their room yet */
 
 	for (size_t round = 0; round <= n && open; round++) {
 		size_t share = room / open, before = open;
@@ -223,7 +225,7 @@ static void print_list(FILE *out, const char *before, const json_t *list)
 
 char *reply_text(const struct outcome *o, size_t max)
 {
-	struct section list[SECTIONS_MAX + 1];
+	struct section list[SECTIONS_MAX];
 	size_t         n    = sections_of(o, list), len;
 	char          *text = NULL, *clean;
 	FILE          *out  = open_memstream(&text, &len);
@@ -234,7 +236,7 @@ char *reply_text(const struct outcome *o, size_t max)
 	print_list(out, "warning: ", json_object_get(o->record, "security_warnings"));
 	print_list(out, "note: ", o->warnings);
 	fflush(out);
-	share_room(list, n, max - len - n * HEADER_MAX);
+	share_room(list, n, max > len + n * HEADER_MAX ? max - len - n * HEADER_MAX : 0);
 	for (size_t i = 0; i < n; i++) {
 		print_section(out, &list[i]);
 		free(list[i].owned);
@@ -242,5 +244,7 @@ char *reply_text(const struct outcome *o, size_t max)
 	fclose(out);
 	clean = clean_text(text, len, true, &len); /* a record's text may have a NUL; the rest is clean already */
 	free(text);
+	if (clean && len > max) /* a room so small that not even the least of everything fits */
+		clean[clean_cut(clean, len, max)] = 0;
 	return clean;
 }

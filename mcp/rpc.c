@@ -1,5 +1,6 @@
 #include "rpc.h"
 
+#include "exact.h"
 #include "text.h"
 #include "wire.h"
 
@@ -241,14 +242,10 @@ json_t *rpc_notification(const char *method, json_t *params)
 	return rpc_request(NULL, method, params);
 }
 
-/* jansson writes a newline in a text as \n: what comes out is one line. 15 digits, or 0.41 becomes 0.40999999999999998. */
+/* jansson writes a newline in a text as \n: what comes out is one line. */
 char *rpc_dump(const json_t *message, size_t *len)
 {
-	char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
-
-	if (text)
-		*len = strlen(text);
-	return text;
+	return exact_dump(message, JSON_COMPACT, len);
 }
 
 char *rpc_dump_to_send(const json_t *message, size_t *len)

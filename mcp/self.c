@@ -46,7 +46,8 @@ json_t *self_instructions(const struct mcp *m)
 	print_seconds(most, sizeof most, s->max_timeout_ms);
 	if (s->yield_after_ms)
 		snprintf(handle, sizeof handle,
-			 " What runs longer than %" PRIu64 " s answers with an execution_id: go on with wait_execution, or stop it with cancel_execution.",
+			 " What runs longer than %" PRIu64 " s answers with an execution_id: go on with wait_execution, "
+			 "or stop it with cancel_execution.",
 			 s->yield_after_ms / 1000);
 	snprintf(text, sizeof text,
 		 "Runs Python 3 in a jail made for that one call. Use execute_code whenever a program answers better than thinking: "

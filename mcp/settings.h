@@ -127,7 +127,8 @@ must_use int setting_say(struct settings *s, enum setting_id id, const struct sa
 
 must_use int settings_take_options(struct settings *s, int argc, char **argv, struct err *e);
 /* names: variable -> text. lines: variable -> line of .env; NULL: the environment. */
-must_use int settings_take_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines, struct err *e);
+must_use int settings_take_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines,
+				     struct err *e);
 must_use int settings_take_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e);
 must_use int settings_take_file(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e);
 must_use int settings_judge(struct settings *s, struct err *e); /* conflicts; settles what follows from other settings */

@@ -91,7 +91,8 @@ static bool is_host(const char *text)
 	return !strpbrk(text, "/?#@ \t") && strstr(text, "://") == NULL;
 }
 
-static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like, struct err *e)
+static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like,
+		      struct err *e)
 {
 	size_t  i;
 	json_t *item;
@@ -164,6 +165,12 @@ static int judge_token(const struct settings *s, struct err *e)
 	return 0;
 }
 
+static void note(struct settings *s, enum setting_id id, const char *text)
+{
+	if (is_said(s, id))
+		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
+}
+
 static int judge_http(struct settings *s, struct err *e)
 {
 	if (!s->http)
@@ -173,13 +180,9 @@ static int judge_http(struct settings *s, struct err *e)
 	if (s->insecure_loopback && !s->where[SETTING_token] && !is_loopback(s->host))
 		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
+	if (!is_loopback(s->host) && !json_array_size(s->allow_host))
+		note(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
 	return judge_token(s, e);
-}
-
-static void note(struct settings *s, enum setting_id id, const char *text)
-{
-	if (is_said(s, id))
-		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
 }
 
 int settings_judge(struct settings *s, struct err *e)

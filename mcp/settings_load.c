@@ -37,13 +37,15 @@ static void note(struct settings *s, const char *text)
 	json_array_append_new(s->notes, json_string(text));
 }
 
-/* What a stranger may have put here says nothing to us; that must not keep us from starting. NULL: it may be read. */
+/* What a stranger may have put here, or what is there for other programs, must not keep us from starting. NULL: it may be read. */
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return ".env: it belongs to somebody else; not read";
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return ".env: others may write to it; not read. Type: chmod go-w .env";
+	if ((uint64_t)st->st_size > SETTINGS_FILE_MAX)
+		return ".env: more than 64 KiB; not read. Say what it says about us as options, or in ~/.config/brig/mcp.json";
 	return NULL;
 }
 
@@ -97,8 +99,10 @@ static int take_config(struct settings *s, struct err *e)
 		return 0;
 	if (config && config[0] == '/')
 		snprintf(path, sizeof path, "%s/brig/mcp.json", config);
+	else if (home && home[0] == '/')
+		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home);
 	else
-		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home && home[0] == '/' ? home : "");
+		return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;
 	if ((found = take_file(s, path, e)) != 0)
 		return found < 0 ? -1 : 0;
 	return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;

@@ -40,11 +40,12 @@ static bool *find_deed(struct settings *s, const struct word *w)
 
 static int need_value(struct word *w, struct err *e)
 {
-	if (!w->value && !w->next)
+	if (w->value)
+		return 0;
+	if (!w->next)
 		return err_set(e, ERR_BAD_SPEC, "--%.*s: needs a value; see --help", (int)w->len, w->name);
-	w->eaten = !w->value;
-	if (w->eaten)
-		w->value = w->next;
+	w->value = w->next;
+	w->eaten = true;
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static bool is_option(const char *word)
 int settings_take_options(struct settings *s, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc; i++) {
-		const char *name = argv[i] + strspn(argv[i], "-");
+		const char *name = argv[i] + (is_option(argv[i]) ? 1 + (argv[i][1] == '-') : 0);
 		struct word w    = { name, strcspn(name, "="), NULL, i + 1 < argc ? argv[i + 1] : NULL, false };
 
 		if (!is_option(argv[i]))

@@ -34,9 +34,8 @@ void stream_end_open(struct stream_end *ret, int fd, bool writes)
 	again = open_again(fd, writes);
 	if (again < 0)
 		return;
-	close(fd);
-	ret->fd      = again;
-	ret->is_ours = true;
+	ret->is_ours = dup3(again, fd, O_CLOEXEC) == fd; /* under the number that was chosen for it */
+	close(again);
 }
 
 void stream_end_close(struct stream_end *s)

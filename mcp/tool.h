@@ -14,6 +14,7 @@ struct tool {
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
+	bool                   unbounded;   /* is no call too many: it ends others */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
 	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */
@@ -30,5 +31,6 @@ void    tools_done(struct mcp *m);
 
 /* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);
-void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error); /* structured: NULL or an object, dropped where the revision has none */
+/* structured: NULL or an object, dropped where the revision has none. Blocks that it does not know become text. */
+void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error);
 void tool_answer_data(struct call *c, json_t *data, bool is_error); /* as compact JSON text, and structured */

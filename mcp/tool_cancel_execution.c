@@ -36,5 +36,6 @@ const struct tool tool_cancel_execution = {
 	.destructive = false,
 	.idempotent  = true,
 	.open_world  = false,
+	.unbounded   = true,
 	.call        = call,
 };

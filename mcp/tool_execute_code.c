@@ -5,7 +5,7 @@
 #include "findings.h"
 #include "metrics.h"
 #include "order.h"
-#include "policy.h"
+#include "choice.h"
 #include "reply.h"
 #include "tool.h"
 
@@ -76,16 +76,17 @@ static void answer_refused(struct call *c, const char *why, bool is_ours)
 	outcome_refused(&o, why);
 	if (is_ours)
 		strcpy(o.exit_reason, "setup_failed");
-	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
 	reply(c, &o, wants_text(c), false);
 }
 
 static void refuse(struct work *w, const struct err *why)
 {
-	struct call *c = w->call;
+	struct call *c       = w->call;
+	bool         is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
 
 	work_free(w);
-	answer_refused(c, why->text, why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED);
+	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
+	answer_refused(c, why->text, is_ours);
 }
 
 /* --- the last step --- */
@@ -195,7 +196,7 @@ static const char *profile_of(const struct work *w)
 {
 	const char *asked = json_string_value(json_object_get(w->arguments, "profile"));
 
-	return asked && *asked ? asked : policy_profile(w->call->mcp->settings);
+	return asked && *asked ? asked : choice_profile(w->call->mcp->settings);
 }
 
 /* What models send instead of code is told in the published words. */
@@ -229,6 +230,7 @@ static void call(struct call *c, const json_t *given)
 		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
 }
 
+/* Counted by who refuses. */
 static void refuse_call(struct call *c, const char *why)
 {
 	answer_refused(c, why, false);

@@ -2,7 +2,7 @@
 #include "facts.h"
 #include "findings.h"
 #include "order.h"
-#include "policy.h"
+#include "choice.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static void call(struct call *c, const json_t *given)
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));
-	fact_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : policy_profile(c->mcp->settings));
+	fact_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : choice_profile(c->mcp->settings));
 }
 
 const struct tool tool_validate_code = {

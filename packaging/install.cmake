@@ -1,17 +1,24 @@
 # What `cmake --install` puts in place; tests/cli/test_install.py knows the list. Pages are installed by man/.
-install(TARGETS brig brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS brig brig-mcp brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
 if(TARGET keeper)
   install(TARGETS keeper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
+install(TARGETS brig-mcp-http RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-install(FILES ${CMAKE_BINARY_DIR}/guest/guest.py DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/guest)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/jail/guest DESTINATION ${CMAKE_INSTALL_DATADIR}/brig # what brig-rootfs puts into every tree
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
+  FILES_MATCHING PATTERN "*.py")
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/decisions.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
@@ -22,14 +29,20 @@ foreach(manager system user)
   if(manager STREQUAL user)
     string(APPEND from /user)
   endif()
-  configure_file(${from}/brigd.service.in ${CMAKE_BINARY_DIR}/systemd/${manager}/brigd.service @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/systemd/${manager}/brigd.service ${from}/brigd.socket ${CMAKE_SOURCE_DIR}/packaging/systemd/brig.slice
-    DESTINATION ${BRIG_SYSTEMD_DIR}/systemd/${manager})
+  foreach(service brigd brig-mcp)
+    configure_file(${from}/${service}.service.in ${CMAKE_BINARY_DIR}/systemd/${manager}/${service}.service @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/systemd/${manager}/${service}.service DESTINATION ${BRIG_SYSTEMD_DIR}/systemd/${manager})
+  endforeach()
+  install(FILES ${from}/brigd.socket ${CMAKE_SOURCE_DIR}/packaging/systemd/brig.slice DESTINATION ${BRIG_SYSTEMD_DIR}/systemd/${manager})
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/sysusers.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/sysusers.d)
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/tmpfiles.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/tmpfiles.d)
 
 # Binaries of a build tree look for these beside it. Links, so that an edit is seen without a build.
-foreach(dir profiles recipes)
-  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${dir} ${CMAKE_BINARY_DIR}/${dir} SYMBOLIC)
+foreach(dir profiles recipes jail/guest)
+  cmake_path(GET dir FILENAME name)
+  if(NOT IS_SYMLINK ${CMAKE_BINARY_DIR}/${name}) # a build tree may be older than this line
+    file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/${name})
+  endif()
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${dir} ${CMAKE_BINARY_DIR}/${name} SYMBOLIC)
 endforeach()

@@ -31,7 +31,7 @@
 struct build {
 	const struct build_options *options;
 	struct recipe               recipe;
-	struct bytes                guest;
+	struct guest                guest;
 	struct sources              sources;
 	struct shelf                shelf;
 	struct workspace            work;
@@ -49,7 +49,7 @@ static void build_done(struct build *b)
 	manifest_done(&b->manifest);
 	json_decref(b->packages);
 	sources_done(&b->sources);
-	bytes_done(&b->guest);
+	guest_done(&b->guest);
 	recipe_done(&b->recipe);
 }
 
@@ -254,8 +254,8 @@ int build_run(const struct build_options *o, struct err *e)
 	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
 
-	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || guest_load(o->guest, &b.recipe, &b.guest, e) < 0 ||
-	    shelf_make(o->store, &b.shelf, e) < 0)
+	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
+	    guest_join(&b.guest, &b.recipe, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
 		return -1;
 	if (!o->force && is_built(&b)) {
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);

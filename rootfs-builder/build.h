@@ -7,7 +7,7 @@ struct build_options {
 	const char *store;
 	const char *recipes; /* the folder of recipes */
 	const char *recipe; /* a name, or a file */
-	const char *guest; /* guest.py */
+	const char *guest; /* the folder of what runs inside jails */
 	const char *sources; /* a file, or NULL: the machine's */
 	bool        force;
 	int         stop; /* a signalfd */

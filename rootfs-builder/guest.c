@@ -3,45 +3,110 @@
 
 #include "chroot.h"
 #include "fd.h"
+#include "file.h"
+#include "text.h"
 #include "tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define GUEST_DIR "/usr/lib/brig"
-#define GUEST_MAX MIB
+#define PLACE "/usr/lib/brig"
 
-int guest_load(const char *path, struct recipe *r, struct bytes *source, struct err *e)
+void guest_done(struct guest *g)
 {
-	char both[2 * DIGEST_HEX + 1];
-
-	if (file_read(AT_FDCWD, path, GUEST_MAX, source, e) < 0)
-		return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "%s: no such file; what runs programs inside a jail is a part of every rootfs", path) : -1;
-	memcpy(both, r->sha256, DIGEST_HEX);
-	if (digest_bytes(source->data, source->len, both + DIGEST_HEX, e) < 0)
-		return -1;
-	return digest_bytes(both, 2 * DIGEST_HEX, r->sha256, e);
+	for (size_t i = 0; i < g->n; i++) {
+		free(g->file[i].name);
+		free(g->file[i].bytes);
+	}
+	g->n = 0;
 }
 
-/* Beside its source, not in __pycache__: brigd names it. Why an unchecked hash: compile.c. */
-static const char program[] =
-	"import importlib.util, importlib._bootstrap_external as b\n"
-	"path = '" GUEST_DIR "/guest.py'\n"
-	"with open(path, 'rb') as f:\n"
-	"    source = f.read()\n"
-	"code = compile(source, path, 'exec', dont_inherit=True, optimize=0)\n"
-	"with open(path + 'c', 'wb') as f:\n"
-	"    f.write(b._code_to_hash_pyc(code, importlib.util.source_hash(source), False))\n";
-
-int guest_apply(int root, const struct bytes *source, int log, int stop, struct err *e)
+static int is_python(const struct dirent *entry)
 {
-	static const char *const argv[] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, NULL };
+	size_t n = strlen(entry->d_name);
+
+	return n > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 3, ".py") == 0;
+}
+
+static int add_file(struct guest *g, const char *folder, const char *name, struct err *e)
+{
+	struct guest_file *f = &g->file[g->n];
+	struct bytes       b = { 0 };
+	char               path[1400];
+
+	if (g->n == ARRAY_LEN(g->file))
+		return err_set(e, ERR_LIMIT, "%s: more than %zu files", folder, ARRAY_LEN(g->file));
+	if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", folder);
+	if (file_read(AT_FDCWD, path, MIB, &b, e) < 0)
+		return -1;
+	*f = (struct guest_file){ strdup(name), b.data, b.len };
+	g->n++;
+	return f->name ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+int guest_load(struct guest *ret, const char *folder, struct err *e)
+{
+	struct dirent **found = NULL;
+	int             n = scandir(folder, &found, is_python, alphasort), result = 0;
+
+	if (n < 0)
+		return err_sys(e, "%s, which has what runs programs inside a jail", folder);
+	for (int i = 0; i < n; i++) {
+		if (result == 0)
+			result = add_file(ret, folder, found[i]->d_name, e);
+		free(found[i]);
+	}
+	free(found);
+	if (result == 0 && n == 0)
+		return err_set(e, ERR_MISSING, "%s: no file of what runs programs inside a jail", folder);
+	return result;
+}
+
+/* Names and contents with their ends: no two sets of files have one sum. */
+static int add_sum(struct digest *d, const struct guest_file *f, struct err *e)
+{
+	char head[320];
+	int  n = snprintf(head, sizeof head, "%s %zu\n", f->name, f->len);
+
+	return digest_add(d, head, (size_t)n, e) < 0 ? -1 : digest_add(d, f->bytes, f->len, e);
+}
+
+int guest_join(const struct guest *g, struct recipe *r, struct err *e)
+{
+	scoped_digest d = { 0 };
+
+	if (digest_init(&d, e) < 0 || digest_add(&d, r->sha256, DIGEST_HEX, e) < 0)
+		return -1;
+	for (size_t i = 0; i < g->n; i++)
+		if (add_sum(&d, &g->file[i], e) < 0)
+			return -1;
+	return digest_end(&d, r->sha256, e);
+}
+
+static int write_files(int root, const struct guest *g, struct err *e)
+{
+	char path[320];
+
+	if (tree_make_dir(root, PLACE, e) < 0)
+		return -1;
+	for (size_t i = 0; i < g->n; i++) {
+		snprintf(path, sizeof path, PLACE "/%s", g->file[i].name);
+		if (tree_write(root, path, g->file[i].bytes, g->file[i].len, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int guest_apply(int root, const struct guest *g, int log, int stop, struct err *e)
+{
+	static const char *const argv[] = { "/usr/bin/python3", "-I", "-S", "-B", PLACE "/pack.py", NULL };
 	scoped_fd                python = tree_open(root, argv[0], O_PATH);
 
 	if (python < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", argv[0]);
-	if (tree_make_dir(root, GUEST_DIR, e) < 0 || tree_write(root, GUEST_DIR "/guest.py", source->data, source->len, e) < 0)
-		return -1;
-	return chroot_run(root, argv, log, stop, e);
+	return write_files(root, g, e) < 0 ? -1 : chroot_run(root, argv, log, stop, e);
 }

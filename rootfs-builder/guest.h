@@ -1,9 +1,25 @@
-/* guest.h - the program that runs others inside a jail: its source and its .pyc go into every tree that has a Python */
+/*
+ * guest.h - the program that runs others inside a jail: its Python files and guest.pyc, which the tree's own interpreter makes
+ * of them, go into every tree that has a Python.
+ */
 #pragma once
-#include "file.h"
 #include "recipe.h"
 
-/* Reads it, and makes it a part of what the recipe is: another runner, another tree. */
-must_use int guest_load(const char *path, struct recipe *r, struct bytes *source, struct err *e);
-/* A tree without a Python gets nothing: nobody in it could run it. */
-must_use int guest_apply(int root, const struct bytes *source, int log, int stop, struct err *e);
+struct guest_file {
+	char  *name; /* "value.py" */
+	void  *bytes;
+	size_t len;
+};
+
+struct guest {
+	struct guest_file file[32]; /* sorted by name */
+	size_t            n;
+};
+
+/* All *.py of a folder. */
+must_use int guest_load(struct guest *ret, const char *folder, struct err *e);
+void         guest_done(struct guest *g);
+/* Another runner makes another tree: it becomes a part of what the recipe is. */
+must_use int guest_join(const struct guest *g, struct recipe *r, struct err *e);
+/* A tree without a Python stays as it is: nobody in it could run the program. */
+must_use int guest_apply(int root, const struct guest *g, int log, int stop, struct err *e);

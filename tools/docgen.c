@@ -12,6 +12,7 @@
 #include "config.h"
 #include "layer.h"
 #include "profile.h"
+#include "program_report.h"
 #include "record.h"
 #include "settings.h"
 #include "shape.h"
@@ -206,6 +207,16 @@ static void print_error(FILE *out)
 	print_shape(error_shape(), common, out);
 }
 
+static void print_reports(FILE *out)
+{
+	static const char *const none[] = { NULL };
+
+	fputs(".Ss report\nWhat came of a program:\n", out);
+	print_shape(program_report_shape(PROGRAM_REPORT_run), none, out);
+	fputs(".Ss check\nWhat was found in one:\n", out);
+	print_shape(program_report_shape(PROGRAM_REPORT_check), none, out);
+}
+
 static void print_denials(FILE *out)
 {
 	fputs(".Bl -tag -width Ds\n", out);
@@ -225,6 +236,8 @@ static void print_prose(const char *text, FILE *out)
 		if (*text == '\\')
 			fputc('\\', out);
 		fputc(*text == '\\' ? 'e' : *text, out);
+		if (*text == '(' && text[1] == ')')
+			fputs("\\&", out); /* print() is none of ours, and wants no .Fn */
 		begins = *text == '\n';
 		if (*text == '.' && text[1] == ' ') {
 			fputc('\n', out);
@@ -235,6 +248,14 @@ static void print_prose(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_sentence(const char *text, FILE *out)
+{
+	char whole[1024];
+
+	snprintf(whole, sizeof whole, "%s%s", text, *text && text[strlen(text) - 1] != '.' ? "." : "");
+	print_prose(whole, out);
+}
+
 static void print_argument(const struct argument *a, FILE *out)
 {
 	static const char *const words[] = {
@@ -243,7 +264,7 @@ static void print_argument(const struct argument *a, FILE *out)
 	};
 
 	fprintf(out, ".It Ic %s Pq %s%s\n", a->name, words[a->type], a->must ? ", required" : "");
-	print_prose(a->doc, out);
+	print_sentence(a->doc, out);
 	for (int i = 0; a->choices && a->choices[i]; i++)
 		fprintf(out, i ? ", %s" : "One of %s", a->choices[i]);
 	if (a->choices)
@@ -284,6 +305,7 @@ static const struct {
 	{ "requests", print_requests }, /* brig-protocol(7): subsections, with the keys of each reply */
 	{ "events",   print_events },   /* brig-protocol(7): subsections */
 	{ "error",    print_error },    /* brig-protocol(7): keys of a refusal */
+	{ "reports",  print_reports },  /* brig-protocol(7): subsections */
 	{ "denials",  print_denials },  /* brig-protocol(7): codes of refusals */
 	{ "mcp-settings", settings_print_mdoc },  /* brig-mcp(1): as options */
 	{ "mcp-tools", print_mcp_tools },         /* brig-mcp(1): as models are told, with their arguments */

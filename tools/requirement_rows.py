@@ -182,7 +182,7 @@ ROWS = [
     row("C6", "risky calls are pointed out by the check, as advice"),
     row("C7", "a refusal names the operation and its line"),
     row("C8", "json is there without import where tools are", waits=BRIDGE),
-    row("C9", "__return_value__ is a name for the result", waits="code mode; result, output and _ are taken"),
+    row("C9", "__return_value__ is a name for the result"),
     row("C10", "success, output, error, execution_time, return_value", waits=SDK),
     row("C11", "the text of a time-out says timeout, and how long"),
     row("C12", "the text of a syntax error says so"),

@@ -33,7 +33,7 @@ static bool is_for_root_alone(const char *path)
 /* Who wants a service is not told to go without. */
 static int refuse(const char *path, enum server_want want, struct err *e)
 {
-	const char *or = want == SERVER_SERVICE ? "" : ", or say --private";
+	const char *or = want == SERVER_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
 
 	switch (errno) {
 	case EACCES:
@@ -42,6 +42,8 @@ static int refuse(const char *path, enum server_want want, struct err *e)
 		return err_set(e, ERR_MISSING, "%s: nobody listens there; start brigd%s", path, or);
 	case ENOENT:
 		return err_set(e, ERR_MISSING, "%s: there is no such socket; start brigd%s", path, or);
+	case EAGAIN:
+		return err_set(e, ERR_LIMIT, "%s: brigd lets nobody in; it is stopped, or too many come at once", path);
 	case EPROTOTYPE:
 		return err_set(e, ERR_BAD_SPEC, "%s: not the socket of a brigd", path);
 	default:
@@ -49,8 +51,16 @@ static int refuse(const char *path, enum server_want want, struct err *e)
 	}
 }
 
+/* How long a connect waits where the service's line is full; 0: for ever. */
+static void be_patient(int fd, unsigned ms)
+{
+	struct timeval time = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
 /* On FAILED, *e says why; on NOBODY, errno. */
-static enum answer try_socket(const char *path, enum server_want want, struct server *ret, struct err *e)
+static enum answer try_socket(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	scoped_fd          fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -64,6 +74,8 @@ static enum answer try_socket(const char *path, enum server_want want, struct se
 		return FAILED;
 	}
 	strcpy(at.sun_path, path);
+	if (ms)
+		be_patient(fd, ms);
 	while (connect(fd, (struct sockaddr *)&at, sizeof at) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -72,17 +84,19 @@ static enum answer try_socket(const char *path, enum server_want want, struct se
 		refuse(path, want, e);
 		return FAILED;
 	}
+	if (ms)
+		be_patient(fd, 0);
 	ret->sock = fd_take(&fd);
 	snprintf(ret->name, sizeof ret->name, "%s", path);
 	return CONNECTED;
 }
 
 /* The one that was named: there, or an error. */
-static int connect_named(const char *path, enum server_want want, struct server *ret, struct err *e)
+static int connect_named(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	if (path[0] != '/')
 		return err_set(e, ERR_BAD_SPEC, "BRIG_SOCKET: \"%.60s\" is no absolute path", path);
-	switch (try_socket(path, want, ret, e)) {
+	switch (try_socket(path, want, ms, ret, e)) {
 	case CONNECTED:
 		return 0;
 	case NOBODY:
@@ -94,17 +108,17 @@ static int connect_named(const char *path, enum server_want want, struct server 
 	return err_wrap(e, "BRIG_SOCKET");
 }
 
-static enum answer try_usual(enum server_want want, struct server *ret, struct err *e)
+static enum answer try_usual(enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	char        own[64];
 	enum answer answer;
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
-	answer = try_socket(own, want, ret, e);
-	return answer == NOBODY ? try_socket("/run/brig/brig.sock", want, ret, e) : answer;
+	answer = try_socket(own, want, ms, ret, e);
+	return answer == NOBODY ? try_socket("/run/brig/brig.sock", want, ms, ret, e) : answer;
 }
 
-int server_connect(struct server *ret, enum server_want want, struct err *e)
+int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e)
 {
 	struct places places;
 	struct server s     = SERVER_NONE;
@@ -114,9 +128,9 @@ int server_connect(struct server *ret, enum server_want want, struct err *e)
 	if (places_find(&places, e) < 0)
 		return -1;
 	if (want != SERVER_PRIVATE && named && *named)
-		found = connect_named(named, want, &s, e) < 0 ? FAILED : CONNECTED;
+		found = connect_named(named, want, ms, &s, e) < 0 ? FAILED : CONNECTED;
 	else if (want != SERVER_PRIVATE && !places.apart)
-		found = try_usual(want, &s, e);
+		found = try_usual(want, ms, &s, e);
 	if (found == FAILED)
 		return -1;
 	if (found == NOBODY && want == SERVER_SERVICE)
@@ -126,6 +140,11 @@ int server_connect(struct server *ret, enum server_want want, struct err *e)
 		return -1;
 	*ret = s;
 	return 0;
+}
+
+int server_connect(struct server *ret, enum server_want want, struct err *e)
+{
+	return server_connect_within(ret, want, 0, e);
 }
 
 int server_close(struct server *s)

@@ -30,6 +30,8 @@ enum server_want {
  * of ours but its end of the connection, and our environment.
  */
 must_use int server_connect(struct server *ret, enum server_want want, struct err *e);
+/* A service that lets nobody in for so long is an error: for who has others to serve meanwhile. 0: waits for ever. */
+must_use int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e);
 
 /* Ends the connection, and waits for a private brigd to be gone: its exit status as from wait4(), 0 of a service. May be called twice. */
 int server_close(struct server *s);

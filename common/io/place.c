@@ -117,7 +117,7 @@ static int find_installed(struct places *p, struct err *e)
 	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
 	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
 	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
-	    put(p->guest, e, BRIG_DATADIR "/guest/guest.py", "") < 0)
+	    put(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
 		return -1;
 	return find_stores(p, "/var/lib/brig/rootfs", e);
 }
@@ -127,7 +127,7 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 	char store[PLACE_MAX];
 
 	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
-	    put(p->guest, e, root, "/guest/guest.py") < 0)
+	    put(p->guest, e, root, "/guest") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);

@@ -19,10 +19,10 @@
 struct places {
 	char profiles[2][PLACE_MAX]; /* searched in this order; the second may be empty */
 	char recipes[PLACE_MAX];
-	char guest[PLACE_MAX];       /* guest.py, which runs programs inside a jail */
 	char store[2][PLACE_MAX];    /* likewise; brig rootfs writes into the first */
 	char runtime[PLACE_MAX];
 	char libexec[PLACE_MAX];     /* where our other binaries are */
+	char guest[PLACE_MAX];       /* what runs programs inside a jail: files that go into each rootfs */
 	char brigd[PLACE_MAX];       /* the program; nobody looked whether it is there */
 	bool apart;                  /* profiles or store are not the host's: a service of the host would use others */
 };

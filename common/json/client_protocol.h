@@ -81,6 +81,8 @@ must_use int protocol_parse(struct protocol_request *ret, const void *bytes, siz
 void         protocol_request_done(struct protocol_request *r);
 #define scoped_request scoped(protocol_request_done) struct protocol_request
 
+const char *run_mode_name(enum run_mode mode);
+
 /* --- answers: new references; tag TAG_NONE is left out --- */
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */

@@ -166,6 +166,11 @@ void protocol_request_done(struct protocol_request *r)
 	r->source = NULL;
 }
 
+const char *run_mode_name(enum run_mode mode)
+{
+	return run_modes[mode];
+}
+
 const char *request_name(enum request_kind kind)
 {
 	return requests[kind].name;

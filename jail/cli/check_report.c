@@ -39,7 +39,7 @@ static void print_findings(const struct session *s, const json_t *report)
 	const json_t *syntax = json_object_get(report, "syntax_error");
 
 	if (json_is_object(syntax) && json_array_size(errors) == 0)
-		print_finding(s, syntax, "");
+		print_finding(s, syntax, "SyntaxError: ");
 	for (size_t i = 0; i < json_array_size(errors); i++)
 		print_finding(s, json_array_get(errors, i), "");
 	for (size_t i = 0; i < json_array_size(warnings); i++)

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "command.h"
+#include "exact.h"
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
@@ -127,49 +128,26 @@ static json_t *output_text(const struct stream *s)
 	return j;
 }
 
-/* jansson hands over a few bytes at a time; stdio would lose what a full pipe that does not block refuses. */
-struct printer {
-	char   buf[64 * 1024];
-	size_t n;
-};
-
-static int flush_printer(struct printer *p)
-{
-	int r = file_write_all(STDOUT_FILENO, p->buf, p->n);
-
-	p->n = 0;
-	return r;
-}
-
-static int print_piece(const char *piece, size_t len, void *context)
-{
-	struct printer *p = context;
-
-	if (len > sizeof p->buf - p->n && flush_printer(p) < 0)
-		return -1;
-	if (len > sizeof p->buf)
-		return file_write_all(STDOUT_FILENO, piece, len);
-	memcpy(p->buf + p->n, piece, len);
-	p->n += len;
-	return 0;
-}
-
 /* What nobody could read is no success. */
 int report_print_json(const json_t *object)
 {
-	struct printer p = { .n = 0 };
-	int            r = json_dump_callback(object, print_piece, &p, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	size_t len  = 0;
+	char  *text = exact_dump(object, JSON_INDENT(2), &len);
+	int    r    = text ? file_write_all(STDOUT_FILENO, text, len) : -1;
 
-	if (r == 0 && (r = print_piece("\n", 1, &p)) == 0)
-		r = flush_printer(&p);
+	if (r == 0)
+		r = file_write_all(STDOUT_FILENO, "\n", 1);
 	if (r < 0)
 		fprintf(stderr, "brig: the record cannot be written: %m\n");
+	free(text);
 	return r;
 }
 
 json_t *report_of_program(const struct session *s, enum program_report_kind kind, struct err *e)
 {
-	if (stream_is_truncated(&s->report))
+	if (s->report.unread)
+		err_set(e, ERR_PROTOCOL, "it cannot be read: %s", strerror(s->report.broken));
+	else if (stream_is_truncated(&s->report))
 		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)s->report.keep);
 	else if (s->report.len == 0)
 		err_set(e, ERR_PROTOCOL, "it is empty");
@@ -182,11 +160,12 @@ json_t *report_of_program(const struct session *s, enum program_report_kind kind
 static void fill_report(const struct session *s, json_t *record)
 {
 	struct err why;
-	json_t    *report = s->report.seen ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
+	bool       said   = s->report.seen || s->report.unread;
+	json_t    *report = said ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
 
 	if (report)
 		program_report_into(record, report);
-	else if (s->report.seen) /* else it did not come that far, or it was a command */
+	else if (said) /* else it did not come that far, or it was a command */
 		program_report_complain(record, &why);
 	json_decref(report);
 }

@@ -290,10 +290,8 @@ static int read_program(struct request *r, const char *path, struct bytes *ret, 
 
 static void put_mode(struct request *r)
 {
-	static const char *const names[] = { [MODE_script] = "script", [MODE_report] = "report", [MODE_check] = "check" };
-
 	if (r->mode != MODE_script)
-		json_object_set_new(r->message, "mode", json_string(names[r->mode]));
+		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
 }
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)

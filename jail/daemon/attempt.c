@@ -41,6 +41,7 @@ void attempt_note(struct attempt *ret, const struct protocol_request *request, c
 	read_limits(&ret->asked, request->limits);
 	if (request->kind != REQUEST_run)
 		return;
+	ret->mode       = run_mode_name((enum run_mode)request->mode);
 	ret->code_bytes = (int64_t)code_len;
 	digest(ret, fds[0], code_len);
 }
@@ -64,6 +65,7 @@ void attempt_ended(const struct served_run *r, const struct record *record)
 	fill_peer(&entry, &r->peer);
 	entry.time_us     = a->time_us;
 	entry.op          = a->op;
+	entry.mode        = a->mode;
 	entry.profile     = r->profile->name;
 	entry.code_sha256 = *a->code_sha256 ? a->code_sha256 : NULL;
 	entry.code_bytes  = a->code_bytes;
@@ -89,6 +91,7 @@ void attempt_refused(const struct connection *c, const struct protocol_request *
 		return;
 	audit_entry_init(&entry);
 	entry.op      = request->op;
+	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
 	read_limits(&entry.asked, json_object_get(request->source, "limits"));
 	refused(c->door->audit, &entry, &c->peer, why);

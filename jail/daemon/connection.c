@@ -9,9 +9,13 @@
 #include "served_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+
+enum { UNSENT_FDS_MAX = 4 }; /* stdout, stderr, stdin, result */
 
 /* --- answers --- */
 
@@ -19,6 +23,43 @@
 static void give_up(struct connection *c)
 {
 	shutdown(c->source.fd, SHUT_RDWR);
+}
+
+/* One answer that waits for its turn. */
+struct unsent {
+	TAILQ_ENTRY(unsent) link;
+	char               *text;
+	size_t              len;
+	int                 fd[UNSENT_FDS_MAX];
+	size_t              fds;
+};
+
+static void unsent_free(struct unsent *u)
+{
+	if (!u)
+		return;
+	while (u->fds)
+		close(u->fd[--u->fds]);
+	free(u->text);
+	free(u);
+}
+
+/* The caller closes his descriptors: these are our own. NULL: memory or descriptors are short. */
+static struct unsent *unsent_new(const json_t *answer, const int *fds, size_t n)
+{
+	struct unsent *u = calloc(1, sizeof *u);
+
+	if (!u || n > UNSENT_FDS_MAX || !(u->text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12)))) {
+		unsent_free(u);
+		return NULL;
+	}
+	u->len = strlen(u->text);
+	for (; u->fds < n; u->fds++)
+		if ((u->fd[u->fds] = fcntl(fds[u->fds], F_DUPFD_CLOEXEC, 0)) < 0) {
+			unsent_free(u);
+			return NULL;
+		}
+	return u;
 }
 
 static int send_json(int sock, const json_t *answer, const int *fds, size_t n)
@@ -37,9 +78,55 @@ void connection_tell(int sock, json_t *answer)
 	json_decref(answer);
 }
 
+static void drop_first(struct connection *c)
+{
+	struct unsent *u = TAILQ_FIRST(&c->unsent);
+
+	TAILQ_REMOVE(&c->unsent, u, link);
+	c->unsent_len--;
+	c->unsent_bytes -= u->len;
+	unsent_free(u);
+}
+
+static void send_unsent(struct connection *c)
+{
+	struct unsent *u;
+
+	while ((u = TAILQ_FIRST(&c->unsent))) {
+		int r = packet_send(c->source.fd, u->text, u->len, u->fd, u->fds);
+
+		if (r == -EAGAIN)
+			return;
+		if (r < 0)
+			give_up(c);
+		drop_first(c);
+	}
+	loop_want(&c->door->loop, &c->source, EPOLLIN);
+}
+
+/* -1: too much waits already. */
+static int keep_unsent(struct connection *c, const json_t *answer, const int *fds, size_t n)
+{
+	struct unsent *u = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(answer, fds, n) : NULL;
+
+	if (!u)
+		return -1;
+	if (TAILQ_EMPTY(&c->unsent))
+		loop_want(&c->door->loop, &c->source, EPOLLIN | EPOLLOUT);
+	TAILQ_INSERT_TAIL(&c->unsent, u, link);
+	c->unsent_len++;
+	c->unsent_bytes += u->len;
+	return 0;
+}
+
+/* In their order. */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n)
 {
-	if (send_json(c->source.fd, answer, fds, n) < 0)
+	int r = TAILQ_EMPTY(&c->unsent) ? send_json(c->source.fd, answer, fds, n) : -EAGAIN;
+
+	if (r == -EAGAIN)
+		r = keep_unsent(c, answer, fds, n);
+	if (r < 0)
 		give_up(c);
 	json_decref(answer);
 }
@@ -92,6 +179,8 @@ static void on_ready(void *owner)
 	struct connection *c = owner;
 	struct datagram    in;
 
+	if (!TAILQ_EMPTY(&c->unsent))
+		send_unsent(c);
 	in.len = packet_receive(c->source.fd, in.bytes, sizeof in.bytes, in.fd, ARRAY_LEN(in.fd), &in.fds);
 	if (in.len < 0 && errno == EAGAIN)
 		return;
@@ -127,6 +216,7 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 		return NULL;
 	}
 	fd_take(&taken);
+	TAILQ_INIT(&c->unsent);
 	LIST_INSERT_HEAD(&d->connections, c, link);
 	d->connections_len++;
 	return c;
@@ -139,5 +229,7 @@ void connection_close(struct connection *c)
 	c->door->connections_len--;
 	loop_remove(&c->door->loop, &c->source);
 	close(c->source.fd);
+	while (!TAILQ_EMPTY(&c->unsent))
+		drop_first(c);
 	free(c);
 }

@@ -1,12 +1,18 @@
 /*
  * connection.h - one client, as long as it is connected.
  *
- * Nobody waits for a client: what its socket does not take at once is not sent
- * at all, and the connection is given up, its runs with it.
+ * Nobody waits for a client. What its socket does not take at once (some 200
+ * KiB) is kept and sent later: one connection may have many runs, whose events
+ * come at the same moment. Who does not read at all loses the connection, and
+ * its runs with it, when too much has been kept.
  */
 #pragma once
 #include "client_protocol.h"
 #include "door.h"
+
+enum { UNSENT_MAX = 512, UNSENT_BYTES_MAX = 512 * 1024 };
+
+struct unsent;
 
 struct connection {
 	LIST_ENTRY(connection)    link;
@@ -16,6 +22,8 @@ struct connection {
 	const struct access_rule *may;
 	size_t                    runs; /* that have not ended */
 	double                    heard_ms;
+	TAILQ_HEAD(, unsent)      unsent;
+	size_t                    unsent_len, unsent_bytes;
 };
 
 /* Takes the socket over, also when it fails. */

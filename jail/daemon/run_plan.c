@@ -140,12 +140,11 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
 	static const char *const nothing[] = { NULL }, *const python[] = { "python3", "-I", "main.py", NULL };
-	static const char *const modes[] = { [MODE_report] = "report", [MODE_check] = "check" };
 	struct runner_lists      lists   = { r->imports, p->modules, p->calls };
 	struct err               e;
 
 	*ret = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? python : c->runner.word;
-	if (r->mode != MODE_script && runner_words_build(&c->runner, modes[r->mode], &lists, &e) < 0)
+	if (r->mode != MODE_script && runner_words_build(&c->runner, run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
 }

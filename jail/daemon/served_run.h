@@ -13,7 +13,7 @@
 /* For the audit. */
 struct attempt {
 	int64_t             time_us;
-	const char         *op;
+	const char         *op, *mode; /* mode NULL: a command */
 	char                code_sha256[CODE_DIGEST_HEX + 1]; /* "": a command */
 	int64_t             code_bytes;
 	struct audit_limits asked;

@@ -1,16 +1,15 @@
 # base.py - what the runner needs of the interpreter, taken before the program can put something else in its place
 #
-# These files are joined into one, /usr/lib/brig/guest.py (the order is in CMakeLists.txt), and share one namespace.
-# README.md says what is reported. Nothing is imported here that a plain `python3 -I main.py` has not loaded itself:
-# each module costs every run its time, and the program would find it in sys.modules.
+# Nothing is imported by the runner that a plain `python3 -I main.py` has not loaded itself: each module would cost every run
+# its time, and the program would find it in sys.modules. What the program breaks (its own builtins, say) stays its own.
+import _warnings
 import builtins
 import sys
+from _imp import _fix_co_filename as fix_filename
 from _thread import get_ident
+from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
 
-__builtins__ = dict(builtins.__dict__) # of every function below
-
-OUR_FILE = sys._getframe().f_code.co_filename
 MODULE = type(sys)
 
 REPORT_MAX = 1 << 20
@@ -24,6 +23,12 @@ NAME_MAX = 100
 NAMES_MAX = 200
 WARNINGS_MAX = 50
 DEPTH_MAX = 24
+SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
+
+
+def is_a(value, kind):
+    """isinstance() would ask the value for its __class__."""
+    return issubclass(type(value), kind)
 
 
 def cut(text, most):
@@ -45,6 +50,13 @@ def read_file(path):
         return bytes
     finally:
         close(fd)
+
+
+def change_filters(action):
+    """What becomes of a warning about the source; None: what became of it before."""
+    filters = _warnings.filters
+    filters[:0 if action else 2] = [(action, None, kind, None, 0) for kind in (SyntaxWarning, DeprecationWarning)] if action else []
+    _warnings._filters_mutated()
 
 
 class Pipe:
@@ -85,3 +97,24 @@ class Pipe:
         except OSError:
             pass # nobody reads any more
         self.close()
+
+
+# --- JSON text ---
+
+ESCAPES = {}
+
+
+def json_text(text):
+    """A JSON string; lone surrogates fall when the whole report is encoded."""
+    if not ESCAPES:
+        ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
+        ESCAPES.update({10: "\\n", 34: '\\"', 92: "\\\\"})
+    return f'"{text.translate(ESCAPES)}"'
+
+
+def json_texts(texts):
+    return f'[{", ".join(map(json_text, texts))}]'
+
+
+def json_or_null(text):
+    return "null" if text is None else json_text(text)

@@ -183,8 +183,9 @@ class Check:
             self.advice.append(text)
 
     def imported(self, node, name, members=()):
-        if name not in self.imports and len(self.imports) < NAMES_MAX:
-            self.imports.append(name)
+        shown = cut(name, NAME_MAX)
+        if shown not in self.imports and len(self.imports) < NAMES_MAX:
+            self.imports.append(shown)
         no = None if self.allowed is None else refused(self.allowed, name, members)
         if no:
             no = cut(no, NAME_MAX)
@@ -259,9 +260,11 @@ def findings_json(findings):
 def check_json(source, message, check=None, syntax_error="null", advice=()):
     errors, warnings = (check.errors, check.warnings) if check else ([], [])
     valid = "true" if check and not errors else "false"
-    return (f'{{"valid": {valid}, "message": {json_text(message)}, "errors": {findings_json(errors)}, "warnings": {findings_json(warnings)}, '
-            f'"syntax_error": {syntax_error}, "line_count": {source.line_count}, "character_count": {source.character_count}, '
-            f'"estimated_complexity": "{check.complexity() if check else "low"}", "imports": {json_texts(check.imports if check else [])}, '
+    return (f'{{"valid": {valid}, "message": {json_text(message)}, "errors": {findings_json(errors)}, '
+            f'"warnings": {findings_json(warnings)}, "syntax_error": {syntax_error}, '
+            f'"line_count": {source.line_count}, "character_count": {source.character_count}, '
+            f'"estimated_complexity": "{check.complexity() if check else "low"}", '
+            f'"imports": {json_texts(check.imports if check else [])}, '
             f'"recommendations": {json_texts(check.advice if check else advice)}}}')
 
 

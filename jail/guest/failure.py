@@ -46,22 +46,22 @@ def links_of(traceback):
 
 
 def is_ours(link):
-    return link.tb_frame.f_code.co_filename == OUR_FILE
+    return link.tb_frame.f_code.co_filename.startswith(OUR_FOLDER)
 
 
-def without_us(traceback, code):
+def without_us(traceback, codes):
     """Only what is the program's: from its first line on, and no import that went through our hook."""
     links = links_of(traceback)
     if not any(map(is_ours, links)):
         return traceback
-    first = next((i for i, link in enumerate(links) if link.tb_frame.f_code is code), 0)
+    first = next((i for i, link in enumerate(links) if link.tb_frame.f_code in codes), 0)
     links = [link for link in links[first:] if not is_ours(link)]
     for i, link in enumerate(links):
         link.tb_next = links[i + 1] if i + 1 < len(links) else None
     return links[0] if links else None
 
 
-def clean(error, code):
+def clean(error, codes):
     """The whole chain: causes, contexts, groups."""
     seen, rest = set(), [error]
     while rest:
@@ -69,9 +69,9 @@ def clean(error, code):
         if error is None or id(error) in seen:
             continue
         seen.add(id(error))
-        BaseException.__traceback__.__set__(error, without_us(traceback_of(error), code))
+        BaseException.__traceback__.__set__(error, without_us(traceback_of(error), codes))
         rest += BaseException.__cause__.__get__(error), BaseException.__context__.__get__(error)
-        if isinstance(error, BaseExceptionGroup):
+        if is_a(error, BaseExceptionGroup):
             rest += BaseExceptionGroup.exceptions.__get__(error)
 
 
@@ -85,7 +85,7 @@ def say(text):
         pass # closed, or not a file
 
 
-def tell(error, text, code):
+def tell(error, text, codes):
     """What the interpreter does with an exception that nobody caught. Returns the SystemExit of a hook, if it raised one."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback_of(error)
     hook = getattr(sys, "excepthook", None)
@@ -99,21 +99,21 @@ def tell(error, text, code):
         return exit
     except BaseException as second:
         BaseException.__context__.__set__(second, None)
-        clean(second, code)
+        clean(second, codes)
         say(f"Error in sys.excepthook:\n{display(second)}\nOriginal exception was:\n{text}")
 
 
 def message_of(error):
     try:
-        return str(error.msg if isinstance(error, SyntaxError) else error)
+        return str(SyntaxError.msg.__get__(error) if is_a(error, SyntaxError) else error)
     except BaseException:
         return "<exception str() failed>"
 
 
 def place_of(error, path, source):
     """line, offset and text: where in main.py it happened, as far in as the program's own lines go."""
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return error.lineno, error.offset, error.text
+    if is_a(error, SyntaxError) and SyntaxError.filename.__get__(error) == path:
+        return tuple(getattr(SyntaxError, name).__get__(error) for name in ("lineno", "offset", "text"))
     links = [link for link in links_of(traceback_of(error)) if link.tb_frame.f_code.co_filename == path]
     if not links:
         return None, None, None

@@ -1,4 +1,17 @@
 # guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS -- ARG...
+import builtins
+from marshal import loads
+
+__builtins__ = dict(builtins.__dict__) # of every function from here on
+PARTS = "the other files, compiled; pack.py puts them here"
+OUR_FOLDER = "/usr/lib/brig/" # of these files, wherever they are compiled
+
+
+def need(*names):
+    """All parts share this namespace; each is there from the moment it is needed, and no file is opened for it."""
+    for name in names:
+        if name in PARTS:
+            exec(loads(PARTS.pop(name)), OURS)
 
 
 def names_of(text):
@@ -10,11 +23,17 @@ def start(argv):
     mode, fd, imports, modules, calls = argv[1:6]
     pipe = Pipe(int(fd))
     if mode == "check":
-        allowed = names_of(modules if imports == "*" else imports)
-        return run_check(pipe, allowed, names_of(calls) or [])
+        need("value", "failure", "policy", "last", "tree", "check")
+        return run_check(pipe, names_of(modules if imports == "*" else imports), names_of(calls) or [])
+    need("last", "program", *() if imports == "*" else ("policy",))
     return run_report(pipe, names_of(imports), argv[7:])
 
 
+OURS = globals()
+need("base")
 ended = start(sys.argv)
 if ended is not None:
-    raise ended
+    try:
+        raise ended
+    finally:
+        del ended # it has the program's frames, and they have what is to be destroyed

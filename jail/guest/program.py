@@ -1,6 +1,7 @@
 # program.py - runs /workspace/main.py as `python3 -I main.py` would, and keeps the value of its last expression
-ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80 # of compile() and of a code object's flags
-VALUE = "<value>" # a name that no program can write
+BLOCKED = '"blocked_import"'
+UNKNOWN = ('{"type": "Exception", "message": "what ended the program could not be written down", "traceback": null, '
+           '"line": null, "offset": null, "text": null}')
 RESULT_NAMES = "result", "output", "_", "__return_value__"
 
 
@@ -12,66 +13,14 @@ def fresh_main(path):
     return main.__dict__
 
 
-# --- the value of the last expression ---
-
-def keep_value(tree):
-    """Makes the last statement, if it is an expression, an assignment; a docstring stays one."""
-    import _ast
-    last = tree.body[-1] if tree.body else None
-    if type(last) is not _ast.Expr:
-        return
-    place = {"lineno": last.lineno, "col_offset": last.col_offset, "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
-    kept = _ast.Assign(targets=[_ast.Name(VALUE, _ast.Store(), **place)], value=last.value, **place)
-    if len(tree.body) == 1 and type(last.value) is _ast.Constant:
-        tree.body.append(kept)
-    else:
-        tree.body[-1] = kept
-
-
-def without_warnings(work, *args):
-    """The parser has warned already."""
-    import _warnings
-    silence = [("ignore", None, kind, None, 0) for kind in (SyntaxWarning, DeprecationWarning)]
-    _warnings.filters[:0] = silence
-    _warnings._filters_mutated()
-    try:
-        return work(*args)
-    finally:
-        del _warnings.filters[:len(silence)]
-        _warnings._filters_mutated()
-
-
-def compile_again(source, path):
-    tree = compile(source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
-    keep_value(tree)
-    return compile(tree, path, "exec", TOP_LEVEL_AWAIT, True)
-
-
-def refuse_nul(source, path):
-    """compile() would raise a ValueError that does not say where."""
-    if (at := source.find(b"\0")) >= 0:
-        raise SyntaxError("source code cannot contain null bytes", (path, source.count(b"\n", 0, at) + 1, None, None))
-
-
-def compile_program(source, path):
-    """First as it stands, so that each error and warning is Python's own."""
-    refuse_nul(source, path)
-    code = compile(source, path, "exec", TOP_LEVEL_AWAIT, True)
-    known = set(sys.modules)
-    try:
-        return without_warnings(compile_again, source, path)
-    except (RecursionError, MemoryError): # it was deep enough already
-        return code
-    finally:
-        for name in set(sys.modules) - known:
-            del sys.modules[name]
-
-
-def execute(code, names):
-    if not code.co_flags & COROUTINE:
-        return exec(code, names)
-    import asyncio
-    asyncio.run(eval(code, names))
+def execute(codes, names):
+    """Returns the value of the last expression where it is not in names."""
+    for code in codes:
+        value = eval(code, names)
+        if code.co_flags & COROUTINE:
+            import asyncio
+            value = asyncio.run(value)
+    return value
 
 
 # --- the end ---
@@ -84,24 +33,28 @@ def join_threads():
 
 
 def is_data(value):
-    return value is not None and not isinstance(value, (type, MODULE, type(is_data), type(len)))
+    return value is not None and not is_a(value, (type, MODULE, type(is_data), type(len)))
 
 
-def find_result(names):
-    value = names.pop(VALUE, None)
+def find_result(value, names):
     if value is not None:
         return value
     return next((names[name] for name in RESULT_NAMES if name in names and is_data(names[name])), None)
 
 
 def variables_of(names):
-    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not isinstance(value, MODULE)]
+    found = [name for name, value in names.items() if type(name) is str and name[:1] != "_" and not is_a(value, MODULE)]
     return [name[:NAME_MAX] for name in found[:NAMES_MAX]]
 
 
 def result_json(value):
     if value is None:
         return "null", "null"
+    if type(value) is int and -SAFE_INTEGER <= value <= SAFE_INTEGER: # the most common need no more than this
+        return f"{value}", f'"{value}"'
+    if type(value) is str and len(value) < 1000:
+        return json_text(value), json_text(repr(value))
+    need("value")
     text = short(value)
     try:
         return json_of(value), json_text(text)
@@ -116,12 +69,12 @@ def exit_code_of(error):
     """What the process will end with; 130 stands for SIGINT, as in a shell."""
     if error is None:
         return 0
-    if not isinstance(error, SystemExit):
+    if not is_a(error, SystemExit):
         return 130 if type(error) is KeyboardInterrupt else 1
-    code = getattr(error, "code", None)
+    code = SystemExit.code.__get__(error)
     if code is None:
         return 0
-    if not isinstance(code, int):
+    if not is_a(code, int):
         return 1
     code = int.__int__(code)
     return code & 255 if -1 << 63 <= code < 1 << 63 else 255
@@ -129,13 +82,14 @@ def exit_code_of(error):
 
 class Program:
     def __init__(self, path):
-        self.path, self.source, self.code, self.names = path, b"", None, {}
+        self.path, self.source, self.codes, self.names, self.value = path, b"", [], {}, None
 
     def start(self):
         self.source = read_file(self.path)
         self.names = fresh_main(self.path)
-        self.code = compile_program(self.source, self.path)
-        execute(self.code, self.names)
+        self.codes = compile_program(self.source, self.path)
+        value = execute(self.codes, self.names)
+        self.value = self.names.pop(VALUE, value)
 
     def run(self):
         """Returns the exception that ended it, or None."""
@@ -147,45 +101,50 @@ class Program:
 
 
 def report_text(program, error, failure, blocked):
-    ended_itself = error is None or isinstance(error, SystemExit)
-    result, result_repr = result_json(find_result(program.names) if ended_itself else None)
-    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, "variables": {json_texts(variables_of(program.names))}, '
-            f'"exit_code": {exit_code_of(error)}, "security_event": {json_or_null("blocked_import" if blocked else None)}, '
-            f'"security_warnings": {json_texts(blocked)}}}')
+    value = find_result(program.value, program.names) if failure == "null" else None
+    result, result_repr = result_json(value)
+    return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
+            f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
+            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}}}')
+
+
+def told(program, error):
+    """Says it on stderr. Returns what the process shall end with, which a hook may have changed, and what is reported."""
+    need("value", "failure")
+    clean(error, program.codes)
+    if is_a(error, SystemExit):
+        return error, "null"
+    text = display(error)
+    failure = failure_json(error, text, program.path, program.source)
+    return tell(error, text, program.codes) or error, failure
 
 
 def report_short(error, blocked):
-    """When there is no memory or no stack for more."""
-    return (f'{{"result": null, "result_repr": null, "error": null, "variables": [], "exit_code": {exit_code_of(error)}, '
-            f'"security_event": {"null" if not blocked else json_text("blocked_import")}, "security_warnings": []}}')
+    """When there is no memory for more, or a signal handler of the program raises even now."""
+    failure = "null" if error is None or is_a(error, SystemExit) else UNKNOWN
+    return (f'{{"result": null, "result_repr": null, "error": {failure}, "variables": [], "exit_code": {exit_code_of(error)}, '
+            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
 
 
 def run_report(pipe, imports, args):
     sys.argv[:] = [MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-I", *sys.argv]
-    policy = ImportPolicy(imports) if imports is not None else None
-    blocked = policy.blocked if policy else []
-    if policy:
-        policy.apply()
+    blocked = [] if imports is None else limit_imports(imports)
     program = Program(f"{getcwd()}/{MAIN_FILE}")
     error = program.run()
-    sys.settrace(None)
-    sys.setprofile(None)
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+    settrace(None)
+    setprofile(None)
+    setrecursionlimit(max(getrecursionlimit(), 1000))
     failure = "null"
-    if error is not None:
-        clean(error, program.code)
-        if not isinstance(error, SystemExit):
-            text = display(error)
-            error = tell(error, text, program.code) or error
-            failure = failure_json(error, text, program.path, program.source)
-    join_threads()
     try:
+        if error is not None:
+            error, failure = told(program, error)
+        join_threads()
         report = report_text(program, error, failure, blocked)
     except BaseException:
         report = report_short(error, blocked)
     pipe.send(report)
-    if error is not None and not isinstance(error, SystemExit):
+    if error is not None and not is_a(error, SystemExit):
         sys.excepthook = say_nothing # it has been told; the interpreter only chooses the exit status now
     return error
 

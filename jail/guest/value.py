@@ -2,29 +2,11 @@
 #
 # What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
-SAFE_INTEGER = 1 << 53 # beyond it a JavaScript client would read another number
-BITS_MAX = 13000       # beyond it Python refuses to write an integer in decimal
-ESCAPES = {}
+BITS_MAX = 13000 # beyond it Python refuses to write an integer in decimal
 
 
 class TooLarge(Exception):
     pass
-
-
-def json_text(text):
-    """A JSON string. A NUL is no text to our readers; lone surrogates fall when the whole report is encoded."""
-    if not ESCAPES:
-        ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
-        ESCAPES.update({0: "\ufffd", 10: "\\n", 34: '\\"', 92: "\\\\"})
-    return f'"{text.translate(ESCAPES)}"'
-
-
-def json_texts(texts):
-    return f'[{", ".join(map(json_text, texts))}]'
-
-
-def json_or_null(text):
-    return "null" if text is None else json_text(text)
 
 
 def integer_text(number):
@@ -41,7 +23,7 @@ def float_text(number):
 
 def is_numpy_scalar(value):
     kind = type(value)
-    return kind.__module__ == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
+    return module_of(kind) == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
 
 
 # --- JSON ---
@@ -71,16 +53,17 @@ class Json:
 
     def key(self, key, taken):
         """As json.dumps() writes it; two keys with one text stay two."""
-        if isinstance(key, str):
+        if is_a(key, str):
             text = str.__str__(key)
         elif key is None or key is True or key is False:
             text = "null" if key is None else "true" if key else "false"
-        elif isinstance(key, int):
+        elif is_a(key, int):
             text = integer_text(int.__int__(key))
-        elif isinstance(key, float):
+        elif is_a(key, float):
             text = float_text(float.__float__(key)).strip('"')
         else:
             text = short(key, LINE_MAX)
+        text = text.replace("\0", "\ufffd") # no key of theirs, say our readers
         while text in taken:
             text += "'"
         taken.add(text)
@@ -96,21 +79,21 @@ class Json:
         self.text(short(value, LINE_MAX))
         return False
 
-    def sequence(self, value, items):
-        if self.enter(value, len(items)):
+    def sequence(self, value, kind):
+        if self.enter(value, kind.__len__(value)):
             self.put("[")
-            for i, item in enumerate(items):
+            for i, item in enumerate(kind.__getitem__(value, slice(None))):
                 if i:
                     self.put(", ")
                 self.value(item)
             self.put("]")
             self.path.pop()
 
-    def mapping(self, value, items):
+    def mapping(self, value):
         taken = set()
-        if self.enter(value, len(items)):
+        if self.enter(value, dict.__len__(value)):
             self.put("{")
-            for i, (key, item) in enumerate(items):
+            for i, (key, item) in enumerate(list(dict.items(value))):
                 if i:
                     self.put(", ")
                 self.key(key, taken)
@@ -122,18 +105,18 @@ class Json:
     def value(self, value):
         if value is None or value is True or value is False:
             self.put("null" if value is None else "true" if value else "false")
-        elif isinstance(value, str):
+        elif is_a(value, str):
             self.text(str.__str__(value))
-        elif isinstance(value, int):
+        elif is_a(value, int):
             self.integer(int.__int__(value))
-        elif isinstance(value, float):
+        elif is_a(value, float):
             self.put(float_text(float.__float__(value)))
-        elif isinstance(value, list):
-            self.sequence(value, list.copy(value))
-        elif isinstance(value, tuple):
-            self.sequence(value, tuple.__getitem__(value, slice(None)))
-        elif isinstance(value, dict):
-            self.mapping(value, list(dict.items(value)))
+        elif is_a(value, list):
+            self.sequence(value, list)
+        elif is_a(value, tuple):
+            self.sequence(value, tuple)
+        elif is_a(value, dict):
+            self.mapping(value)
         elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
             self.value(item)
         else:
@@ -168,9 +151,8 @@ class Short:
         if rest > 0:
             self.put(" ...")
 
-    def items(self, value):
-        kind = type(value)
-        for i, item in enumerate(value.items() if kind is dict else value):
+    def items(self, value, kind):
+        for i, item in enumerate(dict.items(value) if kind is dict else kind.__iter__(value)):
             if i:
                 self.put(", ")
             if kind is dict:
@@ -178,19 +160,28 @@ class Short:
                 self.put(": ")
                 item = item[1]
             self.value(item)
-        if kind is tuple and len(value) == 1:
+        if kind is tuple and kind.__len__(value) == 1:
             self.put(",")
 
-    def container(self, value):
-        opening, closing = self.BRACKETS[type(value)]
+    def container(self, value, kind):
+        opening, closing = self.BRACKETS[kind]
         self.put(opening)
         if len(self.path) == DEPTH_MAX or any(value is above for above in self.path):
             self.put("...")
         else:
             self.path.append(value)
-            self.items(value)
+            self.items(value, kind)
             self.path.pop()
         self.put(closing)
+
+    def large(self, value):
+        """A subclass has a repr of its own, which would make all of the text."""
+        kind = next((kind for kind in self.BRACKETS if is_a(value, kind) and kind.__len__(value) > self.left), None)
+        if kind is not None:
+            self.put(f"{type_name(type(value))}(")
+            self.container(value, kind)
+            self.put(")")
+        return kind is not None
 
     def value(self, value):
         kind = type(value)
@@ -199,8 +190,8 @@ class Short:
         elif kind is int:
             self.put(integer_text(value) if value.bit_length() <= 4 * self.left else f"<an integer of {value.bit_length()} bits>")
         elif kind in self.BRACKETS and value:
-            self.container(value)
-        else:
+            self.container(value, kind)
+        elif not self.large(value):
             self.put(own_repr(value))
 
 
@@ -222,8 +213,16 @@ def short(value, most=REPR_MAX):
     return "".join(writer.pieces)
 
 
+def module_of(kind):
+    """A metaclass may say anything."""
+    try:
+        module = kind.__module__
+    except BaseException:
+        return None
+    return module if type(module) is str else None
+
+
 def type_name(kind):
     """As in a traceback."""
-    name, module = kind.__qualname__, kind.__module__
-    name = name if type(name) is str else kind.__name__
-    return name if type(module) is not str or module in ("builtins", "__main__") else f"{module}.{name}"
+    name, module = type.__dict__["__qualname__"].__get__(kind), module_of(kind)
+    return name if module in (None, "builtins", "__main__") else f"{module}.{name}"

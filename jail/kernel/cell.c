@@ -334,8 +334,10 @@ enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
 /* Of a rootfs from before there was one; the interpreter would say it in words that nobody understands. */
 static int check_runner(const struct cell *c, const struct run_order *order, struct err *e)
 {
-	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, AT_EACCESS) == 0)
+	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
+	if (errno != ENOENT && errno != ENOTDIR)
+		return err_sys(e, "set-up step await-order: /%s", RUNNER_PATH);
 	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
 		       order->rootfs);
 }

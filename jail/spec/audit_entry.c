@@ -25,6 +25,7 @@ const struct audit_row audit_rows[] = {
 	{ "error",             AUDIT_TEXT,   AT(error),             24,  "",                  "The code of the refusal, as the client got it" },
 	{ "field",             AUDIT_TEXT,   AT(field),             64,  "field",             "What of the request was refused" },
 	{ "op",                AUDIT_TEXT,   AT(op),                16,  "op",                "What was asked: run or exec; connect for a peer that was turned away" },
+	{ "mode",              AUDIT_TEXT,   AT(mode),              8,   "mode",              "Who carried the program out: script, report or check; null for a command" },
 	{ "profile",           AUDIT_TEXT,   AT(profile),           64,  "profile",           "The profile, as it was asked for" },
 	{ "run_id",            AUDIT_TEXT,   AT(run_id),            36,  "run",               "UUID of the run; null when it was refused before it had one" },
 	{ "peer_uid",          AUDIT_COUNT,  AT(peer_uid),          0,   "uid",               "User who connected, as the kernel says" },

@@ -27,6 +27,7 @@ struct audit_entry {
 	int64_t             time_us;           /* of the attempt, since 1970 */
 	const char         *run_id;            /* NULL: refused before it had one */
 	const char         *op;                /* "run", "exec"; "connect" for a peer that was turned away */
+	const char         *mode;              /* as asked; NULL: a command, or not asked */
 	const char         *profile;           /* as asked */
 	int                 reason;            /* enum exit_reason; EXIT_denied for what was refused */
 	int                 exit_code, signal; /* AUDIT_NONE, 0: none */

@@ -18,7 +18,7 @@ const struct field profile_fields[] = {
 	{ "policy",          FIELD_NAME,   AT(policy),          0,     63,   0,            "The syscall policy: NAME.policy beside the profiles", NULL, NULL },
 	{ "policy_extend",   FIELD_LIST,   AT(policy_extend),   0,     64,   0,            "Policy lines added to it; they extend it and cannot undo its floor", NULL, NULL },
 	{ "workspace_exec",  FIELD_BOOL,   AT(workspace_exec),  0,     1,    1,            "Whether files in /workspace may be executed", NULL, NULL },
-	{ "modules",         FIELD_LIST,   AT(modules),         0,     512,  0,            "Modules that brig check lets a program import, each with what is below it; any when not said. Policy and advice: the jail does not depend on it", NULL, NULL },
+	{ "modules",         FIELD_LIST,   AT(modules),         0,     512,  0,            "Modules that brig check lets a program import, each with what is below it; any when not said", NULL, NULL },
 	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },

@@ -6,13 +6,13 @@
 json_t *input_elicitation(const char *message, const char *property, const char *type)
 {
 	return json_pack("{s:s,s:{s:s,s:s,s:{s:s,s:{s:{s:s}},s:[s]}}}", "method", "elicitation/create", "params", "mode", "form", "message", message,
-	                 "requestedSchema", "type", "object", "properties", property, "type", type, "required", property);
+			 "requestedSchema", "type", "object", "properties", property, "type", type, "required", property);
 }
 
 json_t *input_sampling(const char *prompt, int max_tokens)
 {
 	return json_pack("{s:s,s:{s:[{s:s,s:{s:s,s:s}}],s:i}}", "method", "sampling/createMessage", "params", "messages", "role", "user", "content", "type",
-	                 "text", "text", prompt, "maxTokens", max_tokens);
+			 "text", "text", prompt, "maxTokens", max_tokens);
 }
 
 json_t *input_roots(void)

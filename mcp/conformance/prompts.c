@@ -30,7 +30,7 @@ static void with_arguments(struct call *c, const json_t *arguments)
 static void with_resource(struct call *c, const json_t *arguments)
 {
 	json_t *resource = json_pack("{s:s,s:{s:s,s:s,s:s}}", "type", "resource", "resource", "uri", fixture_text(arguments, "resourceUri", "test://static-text"),
-	                             "mimeType", "text/plain", "text", "Embedded resource content for testing.");
+				     "mimeType", "text/plain", "text", "Embedded resource content for testing.");
 
 	call_result(c, json_pack("{s:[o,o]}", "messages", user_says(resource), user_says(text_block("Please process the embedded resource above."))));
 }
@@ -39,7 +39,7 @@ static void with_image(struct call *c, const json_t *arguments)
 {
 	(void)arguments;
 	call_result(c, json_pack("{s:[o,o]}", "messages", user_says(json_pack("{s:s,s:s,s:s}", "type", "image", "data", PNG_PIXEL, "mimeType", "image/png")),
-	                         user_says(text_block("Please analyze the image above."))));
+				 user_says(text_block("Please analyze the image above."))));
 }
 
 static void with_input(struct call *c, const json_t *arguments)

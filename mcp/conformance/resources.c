@@ -21,14 +21,14 @@ void resources_list(struct call *c)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "uri", rows[i].uri, "name", rows[i].name, "description", rows[i].description,
-		                                      "mimeType", rows[i].type));
+						      "mimeType", rows[i].type));
 	fixture_cacheable(c, json_pack("{s:o}", "resources", list));
 }
 
 void resources_templates_list(struct call *c)
 {
 	fixture_cacheable(c, json_pack("{s:[{s:s,s:s,s:s,s:s}]}", "resourceTemplates", "uriTemplate", TEMPLATE_BEGIN "{id}" TEMPLATE_END, "name", "template",
-	                               "description", "Data of an id", "mimeType", "application/json"));
+				       "description", "Data of an id", "mimeType", "application/json"));
 }
 
 static json_t *from_row(const char *uri)

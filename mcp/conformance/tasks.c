@@ -104,7 +104,7 @@ static struct task *task_create(struct call *c)
 static json_t *task_json(const struct task *t, const char *type)
 {
 	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:i}", "resultType", type, "taskId", t->id, "status", t->status, "createdAt", t->created, "lastUpdatedAt",
-	                 t->updated, "ttlMs", TTL_MS, "pollIntervalMs", 200);
+			 t->updated, "ttlMs", TTL_MS, "pollIntervalMs", 200);
 }
 
 static json_t *text_result(const char *text, bool is_error)
@@ -206,8 +206,8 @@ static void multi_input(struct call *c, const json_t *arguments)
 	(void)arguments;
 	if (needs_tasks(c))
 		task_begin(c, 0, text_result("Answered twice", false), NULL,
-		           json_pack("{s:o,s:o}", "first", input_elicitation("What is first?", "value", "string"), "second",
-		                     input_elicitation("What is second?", "value", "string")));
+			   json_pack("{s:o,s:o}", "first", input_elicitation("What is first?", "value", "string"), "second",
+				     input_elicitation("What is second?", "value", "string")));
 }
 
 static void tool_with_task(struct call *c, const json_t *arguments)
@@ -305,10 +305,10 @@ void tasks_cancel(struct call *c)
 
 TASK_TOOL(greet, greet, "Says hello.", "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}");
 TASK_TOOL(slow_compute, slow_compute, "Takes some seconds; a task where the client knows tasks.",
-          "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\"},\"label\":{\"type\":\"string\"}},\"required\":[\"seconds\"]}");
+	  "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\"},\"label\":{\"type\":\"string\"}},\"required\":[\"seconds\"]}");
 TASK_TOOL(failing_job, failing_job, "A task that fails after a second.", NO_ARGUMENTS);
 TASK_TOOL(protocol_error_job, protocol_error_job, "A task that ends with a protocol error.", NO_ARGUMENTS);
 TASK_TOOL(confirm_delete, confirm_delete, "A task that asks before it ends.",
-          "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}},\"required\":[\"filename\"]}");
+	  "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}},\"required\":[\"filename\"]}");
 TASK_TOOL(multi_input, multi_input, "A task that asks two questions at once.", NO_ARGUMENTS);
 TASK_TOOL(test_tool_with_task, tool_with_task, "Asks for a name, then becomes a task.", NO_ARGUMENTS);

@@ -20,7 +20,7 @@ static void audio_content(struct call *c, const json_t *arguments)
 {
 	(void)arguments;
 	tool_answer_blocks(c, json_pack("[{s:s,s:s,s:s}]", "type", "audio", "data", "UklGRigAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQQAAAAAAAAA",
-	                                "mimeType", "audio/wav"), NULL, false);
+					"mimeType", "audio/wav"), NULL, false);
 }
 
 static json_t *embedded(const char *uri, const char *type, const char *text)
@@ -38,9 +38,9 @@ static void multiple_content_types(struct call *c, const json_t *arguments)
 {
 	(void)arguments;
 	tool_answer_blocks(c, json_pack("[{s:s,s:s},{s:s,s:s,s:s},o]", "type", "text", "text", "Multiple content types test:", "type", "image", "data", PNG_PIXEL,
-	                                "mimeType", "image/png",
-	                                embedded("test://mixed-content-resource", "application/json", "{\"test\":\"data\",\"value\":123}")),
-	                   NULL, false);
+					"mimeType", "image/png",
+					embedded("test://mixed-content-resource", "application/json", "{\"test\":\"data\",\"value\":123}")),
+			   NULL, false);
 }
 
 static void error_handling(struct call *c, const json_t *arguments)

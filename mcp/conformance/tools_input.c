@@ -83,9 +83,9 @@ static void three_wanted(struct call *c, const json_t *arguments)
 		answer(c, "All three came, ", name, "");
 	else if (needs(c, "elicitation") && needs(c, "sampling") && needs(c, "roots"))
 		input_ask(c,
-		          json_pack("{s:o,s:o,s:o}", "user_name", input_elicitation("What is your name?", "name", "string"), "greeting",
-		                    input_sampling("Generate a greeting", 50), "client_roots", input_roots()),
-		          json_pack("{s:s}", "asked", "three"));
+			  json_pack("{s:o,s:o,s:o}", "user_name", input_elicitation("What is your name?", "name", "string"), "greeting",
+				    input_sampling("Generate a greeting", 50), "client_roots", input_roots()),
+			  json_pack("{s:s}", "asked", "three"));
 	json_decref(state);
 }
 
@@ -100,7 +100,7 @@ static void rounds(struct call *c, const json_t *state)
 		return;
 	else if (state && (name || first))
 		input_ask(c, json_pack("{s:o}", "step2", input_elicitation("Step 2: What is your favorite color?", "color", "string")),
-		          json_pack("{s:s}", "name", name ? name : first));
+			  json_pack("{s:s}", "name", name ? name : first));
 	else
 		input_ask(c, json_pack("{s:o}", "step1", input_elicitation("Step 1: What is your name?", "name", "string")), json_object());
 }

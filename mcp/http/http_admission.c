@@ -1,5 +1,7 @@
 #include "http_admission.h"
 
+#include "text.h"
+
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@ static enum route refuse(struct refusal *ret, int status, const char *code, cons
 	va_start(args, fmt);
 	(void)vsnprintf(ret->text, sizeof ret->text, fmt, args);
 	va_end(args);
+	text_make_plain(ret->text); /* what came is repeated in it */
 	return ROUTE_REFUSED;
 }
 

@@ -5,13 +5,14 @@
 #include "metrics.h"
 #include "tool.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/random.h>
 
 #define EVENTS_MAX    (16 * MIB) /* that a client has not read yet */
 #define KEEP_ALIVE_MS 12000
+#define BODIES_MAX    (128 * MIB) /* of all posts together */
 
 static void post_send(struct channel *ch, struct call *c, const json_t *message);
 static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status);
@@ -36,22 +37,23 @@ struct http_post *http_post_create(struct http_server *s, struct MHD_Connection 
 	return p;
 }
 
+static void body_drop(struct http_post *p)
+{
+	p->server->bodies -= p->body_room;
+	free(p->body);
+	p->body      = NULL;
+	p->body_room = 0;
+}
+
 static void post_free(struct http_post *p)
 {
 	TAILQ_REMOVE(&p->server->posts, p, link);
 	head_done(&p->head);
 	json_decref(p->answers);
-	free(p->body);
+	body_drop(p);
 	free(p->answer);
 	free(p->events);
 	free(p);
-}
-
-static void watch_end(struct http_post *p)
-{
-	if (p->watched)
-		loop_remove(&p->server->mcp->loop, &p->watch);
-	p->watched = false;
 }
 
 static void free_if_over(struct http_post *p)
@@ -62,8 +64,8 @@ static void free_if_over(struct http_post *p)
 
 void http_post_leave(struct http_post *p)
 {
-	watch_end(p);
 	p->connection = NULL;
+	p->wire       = NULL;
 	p->gone       = true;
 	p->pending++; /* the calls' ends must not free it under our feet */
 	if (p->modern)
@@ -78,7 +80,6 @@ static void resume(struct http_post *p)
 {
 	if (!p->suspended)
 		return;
-	watch_end(p);
 	p->suspended = false;
 	MHD_resume_connection(p->connection);
 	http_server_soon(p->server);
@@ -91,31 +92,18 @@ void http_post_abort(struct http_post *p)
 }
 
 /* A client that has shut down its half only is rare, and modern clients never do. */
-static void client_ended(void *owner)
+void http_post_peer_ended(struct http_post *p)
 {
-	struct http_post *p = owner;
-
-	watch_end(p);
-	if (p->modern)
+	if (p->modern && p->suspended)
 		http_post_abort(p);
-}
-
-static void watch_begin(struct http_post *p)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct err                      e;
-
-	if (!info)
-		return;
-	p->watch   = (struct loop_source){ .fd = info->connect_fd, .ready = client_ended, .owner = p };
-	p->watched = loop_add_for(&p->server->mcp->loop, &p->watch, EPOLLRDHUP, &e) == 0;
 }
 
 static void suspend(struct http_post *p)
 {
 	MHD_suspend_connection(p->connection);
 	p->suspended = true;
-	watch_begin(p);
+	if (p->wire && p->wire->ended)
+		http_post_peer_ended(p);
 }
 
 /* --- the body --- */
@@ -129,12 +117,21 @@ static int body_grow(struct http_post *p, size_t len)
 		room *= 2;
 	if (room == p->body_room)
 		return 0;
-	grown = realloc(p->body, room);
+	grown = p->server->bodies + room - p->body_room > BODIES_MAX ? NULL : realloc(p->body, room);
 	if (!grown)
 		return -1;
+	p->server->bodies += room - p->body_room;
 	p->body      = grown;
 	p->body_room = room;
 	return 0;
+}
+
+static void refuse_busy(struct http_post *p)
+{
+	body_drop(p);
+	p->route   = ROUTE_REFUSED;
+	p->refusal = (struct refusal){ .status = 503, .code = "busy", .text = "Too much is being sent at once; try again in a second" };
+	metrics_refused(p->server->mcp->metrics, p->refusal.code);
 }
 
 /* What is refused is read to its end where that is near: an answer before it would be lost with the connection. */
@@ -149,8 +146,10 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 		p->too_large = true;
 	if (p->too_large || p->route == ROUTE_REFUSED)
 		return true;
-	if (body_grow(p, len) < 0)
-		return false;
+	if (body_grow(p, len) < 0) {
+		refuse_busy(p);
+		return true;
+	}
 	memcpy(p->body + p->body_len, bytes, len);
 	p->body_len += len;
 	return true;
@@ -161,7 +160,7 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 static void set_answer(struct http_post *p, const json_t *message, int status)
 {
 	free(p->answer);
-	p->answer = message ? rpc_dump(message, &p->answer_len) : NULL;
+	p->answer = message ? rpc_dump_to_send(message, &p->answer_len) : NULL;
 	p->status = message && !p->answer ? 500 : status;
 }
 
@@ -174,11 +173,20 @@ static void fail(struct http_post *p, const json_t *id, struct rpc_error *e, int
 	json_decref(message);
 }
 
+static void events_close_up(struct http_post *p)
+{
+	p->events_len -= p->events_at;
+	memmove(p->events, p->events + p->events_at, p->events_len);
+	p->events_at = 0;
+}
+
 static void event_add(struct http_post *p, const char *text, size_t len)
 {
 	size_t room = p->events_room ? p->events_room : 1024;
 	char  *grown;
 
+	if (p->events_at)
+		events_close_up(p);
 	while (room < p->events_len + len)
 		room *= 2;
 	grown = room == p->events_room ? p->events : realloc(p->events, room);
@@ -195,7 +203,7 @@ static void event_add(struct http_post *p, const char *text, size_t len)
 static void event_message(struct http_post *p, const json_t *message)
 {
 	size_t len;
-	char  *text = rpc_dump(message, &len);
+	char  *text = rpc_dump_to_send(message, &len);
 
 	if (text) {
 		event_add(p, "data: ", 6);
@@ -290,9 +298,42 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	return r;
 }
 
+/* --- sessions: nothing is kept for one. Its id tells the calls of one legacy client from those of another, who counts alike. --- */
+
+static void session_begin(struct http_post *p)
+{
+	unsigned char raw[16];
+
+	if (p->head.session_id || getrandom(raw, sizeof raw, 0) != sizeof raw)
+		return;
+	for (size_t i = 0; i < sizeof raw; i++)
+		(void)snprintf(p->session + 2 * i, 3, "%02x", raw[i]);
+}
+
+static bool is_cancel_in_session(const struct http_post *p, const struct rpc_message *m)
+{
+	return p->head.session_id && m->kind == RPC_NOTIFICATION && !strcmp(m->method, "notifications/cancelled");
+}
+
+static void cancel_in_session(struct http_post *p, const struct rpc_message *m)
+{
+	const json_t     *id = json_object_get(m->params, "requestId");
+	struct http_post *other;
+	struct call      *c = NULL;
+
+	TAILQ_FOREACH(other, &p->server->posts, link)
+		if (other->head.session_id && !other->modern && !strcmp(other->head.session_id, p->head.session_id) &&
+		    (c = calls_find(p->server->mcp, &other->channel, id)))
+			break;
+	if (c)
+		call_cancel(c);
+}
+
 static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
 {
 	p->channel.can_ask = head_takes_events(&p->head);
+	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
+		session_begin(p);
 	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
 }
 
@@ -318,7 +359,10 @@ static void dispatch_one(struct http_post *p, struct rpc_message *m)
 		return;
 	}
 	p->pending += m->kind == RPC_REQUEST;
-	dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
+	if (!p->modern && is_cancel_in_session(p, m))
+		cancel_in_session(p, m);
+	else
+		dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
 }
 
 static void take_single(struct http_post *p, json_t *source)
@@ -391,7 +435,7 @@ static void take_batch(struct http_post *p, json_t *list)
 static void take_body(struct http_post *p)
 {
 	struct rpc_error e;
-	json_t          *source = rpc_load(p->body, p->body_len, &e);
+	json_t          *source = rpc_load(p->body ? p->body : "", p->body_len, &e);
 
 	p->pending++; /* what ends while we are still here must not answer, or free it */
 	if (!source) {
@@ -402,8 +446,7 @@ static void take_body(struct http_post *p)
 	} else {
 		take_single(p, source);
 	}
-	free(p->body);
-	p->body  = NULL;
+	body_drop(p);
 	p->began = true;
 	call_over(p);
 }
@@ -421,9 +464,10 @@ static void add_origin(const struct http_post *p, struct MHD_Response *r)
 	if (!admission_foreign(&p->server->admission, p->head.origin))
 		return;
 	add_header(r, "Access-Control-Allow-Origin", p->head.origin);
+	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
 	add_header(r, "Access-Control-Allow-Methods", "POST");
 	add_header(r, "Access-Control-Allow-Headers",
-	           "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
+		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
 	add_header(r, "Vary", "Origin");
 }
 
@@ -468,8 +512,8 @@ enum MHD_Result http_respond_refusal(struct http_post *p)
 
 static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
 {
-	struct http_post *p = owner;
-	size_t            n = p->events_len < max ? p->events_len : max;
+	struct http_post *p    = owner;
+	size_t            left = p->events_len - p->events_at, n = left < max ? left : max;
 
 	(void)at;
 	if (p->gone)
@@ -480,9 +524,8 @@ static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
 		suspend(p);
 		return 0;
 	}
-	memcpy(to, p->events, n);
-	memmove(p->events, p->events + n, p->events_len - n);
-	p->events_len -= n;
+	memcpy(to, p->events + p->events_at, n);
+	p->events_at += n;
 	p->told_ms = loop_now_ms();
 	return (ssize_t)n;
 }
@@ -503,10 +546,12 @@ static enum MHD_Result respond_events(struct http_post *p)
 static enum MHD_Result respond_json(struct http_post *p)
 {
 	struct MHD_Response *r = p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE) :
-	                                     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+					     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 
 	if (r && p->answer)
 		add_header(r, "Content-Type", "application/json");
+	if (r && *p->session)
+		add_header(r, "Mcp-Session-Id", p->session);
 	p->answer = r ? NULL : p->answer;
 	return queue(p, p->status, r);
 }

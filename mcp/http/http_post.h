@@ -18,22 +18,23 @@ struct http_post {
 	TAILQ_ENTRY(http_post) link;
 	struct http_server    *server;
 	struct MHD_Connection *connection; /* NULL: gone */
+	struct http_connection *wire;      /* while connection is there */
 	struct http_head       head;
 	enum route             route;
 	struct refusal         refusal;
 	char                  *body;
 	size_t                 body_len, body_room, seen; /* seen: with what was thrown away */
 	bool                   began, modern, batch, too_large;
-	bool                   suspended, watched;
+	bool                   suspended;
+	char                   session[33];    /* given out with the answer to initialize; else empty */
 	bool                   streams, gone;  /* events have begun; nobody listens any more */
-	struct loop_source     watch;          /* for the end of a client that waits */
 	size_t                 pending;        /* calls that have not ended */
 	json_t                *answers;        /* of a batch */
 	int                    status;         /* 0: no answer yet */
 	char                  *answer;         /* malloc'ed */
 	size_t                 answer_len;
 	char                  *events;         /* to be sent */
-	size_t                 events_len, events_room;
+	size_t                 events_at, events_len, events_room; /* [at, len) is still to be sent */
 	bool                   ended;          /* after these the stream ends */
 	int64_t                told_ms;        /* when events were last sent */
 };
@@ -48,6 +49,8 @@ bool              http_post_take(struct http_post *p, const char *bytes, size_t 
 enum MHD_Result   http_post_go_on(struct http_post *p);
 /* A comment, where a stream has been silent for long. */
 void              http_post_keep_alive(struct http_post *p, int64_t now_ms);
+/* The client sends nothing more: a modern one is gone. */
+void              http_post_peer_ended(struct http_post *p);
 /* The client is gone, or we are. */
 void              http_post_abort(struct http_post *p);
 

@@ -109,10 +109,10 @@ enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, 
 		return claimless(h, legacy, e);
 	if (!h->protocol_version)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing; send %.40s",
-		                     version ? version : modern);
+				     version ? version : modern);
 	if (version && strcmp(version, h->protocol_version) != 0)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version says %.40s, params._meta says %.40s; send the same in both",
-		                     h->protocol_version, version);
+				     h->protocol_version, version);
 	return HTTP_ERA_MODERN;
 }
 
@@ -201,7 +201,7 @@ static int mirror_check(const struct http_head *h, const char *suffix, const jso
 	if (!value || json_is_null(value))
 		return said ? rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s belongs to an argument that is not there", header) : 0;
 	return said ? mirror_scalar(header, said, value, e) :
-	              rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the argument says", header);
+		      rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the argument says", header);
 }
 
 /* Only through `properties`: what hangs below a list or a choice cannot be named by a header. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define HEAD_MAX      (16 * KIB)
@@ -19,36 +19,41 @@
 #define FIRST_HEAD_MS 15000
 #define NEXT_HEAD_MS  60000 /* also how long a connection may be kept for later */
 #define BODY_MS       30000
+#define ANSWER_MS     300000 /* to read what is not a stream */
 #define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
+#define ENDED_MS      2000  /* for what a peer sent before its end */
 #define TICK_MS       1000
-
-struct http_connection {
-	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
-	int                     fd;
-	bool                    in_request, cut;
-	int64_t                 until_ms; /* 0: for ever */
-	struct sockaddr_storage peer;
-};
+#define WAIT_MAX_MS   60000
 
 /* --- libmicrohttpd in our loop --- */
+
+/* When it wants to be called again. It does not count connections that were resumed while it ran. */
+static int64_t wait_wanted(const struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	if (s->resumed)
+		return 0;
+	return MHD_get_timeout(s->daemon, &wait) == MHD_YES && wait < WAIT_MAX_MS ? (int64_t)wait : WAIT_MAX_MS;
+}
 
 static void run(void *owner)
 {
 	struct http_server *s = owner;
-	MHD_UNSIGNED_LONG_LONG wait;
-	int                    turns = 0;
+	int64_t             wait;
+	int                 turns = 0;
 
-	do
+	do {
+		s->resumed = false;
 		(void)MHD_run(s->daemon);
-	while (MHD_get_timeout(s->daemon, &wait) == MHD_YES && wait == 0 && ++turns < 8);
-	if (MHD_get_timeout(s->daemon, &wait) == MHD_YES)
-		loop_timer_set(&s->mcp->loop, &s->timer, wait < 60000 ? (int64_t)wait + (wait == 0) : 60000);
-	else
-		loop_timer_clear(&s->mcp->loop, &s->timer);
+		wait = wait_wanted(s);
+	} while (wait == 0 && ++turns < 8);
+	loop_timer_set(&s->mcp->loop, &s->timer, wait ? wait : 1); /* the others have their turn */
 }
 
 void http_server_soon(struct http_server *s)
 {
+	s->resumed = true;
 	loop_timer_set(&s->mcp->loop, &s->timer, 0);
 }
 
@@ -58,11 +63,14 @@ void http_server_soon(struct http_server *s)
 static void cut(struct http_connection *c)
 {
 	c->cut = true;
-	(void)shutdown(c->fd, SHUT_RDWR);
+	(void)shutdown(c->source.fd, SHUT_RDWR);
 }
 
+/* ms 0: no limit. */
 static void wait_until(struct http_server *s, struct http_connection *c, bool in_request, int64_t ms)
 {
+	if (c->ended && ms > ENDED_MS && ms != ANSWER_MS)
+		ms = ENDED_MS;
 	c->in_request = in_request;
 	c->until_ms   = ms ? loop_now_ms() + ms : 0;
 	TAILQ_REMOVE(&s->connections, c, link);
@@ -110,6 +118,27 @@ static bool has_too_many(const struct http_server *s, const struct http_connecti
 	return !is_local(&mine->peer) && n > 1 && n > s->mcp->settings->max_connections / 2;
 }
 
+/* The half of a connection that we write may still be open: a client of a legacy era may be waiting there. */
+static void peer_ended(void *owner)
+{
+	struct http_connection *c    = owner;
+	int64_t                 soon = loop_now_ms() + ENDED_MS;
+
+	loop_remove(&c->server->mcp->loop, &c->source);
+	c->ended = true;
+	if (c->until_ms > soon)
+		c->until_ms = soon;
+	if (c->post)
+		http_post_peer_ended(c->post);
+}
+
+static void watch_peer(struct http_server *s, struct http_connection *c)
+{
+	struct err e;
+
+	c->ended = loop_add_for(&s->mcp->loop, &c->source, EPOLLRDHUP, &e) < 0;
+}
+
 static void connection_begin(struct http_server *s, struct MHD_Connection *connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd   = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -120,14 +149,17 @@ static void connection_begin(struct http_server *s, struct MHD_Connection *conne
 		free(c);
 		return;
 	}
-	c->fd = fd->connect_fd;
+	c->server = s;
+	c->source = (struct loop_source){ .fd = fd->connect_fd, .ready = peer_ended, .owner = c };
 	memcpy(&c->peer, peer->client_addr, peer->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	TAILQ_INSERT_TAIL(&s->connections, c, link);
+	watch_peer(s, c);
 	wait_until(s, c, false, FIRST_HEAD_MS);
 	*context = c;
+	s->n_connections++;
 	if (has_too_many(s, c))
 		cut(c);
-	else if (++s->n_connections > s->mcp->settings->max_connections)
+	else if (s->n_connections > s->mcp->settings->max_connections)
 		make_room(s);
 	else
 		return;
@@ -138,8 +170,10 @@ static void connection_end(struct http_server *s, struct http_connection *c)
 {
 	if (!c)
 		return;
+	if (!c->ended)
+		loop_remove(&s->mcp->loop, &c->source);
 	TAILQ_REMOVE(&s->connections, c, link);
-	s->n_connections -= s->n_connections > 0;
+	s->n_connections--;
 	free(c);
 }
 
@@ -202,10 +236,24 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 		metrics_refused(s->mcp->metrics, p->refusal.code);
 }
 
-/* Before the body was sent; the connection ends with it. */
-static bool refuse_early(const struct http_post *p)
+/*
+ * Before the body was sent; the connection ends with it. Where the body is on
+ * its way already it is read first, as far as it is not endless: what is sent
+ * to a closed connection would take the answer with it.
+ */
+static bool refuse_early(const struct http_server *s, const struct http_post *p)
 {
-	return p->route == ROUTE_REFUSED && (p->head.expect || p->refusal.status == 413 || p->refusal.status == 400 || p->refusal.status == 431);
+	if (p->route != ROUTE_REFUSED)
+		return false;
+	switch (p->refusal.status) {
+	case 413:
+		return p->head.expect || strtoull(p->head.content_length, NULL, 10) > 2 * s->admission.body_max;
+	case 400:
+	case 431:
+		return true;
+	default:
+		return p->head.expect != NULL;
+	}
 }
 
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path, const char *method, void **post)
@@ -215,25 +263,29 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
 
 	if (!p)
 		return MHD_NO;
-	*post = p;
-	if (c)
+	*post   = p;
+	p->wire = c;
+	if (c) {
+		c->post = p;
 		wait_until(s, c, true, BODY_MS);
+	}
 	read_head(s, p, method, path);
-	return refuse_early(p) ? http_respond_refusal(p) : MHD_YES;
+	return refuse_early(s, p) ? http_respond_refusal(p) : MHD_YES;
 }
 
 static enum MHD_Result respond_metrics(struct http_post *p)
 {
-	char  *text = NULL;
-	size_t len  = 0;
-	FILE  *out  = open_memstream(&text, &len);
+	char           *text = NULL;
+	size_t          len  = 0;
+	FILE           *out  = open_memstream(&text, &len);
+	enum MHD_Result r;
 
+	cells_ask(&p->server->cells, p->server->mcp);
 	if (out) {
 		metrics_print(p->server->mcp->metrics, out);
 		(void)fclose(out);
 	}
-	enum MHD_Result r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
-
+	r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
 	free(text);
 	return r;
 }
@@ -256,10 +308,11 @@ static enum MHD_Result respond(struct http_post *p)
 }
 
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
-                                  const char *body, size_t *body_len, void **post)
+				  const char *body, size_t *body_len, void **post)
 {
 	struct http_connection *c = connection_of(connection);
 	struct http_post       *p = *post;
+	enum MHD_Result         done;
 	size_t                  len;
 
 	(void)version;
@@ -272,7 +325,10 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 	}
 	if (c)
 		wait_until(owner, c, true, 0);
-	return respond(p);
+	done = respond(p);
+	if (c && !p->suspended && !p->streams)
+		wait_until(owner, c, true, ANSWER_MS);
+	return done;
 }
 
 static void on_completed(void *owner, struct MHD_Connection *connection, void **post, enum MHD_RequestTerminationCode how)
@@ -280,8 +336,10 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 	struct http_connection *c = connection_of(connection);
 
 	(void)how;
-	if (c)
+	if (c) {
+		c->post = NULL;
 		wait_until(owner, c, false, NEXT_HEAD_MS);
+	}
 	if (*post)
 		http_post_leave(*post);
 	*post = NULL;
@@ -371,15 +429,15 @@ static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
 	const unsigned connections = (unsigned)s->mcp->settings->max_connections + 16;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
-	                        MHD_OPTION_LISTEN_SOCKET, listener,
-	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
-	                        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
-	                        MHD_OPTION_STRICT_FOR_CLIENT, 1,
-	                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-	                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-	                        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-	                        MHD_OPTION_END);
+				MHD_OPTION_LISTEN_SOCKET, listener,
+				MHD_OPTION_CONNECTION_LIMIT, connections,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+				MHD_OPTION_END);
 }
 
 static int daemon_open(struct http_server *s, int listener, struct err *e)
@@ -435,6 +493,7 @@ void http_close(struct http_server *s)
 		http_post_abort(p);
 	}
 	(void)MHD_run(s->daemon);
+	cells_done(&s->cells);
 	loop_timer_clear(&s->mcp->loop, &s->timer);
 	loop_timer_clear(&s->mcp->loop, &s->tick);
 	loop_remove(&s->mcp->loop, &s->source);

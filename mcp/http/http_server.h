@@ -8,10 +8,25 @@
  */
 #pragma once
 #include "http_admission.h"
+#include "http_cells.h"
 #include "mcp.h"
+
+#include <sys/socket.h>
 
 struct MHD_Daemon;
 struct http_post;
+
+/* Watched by ourselves, too: libmicrohttpd does not see the end of a peer while somebody works for it, nor behind half a request. */
+struct http_connection {
+	TAILQ_ENTRY(http_connection) link; /* who was quiet longest first */
+	struct http_server     *server;
+	struct http_post       *post;    /* the request that is being served; NULL: none */
+	struct loop_source      source;  /* for the peer's end */
+	bool                    in_request, cut;
+	bool                    ended;   /* the peer sends nothing more */
+	int64_t                 until_ms; /* 0: for ever */
+	struct sockaddr_storage peer;
+};
 
 struct http_server {
 	struct mcp        *mcp;
@@ -23,7 +38,10 @@ struct http_server {
 	struct loop_timer  timer, tick; /* when it wants to be called; deadlines */
 	TAILQ_HEAD(http_connection_list, http_connection) connections;
 	TAILQ_HEAD(, http_post)       posts;
+	struct cells       cells;
 	size_t             n_connections;
+	size_t             bodies;      /* bytes of those that are being received */
+	bool               resumed;     /* a connection, since libmicrohttpd was last called */
 };
 
 /* Reads the settings, decides whether serving would be safe, listens. */

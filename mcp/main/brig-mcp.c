@@ -1,7 +1,7 @@
 /* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
 #define _GNU_SOURCE
+#include "check.h"
 #include "conformance.h"
-#include "fd.h"
 #include "file.h"
 #include "line_channel.h"
 #include "place.h"
@@ -37,6 +37,12 @@ static int move_streams(int *in, int *out)
 	return close(null);
 }
 
+static void say_notes(const struct settings *s)
+{
+	for (size_t i = 0; i < json_array_size(s->notes); i++)
+		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+}
+
 /* What is printed for people goes where stdout was. */
 static int say_on_stdout(int out, const struct settings *s)
 {
@@ -48,6 +54,7 @@ static int say_on_stdout(int out, const struct settings *s)
 		settings_help(stdout);
 	else
 		settings_print(s, stdout);
+	say_notes(s);
 	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -77,39 +84,58 @@ static int turn(struct mcp *m, struct err *e)
 	return 0;
 }
 
-static int serve(const struct settings *s, int in, int out, struct err *e)
+static int serve_client(struct mcp *m, int in, int out, struct err *e)
 {
-	struct mcp          m;
-	struct conformance  fixtures;
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
-	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
-		return -1;
-	if (line_channel_open(&client, &m, in, out, e) == 0 && stop_open(&stop, &m.loop, end, &client, e) == 0) {
-		r = turn(&m, e);
+	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, end, &client, e) == 0) {
+		r = turn(m, e);
 		stop_close(&stop);
 	}
 	line_channel_close(&client);
+	return r;
+}
+
+static int serve(const struct settings *s, int in, int out, struct err *e)
+{
+	struct conformance fixtures;
+	struct mcp         m;
+	int                r;
+
+	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+		return -1;
+	r = serve_client(&m, in, out, e);
 	conformance_close(&fixtures);
 	mcp_close(&m);
 	return r;
 }
 
+/* Over neither: the server asks itself. */
+static int check(const struct settings *s, int out, struct err *e)
+{
+	if (dup2(out, STDOUT_FILENO) < 0)
+		return err_sys(e, "standard output");
+	if (check_run(s, stdout, e) < 0)
+		return -1;
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : err_sys(e, "write to standard output");
+}
+
 static int run(const struct settings *s, char **argv, int in, int out, struct err *e)
 {
-	if (s->http)
+	if (s->http && !s->check)
 		return become_http(argv, e);
-	for (size_t i = 0; i < json_array_size(s->notes); i++)
-		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
+	say_notes(s);
 	settings_hide_token();
+	if (s->check)
+		return check(s, out, e);
 	return serve(s, in, out, e);
 }
 
 int main(int argc, char **argv)
 {
-	scoped_settings s;
+	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 	int             in, out;
 
@@ -119,7 +145,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
-	settings_init(&s);
 	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
 		return settings_status(&e);

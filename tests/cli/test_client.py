@@ -46,9 +46,14 @@ def describe(fd):
 # --- what is asked ----------------------------------------------------------------------------------------
 
 def test_a_run_asks_for_nothing_that_was_not_said():
-    request, fds = asked(program="print(1)")
+    request, fds = asked(program="print(1)", json_record=False)
     assert request == {"op": "run", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
     assert fds == [("print(1)", SEALS)]
+
+
+def test_a_run_that_prints_its_record_asks_for_a_report():
+    request, _ = asked(program="print(1)")
+    assert request == {"op": "run", "mode": "report", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
 
 
 def test_everything_that_was_said_is_in_the_request(tmp_path):
@@ -56,7 +61,7 @@ def test_everything_that_was_said_is_in_the_request(tmp_path):
     shown.mkdir()
     request, fds = asked("-p", "strict", "--timeout", "1.5", "--memory", "64M", "--cpus", "0.1", "--pids", "5", "--env", "A=ä", "--ro", shown, "--ro",
                          tmp_path / "shown" / "..", "--stdin", "/dev/null", "--cold", program="pass", args=["--json", "x y"])
-    assert request == {"op": "run", "profile": "strict", "args": ["--json", "x y"], "env": ["A=ä"], "ro": ["shown", tmp_path.name], "stdin": True, "cold": True,
+    assert request == {"op": "run", "profile": "strict", "args": ["--json", "x y"], "env": ["A=ä"], "ro": ["shown", tmp_path.name], "stdin": True, "cold": True, "mode": "report",
                        "limits": {"wall_ms": 1500, "memory_bytes": 64 << 20, "cpus": 0.1, "pids": 5}}
     assert fds == [("pass", SEALS), str(shown), str(tmp_path)]
 
@@ -224,10 +229,10 @@ def test_lie(lie):
 def test_streams_of_a_later_brigd_are_let_go():
     def script(door):
         door.receive()
-        door.start("result")
+        door.start("sound")
         with pytest.raises(BrokenPipeError):
             while True:
-                os.write(door.pipes["result"], b"x" * 4096)
+                os.write(door.pipes["sound"], b"x" * 4096)
         door.send(fake.ended())
     assert run(script).status == 0
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs demo test vm matrix bench lint fuzz install clean help".split()
+COMMANDS = "setup build rootfs node demo test vm matrix requirements bench lint fuzz install clean help".split()
 
 
 def dev(*words, before=()):

@@ -12,11 +12,13 @@ BUILD = ROOT / "build"
 
 
 def expected():
-    yield from ("bin/brig", "bin/brig-rootfs")
+    yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-mcp-http")
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
-    yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig.slice"))
+    yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for path in (ROOT / "examples/mcp").iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
-    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json", "share/brig/guest/guest.py")
+    yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
+    yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
     for kind in "profiles", "recipes":
@@ -43,7 +45,7 @@ def test_exactly_these_files(tree):
 
 def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
-             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name == "keeper" else (0o644,))]
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "brig-mcp-http") else (0o644,))]
     assert wrong == []
 
 
@@ -60,7 +62,7 @@ def test_systemd_finds_no_fault_with_the_units(tree, tmp_path):
 
 @pytest.mark.requirement("A13")
 def test_the_installed_programs_start(tree):
-    for name in "brig", "brig-rootfs":
+    for name in "brig", "brig-mcp", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 

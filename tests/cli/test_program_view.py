@@ -13,7 +13,7 @@ os.write(1, json.dumps({
     "argv": sys.argv, "cwd": os.getcwd(), "path": sys.path, "flags": [sys.flags.isolated, sys.flags.no_user_site], "uid": [os.getuid(), os.getgid()],
     "name": pwd.getpwuid(os.getuid()).pw_name, "host": socket.gethostname(), "env": dict(os.environ), "pid": os.getpid(), "ppid": os.getppid(),
     "site": [hasattr(builtins, n) for n in ("exit", "help", "quit")], "main": __name__, "umask": os.umask(0), "cpus": os.cpu_count(), "sid": os.getsid(0) == os.getpid(),
-    "fds": sorted(int(n) for n in os.listdir("/proc/self/fd"))[:-1], "core": [l.split()[4:6] for l in open("/proc/self/limits") if l.startswith("Max core file size")][0],
+    "fds": sorted(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)), "core": [l.split()[4:6] for l in open("/proc/self/limits") if l.startswith("Max core file size")][0],
     "files": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "input": sys.stdin.read(), "statvfs": {p: [os.statvfs(p).f_blocks * os.statvfs(p).f_frsize,
     os.statvfs(p).f_files] for p in ("/tmp", "/dev/shm", "/workspace")}, "exe": sys.executable, "tmp": [os.stat(p).st_mode & 0o7777 for p in ("/tmp", "/dev/shm")],
 }).encode())
@@ -22,14 +22,15 @@ os.write(1, json.dumps({
 
 def view(run):
     assert run.status == 0, str(run)
-    return json.loads(run.out)
+    return json.loads(run.record["stdout"] if run.record and "run_id" in run.record else run.stdout)
 
 
-@pytest.fixture(scope="module")
-def seen(jail, brig, tmp_path_factory):
+@pytest.fixture(scope="module", params=[False, True], ids=["by the interpreter", "by the runner"])
+def seen(request, jail, brig, tmp_path_factory):
     from support import brig as tool
-    return view(tool.run(program=VIEW, args=["one", "--json", "", "ä"], folder=tmp_path_factory.mktemp("view"),
+    seen = view(tool.run(program=VIEW, json_record=request.param, args=["one", "--json", "", "ä"], folder=tmp_path_factory.mktemp("view"),
                          env={"SECRET_TOKEN": "s3cret", "PYTHONPATH": "/tmp", "LD_BIND_NOW": "1", "NOTIFY_SOCKET": "/x", "TZ": "Asia/Tokyo"}))
+    return {**seen, "reports on": [5] if request.param else []}
 
 
 PROMISES = [
@@ -42,7 +43,7 @@ PROMISES = [
     ("the host is called brig", lambda s: s["host"] == "brig"),
     ("the process is 2 and its parent is not to be seen", lambda s: s["pid"] == 2 and s["ppid"] in (0, 1)),
     ("it leads a session of its own", lambda s: s["sid"]),
-    ("only 0, 1 and 2 are open", lambda s: s["fds"] == [0, 1, 2]),
+    ("only 0, 1 and 2 are open, and where the runner reports", lambda s: s["fds"] == [0, 1, 2, *s["reports on"]]),
     ("the standard input is empty", lambda s: s["input"] == ""),
     ("the umask is the usual one", lambda s: s["umask"] == 0o22),
     ("the system has four CPUs, on a large host as on a small one", lambda s: s["cpus"] == 4),

@@ -5,7 +5,8 @@ import uuid
 import pytest
 
 KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
-stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables files stdout stderr""".split()
+stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables security_event
+security_warnings files stdout stderr""".split()
 REASONS = "exited signaled timeout_wall timeout_cpu oom output_limit cancelled client_gone setup_failed denied".split()
 LAYERS = {"user-ns", "own-ids", "mount-ns", "ro-rootfs", "pid-ns", "net-ns", "ipc-ns", "uts-ns", "memory-limit", "pids-limit",
           "no-caps", "no-new-privs", "seccomp", "wall-limit", "closed-fds"}
@@ -46,8 +47,9 @@ def test_type(record, key):
     assert not (TYPES[key] is COUNT and isinstance(record[key], bool)), record
 
 
-def test_what_the_guest_runner_would_say_is_null(record):
-    assert [record[key] for key in ("result", "result_repr", "error", "variables", "files")] == [None] * 5, record
+def test_what_the_program_says_of_itself_is_there(record):
+    said = [record[key] for key in ("result", "result_repr", "error", "variables", "security_event", "security_warnings", "files")]
+    assert said == [None, None, None, ["x", "n"], None, [], None], record
 
 
 @pytest.mark.requirement("A44")

@@ -236,6 +236,8 @@ LIE(words_pipe)          { exchange(l, 1, a_pipe()); }
 LIE(words_unsealed)      { exchange(l, 1, memory(words, sizeof words, 0)); }
 LIE(words_of_the_host)   { exchange(l, 1, opened("/etc/passwd", O_RDONLY)); }
 LIE(stdin_flag)          { l->word.run.stdin_pipe = 2; }
+LIE(result_flag)         { l->word.run.result_pipe = 2; }
+LIE(result)              { l->word.run.result_pipe = 1; }
 LIE(shown_many)          { l->word.run.shown_len = MOUNT_SHOWN_MAX + 1; }
 LIE(shown_huge)          { l->word.run.shown_len = UINT32_MAX; }
 LIE(shown_up)            { show(l, "..", opened("/usr", O_PATH)); }
@@ -359,6 +361,8 @@ static const struct row {
 	{ "run: unsealed words",                SEALED, KEEPER_RUN, lie_words_unsealed, HARMLESS },
 	{ "run: a file of the host as words",   SEALED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
 	{ "run: a flag of 2",                   SEALED, KEEPER_RUN, lie_stdin_flag, REFUSED },
+	{ "run: a report of 2",                 SEALED, KEEPER_RUN, lie_result_flag, REFUSED },
+	{ "run: a report that nobody reads",    SEALED, KEEPER_RUN, lie_result, HARMLESS },
 	{ "run: a directory called ..",         SEALED, KEEPER_RUN, lie_shown_up, REFUSED },
 	{ "run: a directory called .",          SEALED, KEEPER_RUN, lie_shown_dot, REFUSED },
 	{ "run: a directory with a path",       SEALED, KEEPER_RUN, lie_shown_deep, REFUSED },

@@ -8,7 +8,7 @@ The first line is a sentence, the name of the test. After it, line by line:
     +dir PATH           a directory goes with it
     +fd KIND            one of hostile.KINDS, "self": the connection's own socket, or "*253 KIND": as many
     < {...}             the next datagram must look like this
-    <stdout TEXT        the stream of the run that started last says so and ends; <stdout $a TEXT: of the run $a
+    <stdout TEXT        the stream (or stderr, result) of the run that started last says so and ends; <stdout $a TEXT: of the run $a
     <line TEXT          the next line of its stdout
     >stdin TEXT         writes that to its stdin; >stdin| closes it
     |                   closes the connection; <| the daemon does
@@ -115,7 +115,7 @@ def unescape(text):
     return text.encode().decode("unicode_escape").encode("latin-1").decode()
 
 
-LINE = re.compile(r"(?P<who>\w+)?(?P<verb>>stdin\||>stdin|>=|>|<stdout|<stderr|<line|<\||<|\|)(?:\s(?P<rest>.*))?$")
+LINE = re.compile(r"(?P<who>\w+)?(?P<verb>>stdin\||>stdin|>=|>|<stdout|<stderr|<result|<line|<\||<|\|)(?:\s(?P<rest>.*))?$")
 PLUS = re.compile(r"\+(?P<kind>code|dir|fd)(?:\s(?P<rest>.*))?$")
 
 
@@ -273,5 +273,5 @@ class Talk:
         raise Otherwise(f"it said {json.dumps(said.body)}")
 
 
-VERBS = {">": Talk.says, ">=": Talk.says_bytes, "<": Talk.hears, "<stdout": Talk.reads_all, "<stderr": Talk.reads_all, "<line": Talk.reads_line,
-         ">stdin": Talk.writes, ">stdin|": Talk.writes_end, "|": Talk.closes, "<|": Talk.hears_the_end}
+VERBS = {">": Talk.says, ">=": Talk.says_bytes, "<": Talk.hears, "<stdout": Talk.reads_all, "<stderr": Talk.reads_all, "<result": Talk.reads_all,
+         "<line": Talk.reads_line, ">stdin": Talk.writes, ">stdin|": Talk.writes_end, "|": Talk.closes, "<|": Talk.hears_the_end}

@@ -183,6 +183,7 @@ def test_control_what_the_mutants_are_made_of_is_answered_well(talk, message, be
 @pytest.mark.row("I4")
 @pytest.mark.parametrize("kind", sorted(hostile.KINDS))
 def test_253_descriptors_are_refused_and_closed(daemon, talk, kind):
+    talk.ask("hello") # it has been accepted by then
     flat = Flat(daemon)
     for message in ({"op": "run", "ro": ["a"]}, {"op": "hello"}, {"op": "exec", "argv": ["true"], "ro": [f"r{n}" for n in range(253)]}):
         say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))

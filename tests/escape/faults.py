@@ -35,7 +35,7 @@ CLASSES = {
     "EOPNOTSUPP ENOMEM EMFILE": "landlock_create_ruleset",
     "E2BIG ENOMEM": "landlock_add_rule landlock_restrict_self",
     "EACCES ENOMEM ETXTBSY": "execve execveat",
-    "EACCES EIO": "chdir fchdir access readlink newfstatat fstat statx statfs fstatfs lseek",
+    "EACCES EIO": "chdir fchdir access faccessat2 readlink newfstatat fstat statx statfs fstatfs lseek",
     "EPERM EINVAL": "setrlimit prlimit64",
     "ENOMEM EPERM": "bind getsockname setsockopt getsockopt epoll_ctl",
     "EBUSY EACCES": "unlinkat renameat",

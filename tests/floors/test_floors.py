@@ -113,3 +113,12 @@ def test_the_keeper_holds_no_parser(library):
     needed = subprocess.run(["ldd", keeper], capture_output=True, text=True, check=True).stdout
     assert "keeper_main" in symbols, "a binary without symbols proves nothing"
     assert f" {library}" not in symbols and "jansson" not in needed and "libseccomp" not in needed, needed
+
+
+def test_the_frontend_on_stdio_loads_nothing_but_the_c_library():
+    """Clients start it for each question: an HTTP library and its TLS would take longer to load than the answer does."""
+    needed = {program: subprocess.run(["ldd", host.build_dir() / "bin" / program], capture_output=True, text=True, check=True).stdout
+              for program in ("brig-mcp", "brig-mcp-http")}
+    assert "libc.so" in needed["brig-mcp"] and "microhttpd" in needed["brig-mcp-http"]
+    loaded = set(re.findall(r"^\s*(\S+?)\.so", needed["brig-mcp"], re.M))
+    assert {name for name in loaded if not re.match(r"(linux-vdso|libc|libjansson|.*/ld-linux.*)$", name)} == set()

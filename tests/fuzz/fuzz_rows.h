@@ -120,7 +120,7 @@ static inline void must_name_row(const struct field *table, const struct err *e)
 	if (strstr(e->text, ": no such setting"))
 		return;
 	for (const struct field *f = table; f->name; f++)
-		if (begins_with(e->text, f->name) && e->text[strlen(f->name)] == ':')
+		if (begins_with(e->text, f->name) && strspn(e->text + strlen(f->name), ":[")) /* or an item of a list */
 			return;
 	must_about(e->text, !"names a row");
 }

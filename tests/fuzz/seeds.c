@@ -17,6 +17,7 @@
 #include "group_path.h"
 #include "id_range.h"
 #include "manifest.h"
+#include "method.h"
 #include "policy_value.h"
 #include "policy_words.h"
 #include "profile.h"
@@ -26,6 +27,7 @@
 #include "request.h"
 #include "settings.h"
 #include "shape.h"
+#include "tool.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -619,6 +621,28 @@ static void make_dotenv(struct seeds *s)
 	put_text(s, "\xef\xbb\xbfSANDBOX_TIMEOUT=5\r\n");
 }
 
+/* Each as an option and as a key. */
+static void make_mcp_settings(struct seeds *s)
+{
+	char option[SETTING_NAME_MAX], key[SETTING_NAME_MAX];
+
+	begin(s, "mcp_settings");
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *value = *setting_rows[id].preset ? setting_rows[id].preset : "math";
+
+		setting_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
+		setting_name((enum setting_id)id, SPELT_KEY, key, sizeof key);
+		word(s, option);
+		word(s, key);
+		put_text(s, "%s=%s%c", option, value, 0);
+		put_text(s, "%s%c%s%c%c{\"%s\":\"%s\"}", option, 0, value, 0, 0, key, value);
+		put_text(s, "%c{\"comment\":\"\",\n\"%s\":[\"%s\"]}", 0, key, value);
+		put_text(s, "--check%c%c{\"%s\":1.5}", 0, 0, key);
+	}
+	put_text(s, "--transport%chttp%c--insecure-loopback%c--host%c::1", 0, 0, 0, 0);
+	put_text(s, "--config=x%c-h%c-V%c--print-config", 0, 0, 0);
+}
+
 static void make_elf(struct seeds *s)
 {
 	struct {
@@ -705,6 +729,96 @@ static void make_audit_line(struct seeds *s)
 	put_many(s, "busy\v", "\x1b[%;1H\v\xff", 12, "12345678abcdefgh");
 }
 
+/* --- the frontend: a message for every method in every revision --- */
+
+#define MODERN_META "\"_meta\":{\"" META_VERSION "\":\"2026-07-28\",\"" META_CAPABILITIES "\":{}}"
+
+static const char *const mcp_words[] = { "\"jsonrpc\":\"2.0\"", "\"id\":", "\"method\":", "\"params\":", "\"result\":", "\"error\":", "\"_meta\":", "\"name\":", "\"arguments\":",
+	"\"progressToken\":", "\"requestId\":", "\"cursor\":", "\"protocolVersion\":", "\"code\":", "\\ud83d", "\r\n", "\xef\xbb\xbf", "hold", "ask-1",
+	"notifications/cancelled", "notifications/initialized", META_VERSION, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL };
+
+static void put_methods(struct seeds *s, const char *behind)
+{
+	for (const struct method *m = methods; m->name; m++) {
+		word(s, m->name);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"%s\"}%s", m->name, behind);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"%s\",\"params\":{" MODERN_META "}}%s", m->name, behind);
+	}
+}
+
+static void make_output(struct seeds *s)
+{
+	static const char *const pieces[] = { "\x1b[", "\x1b]0;", "\x1b\\", "\x07", "31m", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xc2\x9b", "\xff", "\\\"" };
+
+	begin(s, "output");
+	words(s, pieces, ARRAY_LEN(pieces));
+	for (int flags = 0; flags < 4; flags++)
+		put_text(s, "%c@\x1b[31mred\x1b[0m \xe2\x82\xac\xff\x1b]0;title\x07\n\x01\x7f\xc2\x9b" "2J \xf0\x9f\x98\x80 %01500d", '0' + flags, 7);
+}
+
+static void make_rpc(struct seeds *s)
+{
+	begin(s, "rpc");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_methods(s, "");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"x\"}");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775807,\"result\":{}}");
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{\"a\":\"\\ud83d \\u0000\"}}");
+	put_text(s, "[{\"jsonrpc\":\"2.0\",\"method\":\"x\"}]");
+}
+
+static void make_mcp_line(struct seeds *s)
+{
+	begin(s, "mcp_line");
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_text(s, "\x01{}\r\n\n\xef\xbb\xbf[]\n  \nhalf");
+	put_text(s, "\x07%s\nab\n%s\n", "12345678901234567890123456789012", "123456789012345678901234567890123\r");
+	put_many(s, "\x40", "aaaaaaaaaaaaaaaa", 8, "\nb\n");
+}
+
+static void make_http(struct seeds *s)
+{
+	static const char *const known[] = { "POST /mcp\n", "Host: localhost\n", "Origin: http://localhost:1\n", "Content-Type: application/json\n", "Content-Length: 5\n",
+					     "Transfer-Encoding: chunked\n", "Authorization: Bearer 0123456789abcdef0123456789abcdef\n", "MCP-Protocol-Version: ",
+					     "Mcp-Method: ", "Mcp-Name: ", "Mcp-Param-Region: ", "=?base64?ZXU=?=", "Accept: */*\n", "https://app.example", "ok.example:99" };
+	static const char head[] = "POST /mcp\r\nHost: 127.0.0.1:9015\r\nOrigin: https://app.example\r\nContent-Type: application/json; charset=utf-8\r\n"
+				   "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n";
+
+	begin(s, "http");
+	words(s, known, ARRAY_LEN(known));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_text(s, "%sMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: =?base64?eA==?=\r\nMcp-Param-Region: eu\r\nmcp-param-n: 7.0\r\n\r\n"
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\",\"arguments\":{\"region\":\"eu\",\"n\":7}," MODERN_META "}}", head);
+	put_text(s, "%sMCP-Protocol-Version: 2025-11-25\r\nContent-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", head);
+	put_text(s, "%sTransfer-Encoding: chunked\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", head);
+	put_text(s, "OPTIONS /mcp\nHost: [::1]:80\nOrigin: https://app.example\n\n");
+	put_text(s, "GET /metrics\nHost: localhost\nOrigin: null\n\n");
+	put_text(s, "HEAD /healthz\n\n");
+}
+
+static void make_dispatch(struct seeds *s)
+{
+	begin(s, "dispatch");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, mcp_words, ARRAY_LEN(mcp_words));
+	put_methods(s, "\n");
+	for (unsigned i = 0; i < REVISION_COUNT; i++) {
+		word(s, revision_name((enum revision)i));
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}\n"
+			    "[{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"},{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/list\"}]\n", revision_name((enum revision)i));
+	}
+	for (size_t i = 0; tools[i]; i++) {
+		word(s, tools[i]->name);
+		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"code\":\"1\"}," MODERN_META "}}\n", tools[i]->name);
+		for (const struct argument *a = tools[i]->arguments; a && a->name; a++)
+			word(s, a->name);
+	}
+	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\",\"_meta\":{\"progressToken\":1}}}\n"
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct seeds s = { 0 };
@@ -729,9 +843,15 @@ int main(int argc, char **argv)
 	make_options(&s);
 	make_environment(&s);
 	make_dotenv(&s);
+	make_mcp_settings(&s);
 	make_elf(&s);
 	make_sources(&s);
 	make_bpf(&s);
 	make_audit_line(&s);
+	make_output(&s);
+	make_rpc(&s);
+	make_mcp_line(&s);
+	make_http(&s);
+	make_dispatch(&s);
 	return fclose(s.dict) != 0;
 }

@@ -97,6 +97,23 @@ def test_an_image_arrives_as_it_was_sent(client):
     assert failed["result"]["isError"] is True
 
 
+DRAW = """
+import base64, struct, zlib
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(bytes(4))) + chunk(b"IEND", b"")
+"data:image/png;base64," + base64.b64encode(png).decode()
+"""
+
+
+def test_an_image_that_a_program_made_arrives_beside_the_reply(client):
+    said = client(run(DRAW), run(DRAW, format="text"), run("'data:image/png;base64,AAAA'"))
+    for step in said["steps"][:2]:
+        text, image = result_of(step)["content"]
+        assert text["type"] == "text" and "image/png" in text["text"]
+        assert image["mimeType"] == "image/png" and base64.b64decode(image["data"])[-8:-4] == b"IEND"
+    assert [block["type"] for block in result_of(said["steps"][2])["content"]] == ["text"] # models refuse what is no image
+
+
 def test_progress_arrives_and_grows(client):
     said = client(call("test_tool_with_progress", progress=True), options=["--conformance"])
     told = [one["progress"] for one in said["steps"][0]["progress"]]

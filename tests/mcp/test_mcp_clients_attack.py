@@ -16,6 +16,11 @@ from support import mcp as mcp_client
 FOREVER = "import time\nprint('ready', flush=True)\ntime.sleep(120)\n"
 
 
+def runs(pid):
+    """A dead one that process 1 of this host has not reaped does not run."""
+    return bool(host.read(f"/proc/{pid}/cmdline"))
+
+
 def wait_running(token, seconds=10):
     assert host.poll(lambda: any(uid >= 65536 for _, uid in host.with_token(token)), seconds), f"no program {token} runs"
 
@@ -46,16 +51,20 @@ server.wait()
 @pytest.mark.parametrize("who", ["client", "server", "both"])
 def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, who):
     dice = random.Random(who)
-    for n in range(12):
+    for n in range(8):
         token = f"token-killed-{who}-{n}"
         child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), token], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=brig.environment())
-        threading.Event().wait(dice.random() * 0.4) # the moment is what is tried here
+        assert host.poll(lambda: host.children(child.pid), 5)
         servers = host.children(child.pid)
+        threading.Event().wait(dice.random() * 0.3) # the moment is what is tried here
         for pid in {"client": [child.pid], "server": servers, "both": [child.pid, *servers]}[who]:
             os.kill(pid, signal.SIGKILL)
-        child.wait(10)
-        assert host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in servers), 3), f"brig-mcp outlives its client: round {n}"
+        try:
+            child.wait(10)
+        finally:
+            child.kill()
+        assert host.poll(lambda: not any(map(runs, servers)), 3), f"brig-mcp outlives its client: round {n}"
         wait_gone(token)
 
 
@@ -366,3 +375,63 @@ def test_ninety_seconds_with_a_client_that_waits_sixty(built_mcp, sdk, mode):
                        {"do": "wait", "name": "wait_execution"}], sdk=sdk, mode=mode, command=[mcp_client.binary()], timeout=150)
     first, rest = said["steps"]
     assert first["ms"] < 60000 and json.loads(rest[-1]["result"]["content"][0]["text"])["result"] == "done", said
+
+
+# --- everything at once ---------------------------------------------------------------------------------------------
+
+QUICK = ["print(1)", "1 / 0", "6 * 7", "import os; os.abort()", "import time; time.sleep(0.2)", "print('x' * 300000)", "def", "import sys; sys.exit(3)"]
+
+
+class Monkey:
+    """Does whatever comes to its mind; remembers which answers it may expect."""
+
+    def __init__(self, mcp, seed):
+        self.mcp, self.dice, self.open, self.broken = mcp, random.Random(seed), [], 0
+
+    def revision(self):
+        return self.dice.choice([mcp_client.MODERN, mcp_client.MODERN, *mcp_client.LEGACY])
+
+    def run(self):
+        token = {"token": self.dice.choice([None, f"t{len(self.open)}"])}
+        self.open.append(self.mcp.begin_call("execute_code", {"code": self.dice.choice(QUICK), "timeout": 5}, revision=self.revision(), **token))
+
+    def ask(self):
+        method = self.dice.choice(["tools/list", "tools/list", "no/such", "ping", "server/discover"])
+        self.open.append(self.mcp.begin(method, revision=mcp_client.MODERN if method == "server/discover" else self.revision()))
+
+    def check(self):
+        self.open.append(self.mcp.begin_call("validate_code", {"code": self.dice.choice(QUICK)}, revision=self.revision()))
+
+    def mistake(self):
+        name, arguments = self.dice.choice([("execute_code", {}), ("execute_code", {"code": 1}), ("nothing", {}), (7, {}),
+                                            ("wait_execution", {"execution_id": "x"})])
+        self.open.append(self.mcp.begin("tools/call", {"name": name, "arguments": arguments}, revision=self.revision()))
+
+    def cancel(self):
+        if self.open:
+            self.dice.choice(self.open).cancel()
+
+    def garble(self):
+        self.broken += 1
+        self.mcp.send(self.dice.choice(BROKEN[:3]) + b"\n")
+
+    def pause(self):
+        threading.Event().wait(self.dice.random() * 0.05)
+
+    def go(self, steps):
+        ways = [self.run] * 4 + [self.ask] * 3 + [self.check, self.mistake, self.cancel, self.cancel, self.garble, self.pause]
+        for _ in range(steps):
+            self.dice.choice(ways)()
+        for asked in self.open:
+            if not asked.cancelled:
+                assert asked.wait(60) is not None
+        for _ in range(self.broken):
+            assert self.mcp.stray(10)["error"]["code"] in (-32700, -32600)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_client_does_each_request_is_answered_once(start_mcp, seed):
+    mcp = start_mcp("--progress", "0.25")
+    Monkey(mcp, seed).go(120)
+    assert mcp.execute("'still there'")["result"] == "still there" and not mcp.strays, mcp.strays
+    assert not host.poll(lambda: len(host.children(mcp.pid)) > 1, 0), host.children(mcp.pid)

@@ -294,7 +294,8 @@ def test_a_syntax_error_is_told_in_detail(talked):
 @pytest.mark.requirement("A89", "B26", "C13")
 def test_an_exception_is_told_with_what_was_printed(talked):
     said = reply(talked, "exception")
-    assert (said["success"], said["error"], said["error_type"], said["stdout"]) == (False, "ZeroDivisionError: division by zero", "ZeroDivisionError", "before\n"), said
+    assert (said["success"], said["error"], said["stdout"]) == (False, "ZeroDivisionError: division by zero", "before\n"), said
+    assert said["error_type"] == "ZeroDivisionError"
     assert "line 2" in said["traceback"] and "value = 10 / 0" in said["traceback"] and "guest" not in said["traceback"], said["traceback"]
     assert talked[1]["exception"].get("isError") in (None, False)
 
@@ -309,7 +310,7 @@ def test_a_time_out_keeps_what_was_printed(talked):
 @pytest.mark.requirement("A5", "A24", "A91")
 def test_using_up_the_memory_is_told_as_that(talked):
     said = reply(talked, "memory")
-    assert said["success"] is False and said["exit_reason"] == "oom" and "memory" in said["error"].lower() and "memory" in str(said["limits_hit"]), said
+    assert said["success"] is False and said["exit_reason"] == "oom" and "memory" in said["error"].lower() and "128" in said["error"], said
 
 
 @pytest.mark.requirement("A11", "A22", "A54", "A92", "C7")

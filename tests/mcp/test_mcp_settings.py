@@ -1,4 +1,5 @@
 """Where brig-mcp is told how to work, who goes before whom, and what a mistake is answered with."""
+import contextlib
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 
 from support import brig, host
-from support.mcp import McpStdio, binary
+from support.mcp import McpHttp, McpStdio, binary
 
 DEFINED = (host.REPO / "mcp/settings.def").read_text()
 OPTIONS = re.findall(r'^SETTING\(\w+,\s*SET_\w+,\s*"([\w-]+)"', DEFINED, re.M)
@@ -67,7 +68,8 @@ def test_print_config_shows_every_setting_with_its_origin(place):
 def test_help_names_every_option_and_exits_with_0(place):
     done = place.run("--help", env={"SANDBOX_TIMEOUT": "abc", "BRIG_MCP_NONSENSE": "1"})
     assert done.returncode == 0 and done.stderr == b""
-    assert [option for option in [*OPTIONS, "check", "print-config", "version", "config", "transport"] if f"--{option}" not in done.stdout.decode()] == []
+    wanted = [*OPTIONS, "check", "print-config", "version", "config", "transport"]
+    assert [option for option in wanted if f"--{option}" not in done.stdout.decode()] == []
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])
@@ -211,9 +213,16 @@ def test_a_token_file_is_read_without_its_newline(place):
     file.write_text(TOKEN + "\n")
     file.chmod(0o600)
     assert http_printed(place, "--token-file", str(file)) == (f"set ({len(TOKEN)} characters)", "--token-file")
-    assert http_printed(place, env={"BRIG_MCP_TOKEN_FILE": str(file)}) == (f"set ({len(TOKEN)} characters)", "BRIG_MCP_TOKEN_FILE in the environment")
+    printed = http_printed(place, env={"BRIG_MCP_TOKEN_FILE": str(file)})
+    assert printed == (f"set ({len(TOKEN)} characters)", "BRIG_MCP_TOKEN_FILE in the environment")
     file.chmod(0o640)
     assert http_printed(place, "--token-file", str(file), env={"SANDBOX_API_TOKEN": "weak"})[1] == "--token-file"
+
+
+def test_a_token_file_is_not_read_where_there_is_no_http(place):
+    """A configuration for all may name one that only the service can read."""
+    assert place.printed("--token-file", "/absent")["token-file"] == ("in a file; read for HTTP only", "--token-file")
+    assert place.run("--token-file", "/absent").returncode == 0
 
 
 @pytest.mark.parametrize("mode, wanted", [(0o644, "others may read or write it; type: chmod 600"), (0o620, "others may read or write it")])
@@ -271,9 +280,10 @@ def test_a_folder_or_a_pipe_of_that_name_is_in_nobodys_way(place):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_dotenv_without_end_is_refused(place):
-    place.dotenv.write_bytes(b"A=1\n" * 20000)
-    assert ".env: 80000 bytes, at most 65536 are allowed" in place.refused()
+def test_a_dotenv_without_end_is_left_out_and_told(place):
+    place.dotenv.write_bytes(b"SANDBOX_TIMEOUT=5\n" + b"A=1\n" * 20000)
+    assert place.printed()["timeout"] == ("30", "preset")
+    assert b".env: more than 64 KiB; not read" in place.run().stderr
 
 
 def test_a_dotenv_executes_nothing(place):
@@ -299,9 +309,28 @@ def test_the_configuration_that_was_named_goes_before_the_usual_ones(place):
     assert place.printed(env={"XDG_CONFIG_HOME": str(xdg)})["timeout"][0] == "4"
 
 
+def test_without_a_home_only_the_configuration_of_the_host_is_looked_for(place):
+    assert place.printed(env={"HOME": None})["timeout"][0] == "30"
+    assert place.printed(env={"HOME": "relative"})["timeout"][0] == "30"
+
+
 def test_a_configuration_that_everybody_may_write_is_refused(place):
     place.config.chmod(0o666)
     assert place.refused() == f"{place.config}: everybody may write to it; type: chmod o-w {place.config}"
+
+
+def test_print_config_tells_what_was_left_out(place):
+    place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
+    place.dotenv.chmod(0o666)
+    done = place.run("--print-config")
+    assert done.returncode == 0 and done.stderr == b"brig-mcp: .env: others may write to it; not read. Type: chmod go-w .env\n"
+
+
+def test_a_host_that_others_reach_by_no_name_is_told(place):
+    args = ("--http", "--host", "0.0.0.0", "--print-config")
+    said = place.run(*args, env={"SANDBOX_API_TOKEN": TOKEN}).stderr
+    assert said.startswith(b"brig-mcp: --host: who calls by another name than localhost") and b"--allow-host NAME" in said
+    assert place.run(*args, "--allow-host", "a.example", env={"SANDBOX_API_TOKEN": TOKEN}).stderr == b""
 
 
 # --- what follows ----------------------------------------------------------------------------------------
@@ -319,7 +348,57 @@ def test_the_published_way_to_ask_for_stdio_serves_it(place):
 
 
 @pytest.mark.requirement("A13", "A15")
-@pytest.mark.parametrize("target", ["dev"])
-def test_make_dev_serves_on_stdin_and_stdout(target):
-    with McpStdio("-s", "-C", host.REPO, target, program="/usr/bin/make", env={"PATH": os.environ["PATH"]}) as mcp:
+def test_make_dev_serves_on_stdin_and_stdout():
+    with McpStdio("-s", "-C", host.REPO, "dev", program="/usr/bin/make", env={"PATH": os.environ["PATH"]}) as mcp:
         assert mcp.request("ping", revision="2025-11-25", timeout=60) == {}
+
+
+@contextlib.contextmanager
+def http_server(argv, env, cwd):
+    """The URL of a server that was started like this."""
+    given = brig.environment({"PATH": os.environ["PATH"], **env})
+    with subprocess.Popen(argv, env=given, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if found := re.search(r"serving (http://\S+)", line):
+                    yield found[1], process.pid
+                    break
+            else:
+                raise AssertionError("".join(said))
+        finally:
+            process.terminate()
+            process.communicate(timeout=10)
+
+
+@pytest.mark.requirement("A15", "A38")
+def test_make_serve_http_serves_whoever_knows_the_token(place):
+    argv = ["make", "-s", "-C", host.REPO, "serve-http", "MCP=--port 0"]
+    with http_server(argv, {"HOME": str(place.home), "SANDBOX_API_TOKEN": TOKEN}, "/") as (url, _):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            assert mcp.request("ping", revision="2025-11-25") == {}
+            assert mcp.raw(b"{}", {"Authorization": "Bearer other"})[0] == 401
+
+
+@pytest.mark.requirement("A14", "A38")
+def test_the_published_way_to_serve_http_with_a_dotenv(place):
+    """--transport http --host --port, and SANDBOX_API_TOKEN in the file of the working directory."""
+    place.dotenv.write_text(f"SANDBOX_API_TOKEN={TOKEN}\n")
+    place.dotenv.chmod(0o600)
+    argv = [binary(), "--transport", "http", "--host", "127.0.0.1", "--port", "0"]
+    with http_server(argv, {"HOME": str(place.home)}, place.work) as (url, _):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            assert mcp.request("ping", revision="2025-11-25") == {}
+
+
+@pytest.mark.requirement("A38")
+def test_no_program_sees_the_token_nor_does_a_private_brigd(place, needs_rootfs):
+    with http_server([binary(), "--http", "--port", "0"], {"HOME": str(place.home), "SANDBOX_API_TOKEN": TOKEN}, place.work) as (url, pid):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            reply = mcp.execute("import os\nprint(dict(os.environ), open('/proc/self/environ').read())")
+            assert reply["success"], reply
+            assert TOKEN not in json.dumps(reply)
+            below = [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
+            assert below, "there is no private brigd to look at"
+            assert [child for child in below if TOKEN in host.read(f"/proc/{child}/environ")] == []

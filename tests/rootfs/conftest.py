@@ -84,6 +84,7 @@ def installed(tmp_path):
         (top / "recipes").mkdir()
         (top / "CMakeCache.txt").touch()
         shutil.copy(BINARY, top / "bin")
+        shutil.copytree(REPO / "jail/guest", top / "guest")
         for name, text in {"tiny": TINY, **recipes}.items():
             (top / "recipes" / f"{name}.json").write_text(json.dumps(text))
         mine = Rootfs(top / "store", top / "bin" / "brig-rootfs")

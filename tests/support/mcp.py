@@ -475,10 +475,9 @@ class McpHttp(Client):
         opened.get(timeout=60)
 
         def gone():
-            with contextlib.suppress(OSError):
-                connection.sock and connection.sock.shutdown(2)
-            connection.close()
             asked.cancelled = True
+            with contextlib.suppress(OSError):
+                connection.sock and connection.sock.shutdown(2) # the thread that reads closes it
         asked.close = gone
         return asked
 

@@ -39,7 +39,7 @@ def drive(steps, *, sdk, mode=None, command=None, env=None, url=None, headers=No
 def inspect(*options, command=None, url=None, headers=None, env=None, timeout=100):
     """The Inspector's command line: its status, stdout and stderr."""
     with tempfile.TemporaryDirectory(prefix="brig-test-") as home: # it writes into the home of whoever starts it
-        target = ["--transport", "http", "--server-url", url] if url else [*map(str, command), "--stdio"]
+        target = ["--transport", "http", "--server-url", url] if url else ["--transport", "stdio", *map(str, command)]
         given = [word for name, value in (headers or {}).items() for word in ("--header", f"{name}: {value}")]
         own = [word for name, value in brig.environment(env).items() for word in ("-e", f"{name}={value}")] if command else []
         argv = [PROGRAM, INSPECTOR, "--cli", *given, *own, *options, *target]

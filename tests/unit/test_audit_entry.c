@@ -14,6 +14,7 @@ static struct audit_entry entry_of(const char *profile)
 	audit_entry_init(&entry);
 	entry.time_us  = NOW;
 	entry.op       = "run";
+	entry.mode     = "report";
 	entry.profile  = profile;
 	entry.peer_uid = 1000;
 	return entry;
@@ -62,13 +63,13 @@ static void check_line(void)
 	entry.io_read_bytes = 0;
 	line_of(&entry, line);
 	tap_is(line, "{\"time\":\"2025-11-20T14:03:22.012345Z\",\"exit_reason\":\"signaled\",\"exit_code\":139,\"signal\":\"SIGSEGV\",\"error\":null,\"field\":null,"
-		     "\"op\":\"run\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"peer_uid\":1000,\"peer_pid\":4242,"
+		     "\"op\":\"run\",\"mode\":\"report\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"peer_uid\":1000,\"peer_pid\":4242,"
 		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
 		     "\"limits_granted\":null,\"wall_ms\":31.204,\"cpu_ms\":null,\"setup_ms\":null,\"memory_peak_bytes\":null,\"pids_peak\":null,"
 		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"why\":null,\"suppressed\":null}\n",
 	       "a line has every key, and null for what is not known");
 	words_of(&entry, line);
-	tap_is(line, "2025-11-20T14:03:22.012345Z signaled 139 SIGSEGV op run profile basic run 7d444840-9dc0-11d1-b245-5ffdce74fad2 uid 1000 pid 4242 comm python3 "
+	tap_is(line, "2025-11-20T14:03:22.012345Z signaled 139 SIGSEGV op run mode report profile basic run 7d444840-9dc0-11d1-b245-5ffdce74fad2 uid 1000 pid 4242 comm python3 "
 		     "code_bytes 312 wall_ms 31.204",
 	       "the line for people has what is known");
 }

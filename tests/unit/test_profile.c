@@ -23,6 +23,14 @@ static const struct {
 	{ "a rootfs with a slash is refused", "{\"rootfs\":\"../etc\",\"policy\":\"p\"}", ERR_BAD_SPEC, "rootfs: \"../etc\" is no name" },
 	{ "a NUL inside a text is refused", "{\"rootfs\":\"a\\u0000b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
 	{ "require takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"require\":\"some\"}", ERR_BAD_SPEC, "require: \"some\" is none of mode, all" },
+	{ "modules and calls are names", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os.path\",\"_x9\"],\"calls\":[\"eval\",\"os.system\",\"subprocess.*\"]}", ERR_NONE, "" },
+	{ "no module at all may be allowed", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[]}", ERR_NONE, "" },
+	{ "a module with a comma is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os\",\"a,b\"]}", ERR_BAD_SPEC, "modules[1]: \"a,b\" is no such name" },
+	{ "any module is no module", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"*\"]}", ERR_BAD_SPEC, "modules[0]: \"*\" is no such name" },
+	{ "all of a module are no module", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os.*\"]}", ERR_BAD_SPEC, "modules[0]: \"os.*\" is no such name" },
+	{ "a call with brackets is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"calls\":[\"eval()\"]}", ERR_BAD_SPEC, "calls[0]: \"eval()\" is no such name" },
+	{ "all calls are no call", "{\"rootfs\":\"b\",\"policy\":\"p\",\"calls\":[\".*\"]}", ERR_BAD_SPEC, "calls[0]: \".*\" is no such name" },
+	{ "modules are a list", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":\"os\"}", ERR_BAD_SPEC, "modules: " },
 	{ "a list is no profile", "[]", ERR_PROTOCOL, "expected an object" },
 	{ "left-over bytes are refused", "{} x", ERR_PROTOCOL, "line 1" },
 	{ "nothing is no profile", "", ERR_PROTOCOL, "0 bytes" },
@@ -39,6 +47,22 @@ static void check_presets(void)
 	tap_ok(p.limits.cpus == 500, "0.5 CPUs are 500 thousandths");
 	tap_ok(p.limits.memory_bytes == 256 * MIB && p.ceilings.memory_bytes == GIB, "what is not said has its preset");
 	tap_ok(p.workspace_exec && p.require == REQUIRE_MODE, "the workspace may execute unless the profile says no");
+}
+
+/* Each name is within its bounds, all of them together are not. */
+static void check_many_modules(void)
+{
+	scoped_profile p       = { 0 };
+	struct err     e       = { 0 };
+	json_t        *profile = json_pack("{ss ss s[]}", "rootfs", "b", "policy", "p", "modules");
+	char          *text;
+
+	for (int i = 0; i < 200; i++)
+		json_array_append_new(json_object_get(profile, "modules"), json_sprintf("a%093d", i));
+	text = json_dumps(profile, 0);
+	tap_ok(profile_parse(&p, "x", text, strlen(text), &e) < 0 && strstr(e.text, "modules: more than 16K"), "names have no more room than a message has");
+	free(text);
+	json_decref(profile);
 }
 
 static void check_options(void)
@@ -65,6 +89,7 @@ int main(void)
 			printf("#   %s: %s\n", err_kind_name(e.kind), e.text);
 	}
 	check_presets();
+	check_many_modules();
 	check_options();
 	return tap_done();
 }

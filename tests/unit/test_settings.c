@@ -30,6 +30,7 @@ static const struct row rows[] = {
 	{ "an unknown option that resembles nothing is refused", "--frobnicate", NULL, NULL, NULL, "--frobnicate: no such option; see --help" },
 	{ "a misspelt deed is refused with what may have been meant", "--chek", NULL, NULL, NULL, "--chek: no such option; is it --check?" },
 	{ "a deed takes no value", "--check=1", NULL, NULL, NULL, "--check takes no value" },
+	{ "three dashes are too many", "---timeout 5", NULL, NULL, NULL, "---timeout: no such option; is it --timeout?" },
 	{ "a lone dash is no option", "-", NULL, NULL, NULL, "\"-\" is no option" },
 	{ "two dashes are no option", "--", NULL, NULL, NULL, "\"--\" is no option" },
 	{ "the published way to ask for stdio is accepted", "--transport stdio", NULL, NULL, NULL, NULL },

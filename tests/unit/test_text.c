@@ -56,6 +56,27 @@ static const struct {
 static const struct {
 	const char *name, *text;
 	bool        says;
+} modules[] = {
+	{ "a word is a module",                "json",        true },
+	{ "so is one of a package",            "os.path_9",   true },
+	{ "so is one that is not shown",       "_thread",     true },
+	{ "capitals are letters",              "PIL.Image",   true },
+	{ "nothing is no module",              "",            false },
+	{ "a digit does not begin one",        "9lives",      false },
+	{ "nor the second part",               "a.9",         false },
+	{ "a module does not end with a dot",  "os.",         false },
+	{ "nor begin with one",                ".os",         false },
+	{ "nor have two in a row",             "os..path",    false },
+	{ "a comma is no part of a module",    "os,sys",      false },
+	{ "nor is a star",                     "os.*",        false },
+	{ "nor a blank",                       "os ",         false },
+	{ "nor a hyphen",                      "my-module",   false },
+	{ "a module is ASCII",                 "\xc3\xa4",    false },
+};
+
+static const struct {
+	const char *name, *text;
+	bool        says;
 } utf8[] = {
 	{ "ASCII is UTF-8",                   "print(1)",         true },
 	{ "umlauts are UTF-8",                "\xc3\xa4",         true },
@@ -89,6 +110,8 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		tap_ok(text_is_name(names[i].text) == names[i].says, "%s", names[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(modules); i++)
+		tap_ok(text_is_module(modules[i].text) == modules[i].says, "%s", modules[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(utf8); i++)
 		tap_ok(text_is_utf8(utf8[i].text, strlen(utf8[i].text)) == utf8[i].says, "%s", utf8[i].name);
 	tap_is(text_from_size(64 * MIB, buf, sizeof buf), "64M", "64 MiB is written 64M");

@@ -47,13 +47,14 @@ DAEMON = ["tests/daemon", *(f"--deselect=tests/daemon/{name}" for name in (
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
 HELLO = "tests/cli/test_examples.py"
-USER = [HELLO, "tests/groups/test_user.py"]
+CHECK = "tests/mcp/test_mcp_check.py"
+USER = [HELLO, CHECK, "tests/groups/test_user.py"]
 
 GUESTS = {
     "systemd": {
         "boot": "systemd.unit=brig-tests.target",
         "parts": [
-            part("root", [HELLO, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
+            part("root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
                           *LEFT_OUT], env=FEW),
             part("root, faults", FAULTS),
             part("plain", USER, user="plain"),
@@ -69,6 +70,6 @@ GUESTS = {
     },
     "bare": { # cgroup v2 and nobody who manages it
         "boot": "init=/usr/lib/brig-guest/init brig-tests",
-        "parts": [part("root", [HELLO, "tests/groups", "tests/cli/test_run_status.py"])],
+        "parts": [part("root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py"])],
     },
 }

@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "guest"  # laid over the packages' files
 SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest
-              iproute2 procps util-linux libcap2-bin strace kmod""".split()
+              iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12""".split()
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
@@ -100,8 +100,8 @@ def tree_disk(disk, order):
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
         run("cmake", "--install", host.build_dir(), env={"DESTDIR": pathlib.Path(new) / "installed"})
         host.copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
-        for name in ("profiles", "recipes"):
-            (pathlib.Path(new) / "build" / name).symlink_to(f"../{name}")
+        for name, place in (("profiles", "profiles"), ("recipes", "recipes"), ("guest", "jail/guest")):
+            (pathlib.Path(new) / "build" / name).symlink_to(f"../{place}")
         (pathlib.Path(new) / "order.json").write_text(json.dumps(order))
         run("chmod", "-R", "a+rX", *[pathlib.Path(new) / name for name in TREE if name != "build"])
         os.chmod(new, 0o755)

@@ -84,14 +84,13 @@ static int run(const struct settings *s, struct err *e)
 
 int main(int argc, char **argv)
 {
-	scoped_settings s;
+	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 
 	if (file_fill_standard() < 0) {
 		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
-	settings_init(&s);
 	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
 		return settings_status(&e);

@@ -1,0 +1,41 @@
+# tree.py - the value of the last expression, by way of the syntax tree
+ONLY_AST = 0x400 # of compile()
+
+
+def keep_value(tree):
+    """Makes the last statement, if it is an expression, an assignment; a docstring stays one."""
+    import _ast
+    last = tree.body[-1] if tree.body else None
+    if type(last) is not _ast.Expr:
+        return
+    place = {"lineno": last.lineno, "col_offset": last.col_offset, "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
+    kept = _ast.Assign(targets=[_ast.Name(VALUE, _ast.Store(), **place)], value=last.value, **place)
+    if len(tree.body) == 1 and type(last.value) is _ast.Constant:
+        tree.body.append(kept)
+    else:
+        tree.body[-1] = kept
+
+
+def compile_tree(source, path):
+    tree = compile(source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
+    keep_value(tree)
+    return compile(tree, path, "exec", TOP_LEVEL_AWAIT, True)
+
+
+def without_warnings(work, *args):
+    """They have been given already."""
+    change_filters("ignore")
+    try:
+        return work(*args)
+    finally:
+        change_filters(None)
+
+
+def leaving_modules(work, *args):
+    """The program shall not find what only we have imported."""
+    known = set(sys.modules)
+    try:
+        return work(*args)
+    finally:
+        for name in set(sys.modules) - known:
+            del sys.modules[name]

@@ -1,0 +1,9 @@
+/*
+ * capabilities.h - what the first generation of the published server told about itself, for the two tools that tell it
+ */
+#pragma once
+#include "survey.h"
+
+json_t *capabilities_json(const struct mcp *m, const struct survey *s);
+
+json_t  *capabilities_seconds(uint64_t ms);

@@ -1,0 +1,315 @@
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "launcher.h"
+#include "method.h"
+#include "place.h"
+#include "tool.h"
+#include "wire.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a run may take on top of its own time: a rootfs that was never read, a slow machine. */
+#define PATIENCE_MS 30000
+
+#define PROGRAM "print('hello from a jail')\n6 * 7\n"
+#define SAYS    "hello from a jail\n"
+
+struct check {
+	struct channel channel;
+	struct mcp     mcp;
+	FILE          *out;
+	json_t        *answer; /* owned; NULL: none yet */
+	int            asked;
+};
+
+static void keep_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+{
+	struct check *k = (struct check *)ch; /* its first member */
+
+	(void)c;
+	(void)http_status;
+	json_decref(k->answer);
+	k->answer = json_deep_copy(message);
+}
+
+static void pass_over(struct channel *ch, struct call *c, const json_t *message)
+{
+	(void)ch;
+	(void)c;
+	(void)message;
+}
+
+static const struct channel_ops ops = { .send = pass_over, .answer = keep_answer };
+
+/* --- asking --- */
+
+static json_t *request_make(struct check *k, const char *method, json_t *params)
+{
+	json_t *id = json_integer(++k->asked), *message;
+
+	json_object_set_new(params, "_meta",
+			    json_pack("{s:s, s:{s:s, s:s}, s:{}}", META_VERSION, revision_name(REVISION_MODERN), META_CLIENT, "name", "brig-mcp --check",
+				      "version", BRIG_VERSION, META_CAPABILITIES));
+	message = rpc_request(id, method, params);
+	json_decref(id);
+	return message;
+}
+
+static int wait_for_answer(struct check *k, const char *method, struct err *e)
+{
+	int64_t end = loop_now_ms() + (int64_t)k->mcp.settings->timeout_ms + PATIENCE_MS, left;
+
+	while (!k->answer) {
+		if ((left = end - loop_now_ms()) <= 0) {
+			calls_cancel_all(&k->mcp, &k->channel);
+			return err_set(e, ERR_SETUP, "%s: no answer; type: brig doctor", method);
+		}
+		if (loop_turn(&k->mcp.loop, left > INT_MAX ? INT_MAX : (int)left, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* As bytes, the way a client's come. */
+static int send_request(struct check *k, const json_t *request, struct err *e)
+{
+	size_t             len;
+	char              *line = rpc_dump(request, &len);
+	struct rpc_error   why  = { 0 };
+	struct rpc_message message;
+
+	if (!line || rpc_parse(&message, line, len, &why) < 0) {
+		free(line);
+		return err_set(e, ERR_BROKEN, "a request of ours: %.200s", why.text);
+	}
+	dispatch(&k->mcp, &k->channel, NULL, &message);
+	rpc_message_done(&message);
+	free(line);
+	return 0;
+}
+
+/* The result; takes params over. NULL with *e. */
+static json_t *ask(struct check *k, const char *method, json_t *params, struct err *e)
+{
+	scoped_json *request = request_make(k, method, params), *answer = NULL;
+	json_t      *result;
+
+	if (send_request(k, request, e) < 0 || wait_for_answer(k, method, e) < 0)
+		return NULL;
+	answer    = k->answer;
+	k->answer = NULL;
+	result    = json_object_get(answer, "result");
+	if (!result)
+		err_set(e, ERR_BROKEN, "%s: %.300s", method, json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
+	return json_incref(result);
+}
+
+/* --- what a client would see --- */
+
+static void show(struct check *k, const char *what, const char *text)
+{
+	fprintf(k->out, "%-12s %s\n", what, text);
+	fflush(k->out); /* the next step may take a while */
+}
+
+static int show_server(struct check *k, struct err *e)
+{
+	scoped_json  *said = ask(k, "server/discover", json_object(), e);
+	const json_t *self = json_object_get(json_object_get(said, "_meta"), META_SERVER);
+	char          text[200];
+	int           n;
+
+	if (!said)
+		return -1;
+	n = snprintf(text, sizeof text, "%s %s; MCP", json_string_value(json_object_get(self, "name")),
+		     json_string_value(json_object_get(self, "version")));
+	for (int r = REVISION_COUNT - 1; r >= 0 && n > 0 && (size_t)n < sizeof text; r--)
+		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ", revision_name((enum revision)r));
+	show(k, "server", text);
+	return 0;
+}
+
+static int show_tools(struct check *k, struct err *e)
+{
+	scoped_json *said = ask(k, "tools/list", json_object(), e);
+	size_t       i;
+	json_t      *tool;
+	char         text[600] = "";
+	size_t       n         = 0;
+
+	if (!said)
+		return -1;
+	json_array_foreach(json_object_get(said, "tools"), i, tool)
+		if (n < sizeof text)
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", json_string_value(json_object_get(tool, "name")));
+	show(k, "tools", text);
+	return i ? 0 : err_set(e, ERR_BROKEN, "tools/list: there are no tools");
+}
+
+static const char *first_text(const json_t *result)
+{
+	const char *text = json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
+
+	return text ? text : "";
+}
+
+/* Why there is no reply that is one: of what brigd or the host lacks, doctor knows more. */
+static int tell_error(const json_t *result, const json_t *reply, const char *error, struct err *e)
+{
+	const char *hint   = json_string_value(json_object_get(reply, "hint"));
+	const char *reason = json_string_value(json_object_get(reply, "exit_reason"));
+	bool        host   = reason && strcmp(reason, "setup_failed") == 0;
+
+	return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result), hint ? ". " : "", hint ? hint : "",
+		       host ? "; type: brig doctor" : "");
+}
+
+/* What the program printed, or why it did not. */
+static int judge_reply(const json_t *result, const json_t *reply, struct err *e)
+{
+	const char *error = json_string_value(json_object_get(reply, "error")), *said = json_string_value(json_object_get(reply, "stdout"));
+
+	if (json_is_true(json_object_get(result, "isError")) || error)
+		return tell_error(result, reply, error, e);
+	if (!said || strcmp(said, SAYS) != 0 || json_integer_value(json_object_get(reply, "result")) != 42)
+		return err_set(e, ERR_BROKEN, "execute_code: the reply above is not what the program gives");
+	return 0;
+}
+
+static json_t *reply_of(const json_t *result)
+{
+	const char  *text = first_text(result);
+	struct err   e;
+
+	return wire_parse(text, strlen(text), 16 * MIB, &e);
+}
+
+static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
+{
+	return ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
+}
+
+/* With a short --yield-after a client is told to go on waiting: as long as it pleases, since the run has an end. */
+static json_t *result_at_last(struct check *k, struct err *e)
+{
+	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss}", "code", PROGRAM, "format", "json"), e);
+
+	while (result) {
+		scoped_json *reply  = reply_of(result);
+		const char  *reason = json_string_value(json_object_get(reply, "exit_reason"));
+
+		if (!reason || strcmp(reason, "running") != 0)
+			break;
+		json_decref(result);
+		result = call_tool(k, "wait_execution", json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
+	}
+	return result;
+}
+
+/* The reply of one run; NULL with *e. */
+static json_t *run_once(struct check *k, struct err *e)
+{
+	scoped_json *result = result_at_last(k, e);
+	json_t      *reply;
+
+	if (!result)
+		return NULL;
+	reply = reply_of(result);
+	if (judge_reply(result, reply, e) == 0)
+		return reply;
+	if (reply)
+		show(k, "reply", first_text(result));
+	json_decref(reply);
+	return NULL;
+}
+
+/* Layers without "missing:", or those with it, and without that. */
+static void show_layers(struct check *k, const char *what, const json_t *layers, bool missing)
+{
+	static const char head[] = "missing:";
+	char              text[2000] = "";
+	size_t            i, n = 0;
+	json_t           *item;
+
+	json_array_foreach(layers, i, item) {
+		const char *name = json_string_value(item);
+
+		if (!name || (strncmp(name, head, sizeof head - 1) == 0) != missing || n >= sizeof text)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", name + (missing ? sizeof head - 1 : 0));
+	}
+	if (n)
+		show(k, what, text);
+}
+
+static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, int64_t second_ms)
+{
+	char       *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(15)), line[200 + PLACE_MAX];
+	bool        is_private;
+	const char *server = launcher_server(k->mcp.launcher, &is_private);
+
+	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s", server ? server : "which has gone");
+	show(k, "brigd", line);
+	show(k, "program", "print('hello from a jail'); 6 * 7");
+	show(k, "reply", text ? text : "");
+	show_layers(k, "in force", json_object_get(reply, "isolation"), false);
+	show_layers(k, "missing", json_object_get(reply, "isolation"), true);
+	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms, (long long)second_ms);
+	show(k, "took", line);
+	free(text);
+}
+
+static int show_run(struct check *k, struct err *e)
+{
+	int64_t      began = loop_now_ms(), between;
+	scoped_json *first = run_once(k, e), *second = NULL;
+
+	if (!first)
+		return -1;
+	between = loop_now_ms();
+	if (!(second = run_once(k, e)))
+		return -1;
+	show_runs(k, first, between - began, loop_now_ms() - between);
+	return 0;
+}
+
+/* What to put into a client's file: clients may have another PATH. */
+static void show_end(struct check *k)
+{
+	char    path[PATH_MAX] = "brig-mcp";
+	ssize_t n              = readlink("/proc/self/exe", path, sizeof path - 1);
+	json_t *file;
+	char   *text;
+
+	path[n > 0 ? n : (ssize_t)strlen(path)] = 0;
+	file = json_pack("{s{s{ss}}}", "mcpServers", "python", "command", path);
+	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
+	fprintf(k->out, "\nAll in order. For a client's file:  %s\n", text ? text : "");
+	free(text);
+	json_decref(file);
+}
+
+static int show_all(struct check *k, struct err *e)
+{
+	if (show_server(k, e) < 0 || show_tools(k, e) < 0 || show_run(k, e) < 0)
+		return -1;
+	show_end(k);
+	return 0;
+}
+
+int check_run(const struct settings *s, FILE *out, struct err *e)
+{
+	struct check k = { .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "check" }, .out = out };
+	int          r;
+
+	if (mcp_open(&k.mcp, s, NULL, e) < 0)
+		return -1;
+	r = show_all(&k, e);
+	json_decref(k.answer);
+	mcp_close(&k.mcp);
+	return r;
+}

@@ -1,0 +1,79 @@
+#include "choice.h"
+
+#include <string.h>
+
+const char *choice_profile(const struct settings *s)
+{
+	if (s->origin[SETTING_profile] != ORIGIN_PRESET)
+		return s->profile;
+	if (s->data_science)
+		return "data-science";
+	if (s->network)
+		return "network";
+	return s->filesystem ? "filesystem" : s->profile;
+}
+
+/* "os" holds "os.path", and itself. */
+static bool holds(const char *module, const char *name)
+{
+	size_t n = strlen(module);
+
+	return strncmp(module, name, n) == 0 && (name[n] == 0 || name[n] == '.');
+}
+
+static void add_once(json_t *list, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), name) == 0)
+			return;
+	json_array_append_new(list, json_string(name));
+}
+
+static void add_common(json_t *list, const char *a, const char *b)
+{
+	if (holds(a, b))
+		add_once(list, b);
+	else if (holds(b, a))
+		add_once(list, a);
+}
+
+static json_t *intersect(const json_t *a, const json_t *b)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(a); i++)
+		for (size_t k = 0; k < json_array_size(b); k++)
+			add_common(list, json_string_value(json_array_get(a, i)), json_string_value(json_array_get(b, k)));
+	return list;
+}
+
+static json_t *narrowed(const json_t *base, const json_t *asked)
+{
+	if (!json_array_size(asked))
+		return base ? json_copy((json_t *)base) : NULL;
+	return base ? intersect(base, asked) : json_copy((json_t *)asked);
+}
+
+/* The operator's own list; NULL: he has none. */
+static const json_t *server_list(const struct settings *s)
+{
+	return json_array_size(s->allowed_imports) ? s->allowed_imports : NULL;
+}
+
+json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked)
+{
+	const json_t *base = server_list(s);
+
+	if (!base && s->imports == IMPORTS_ENFORCE && json_array_size(profile_modules))
+		base = profile_modules;
+	return narrowed(base, asked);
+}
+
+json_t *choice_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked)
+{
+	const json_t *base = server_list(s);
+
+	if (!base && !json_array_size(asked))
+		return NULL;
+	return narrowed(base ? base : json_array_size(profile_modules) ? profile_modules : NULL, asked);
+}

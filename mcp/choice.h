@@ -1,0 +1,20 @@
+/*
+ * choice.h - which profile a call gets, and which modules it may import.
+ *
+ * Both are choices among what brigd allows anyway; brigd decides again.
+ */
+#pragma once
+#include "settings.h"
+
+/* The profile of calls that name none. */
+const char *choice_profile(const struct settings *s);
+
+/*
+ * What a run may import: a new list, or NULL for anything. The server's list
+ * (--allowed-imports, else with --imports=enforce the profile's) narrowed by
+ * the call's; an empty list of the call is one that was not said.
+ */
+json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked);
+
+/* For a check, which only tells: NULL is the profile's own list. */
+json_t *choice_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked);

@@ -1,0 +1,52 @@
+#include "http_cells.h"
+
+#include "metrics.h"
+
+static uint64_t count_ready(const json_t *profiles)
+{
+	uint64_t n = 0;
+	size_t   i;
+	json_t  *one;
+
+	json_array_foreach ((json_t *)profiles, i, one)
+		n += (uint64_t)json_integer_value(json_object_get(one, "ready"));
+	return n;
+}
+
+void cells_done(struct cells *c)
+{
+	if (!c->message)
+		return;
+	launcher_forget(c->mcp->launcher, &c->question);
+	json_decref(c->message);
+	c->message = NULL;
+}
+
+static void on_answer(void *owner, struct datagram *d)
+{
+	struct cells *c = owner;
+
+	if (d->answer.kind == ANSWER_REPLY)
+		metrics_cells_ready(c->mcp->metrics, count_ready(json_object_get(d->answer.source, "profiles")));
+	cells_done(c);
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+	(void)why;
+	cells_done(owner);
+}
+
+/* Something was learnt over a connection: there is one. */
+void cells_ask(struct cells *c, struct mcp *m)
+{
+	struct err e;
+
+	if (c->message || !m->launcher || !json_object_size(launcher_learnt(m->launcher)))
+		return;
+	c->mcp      = m;
+	c->message  = json_pack("{ss}", "op", "stats");
+	c->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = c, .message = c->message };
+	if (launcher_ask(m->launcher, &c->question, &e) < 0)
+		cells_done(c);
+}

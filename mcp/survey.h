@@ -1,0 +1,27 @@
+/*
+ * survey.h - all that can be known about where programs run: brigd, its profiles, the layers that are in force.
+ *
+ * Asked once a connection. Which layers are in force is known from the last
+ * run under the default profile; before the first, a program that does
+ * nothing is run to find out.
+ */
+#pragma once
+#include "call.h"
+
+struct survey {
+	const json_t *hello;
+	json_t       *profiles;  /* by name: explain's words, or {"error": text} */
+	const char   *preset;    /* the profile of calls that name none */
+	json_t       *isolation; /* a list; empty when nothing can be run */
+	json_t       *why;       /* a text: why nothing can be run; or NULL */
+};
+
+/* Answers the call with the object that make() returns, as data; or with why nothing is known. */
+void survey(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s));
+
+/* A profile's explanation, NULL when it cannot be used: unknown, or its rootfs is not built. */
+const json_t *survey_profile(const struct survey *s, const char *name);
+/* Its modules; borrowed, NULL: none or any. */
+const json_t *survey_modules(const struct survey *s, const char *name);
+/* The Python packages of its rootfs, by the names and versions that Python people know; a new list, the interpreter first. */
+json_t *survey_packages(const struct survey *s, const char *name);

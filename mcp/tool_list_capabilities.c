@@ -1,0 +1,30 @@
+/* tool_list_capabilities.c - the older name of get_sandbox_info, with the older keys */
+#include "capabilities.h"
+#include "tool.h"
+
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"sandbox_type\":{\"type\":\"string\"},\"limits\":{\"type\":\"object\"},"
+			     "\"safe_modules\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+			     "\"security_features\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+			     "\"required\":[\"sandbox_type\",\"limits\",\"safe_modules\",\"security_features\"]}";
+
+static const struct argument rows[] = { { 0 } };
+
+static void call(struct call *c, const json_t *arguments)
+{
+	(void)arguments;
+	survey(c, capabilities_json);
+}
+
+const struct tool tool_list_capabilities = {
+	.name          = "list_capabilities",
+	.title         = "List sandbox capabilities",
+	.description   = "The older form of get_sandbox_info: kind of sandbox, limits, modules, layers of isolation.",
+	.arguments     = rows,
+	.output_schema = schema,
+	.read_only     = true,
+	.destructive   = false,
+	.idempotent    = true,
+	.open_world    = false,
+	.unlisted      = true,
+	.call          = call,
+};

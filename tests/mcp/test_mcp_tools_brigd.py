@@ -1,0 +1,237 @@
+"""What brig-mcp makes of a brigd that is slow, mad or gone: looked at without a jail."""
+import contextlib
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from support import fake_door, host
+from support import mcp as mcp_client
+
+LIMITS = {"wall_ms": 30000, "cpu_ms": 30000, "memory_bytes": 1 << 28, "pids": 64, "cpus": 1.0, "output_bytes": 1 << 20, "tmp_bytes": 1 << 26,
+          "workspace_bytes": 1 << 28, "inodes": 10000, "files": 256}
+CEILINGS = {**LIMITS, "wall_ms": 300000, "cpu_ms": 300000, "memory_bytes": 1 << 30}
+EXPLAINED = {"reply": "explain", "profile": "basic", "rootfs": "basic", "policy": "python", "limits": LIMITS, "ceilings": CEILINGS,
+             "quota": {"runs": None, "memory_bytes": None, "runs_per_minute": None}, "filter_sha256": None, "modules": ["math"], "calls": [],
+             "packages": [{"name": "python3", "version": "3.11.2-1+b1"}]}
+
+
+@contextlib.contextmanager
+def served(script, *args):
+    """A server of MCP in front of a door that explains, and then does what the script says: script(connection, the request)."""
+    def serve(connection):
+        while True:
+            request = connection.receive()
+            if request is None:
+                return
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+            elif script(connection, request) == "end":
+                return
+    with fake_door.door(serve) as env, mcp_client.McpStdio(*args, env=env) as mcp:
+        yield mcp
+
+
+def start(connection, request, *more):
+    connection.start("result", *more, tag=request["tag"])
+
+
+def end(connection, request, **record):
+    for name in ("stdout", "stderr", "result"):
+        if name in connection.pipes:
+            os.close(connection.pipes.pop(name))
+    connection.send({**fake_door.ended(**record), "tag": request["tag"]})
+
+
+def test_what_is_asked_for_is_what_was_said():
+    asked = []
+
+    def script(connection, request):
+        asked.append(request)
+        start(connection, request, "stdin")
+        end(connection, request)
+    with served(script) as mcp:
+        mcp.execute("1", timeout=60, memory_limit="512m", args=["a"], env={"K": "v"}, stdin="x", allowed_imports=["json"])
+        mcp.execute("1")
+    first, second = asked
+    assert (first["mode"], first["profile"], first["args"], first["env"], first["stdin"], first["imports"]) == ("report", "basic", ["a"], ["K=v"], True, ["json"])
+    assert first["limits"] == {"wall_ms": 60000, "cpu_ms": 60000, "memory_bytes": 512 << 20, "output_bytes": 1 << 20}
+    assert second["limits"] == {"wall_ms": 30000, "cpu_ms": 30000, "memory_bytes": 256 << 20, "output_bytes": 1 << 20}
+    assert not {"imports", "args", "env", "stdin"} & set(second)
+
+
+@pytest.mark.parametrize("code, field, words, reason", [
+    ("denied", "env[0]", "env: K: no", "denied"), ("above_ceiling", "limits.wall_ms", "timeout: no", "denied"), ("missing", None, "no", "setup_failed"),
+    ("unavailable", None, "no", "setup_failed"), ("broken", None, "no", "setup_failed"), ("bad_field", "imports[1]", "allowed_imports: no", "denied")])
+def test_a_refusal_names_the_argument(code, field, words, reason):
+    def script(connection, request):
+        connection.send({**fake_door.refusal(code, "no", field), "tag": request["tag"]})
+    with served(script) as mcp:
+        result = mcp.call("execute_code", {"code": "1", "env": {"K": "v"}})
+        said = mcp_client.data_of(result)
+    assert said["error"] == words and said["exit_reason"] == reason and result["isError"] is True
+
+
+def test_busy_is_asked_again_until_there_is_a_place():
+    asked = []
+
+    def script(connection, request):
+        asked.append(request["tag"])
+        if len(asked) < 4:
+            connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=20), "tag": request["tag"]})
+            return
+        start(connection, request)
+        end(connection, request)
+    with served(script) as mcp:
+        assert mcp.execute("1")["exit_reason"] == "exited"
+    assert len(asked) == 4 and len(set(asked)) == 4
+
+
+def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
+    told = threading.Event()
+
+    def script(connection, request):
+        connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=50), "tag": request["tag"]})
+        told.set()
+    with served(script, "--yield-after", "0.3", "--progress", "0.25") as mcp:
+        said = mcp.execute("1")
+        assert said["exit_reason"] == "running" and said["execution_id"]
+        ended = mcp.data("cancel_execution", {"execution_id": said["execution_id"]})
+        assert ended["exit_reason"] == "cancelled" and ended["execution_id"] == said["execution_id"]
+        asked = mcp.begin_call("execute_code", {"code": "1"}, token=1)
+        assert told.wait(20)
+        asked.cancel()
+        assert set(mcp.list_tools())
+
+
+def test_cancel_is_sent_as_soon_as_the_run_has_started():
+    cancelled, asked, go = [], threading.Event(), threading.Event()
+
+    def script(connection, request):
+        if request["op"] == "cancel":
+            cancelled.append(request)
+            return "end"
+        asked.set()
+        assert go.wait(20)
+        start(connection, request)
+        return None
+    with served(script) as mcp:
+        call = mcp.begin_call("execute_code", {"code": "1"})
+        assert asked.wait(20)
+        call.cancel()
+        assert mcp.list_tools() # the cancel was read
+        go.set()
+        assert host.poll(lambda: cancelled, 10)
+    assert cancelled == [{"op": "cancel", "run": fake_door.STARTED["run"], "reason": "cancelled"}]
+
+
+MADNESS = {
+    "garbage": lambda connection, request: connection.send(b"}{"),
+    "no-object": lambda connection, request: connection.send(b"[1]"),
+    "unknown-event": lambda connection, request: connection.send({"event": "exploded", "run": "x", "tag": request["tag"]}),
+    "no-descriptors": lambda connection, request: connection.send({**fake_door.STARTED, "tag": request["tag"]}),
+    "no-record": lambda connection, request: connection.send({"event": "ended", "run": "x", "tag": request["tag"]}),
+    "too-deep": lambda connection, request: connection.send(b"[" * 60000),
+}
+
+
+@pytest.mark.parametrize("name", MADNESS)
+def test_a_brigd_that_says_what_it_may_not_is_hung_up_on(name):
+    with served(MADNESS[name]) as mcp:
+        result = mcp.call("execute_code", {"code": "1"})
+        said = mcp_client.data_of(result)
+        assert result["isError"] is True and said["success"] is False and "brigd said what it may not" in said["error"], said["error"]
+        assert mcp.list_tools()
+
+
+def test_answers_to_nobody_are_dropped():
+    def script(connection, request):
+        connection.send({**fake_door.ended(), "tag": 999999})
+        reading, writing = os.pipe()
+        connection.send({**fake_door.STARTED, "tag": 888888}, [reading, writing])
+        os.close(reading)
+        os.close(writing)
+        start(connection, request)
+        start(connection, request) # a second start of the same run
+        end(connection, request)
+    with served(script) as mcp:
+        assert mcp.execute("1")["exit_reason"] == "exited"
+
+
+def test_an_end_without_a_start_is_told():
+    def script(connection, request):
+        connection.send({**fake_door.ended(exit_reason="setup_failed", exit_code=None, error={
+            "type": "SETUP", "message": "set-up step seccomp: no", "traceback": None, "line": None, "offset": None}), "tag": request["tag"]})
+    with served(script) as mcp:
+        result = mcp.call("execute_code", {"code": "1"})
+        said = mcp_client.data_of(result)
+    assert result["isError"] is True and said["error"] == "set-up step seccomp: no" and said["exit_reason"] == "setup_failed" and said["error_type"] is None
+
+
+def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
+    def script(connection, request):
+        connection.send(fake_door.refusal("broken", "set-up step start-brigd: no control groups"))
+        return "end"
+    with served(script) as mcp:
+        said = mcp.execute("1")
+    assert said["error"] == "set-up step start-brigd: no control groups" and said["exit_reason"] == "setup_failed"
+
+
+def test_a_brigd_that_goes_in_the_middle_of_a_run():
+    def script(connection, request):
+        start(connection, request)
+        os.write(connection.pipes["stdout"], b"so far\n")
+        return "end"
+    with served(script) as mcp:
+        result = mcp.call("execute_code", {"code": "1"})
+        said = mcp_client.data_of(result)
+    assert result["isError"] is True and said["exit_reason"] == "cancelled" and said["stdout"] == "so far\n" and "brigd was killed" in said["error"]
+    assert said["execution_id"] == fake_door.STARTED["run"]
+
+
+def test_a_stream_that_somebody_keeps_open_does_not_delay_the_end():
+    def script(connection, request):
+        start(connection, request)
+        os.write(connection.pipes["stdout"], b"all\n")
+        connection.send({**fake_door.ended(), "tag": request["tag"]}) # the pipes stay open
+    with served(script) as mcp:
+        assert mcp.execute("1")["stdout"] == "all\n"
+
+
+def test_a_service_that_lets_nobody_in_is_told_soon(tmp_path, start_mcp):
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        listening.bind(str(tmp_path / "brig.sock"))
+        listening.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True: # fills its line
+                one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK))
+                one.connect(str(tmp_path / "brig.sock"))
+        mcp = start_mcp(env={"BRIG_SOCKET": str(tmp_path / "brig.sock")})
+        result = mcp.call("execute_code", {"code": "1"}, timeout=10)
+        said = mcp_client.data_of(result)
+        assert result["isError"] is True and said["exit_reason"] == "setup_failed" and "lets nobody in" in said["error"]
+        began = time.monotonic()
+        asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(20)]
+        assert all(one.result()["isError"] for one in asked) and time.monotonic() - began < 5 * host.SLOWER # not 20 times the patience
+        assert mcp.list_tools()
+
+
+REPORT = b'{"result":%s,"result_repr":null,"error":null,"variables":[],"exit_code":0,"security_event":null,"security_warnings":[]}'
+
+
+@pytest.mark.parametrize("report, result", [(REPORT % b"[1,2]", [1, 2]), (REPORT % b"[1,2]" + b"x", None), (REPORT % (b'"' + b"x" * 2000000 + b'"'), None), (b"", None),
+                                            (REPORT % (b"[" * 40 + b"]" * 40), None)])
+def test_a_report_is_checked(report, result):
+    def script(connection, request):
+        start(connection, request)
+        sent = memoryview(report)
+        while sent:
+            sent = sent[os.write(connection.pipes["result"], sent):]
+        end(connection, request)
+    with served(script) as mcp:
+        said = mcp.execute("1")
+    assert said["result"] == result and said["exit_reason"] == "exited"
+    assert (said["security_warnings"] is not None) == (result is None and report != b""), said["security_warnings"]

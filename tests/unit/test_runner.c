@@ -1,0 +1,31 @@
+#include "runner.h"
+#include "tap.h"
+
+/* What it is told, in one line. */
+static void check(const char *name, const char *mode, const struct runner_lists *lists, const char *want)
+{
+	scoped_runner_words w;
+	struct err          e;
+	char                line[200];
+	size_t              n = 0;
+
+	if (!tap_ok(runner_words_build(&w, mode, lists, &e) == 0, "%s is built", name))
+		return;
+	for (size_t i = 0; w.word[i]; i++)
+		n += (size_t)snprintf(line + n, sizeof line - n, "%s[%s]", i ? " " : "", w.word[i]);
+	tap_is(line, want, name);
+}
+
+int main(void)
+{
+	json_t *two = json_pack("[ss]", "os", "xml.etree"), *none = json_array();
+
+	check("no list is any, and no call to warn of", "report", &(struct runner_lists){ NULL, NULL, NULL },
+	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [report] [5] [*] [*] [] [--]");
+	check("an empty list is none", "check", &(struct runner_lists){ none, none, none }, "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [] [] [] [--]");
+	check("names stand between commas", "check", &(struct runner_lists){ two, two, two },
+	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [os,xml.etree] [os,xml.etree] [os,xml.etree] [--]");
+	json_decref(two);
+	json_decref(none);
+	return tap_done();
+}
