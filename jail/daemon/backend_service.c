@@ -67,6 +67,8 @@ static int tell_profile(int keeper, const struct served_profile *served, const s
 	word.profile.require_all    = p->require == REQUIRE_ALL;
 	word.profile.warm           = p->warm != WARM_NEVER;
 	word.profile.ready          = (uint32_t)ready_of(p, w->ready);
+	word.profile.zygote_cells   = (uint32_t)p->zygote_runs;
+	word.profile.zygote_ms      = (uint32_t)p->zygote_ms;
 	fill_preload(word.profile.preload, p->preload);
 	memcpy(word.profile.name, served->name, strlen(served->name)); /* names are shorter */
 	memcpy(word.profile.rootfs, p->rootfs, strlen(p->rootfs));

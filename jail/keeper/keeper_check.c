@@ -67,7 +67,7 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
-	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX)
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->zygote_cells == 0 || p->zygote_ms == 0 || p->ready > KEEPER_READY_MAX)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);

@@ -66,6 +66,7 @@ struct keeper_profile {
 	uint32_t      workspace_exec, require_all;
 	uint32_t      ready; /* cells that stand ready */
 	uint32_t      warm;  /* a zygote forks into them */
+	uint32_t      zygote_cells, zygote_ms; /* for so many, or for so long, the same one */
 	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
 };
 

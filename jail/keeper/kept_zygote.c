@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,8 +29,8 @@ enum { RETRY_MS = 10000 };
 
 void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
 {
-	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .pidfd = -1,
-				   .ready_fd = -1, .tree_fd = -1 };
+	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1 };
 }
 
 /* --- the zygote's side of the fork --- */
@@ -142,12 +143,12 @@ static int make_orders(struct kept_zygote *z)
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
 }
 
-static int start(struct kept_zygote *z)
+static int start(struct kept_zygote *z, struct one_zygote *one)
 {
 	int               ready[2];
 	struct clone_args args = {
 		.flags       = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
-		.pidfd       = (uint64_t)(uintptr_t)&z->pidfd,
+		.pidfd       = (uint64_t)(uintptr_t)&one->pidfd,
 		.exit_signal = SIGCHLD,
 	};
 	pid_t pid;
@@ -158,12 +159,21 @@ static int start(struct kept_zygote *z)
 	if (pid == 0)
 		become_zygote(z, ready[1]);
 	close(ready[1]);
-	z->ready_fd = ready[0];
-	if (pid > 0)
-		return 0;
-	z->pidfd = -1;
-	fd_closep(&z->ready_fd);
-	return -1;
+	*one = (struct one_zygote){ .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
+	if (pid < 0)
+		fd_closep(&one->ready_fd);
+	return pid < 0 ? -1 : 0;
+}
+
+static void forget(struct one_zygote *one)
+{
+	fd_closep(&one->pidfd);
+	fd_closep(&one->ready_fd);
+}
+
+static void retry_later(struct kept_zygote *z)
+{
+	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 }
 
 /* Who asked, and who will ask, hears the end of his socket, and goes on without. */
@@ -173,28 +183,55 @@ static void close_orders(struct kept_zygote *z)
 	fd_closep(&z->orders[1]);
 }
 
-static void put_off(struct kept_zygote *z)
+static void do_without(struct kept_zygote *z)
 {
 	close_orders(z);
-	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+	retry_later(z);
 	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile, RETRY_MS / 1000);
 }
 
 static void try_to_start(struct kept_zygote *z)
 {
-	if (clock_ms(CLOCK_MONOTONIC) < z->not_before || start(z) == 0)
+	if (clock_ms(CLOCK_MONOTONIC) < z->not_before || start(z, &z->now) == 0)
 		return;
 	say("brig spawner: zygote of profile %s: %m\n", z->setup->profile);
-	put_off(z);
+	do_without(z);
 }
 
 /* It ends by itself, when the last cell that knows it has gone, and with that the last of its programs. */
 static void let_go(struct kept_zygote *z)
 {
-	fd_closep(&z->pidfd);
-	fd_closep(&z->ready_fd);
+	forget(&z->now);
+	forget(&z->next);
 	fd_closep(&z->tree_fd);
 	close_orders(z);
+}
+
+/* --- one after the other --- */
+
+static bool is_old(const struct kept_zygote *z)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	return (z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms) && now >= z->not_before;
+}
+
+static void start_successor(struct kept_zygote *z)
+{
+	if (start(z, &z->next) == 0)
+		return;
+	say("brig spawner: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	retry_later(z);
+}
+
+/* SIGTERM: no order more, and the end with the last program. */
+static void succeed(struct kept_zygote *z)
+{
+	if (z->now.pidfd >= 0)
+		pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0);
+	forget(&z->now);
+	z->now  = z->next;
+	z->next = ONE_ZYGOTE_NONE;
 }
 
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits)
@@ -206,29 +243,60 @@ void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, co
 		z->limits  = *limits;
 		snprintf(z->digest, sizeof z->digest, "%s", digest);
 	}
-	if (z->pidfd < 0)
+	z->now.cells++;
+	if (z->now.pidfd < 0)
 		try_to_start(z);
+	else if (z->next.pidfd < 0 && z->now.ready_fd < 0 && is_old(z))
+		start_successor(z);
 }
+
+/* --- hearing --- */
 
 static void on_end(struct kept_zygote *z, bool was_ready)
 {
-	fd_closep(&z->pidfd);
-	fd_closep(&z->ready_fd);
+	forget(&z->now);
 	if (!was_ready) {
-		put_off(z);
+		do_without(z);
 		return;
 	}
 	say("brig spawner: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	try_to_start(z);
 }
 
-void kept_zygote_hear(struct kept_zygote *z)
+static void on_end_of_next(struct kept_zygote *z)
 {
-	char    byte;
-	ssize_t n = z->ready_fd >= 0 ? read(z->ready_fd, &byte, 1) : 0;
+	forget(&z->next);
+	retry_later(z);
+	say("brig spawner: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
+}
 
-	if (n == 1)
-		fd_closep(&z->ready_fd);
-	else
-		on_end(z, z->ready_fd < 0);
+/* Not ready yet: the pipe tells, its end too. */
+static bool became_ready(struct one_zygote *one)
+{
+	char byte;
+	bool is_ready = one->ready_fd >= 0 && read(one->ready_fd, &byte, 1) == 1;
+
+	if (is_ready)
+		fd_closep(&one->ready_fd);
+	return is_ready;
+}
+
+void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS])
+{
+	const struct one_zygote *one[KEPT_ZYGOTE_FDS] = { &z->now, &z->next };
+
+	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
+		fds[i] = (struct pollfd){ .fd = one[i]->ready_fd >= 0 ? one[i]->ready_fd : one[i]->pidfd, .events = POLLIN };
+}
+
+void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS])
+{
+	if (fds[1].revents && became_ready(&z->next)) {
+		succeed(z);
+		return; /* what was said of the old one is of the past */
+	}
+	if (fds[1].revents)
+		on_end_of_next(z);
+	if (fds[0].revents && !became_ready(&z->now))
+		on_end(z, z->now.ready_fd < 0);
 }

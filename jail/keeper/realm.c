@@ -127,6 +127,8 @@ static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
 	setup.workspace_exec = w->profile->workspace_exec;
 	setup.require_all    = w->profile->require_all;
 	setup.warm           = w->profile->warm;
+	setup.zygote_cells   = w->profile->zygote_cells;
+	setup.zygote_ms      = w->profile->zygote_ms;
 	setup.outer_kind     = w->outer->kind;
 	r                    = packet_send(sock, &setup, sizeof setup, &w->filter_fd, 1);
 	errno                = -r;

@@ -148,15 +148,12 @@ static void serve_one(struct spawner *s)
 
 static void attend(struct spawner *s)
 {
-	struct pollfd fds[] = {
-		{ SPAWNER_FD, POLLIN, 0 },
-		{ s->zygote.ready_fd >= 0 ? s->zygote.ready_fd : s->zygote.pidfd, POLLIN, 0 },
-	};
+	struct pollfd fds[1 + KEPT_ZYGOTE_FDS] = { { SPAWNER_FD, POLLIN, 0 } };
 
+	kept_zygote_watch(&s->zygote, fds + 1);
 	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 		return;
-	if (fds[1].revents)
-		kept_zygote_hear(&s->zygote);
+	kept_zygote_hear(&s->zygote, fds + 1);
 	if (fds[0].revents)
 		serve_one(s);
 }

@@ -24,6 +24,8 @@ const struct field profile_fields[] = {
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
 	{ "warm",            FIELD_CHOICE, AT(warm),            0,     1,    WARM_NEVER,   "Whether a service forks a run from a Python that stands ready (demand), or executes a new one (never). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
 	{ "preload",         FIELD_LIST,   AT(preload),         0,     64,   0,            "Modules that such a Python imports before any run: they cost a run nothing, and are there whether it wants them or not", NULL, NULL },
+	{ "zygote_runs",     FIELD_COUNT,  AT(zygote_runs),     1,     1000000, 1000,      "After how many runs such a Python is replaced by a new one, with another hash seed and another layout", NULL, NULL },
+	{ "zygote_ms",       FIELD_MS,     AT(zygote_ms),       1000,  86400000, 600000,   "After how long it is replaced, when there are runs", NULL, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
 	{ 0 },

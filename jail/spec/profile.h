@@ -22,6 +22,7 @@ struct profile {
 	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
 	unsigned        warm;        /* enum profile_warm */
+	uint64_t        zygote_runs, zygote_ms; /* for so many, or for so long, the same one */
 	const json_t   *preload;     /* what its zygote imports; NULL: nothing */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;

@@ -37,6 +37,7 @@ static int watch_children(struct zygote *z)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
 	if (signal(SIGCHLD, SIG_DFL) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	z->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -90,14 +91,15 @@ static void tell_end(struct zygote *z, pid_t pid, int status)
 		}
 }
 
-static void reap(struct zygote *z)
+/* SIGTERM: a successor takes the orders from here on. */
+static void hear_signals(struct zygote *z)
 {
 	struct signalfd_siginfo info;
 	int                     status;
 	pid_t                   pid;
 
 	while (read(z->signals, &info, sizeof info) > 0)
-		;
+		z->is_last |= info.ssi_signo == SIGTERM;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		tell_end(z, pid, status);
 }
@@ -124,7 +126,7 @@ static bool take_order(struct zygote *z, struct zygote_request *ret)
 		return true;
 	if (got >= 0)
 		forget(ret);
-	z->is_last = got == 0;
+	z->is_last |= got == 0;
 	return false;
 }
 
@@ -136,8 +138,8 @@ bool zygote_await(struct zygote *z, struct zygote_request *ret)
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 			continue;
 		if (fds[0].revents) /* always first: PID 1 of a dead cell waits for it */
-			reap(z);
-		if (fds[1].revents && take_order(z, ret))
+			hear_signals(z);
+		if (fds[1].revents && !z->is_last && take_order(z, ret))
 			return true;
 	}
 	return false;

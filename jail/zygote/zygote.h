@@ -12,12 +12,12 @@
 enum { ZYGOTE_RUNS_MAX = 1024 };
 
 struct zygote {
-	int               signals; /* signalfd: SIGCHLD */
+	int               signals; /* signalfd: SIGCHLD, SIGTERM */
 	struct sock_fprog filter;
 	unsigned          landlock_abi;
 	struct sigaction  kept[NSIG]; /* what the interpreter had set up */
 	char              name[16]; /* which the interpreter had, and a program has */
-	bool              is_last; /* nobody is left who could ask */
+	bool              is_last; /* nobody is left who could ask, or there is a successor */
 	size_t            runs;
 	struct {
 		pid_t pid;

@@ -106,3 +106,34 @@ def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon):
             assert talk.run(f"print({n})").stdout == f"{n}\n"
         assert zygote_of(daemon) == zygote and daemons.descriptors(zygote) == held[0]
         assert daemons.resident(zygote) < held[1] + (1 << 20)
+
+
+def all_zygotes(daemon):
+    return set(daemon.of_kind("zygote"))
+
+
+@pytest.mark.parametrize("rule", [{"zygote_runs": 5}, {"zygote_ms": 1000}])
+def test_a_zygote_is_replaced_and_no_run_notices(nothing_left, start_daemon, built, rule):
+    scratch, profiles = warm.scratch_profiles("basic", **rule)
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    daemon.settle()
+    with daemon.connect() as talk:
+        talk.run("print(0)")
+        long = talk.start("import sys; print('long', flush=True); print(sys.stdin.read())", stdin=True)
+        assert long.line() == "long"
+        first, seen, seeds = zygote_of(daemon), set(), set()
+
+        def is_replaced():
+            run = talk.run("print(hash('a'))")
+            assert run.record["warm"], daemon.words()
+            seen.update(all_zygotes(daemon))
+            seeds.add(run.stdout)
+            return len(seeds) > 2
+        assert host.poll(is_replaced, 20), f"{seen}\n{daemon.words()}"
+        assert first in all_zygotes(daemon), "the one that still has a program is gone"
+        long.feed(b"end")
+        assert long.finish().stdout.endswith("end\n") and long.ended["record"]["warm"]
+        assert host.poll(lambda: first not in all_zygotes(daemon), 5)
+    daemon.close()
+    scratch.cleanup()
+    assert "zygote" not in daemon.words(), daemon.words()
