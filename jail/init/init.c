@@ -30,7 +30,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
 	return r;
 }
-__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall run\n");
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 static long call(long nr, long a, long b, long c, long d, long e)
@@ -45,14 +45,13 @@ static long call(long nr, long a, long b, long c, long d, long e)
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
 	return x0;
 }
-__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x0, sp\n\tbl run\n");
 #else
 #error "brig-init knows x86_64 and aarch64"
 #endif
 
 /* The main program of a cell is always the first process that PID 1 left behind. */
-enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, KERNEL_ECHILD = 10, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
-enum { WAIT_ALL = 0, WAIT_NOHANG = 1, WAIT_EXITED = 4, WAIT_NOWAIT = 0x01000000 };
+enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
 
 struct pollfd_kernel {
 	int   fd;
@@ -145,15 +144,6 @@ static int reap_until_program_ends(void)
  * A program that a zygote forked is no child of ours: its parent reaps it, and the launcher says with which status.
  * Orphans that come to us are then reaped by the kernel (child_cell.c ignores SIGCHLD for us, which outlasts an exec).
  */
-static bool is_parent(void)
-{
-	long r = call(__NR_waitid, WAIT_ALL, 0, 0, WAIT_EXITED | WAIT_NOHANG | WAIT_NOWAIT, 0);
-
-	if (r < 0 && r != -KERNEL_ECHILD)
-		leave(EXIT_BROKEN);
-	return r == 0;
-}
-
 static int hear_program_end(void)
 {
 	int  status = 0;
@@ -182,12 +172,12 @@ static void look_at_mounts(struct init_report *report)
 	}
 }
 
-_Noreturn void run(void);
-_Noreturn void run(void)
+_Noreturn void run(const long *stack);
+_Noreturn void run(const long *stack)
 {
 	struct init_report report;
 	volatile char     *p = (volatile char *)&report;
-	bool               reaps;
+	bool               reaps = stack[0] < INIT_WORDS_WARM;
 
 	for (size_t i = 0; i < sizeof report; i++) /* no memset here */
 		p[i] = 0;
@@ -195,7 +185,6 @@ _Noreturn void run(void)
 	need(call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
 	drop_capabilities();
 	die_with_launcher();
-	reaps = is_parent(); /* the program waits for our word: it has left no orphan yet */
 	filter_self();
 	need(call(__NR_write, INIT_FD_READY, (long)"", 1, 0, 0));
 	call(__NR_close, INIT_FD_READY, 0, 0, 0, 0);

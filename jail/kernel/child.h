@@ -72,6 +72,7 @@ struct child_ctx {
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_order       order;
 	struct word_lists        lists;
+	bool                     is_warm; /* the program is a zygote's fork */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
 };

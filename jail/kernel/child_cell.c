@@ -393,25 +393,24 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
-/* Who was forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it: brig-init sees that it has no child. */
-static int await_zygote(struct child_ctx *c, bool *warm)
+/* Who was forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it. */
+static int await_zygote(struct child_ctx *c)
 {
 	char    go;
 	ssize_t n = recv(c->report_fd, &go, 1, 0);
 
 	if (n != 1)
 		return n < 0 ? -errno : -EPIPE;
-	*warm = go == CHILD_GO_WARM;
-	return *warm && signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
+	c->is_warm = go == CHILD_GO_WARM;
+	return c->is_warm && signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
 static int cell_fork_program(struct child_ctx *c)
 {
-	bool warm = false;
-	int  r    = c->order.warm ? await_zygote(c, &warm) : 0;
+	int  r = c->order.warm ? await_zygote(c) : 0;
 	long pid;
 
-	if (r < 0 || warm)
+	if (r < 0 || c->is_warm)
 		return r;
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
@@ -444,9 +443,9 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 
 static int cell_become_init(struct child_ctx *c)
 {
-	char *const none[] = { NULL };
+	char *const none[] = { NULL }, *const words[INIT_WORDS_WARM + 1] = { (char *)"", (char *)"", NULL };
 
-	return child_sys(execveat(c->init_fd, "", none, none, AT_EMPTY_PATH));
+	return child_sys(execveat(c->init_fd, "", c->is_warm ? words : none, none, AT_EMPTY_PATH));
 }
 
 /* clang-format off */
