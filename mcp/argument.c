@@ -233,11 +233,14 @@ static json_t *take_size(const struct argument *row, const json_t *given, struct
 		expected(e, row, given, "a size as \"256m\" or \"1g\", or a number of MiB");
 		return NULL;
 	}
-	if ((is_bounded(row) && (double)bytes > row->max) || (double)bytes < row->min) {
-		text_from_size(bytes, is, sizeof is);
-		text_from_size((uint64_t)row->min, least, sizeof least);
-		text_from_size((uint64_t)row->max, most, sizeof most);
-		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, is, least, is_bounded(row) ? most : "");
+	if (!is_bounded(row) && (double)bytes < row->min) {
+		err_set(e, ERR_BAD_SPEC, "%s: %s is too little; the least is %s", row->name, text_from_size(bytes, is, sizeof is),
+			text_from_size((uint64_t)row->min, least, sizeof least));
+		return NULL;
+	}
+	if (is_bounded(row) && ((double)bytes > row->max || (double)bytes < row->min)) {
+		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, text_from_size(bytes, is, sizeof is),
+			text_from_size((uint64_t)row->min, least, sizeof least), text_from_size((uint64_t)row->max, most, sizeof most));
 		return NULL;
 	}
 	return json_integer((json_int_t)bytes);

@@ -7,6 +7,7 @@
 #include "metrics.h"
 #include "program_report.h"
 #include "sealed.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -261,6 +262,8 @@ static void take_report(struct execution *x)
 		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
 	else
 		x->said = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
+	if (x->said)
+		x->said_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
 	if (!x->is_report)
 		return;
 	if (x->said)

@@ -69,6 +69,7 @@ struct execution {
 	uint64_t                limit_value;
 	json_t                 *record;    /* with the program's report in it, and our figures; NULL: see failure */
 	json_t                 *said;      /* the report itself; NULL: there was none that could be believed */
+	size_t                  said_bytes; /* of memory that it takes, about */
 	char                    exec_error[24];
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;

@@ -16,7 +16,7 @@ struct executions {
 
 static size_t size_of(const struct execution *x)
 {
-	return sizeof *x + x->out.stream.room + x->err.stream.room + 2 * x->report.stream.room + x->input_len;
+	return sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room + x->said_bytes + x->input_len;
 }
 
 static bool is_kept(const struct execution *x)

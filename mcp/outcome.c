@@ -3,6 +3,7 @@
 
 #include "clean.h"
 #include "image.h"
+#include "program_report.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -157,6 +158,10 @@ static void say_flood(struct outcome *o, const struct execution *x)
 	char text[32];
 
 	text_from_size(x->out.stream.keep, text, sizeof text);
+	if (stream_is_truncated(&x->report.stream)) {
+		say(ERROR_OF(o), "Output limit: the report, which the program must not write, has more than %u MiB", (unsigned)(PROGRAM_REPORT_MAX / MIB));
+		return;
+	}
 	say(ERROR_OF(o), "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
 	say(HINT_OF(o), "Print less: a summary, or a part; the first %s bytes were kept.", text);
 }
@@ -251,6 +256,7 @@ static void say_variable(char *buf, size_t len, const struct execution *x)
 		const char *entry = json_string_value(json_array_get(list, i));
 
 		snprintf(buf, len, "env: %.*s", (int)strcspn(entry, "="), entry);
+		text_make_plain(buf);
 	}
 }
 

@@ -263,9 +263,12 @@ static const struct {
 static void echo_result(json_t *object, const struct outcome *o)
 {
 	const json_t *repr = recorded(o, "result_repr"), *out = json_object_get(object, "stdout");
+	size_t        len;
+	char         *plain = json_is_string(repr) ? clean_text(json_string_value(repr), json_string_length(repr), false, &len) : NULL;
 
-	if (json_is_string(repr))
-		json_object_set_new(object, "stdout", json_sprintf("%s%s\n", json_string_value(out), json_string_value(repr)));
+	if (plain)
+		json_object_set_new(object, "stdout", json_sprintf("%s%s\n", json_string_value(out), plain));
+	free(plain);
 }
 
 json_t *reply_json(const struct outcome *o, bool echo)

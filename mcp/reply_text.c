@@ -63,7 +63,7 @@ static void print_hits(FILE *out, const json_t *hits)
 }
 
 /* In one line: a message may have many. */
-static void print_flat(FILE *out, const char *text, size_t max)
+static void print_line(FILE *out, const char *text, size_t max)
 {
 	size_t n = clean_cut(text, strlen(text), max);
 
@@ -71,6 +71,16 @@ static void print_flat(FILE *out, const char *text, size_t max)
 		putc(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
 	if (text[n])
 		fputs("...", out);
+}
+
+/* What a program has said about itself may have escapes. */
+static void print_flat(FILE *out, const char *text, size_t max)
+{
+	size_t len;
+	char  *plain = clean_text(text, strlen(text), false, &len);
+
+	print_line(out, plain ? plain : "", max);
+	free(plain);
 }
 
 static void print_first_line(FILE *out, const struct outcome *o)

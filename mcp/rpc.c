@@ -104,6 +104,10 @@ json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e)
 		rpc_error_set(e, RPC_PARSE_ERROR, "nested deeper than %d", RPC_DEPTH);
 		return NULL;
 	}
+	if (wire_weight(bytes, len) > RPC_WEIGHT) {
+		rpc_error_set(e, RPC_PARSE_ERROR, "too many values in one message; send large data as one text");
+		return NULL;
+	}
 	found = load(bytes, len, &why);
 	if (!found)
 		found = load_mended(bytes, len, &why);

@@ -11,6 +11,7 @@
 /* What a client may send at once, and how deep it may nest. */
 #define RPC_MAX   (4 * MIB)
 #define RPC_DEPTH 64
+#define RPC_WEIGHT 200000 /* wire_weight(): what is asked for is text, not structure */
 /* What is sent at once: there are clients that hang up at 10 MiB. */
 #define RPC_OUT_MAX (8 * MIB)
 #define RPC_BATCH 256 /* messages in one array */

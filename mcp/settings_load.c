@@ -73,14 +73,26 @@ static int take_dotenv(struct settings *s, struct err *e)
 
 /* --- the configuration file --- */
 
+/* A home that is closed to us is another user's: su and sudo leave HOME as it was. */
+static bool is_not_there(struct settings *s, const char *path, bool is_named, const struct err *e)
+{
+	char text[PATH_MAX + 64];
+
+	if (e->errnum != EACCES || is_named)
+		return e->errnum == ENOENT || e->errnum == ENOTDIR;
+	snprintf(text, sizeof text, "%s: it is closed to this user; not read", path);
+	note(s, text);
+	return true;
+}
+
 /* 1: taken; 0: there is none. */
-static int take_file(struct settings *s, const char *path, struct err *e)
+static int take_file(struct settings *s, const char *path, bool is_named, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
 	if (file_read_rules(path, SETTINGS_FILE_MAX, &b, e) < 0) {
 		e->kind = ERR_BAD_SPEC; /* see settings_status() */
-		return e->errnum == ENOENT || e->errnum == ENOTDIR ? 0 : -1;
+		return is_not_there(s, path, is_named, e) ? 0 : -1;
 	}
 	return settings_take_file(s, path, b.data, b.len, e) < 0 ? -1 : 1;
 }
@@ -93,7 +105,7 @@ static int take_config(struct settings *s, struct err *e)
 	char        path[PATH_MAX];
 	int         found;
 
-	if (named && (found = take_file(s, named, e)) <= 0)
+	if (named && (found = take_file(s, named, true, e)) <= 0)
 		return err_wrap(e, s->config ? "--config" : SETTINGS_CONFIG_VARIABLE " in the environment");
 	if (named)
 		return 0;
@@ -102,10 +114,10 @@ static int take_config(struct settings *s, struct err *e)
 	else if (home && home[0] == '/')
 		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home);
 	else
-		return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;
-	if ((found = take_file(s, path, e)) != 0)
+		return take_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
+	if ((found = take_file(s, path, false, e)) != 0)
 		return found < 0 ? -1 : 0;
-	return take_file(s, "/etc/brig/mcp.json", e) < 0 ? -1 : 0;
+	return take_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
 }
 
 /* --- the token --- */

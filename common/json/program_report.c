@@ -175,9 +175,17 @@ static int check(enum program_report_kind kind, json_t *report, struct err *e)
 	return check_words(kind, report, e);
 }
 
+static json_t *read_all(const void *bytes, size_t len, struct err *e)
+{
+	if (wire_weight(bytes, len) <= PROGRAM_REPORT_WEIGHT)
+		return wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e);
+	err_set(e, ERR_PROTOCOL, "it has too many values");
+	return NULL;
+}
+
 json_t *program_report_parse(enum program_report_kind kind, const void *bytes, size_t len, struct err *e)
 {
-	scoped_json *report = wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e);
+	scoped_json *report = read_all(bytes, len, e);
 
 	if (!report || check(kind, report, e) < 0) {
 		text_make_plain(e->text);

@@ -11,6 +11,7 @@
 #include "shape.h"
 
 #define PROGRAM_REPORT_MAX MIB /* bytes; who reads the pipe keeps no more */
+#define PROGRAM_REPORT_WEIGHT 900000 /* wire_weight(): half a MiB of "[],", which is the worst that a runner sends, is lighter */
 
 enum { PROGRAM_REPORT_VARIABLES_MAX = 200 };
 

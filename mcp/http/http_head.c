@@ -73,6 +73,31 @@ static void accept_take(struct http_head *h, const char *value)
 	h->accept = joined;
 }
 
+/* RFC 9110, 5.6.2 */
+static bool is_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!name[i] || !strchr("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", name[i]))
+			return false;
+	return len > 0;
+}
+
+static bool is_value(const char *value, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)value[i] < 0x20 && value[i] != '\t') || value[i] == 0x7f)
+			return false;
+	return true;
+}
+
+void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len)
+{
+	if (!is_name(name, name_len))
+		fault_set(h, "This is no name of a header:", name);
+	else if (!is_value(value, value_len))
+		fault_set(h, "There is a control character in the header", name);
+}
+
 void head_take(struct http_head *h, const char *name, const char *value)
 {
 	value = value ? value : "";

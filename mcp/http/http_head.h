@@ -22,6 +22,9 @@ struct http_head {
 	char              fault[128];         /* a sentence; empty: none */
 };
 
+/* Sets the fault where two readers could read it differently: a name that is none, a control character. */
+void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len);
+
 void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
 void head_done(struct http_head *h);
 

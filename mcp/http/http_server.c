@@ -214,9 +214,10 @@ static void on_tick(void *owner)
 
 /* --- requests --- */
 
-static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
+	head_check(owner, name, name_len, value ? value : "", value ? value_len : 0);
 	head_take(owner, name, value);
 	return MHD_YES;
 }
@@ -225,7 +226,7 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 {
 	const union MHD_ConnectionInfo *size = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-	(void)MHD_get_connection_values(p->connection, MHD_HEADER_KIND, take_header, &p->head);
+	(void)MHD_get_connection_values_n(p->connection, MHD_HEADER_KIND, take_header, &p->head);
 	if (size && size->header_size > HEAD_MAX) {
 		p->route   = ROUTE_REFUSED;
 		p->refusal = (struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
@@ -423,6 +424,14 @@ static int admission_set(struct http_server *s, struct err *e)
 	return 0;
 }
 
+/* A path has one spelling, and ends where it ends. */
+static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char *text)
+{
+	(void)owner;
+	(void)connection;
+	return strlen(text);
+}
+
 /* Connections above the limit are let in for as long as it takes to make room. */
 static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
 {
@@ -434,6 +443,7 @@ static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
 				MHD_OPTION_STRICT_FOR_CLIENT, 1,
+				MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
 				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
 				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,

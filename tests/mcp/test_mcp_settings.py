@@ -314,6 +314,16 @@ def test_without_a_home_only_the_configuration_of_the_host_is_looked_for(place):
     assert place.printed(env={"HOME": "relative"})["timeout"][0] == "30"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+def test_the_home_of_another_user_is_told_and_not_read(tmp_path):
+    """As su and sudo leave it."""
+    closed = tmp_path / "closed"
+    closed.mkdir(0o700)
+    done = subprocess.run([binary(), "--print-config"], env=brig.environment({"HOME": str(closed)}), cwd="/", capture_output=True, timeout=30,
+                          user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 0 and done.stderr.decode() == f"brig-mcp: {closed}/.config/brig/mcp.json: it is closed to this user; not read\n"
+
+
 def test_a_configuration_that_everybody_may_write_is_refused(place):
     place.config.chmod(0o666)
     assert place.refused() == f"{place.config}: everybody may write to it; type: chmod o-w {place.config}"
