@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-	INIT_FD_STATUS = 3, /* socket to the launcher: one init_report, then end of file. From it: an int, the status of a program that is no child of ours */
+	INIT_FD_STATUS = 3, /* socket to the launcher: one init_report, then end of file; from it the status (int) of a zygote's fork */
 	INIT_FD_READY  = 4, /* pipe to the waiting program: one byte when PID 1 is as hard as it gets */
 	INIT_FD_SLOT   = 5, /* held open, never used: the cell's ids stay taken while it lives */
 };

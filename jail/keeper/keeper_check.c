@@ -55,10 +55,7 @@ static int check_below(const struct limits *l, const struct limits *ceilings, st
 /* They become a part of what the zygote executes: nothing but names of modules, as plain as Python has them. */
 static bool are_modules(const char *names)
 {
-	for (; *names; names++)
-		if (!((*names >= 'a' && *names <= 'z') || (*names >= 'A' && *names <= 'Z') || (*names >= '0' && *names <= '9') || strchr("_.,", *names)))
-			return false;
-	return true;
+	return strspn(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,") == strlen(names);
 }
 
 int keeper_check_profile(const struct keeper_profile *p, struct err *e)
@@ -67,7 +64,8 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
-	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->zygote_cells == 0 || p->zygote_ms == 0 || p->ready > KEEPER_READY_MAX)
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
+	    p->zygote_ms == 0)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);

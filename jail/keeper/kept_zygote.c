@@ -187,12 +187,18 @@ static void do_without(struct kept_zygote *z)
 {
 	close_orders(z);
 	retry_later(z);
-	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile, RETRY_MS / 1000);
+	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
+	    RETRY_MS / 1000);
 }
 
+/* Not yet: nobody shall wait for one meanwhile. */
 static void try_to_start(struct kept_zygote *z)
 {
-	if (clock_ms(CLOCK_MONOTONIC) < z->not_before || start(z, &z->now) == 0)
+	if (clock_ms(CLOCK_MONOTONIC) < z->not_before) {
+		close_orders(z);
+		return;
+	}
+	if (start(z, &z->now) == 0)
 		return;
 	say("brig spawner: zygote of profile %s: %m\n", z->setup->profile);
 	do_without(z);

@@ -24,9 +24,10 @@ extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
 int zygote_image_program(const char *preload, uint32_t *len, struct err *e)
 {
+	int   room = (int)(zygote_program_end - zygote_program_start), n, fd;
 	char *text;
-	int   n = asprintf(&text, "PRELOAD = \"%s\"\n%.*s", preload, (int)(zygote_program_end - zygote_program_start), zygote_program_start), fd;
 
+	n = asprintf(&text, "PRELOAD = \"%s\"\n%.*s", preload, room, zygote_program_start);
 	if (n < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	*len = (uint32_t)n;

@@ -105,7 +105,8 @@ struct child_step {
 	child_step_fn *run;
 	const char    *reason;
 };
-extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[]; /* end with a NULL name */
+/* End with a NULL name. */
+extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[];
 
 /* In both tables: whoever executes something after them can gain nothing by it. */
 int child_bounding_set(struct child_ctx *c);

@@ -19,7 +19,7 @@ static int enter_groups(struct child_ctx *c)
 	return r;
 }
 
-/* Its process ids were entered before the fork. One call: the ids of the cell give the right to what it owns, those that we had to the rest. */
+/* Its process ids were entered before the fork. One call: the cell's ids give the right to what it owns, ours to the rest. */
 static int enter_namespaces(struct child_ctx *c)
 {
 	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
@@ -28,7 +28,8 @@ static int enter_namespaces(struct child_ctx *c)
 /* --- what /proc shows as our arguments and environment --- */
 
 /* Of /proc/self/stat, counted as in proc(5). */
-enum { STAT_STATE = 3, STAT_START_CODE = 26, STAT_END_CODE, STAT_START_STACK, STAT_START_DATA = 45, STAT_END_DATA, STAT_START_BRK, STAT_FIELDS };
+enum { STAT_STATE = 3, STAT_START_CODE = 26, STAT_END_CODE, STAT_START_STACK };
+enum { STAT_START_DATA = 45, STAT_END_DATA, STAT_START_BRK, STAT_FIELDS };
 
 /* The name may have blanks and parentheses in it; what follows the last one has none. */
 static bool split_stat(const char *text, uint64_t field[STAT_FIELDS])
@@ -58,18 +59,24 @@ static bool read_stat(uint64_t field[STAT_FIELDS])
 	return split_stat(text, field);
 }
 
+static uint64_t address(const void *at)
+{
+	return (uint64_t)(uintptr_t)at;
+}
+
 /* For people who look: nothing depends on it, and kernels without checkpoints refuse it. The words lie one behind the other. */
 static int show_words(struct child_ctx *c)
 {
-	uint64_t field[STAT_FIELDS], argv = (uint64_t)(uintptr_t)c->lists.argv[0], end = (uint64_t)(uintptr_t)c->lists.path[0] + c->order.words.len;
-	uint64_t env = c->order.words.envc ? (uint64_t)(uintptr_t)c->lists.envp[0] : end;
+	uint64_t field[STAT_FIELDS], end = address(c->lists.path[0]) + c->order.words.len;
+	uint64_t env = c->order.words.envc ? address(c->lists.envp[0]) : end;
 
 	if (!read_stat(field))
 		return 0;
 	struct prctl_mm_map map = {
 		.start_code = field[STAT_START_CODE], .end_code = field[STAT_END_CODE], .start_stack = field[STAT_START_STACK],
 		.start_data = field[STAT_START_DATA], .end_data = field[STAT_END_DATA], .start_brk = field[STAT_START_BRK],
-		.brk = (uint64_t)(uintptr_t)sbrk(0), .arg_start = argv, .arg_end = env, .env_start = env, .env_end = end, .exe_fd = (uint32_t)-1,
+		.brk = address(sbrk(0)), .arg_start = address(c->lists.argv[0]), .arg_end = env, .env_start = env, .env_end = end,
+		.exe_fd = (uint32_t)-1,
 	};
 	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
 	return 0;
@@ -80,7 +87,7 @@ static int show_words(struct child_ctx *c)
 const struct child_step child_enter_steps[] = {
 	{ "read-words",        child_map_words,           "while their descriptor is open" },
 	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
-	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once: nothing is seen of one world with the rights of another" },
+	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
 	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },
 	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },
 	{ "show-words",        show_words,                "in sight of a /proc, and before the filter" },

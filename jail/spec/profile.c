@@ -97,7 +97,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	if (!p.policy)
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
 	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
-	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 || check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
+	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
+	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
 		return -1;
 	*ret = p;
 	p    = (struct profile){ 0 };

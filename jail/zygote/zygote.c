@@ -52,7 +52,10 @@ static void keep_dispositions(struct zygote *z)
 			z->kept[s].sa_handler = SIG_DFL;
 }
 
-/* A thread that an import has left would be missing in each fork, with whatever it had locked. The kernel refuses this to who has threads, and for others it does nothing. */
+/*
+ * A thread that an import has left would be missing in each fork, with whatever it had locked. The kernel refuses this
+ * to who has threads, and for others it does nothing.
+ */
 static int check_threads(void)
 {
 	return unshare(CLONE_THREAD);
@@ -105,10 +108,17 @@ static void hear_signals(struct zygote *z)
 }
 
 /* A launcher has less power than we, and lends none of ours to a program: no root in it, whatever it asks. */
+static bool are_ids(const struct zygote_order *o)
+{
+	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);
+}
+
 static bool is_sound(const struct zygote_request *r)
 {
-	return r->order.program_id != 0 && (r->order.init_id == 0 || r->order.init_id == r->order.program_id) && r->order.joins <= GROUP_TREES_MAX && r->order.clones_into <= 1 && words_are_bounded(&r->order.order.words) &&
-	       r->n == ZYGOTE_GROUPS + r->order.joins + r->order.clones_into;
+	const struct zygote_order *o = &r->order;
+
+	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && words_are_bounded(&o->order.words) &&
+	       r->n == ZYGOTE_GROUPS + o->joins + o->clones_into;
 }
 
 static void forget(struct zygote_request *r)

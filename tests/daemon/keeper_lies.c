@@ -120,7 +120,8 @@ static struct lie honest_profile(const struct mad_door *d)
 	struct lie l = begin(KEEPER_PROFILE);
 
 	(void)d;
-	l.word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1, .zygote_cells = 1, .zygote_ms = 1 };
+	l.word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1 };
+	l.word.profile.zygote_cells = l.word.profile.zygote_ms = 1;
 	fields_preset(limits_fields, &l.word.profile.limits);
 	fields_preset(ceilings_fields, &l.word.profile.ceilings);
 	put_fd(&l, filter_of(1));
