@@ -233,14 +233,15 @@ static json_t *take_size(const struct argument *row, const json_t *given, struct
 		expected(e, row, given, "a size as \"256m\" or \"1g\", or a number of MiB");
 		return NULL;
 	}
-	if (!is_bounded(row) && (double)bytes < row->min) {
-		err_set(e, ERR_BAD_SPEC, "%s: %s is too little; the least is %s", row->name, text_from_size(bytes, is, sizeof is),
-			text_from_size((uint64_t)row->min, least, sizeof least));
+	text_from_size(bytes, is, sizeof is);
+	text_from_size((uint64_t)row->min, least, sizeof least);
+	text_from_size((uint64_t)row->max, most, sizeof most);
+	if (is_bounded(row) && ((double)bytes > row->max || (double)bytes < row->min)) {
+		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, is, least, most);
 		return NULL;
 	}
-	if (is_bounded(row) && ((double)bytes > row->max || (double)bytes < row->min)) {
-		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, text_from_size(bytes, is, sizeof is),
-			text_from_size((uint64_t)row->min, least, sizeof least), text_from_size((uint64_t)row->max, most, sizeof most));
+	if ((double)bytes < row->min) {
+		err_set(e, ERR_BAD_SPEC, "%s: %s is too little; the least is %s", row->name, is, least);
 		return NULL;
 	}
 	return json_integer((json_int_t)bytes);

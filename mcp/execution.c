@@ -284,6 +284,8 @@ static void on_ended(struct execution *x, const json_t *j)
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
 	fill_figures(x);
 	take_report(x);
+	if (x->state == EXECUTION_WAITS) /* the figure of those that run is of started ones */
+		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
 	end(x);
 }

@@ -51,12 +51,24 @@ static void refuse(struct fact *f, const json_t *error)
 	tell(f, NULL, &why);
 }
 
+static void refuse_event(struct fact *f)
+{
+	struct err why;
+
+	err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
+	tell(f, NULL, &why);
+}
+
 static void on_answer(void *owner, struct datagram *d)
 {
 	struct fact *f = owner;
 	json_t      *j = d->answer.source;
 
-	if (d->answer.kind != ANSWER_REPLY) {
+	if (d->answer.kind == ANSWER_EVENT) {
+		refuse_event(f);
+		return;
+	}
+	if (d->answer.kind == ANSWER_ERROR) {
 		refuse(f, json_object_get(j, "error"));
 		return;
 	}

@@ -319,6 +319,11 @@ static int send_question(struct launcher *l, struct question *q, struct err *e)
 	return r;
 }
 
+static bool is_gone(const struct err *e)
+{
+	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
+}
+
 /* Questions that cannot be sent are lost alone: too large for a datagram, say. */
 static void send_questions(struct launcher *l)
 {
@@ -329,6 +334,8 @@ static void send_questions(struct launcher *l)
 		next = TAILQ_NEXT(q, link);
 		if (q->sent || send_question(l, q, &e) >= 0)
 			continue;
+		if (is_gone(&e)) /* of them all; its end is heard next, and what was not answered is asked again */
+			return;
 		launcher_forget(l, q);
 		q->lost(q->owner, &e);
 		next = TAILQ_FIRST(&l->open); /* who was told may have forgotten any other */
@@ -358,11 +365,6 @@ static void send_waiting(struct launcher *l)
 		send_questions(l);
 	if (!l->blocked && l->server.sock >= 0)
 		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
-}
-
-static bool is_gone(const struct err *e)
-{
-	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
 }
 
 /* A connection whose end nobody has heard yet is ended here, and the question asked over a new one. */

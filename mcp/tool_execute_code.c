@@ -141,11 +141,27 @@ static void refuse_findings(struct work *w, json_t *findings)
 	reply(c, &o, wants_text(c), false);
 }
 
+/* Nothing was checked: that says nothing about the program. */
+static void answer_unchecked(struct work *w, const struct execution *x)
+{
+	struct call   *c = w->call;
+	scoped_outcome o;
+
+	outcome_of(&o, x);
+	work_free(w);
+	reply(c, &o, wants_text(c), false);
+}
+
 static void on_checked(void *owner, struct execution *x)
 {
-	struct work *w        = owner;
-	json_t      *findings = findings_json(x);
+	struct work *w = owner;
+	json_t      *findings;
 
+	if (!x->record) {
+		answer_unchecked(w, x);
+		return;
+	}
+	findings = findings_json(x);
 	execution_leave(x, &w->checked);
 	w->check = NULL;
 	if (json_is_true(json_object_get(findings, "valid")))

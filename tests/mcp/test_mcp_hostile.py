@@ -3,6 +3,7 @@ import base64
 import json
 import pathlib
 import re
+import resource
 import socket
 
 import pytest
@@ -91,6 +92,13 @@ def test_what_begins_as_an_image_is_sent_as_one(shared, kind, data):
     assert [block["type"] for block in result["content"]] == ["text", "image"]
 
 
+def test_a_small_soft_limit_of_descriptors_is_no_limit_of_calls(start_mcp):
+    mcp = start_mcp(popen={"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))})
+    asked = [mcp.begin_call("execute_code", {"code": "import time; time.sleep(0.5)"}) for _ in range(30)]
+    said = [mcp_client.data_of(one.result(60)) for one in asked]
+    assert {one["exit_reason"] for one in said} == {"exited"}, {one["error"] for one in said}
+
+
 # --- clients --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("item", ["{}", "[]", '""', "0"])
@@ -135,3 +143,20 @@ def test_headers_that_two_readers_could_read_differently_are_refused(start_http,
 @pytest.mark.parametrize("target", ["/%6dcp", "/mcp%00.html", "/mcp%2f", "/%6Detrics"])
 def test_a_path_has_one_spelling(start_http, target):
     assert spoken_to(start_http(), ["Host: 127.0.0.1"], target) == 404
+
+
+def test_results_that_are_kept_count_as_what_they_cost(start_mcp):
+    """Half a MiB of a report is 45 MiB once it was read: of ten that nobody fetches most are forgotten at once."""
+    mcp = start_mcp("--yield-after", "0.05")
+    code = "import time\ntime.sleep(0.3)\n" + with_result("b'[' + b'{},' * 175000 + b'1]'")
+    ids = [one["execution_id"] for one in [mcp.execute(code) for _ in range(10)]]
+    ended = [mcp.data("wait_execution", {"execution_id": id_, "timeout": 30})["exit_reason"] for id_ in ids]
+    assert set(ended) <= {"exited", "denied"}
+    known = [id_ for id_ in ids if mcp.data("wait_execution", {"execution_id": id_})["exit_reason"] != "denied"]
+    assert len(known) <= 2
+    assert resident_mib(mcp.pid, "VmRSS") < 200
+
+
+def test_a_check_that_is_refused_names_the_argument(shared):
+    said = shared.execute("1", validate=True, allowed_imports=["os,sys"])
+    assert said["exit_reason"] == "denied" and said["error"].startswith("allowed_imports: ")

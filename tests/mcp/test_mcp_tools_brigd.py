@@ -1,5 +1,6 @@
 """What brig-mcp makes of a brigd that is slow, mad or gone: looked at without a jail."""
 import contextlib
+import itertools
 import os
 import socket
 import threading
@@ -170,6 +171,26 @@ def test_an_end_without_a_start_is_told():
     assert result["isError"] is True and said["error"] == "set-up step seccomp: no" and said["exit_reason"] == "setup_failed" and said["error_type"] is None
 
 
+def test_an_end_without_a_start_does_not_count_for_another_that_runs(tmp_path):
+    def script(connection):
+        n = 0
+        while request := connection.receive():
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+            elif request["op"] == "run":
+                n += 1
+                if n == 1:
+                    start(connection, request)
+                else:
+                    connection.send({**fake_door.ended(exit_reason="setup_failed", exit_code=None), "tag": request["tag"]})
+    with doors(tmp_path, script) as env, mcp_client.HttpServer(env=env) as server:
+        client = server.client()
+        client.begin_call("execute_code", {"code": "1"})
+        assert host.poll(lambda: b"brig_mcp_running 1" in client.raw(own=True, method="GET", path="/metrics")[2], 10)
+        client.execute("2")
+        assert b"brig_mcp_running 1\n" in client.raw(own=True, method="GET", path="/metrics")[2]
+
+
 def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
     def script(connection, request):
         connection.send(fake_door.refusal("broken", "set-up step start-brigd: no control groups"))
@@ -235,3 +256,69 @@ def test_a_report_is_checked(report, result):
         said = mcp.execute("1")
     assert said["result"] == result and said["exit_reason"] == "exited"
     assert (said["security_warnings"] is not None) == (result is None and report != b""), said["security_warnings"]
+
+
+def test_an_event_is_no_answer_to_a_question():
+    def script(connection):
+        request = connection.receive()
+        connection.start("result", tag=request["tag"])
+        connection.receive()
+    with fake_door.door(script) as env, mcp_client.McpStdio(env=env) as mcp:
+        said = mcp.execute("1")
+    assert said["exit_reason"] == "setup_failed" and "brigd" in said["error"]
+
+
+@contextlib.contextmanager
+def doors(folder, *scripts):
+    """A service that serves one connection after another, each by its own script(connection)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(str(folder / "brig.sock"))
+        listening.listen()
+        listening.settimeout(20)
+
+        def serve():
+            for script in scripts:
+                sock, _ = listening.accept()
+                sock.settimeout(20)
+                connection = fake_door.Connection(sock)
+                try:
+                    script(connection)
+                finally:
+                    connection.close()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield {"BRIG_SOCKET": str(folder / "brig.sock")}
+        thread.join(30)
+
+
+def test_what_was_not_sent_yet_when_brigd_hung_up_is_asked_anew(tmp_path):
+    def runs(connection):
+        while request := connection.receive():
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+            else:
+                yield request
+
+    def leaves(connection):
+        asked = list(itertools.islice(runs(connection), 16)) # no more are asked at once
+        start(connection, asked[0])
+        end(connection, asked[0])
+
+    def stays(connection):
+        for request in runs(connection):
+            start(connection, request)
+            end(connection, request)
+    with doors(tmp_path, leaves, stays) as env, mcp_client.McpStdio(env=env) as mcp:
+        asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(40)]
+        said = [mcp_client.data_of(one.result(30)) for one in asked]
+        assert [one["exit_reason"] for one in said] == ["exited"] * 40, {one["error"] for one in said}
+
+
+def test_a_check_that_brigd_did_not_survive_is_no_finding(tmp_path):
+    def script(connection, request):
+        start(connection, request)
+        return "end"
+    with served(script) as mcp:
+        result = mcp.call("execute_code", {"code": "1", "validate": True})
+        said = mcp_client.data_of(result)
+    assert result["isError"] is True and said["exit_reason"] == "cancelled" and "brigd was killed" in said["error"] and said["validation_errors"] is None

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from conftest import REPO
+from support.host import REPO
 
 GUEST = REPO / "jail/guest"
 PLACE = "usr/lib/brig"
