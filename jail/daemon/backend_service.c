@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -46,6 +47,13 @@ static uint64_t ready_of(const struct profile *p, uint64_t otherwise)
 	return ready < KEEPER_READY_MAX ? ready : KEEPER_READY_MAX;
 }
 
+/* Names between commas. They fit: profile_parse() has seen to it. */
+static void fill_preload(char text[KEEPER_PRELOAD_MAX], const json_t *names)
+{
+	for (size_t i = 0, n = 0; i < json_array_size(names) && n < KEEPER_PRELOAD_MAX; i++)
+		n += (size_t)snprintf(text + n, KEEPER_PRELOAD_MAX - n, "%s%s", i ? "," : "", json_string_value(json_array_get(names, i)));
+}
+
 static int tell_profile(int keeper, const struct served_profile *served, const struct backend_service_wishes *w, struct err *e)
 {
 	const struct profile *p = &served->profile;
@@ -57,7 +65,11 @@ static int tell_profile(int keeper, const struct served_profile *served, const s
 	word.profile.ceilings       = p->ceilings;
 	word.profile.workspace_exec = p->workspace_exec;
 	word.profile.require_all    = p->require == REQUIRE_ALL;
+	word.profile.warm           = p->warm != WARM_NEVER;
 	word.profile.ready          = (uint32_t)ready_of(p, w->ready);
+	word.profile.zygote_cells   = (uint32_t)p->zygote_runs;
+	word.profile.zygote_ms      = (uint32_t)p->zygote_ms;
+	fill_preload(word.profile.preload, p->preload);
 	memcpy(word.profile.name, served->name, strlen(served->name)); /* names are shorter */
 	memcpy(word.profile.rootfs, p->rootfs, strlen(p->rootfs));
 	return tell(keeper, &word, &served->filter_fd, 1, e);
@@ -142,6 +154,7 @@ static int fill(struct keeper_word *word, const struct backend_order *o, struct 
 	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
 	run->stdin_pipe  = o->stdin_pipe;
 	run->result_pipe = o->result_pipe;
+	run->warm        = o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
 	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }

@@ -38,6 +38,7 @@ void run_record_fill(struct record *ret, const char *id, const struct served_pro
 	ret->layers            = end->layers;
 	ret->layers_missing    = end->missing;
 	ret->why               = end->why;
+	ret->warm              = end->warm;
 	for (unsigned i = 0; i < end->hits; i++)
 		record_add_hit(ret, limits_fields[end->hit[i].limit].name, end->hit[i].value, end->hit[i].peak, end->hit[i].times);
 	fill_outcome(ret, end);

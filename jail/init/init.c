@@ -3,7 +3,7 @@
  *
  * It knows no files, no arguments, no environment and no C library: what it
  * does not contain cannot be turned against the cell. It runs not dumpable,
- * without capabilities, under a filter of six calls, and as an id that the
+ * without capabilities, under a filter of seven calls, and as an id that the
  * program does not have, but for a plain user who has one id for all. When it
  * exits, the kernel kills the rest of the cell.
  */
@@ -16,6 +16,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #if defined(__x86_64__)
@@ -29,7 +30,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
 	return r;
 }
-__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall run\n");
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 static long call(long nr, long a, long b, long c, long d, long e)
@@ -44,7 +45,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
 	return x0;
 }
-__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x0, sp\n\tbl run\n");
 #else
 #error "brig-init knows x86_64 and aarch64"
 #endif
@@ -112,6 +113,7 @@ static void filter_self(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW(wait4),
+		ALLOW(read),
 		ALLOW(write),
 		ALLOW(close),
 		ALLOW(statfs),
@@ -138,6 +140,23 @@ static int reap_until_program_ends(void)
 	}
 }
 
+/*
+ * A program that a zygote forked is no child of ours: its parent reaps it, and the launcher says with which status.
+ * Orphans that come to us are then reaped by the kernel (child_cell.c ignores SIGCHLD for us, which outlasts an exec).
+ */
+static int hear_program_end(void)
+{
+	int  status = 0;
+	long n;
+
+	do
+		n = call(__NR_read, INIT_FD_STATUS, (long)&status, sizeof status, 0, 0);
+	while (n == -KERNEL_EINTR);
+	if (n != sizeof status)
+		leave(EXIT_BROKEN);
+	return status;
+}
+
 static void look_at_mounts(struct init_report *report)
 {
 	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
@@ -153,11 +172,12 @@ static void look_at_mounts(struct init_report *report)
 	}
 }
 
-_Noreturn void run(void);
-_Noreturn void run(void)
+_Noreturn void run(const long *stack);
+_Noreturn void run(const long *stack)
 {
 	struct init_report report;
 	volatile char     *p = (volatile char *)&report;
+	bool               reaps = stack[0] < INIT_WORDS_WARM;
 
 	for (size_t i = 0; i < sizeof report; i++) /* no memset here */
 		p[i] = 0;
@@ -168,7 +188,7 @@ _Noreturn void run(void)
 	filter_self();
 	need(call(__NR_write, INIT_FD_READY, (long)"", 1, 0, 0));
 	call(__NR_close, INIT_FD_READY, 0, 0, 0, 0);
-	report.status = reap_until_program_ends();
+	report.status = reaps ? reap_until_program_ends() : hear_program_end();
 	look_at_mounts(&report);
 	call(__NR_write, INIT_FD_STATUS, (long)&report, sizeof report, 0, 0);
 	leave(0);

@@ -52,14 +52,23 @@ static int check_below(const struct limits *l, const struct limits *ceilings, st
 	return above ? err_set(e, ERR_DENIED, "%s is above the ceiling of the profile", above->name) : 0;
 }
 
+/* They become a part of what the zygote executes: nothing but names of modules, as plain as Python has them. */
+static bool are_modules(const char *names)
+{
+	return strspn(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,") == strlen(names);
+}
+
 int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 {
 	if (!is_text(p->name, sizeof p->name) || !text_is_name(p->name))
 		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
-	if (p->workspace_exec > 1 || p->require_all > 1 || p->ready > KEEPER_READY_MAX)
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
+	    p->zygote_ms == 0)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
+	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
+		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
 	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)
 		return err_wrap(e, "profile %s", p->name);
 	return 0;
@@ -86,7 +95,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 {
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 ||
+	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 ||
 	    !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);

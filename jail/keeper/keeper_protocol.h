@@ -37,6 +37,7 @@ enum {
 	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_READY_MAX    = 64,
 	KEEPER_NAME_MAX     = 64,
+	KEEPER_PRELOAD_MAX  = 1024,
 	SHOWN_NAME_MAX      = 256,
 };
 enum {
@@ -64,6 +65,9 @@ struct keeper_profile {
 	struct limits limits, ceilings;
 	uint32_t      workspace_exec, require_all;
 	uint32_t      ready; /* cells that stand ready */
+	uint32_t      warm;  /* a zygote forks into them */
+	uint32_t      zygote_cells, zygote_ms; /* for so many, or for so long, the same one */
+	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
 };
 
 struct keeper_run {
@@ -71,6 +75,7 @@ struct keeper_run {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len, stdin_pipe, result_pipe;
+	uint32_t      warm; /* the words are python3 -I FILE ARG..., which a zygote can carry out */
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
 	double        asked; /* CLOCK_MONOTONIC ms */

@@ -121,9 +121,14 @@ static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
 
 	memset(&setup, 0, sizeof setup);
 	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
+	memcpy(setup.profile, w->profile->name, sizeof setup.profile);
+	memcpy(setup.preload, w->profile->preload, sizeof setup.preload);
 	memcpy(setup.outer_why, w->outer->why, sizeof setup.outer_why);
 	setup.workspace_exec = w->profile->workspace_exec;
 	setup.require_all    = w->profile->require_all;
+	setup.warm           = w->profile->warm;
+	setup.zygote_cells   = w->profile->zygote_cells;
+	setup.zygote_ms      = w->profile->zygote_ms;
 	setup.outer_kind     = w->outer->kind;
 	r                    = packet_send(sock, &setup, sizeof setup, &w->filter_fd, 1);
 	errno                = -r;

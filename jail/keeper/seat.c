@@ -132,6 +132,7 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const s
 	order.code_len    = run->code_len;
 	order.stdin_pipe  = run->stdin_pipe;
 	order.result_pipe = run->result_pipe;
+	order.warm        = run->warm;
 	order.asked       = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
 	r                 = packet_send(s->control, &order, sizeof order, fds, run->code_len ? 3 : 2);
 	if (r < 0)

@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include "spawner_protocol.h"
 
+#include "kept_zygote.h"
 #include "packet.h"
 #include "say.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 struct spawner {
 	struct spawner_setup setup;
 	struct sock_fprog    filter;
+	struct kept_zygote   zygote;
 };
 
 static _Noreturn void give_up(const char *what)
@@ -48,7 +51,7 @@ static void take_setup(struct spawner *s)
 	s->filter.filter = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (s->filter.filter == MAP_FAILED || len > KEEPER_FILTER_MAX * sizeof *s->filter.filter)
 		give_up("no filter");
-	close(fd);
+	kept_zygote_init(&s->zygote, &s->setup, fd);
 }
 
 /* --- one launcher --- */
@@ -104,8 +107,11 @@ static _Noreturn void become_launcher(const struct spawner *s, const struct spaw
 	struct err e;
 
 	close(SPAWNER_FD);
+	if (s->zygote.orders[1] >= 0)
+		close(s->zygote.orders[1]); /* or nobody would see that there is no zygote any more */
 	m.limits       = cell->limits;
 	m.post.control = fds[0];
+	m.post.zygote  = s->zygote.orders[0];
 	m.post.outer   = (struct outer){ .kind = s->setup.outer_kind };
 	m.post.slot    = (struct slot){ .fd = fds[1], .number = cell->number, .init_id = cell->init_id, .program_id = cell->program_id };
 	memcpy(m.post.outer.why, s->setup.outer_why, sizeof m.post.outer.why);
@@ -124,7 +130,7 @@ static bool is_sound(const struct spawner_cell *cell, size_t fds)
 	return cell->leaves <= GROUP_TREES_MAX && cell->shown_len <= MOUNT_SHOWN_MAX && fds == 3 + cell->leaves + cell->shown_len;
 }
 
-static void serve_one(const struct spawner *s)
+static void serve_one(struct spawner *s)
 {
 	struct spawner_cell cell;
 	int                 fds[PACKET_FDS_MAX];
@@ -132,10 +138,24 @@ static void serve_one(const struct spawner *s)
 
 	if (receive(&cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
 		give_up("garbled word");
+	if (s->setup.warm)
+		kept_zygote_want(&s->zygote, fds[2], cell.digest, &cell.limits);
 	if (fork() == 0) /* one that fails is seen by the keeper: the control socket closes */
 		become_launcher(s, &cell, fds);
 	while (n)
 		close(fds[--n]);
+}
+
+static void attend(struct spawner *s)
+{
+	struct pollfd fds[1 + KEPT_ZYGOTE_FDS] = { { SPAWNER_FD, POLLIN, 0 } };
+
+	kept_zygote_watch(&s->zygote, fds + 1);
+	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+		return;
+	kept_zygote_hear(&s->zygote, fds + 1);
+	if (fds[0].revents)
+		serve_one(s);
 }
 
 /* Launchers, and what a launcher leaves when it is killed, are reaped by the kernel: nobody asks for their status. */
@@ -150,5 +170,5 @@ _Noreturn void spawner_main(void)
 		give_up("prctl");
 	take_setup(&s);
 	for (;;)
-		serve_one(&s);
+		attend(&s);
 }

@@ -13,8 +13,10 @@
 enum { SPAWNER_FD = 3 };
 
 struct spawner_setup {
-	char     rootfs[KEEPER_NAME_MAX];
-	uint32_t workspace_exec, require_all;
+	char     profile[KEEPER_NAME_MAX], rootfs[KEEPER_NAME_MAX];
+	uint32_t workspace_exec, require_all, warm;
+	char     preload[KEEPER_PRELOAD_MAX];
+	uint32_t zygote_cells, zygote_ms;
 	uint32_t outer_kind;
 	char     outer_why[200];
 };

@@ -38,6 +38,7 @@ enum { PROGRAM_ID = 1000 };
 void cell_init(struct cell *c)
 {
 	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom_fd = -1 };
+	c->warm          = WARM_NONE;
 	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.status_fd = -1;
 	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
@@ -183,7 +184,8 @@ static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
 	fd_closep(&c->child.status_fd);
-	fd_closep(&c->child.ready_fd[0]);
+	if (c->warm.orders < 0) /* a zygote's fork would wait at its end of it */
+		fd_closep(&c->child.ready_fd[0]);
 	fd_closep(&c->child.ready_fd[1]);
 	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
@@ -209,6 +211,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->launcher_fd[0] = c->report_fd;
 	child->launcher_fd[1] = c->status_fd;
 	child->launcher_fd[2] = order->control_fd;
+	child->launcher_fd[3] = c->warm.orders;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 }
@@ -354,6 +357,9 @@ int cell_give_order(struct cell *c, const struct run_order *order, struct err *e
 	word.files       = order->limits->files;
 	word.processes   = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
 	word.cpu_s       = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+	word.warm        = order->warm && c->warm.orders >= 0;
+	if (word.warm && warm_want(&c->warm, &word, order->words->fd, e) < 0)
+		return -1;
 	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
 	errno            = -r;
 	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
@@ -376,6 +382,8 @@ int cell_close(struct cell *c, struct err *e)
 			;
 	fd_closep(&c->pidfd);
 	close_child_ends(c);
+	fd_closep(&c->child.ready_fd[0]);
+	warm_close(&c->warm);
 	fd_closep(&c->report_fd);
 	fd_closep(&c->status_fd);
 	fd_closep(&c->oom_fd);

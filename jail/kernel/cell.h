@@ -11,6 +11,7 @@
 #include "run.h"
 #include "slot.h"
 #include "store.h"
+#include "warm.h"
 
 struct cell {
 	struct outer     outer;
@@ -21,7 +22,8 @@ struct cell {
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
 	int              report_fd; /* child_report from both processes; end of file when both have become what they should */
-	int              status_fd; /* init_report */
+	int              status_fd; /* init_report; to PID 1: the status of a program that is not its child */
+	struct warm      warm;
 	int              oom_fd;    /* -1: the kernel kills the whole group by itself */
 	uint64_t         layers, missing;
 };

@@ -13,6 +13,8 @@ enum { CHILD_EXIT_SETUP = 125 };
 static const struct child_step *const tables[] = {
 	[CHILD_CELL]    = child_cell_steps,
 	[CHILD_PROGRAM] = child_program_steps,
+	[CHILD_ENTER]   = child_enter_steps,
+	[CHILD_ZYGOTE]  = child_zygote_steps,
 };
 
 int child_sys(long r)
@@ -37,10 +39,24 @@ int child_say(const struct child_ctx *c, enum child_word word, const int *fds, s
 	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
 	report.word   = word;
 	report.cpu_ns = child_cpu_ns(0) + child_cpu_ns(1) - c->cpu_before_ns;
+	report.cpu_before_ns = c->cpu_before_ns;
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
 }
 
-static _Noreturn void run_table(struct child_ctx *c, enum child_table table)
+static void say_failed(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
+{
+	struct child_report report;
+
+	memset(&report, 0, sizeof report);
+	report.word   = CHILD_FAILED;
+	report.table  = table;
+	report.step   = step;
+	report.detail = c->detail;
+	report.errnum = errnum;
+	packet_send(c->report_fd, &report, sizeof report, NULL, 0);
+}
+
+static void run_table(struct child_ctx *c, enum child_table table)
 {
 	for (unsigned i = 0; tables[table][i].name; i++) {
 		int r;
@@ -48,29 +64,38 @@ static _Noreturn void run_table(struct child_ctx *c, enum child_table table)
 		c->detail = -1;
 		r         = tables[table][i].run(c);
 		if (r < 0) {
-			struct child_report report;
-
-			memset(&report, 0, sizeof report);
-			report.word   = CHILD_FAILED;
-			report.table  = table;
-			report.step   = i;
-			report.detail = c->detail;
-			report.errnum = -r;
-			packet_send(c->report_fd, &report, sizeof report, NULL, 0);
-			break;
+			say_failed(c, table, i, -r);
+			_exit(CHILD_EXIT_SETUP);
 		}
 	}
-	_exit(CHILD_EXIT_SETUP);
 }
 
 _Noreturn void child_run_cell(struct child_ctx *c)
 {
 	run_table(c, CHILD_CELL);
+	_exit(CHILD_EXIT_SETUP); /* the last row execs */
 }
 
 _Noreturn void child_run_program(struct child_ctx *c)
 {
 	run_table(c, CHILD_PROGRAM);
+	_exit(CHILD_EXIT_SETUP);
+}
+
+void child_become_program(struct child_ctx *c)
+{
+	run_table(c, CHILD_ENTER);
+	run_table(c, CHILD_PROGRAM);
+}
+
+int child_build_zygote(struct child_ctx *c, unsigned *step)
+{
+	int r = 0;
+
+	for (*step = 0; r == 0 && child_zygote_steps[*step].name; ++*step)
+		r = child_zygote_steps[*step].run(c);
+	*step -= r < 0;
+	return r;
 }
 
 static unsigned table_len(enum child_table table)
@@ -94,7 +119,7 @@ const char *child_step_reason(enum child_table table, unsigned step)
 
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e)
 {
-	const char *name = r->table <= CHILD_PROGRAM ? child_step_name(r->table, r->step) : NULL;
+	const char *name = r->table <= CHILD_ENTER ? child_step_name(r->table, r->step) : NULL;
 
 	if (!name)
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");

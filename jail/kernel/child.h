@@ -19,7 +19,7 @@
 #include "pipes.h"
 #include "words.h"
 
-enum child_table { CHILD_CELL, CHILD_PROGRAM };
+enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
 /* What comes over report_fd. Descriptors come with CHILD_STREAMS: as in pipes.h. */
 enum child_word { CHILD_FAILED, CHILD_READY, CHILD_STREAMS, CHILD_EXECS };
@@ -30,8 +30,12 @@ struct child_order {
 	int          code_fd;
 	uint32_t     code_len;
 	bool         stdin_pipe, result_pipe;
+	bool         warm; /* a zygote has been asked to fork the program: an enum child_go follows */
 	uint64_t     files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 };
+
+/* Follows an order that is warm, one byte over report_fd. */
+enum child_go { CHILD_GO_COLD = 'c', CHILD_GO_WARM = 'w' };
 
 struct child_report {
 	enum child_word  word;
@@ -40,6 +44,7 @@ struct child_report {
 	int              detail; /* which mount, which limit; -1 when the step has no parts */
 	int              errnum;
 	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
+	int64_t          cpu_before_ns; /* with CHILD_READY: for who shall say CHILD_EXECS in our place */
 };
 
 struct child_ctx {
@@ -51,7 +56,7 @@ struct child_ctx {
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	int                      report_fd; /* socket; also brings the word that the id maps are written, and the order */
-	int                      launcher_fd[3]; /* the launcher's ends of its sockets: closed at once, or its death is not seen; -1: none */
+	int                      launcher_fd[4]; /* the launcher's ends of its sockets: closed at once, or its death is not seen; -1: none */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      status_fd; /* PID 1's end of the status socket */
 	int                      slot_fd;
@@ -59,16 +64,29 @@ struct child_ctx {
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
+	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell */
+	bool                     stays;      /* no exec: who has entered a cell goes on with what it has in memory */
+	int                      extension_fd; /* CHILD_ZYGOTE: what its Python loads */
+	uint32_t                 extension_len;
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_order       order;
 	struct word_lists        lists;
+	bool                     is_warm; /* the program is a zygote's fork */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int                      detail;
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);
 _Noreturn void child_run_program(struct child_ctx *c);
+
+/*
+ * A fork of a zygote: into the cell, then the program's own table but for its exec. Returns when everything is given up
+ * and the filter is on; after a failure, which it has told, it does not return.
+ */
+void child_become_program(struct child_ctx *c);
+/* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */
+must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
 
 /* The parent's side: a failure as a sentence. */
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
@@ -87,11 +105,18 @@ struct child_step {
 	child_step_fn *run;
 	const char    *reason;
 };
-extern const struct child_step child_cell_steps[], child_program_steps[]; /* end with a NULL name */
+/* End with a NULL name. */
+extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[];
 
 /* In both tables: whoever executes something after them can gain nothing by it. */
 int child_bounding_set(struct child_ctx *c);
 int child_securebits(struct child_ctx *c);
+
+/* In both ways to a program. Words: the sealed file becomes lists; groups: those of v1. */
+int child_map_words(struct child_ctx *c);
+int child_join_groups(struct child_ctx *c);
+int child_take_ids(struct child_ctx *c);
+int child_new_keyring(struct child_ctx *c);
 
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);

@@ -47,7 +47,7 @@ static int join(int group)
 	return r;
 }
 
-static int cell_join_groups(struct child_ctx *c)
+int child_join_groups(struct child_ctx *c)
 {
 	for (int i = 0; i < c->join_len; i++) {
 		int r = join(c->join_fd[i]);
@@ -68,7 +68,7 @@ static int cell_await_id_maps(struct child_ctx *c)
 }
 
 /* Not traceable either, where no id changes that would make it so. */
-static int cell_take_ids(struct child_ctx *c)
+int child_take_ids(struct child_ctx *c)
 {
 	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
 		return -errno;
@@ -81,7 +81,7 @@ static int cell_group_namespace(struct child_ctx *c)
 	return child_sys(unshare(CLONE_NEWCGROUP));
 }
 
-static int cell_new_keyring(struct child_ctx *c)
+int child_new_keyring(struct child_ctx *c)
 {
 	long r = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
@@ -267,13 +267,27 @@ static int receive_order(struct child_ctx *c)
 	return 0;
 }
 
-/* Private, so that what is split is ours; sealed, or a file that shrinks would kill us. */
-static int map_words(struct child_ctx *c)
+/* At places that are said: the file's own is shared with the zygote, which reads at the same time. */
+static int read_all(int fd, char *text, size_t len)
 {
-	char *text = mmap(NULL, c->order.words.len, PROT_READ, MAP_PRIVATE, c->order.words.fd, 0);
+	for (size_t at = 0; at < len;) {
+		ssize_t n = pread(fd, text + at, len - at, (off_t)at);
 
-	if (text == MAP_FAILED)
-		return -errno;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* A copy in memory of no file: of a program that stays in ours these are its arguments, and /proc shows no others. */
+int child_map_words(struct child_ctx *c)
+{
+	char *text = mmap(NULL, c->order.words.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int   r    = text == MAP_FAILED ? -errno : read_all(c->order.words.fd, text, c->order.words.len);
+
+	if (r < 0)
+		return r;
 	return words_split(&c->order.words, text, &c->lists) ? 0 : -EBADMSG;
 }
 
@@ -283,7 +297,7 @@ static int cell_await_order(struct child_ctx *c)
 
 	if (r == 0)
 		r = receive_order(c);
-	return r < 0 ? r : map_words(c);
+	return r < 0 ? r : child_map_words(c);
 }
 
 static int write_all(int fd, const char *text, size_t len)
@@ -299,22 +313,30 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int cell_write_code(struct child_ctx *c)
+/* What a sealed memory file holds becomes a file below the root. */
+static int write_file(const struct child_ctx *c, const char *path, int from, uint32_t len)
 {
-	char *text;
+	char *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, from, 0);
 	int   fd, r;
 
-	if (!c->order.code_len)
-		return 0;
-	text = mmap(NULL, c->order.code_len, PROT_READ, MAP_PRIVATE, c->order.code_fd, 0);
 	if (text == MAP_FAILED)
 		return -errno;
-	fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
-	r  = fd < 0 ? -errno : write_all(fd, text, c->order.code_len);
+	fd = open_place(c, path, O_WRONLY | O_CREAT | O_EXCL, 0444);
+	r  = fd < 0 ? -errno : write_all(fd, text, len);
 	if (fd >= 0 && close(fd) < 0 && r == 0)
 		r = -errno;
-	munmap(text, c->order.code_len);
+	munmap(text, len);
 	return r;
+}
+
+static int cell_write_code(struct child_ctx *c)
+{
+	return c->order.code_len ? write_file(c, "workspace/main.py", c->order.code_fd, c->order.code_len) : 0;
+}
+
+static int zygote_write_extension(struct child_ctx *c)
+{
+	return write_file(c, "workspace/zygote.so", c->extension_fd, c->extension_len);
 }
 
 static int set_quota(const char *path, const char *value)
@@ -371,10 +393,26 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
+/* Who was forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it. */
+static int await_zygote(struct child_ctx *c)
+{
+	char    go;
+	ssize_t n = recv(c->report_fd, &go, 1, 0);
+
+	if (n != 1)
+		return n < 0 ? -errno : -EPIPE;
+	c->is_warm = go == CHILD_GO_WARM;
+	return c->is_warm && signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
+}
+
 static int cell_fork_program(struct child_ctx *c)
 {
-	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	int  r = c->order.warm ? await_zygote(c) : 0;
+	long pid;
 
+	if (r < 0 || c->is_warm)
+		return r;
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		child_run_program(c);
 	if (pid < 0)
@@ -405,20 +443,20 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 
 static int cell_become_init(struct child_ctx *c)
 {
-	char *const none[] = { NULL };
+	char *const none[] = { NULL }, *const words[INIT_WORDS_WARM + 1] = { (char *)"", (char *)"", NULL };
 
-	return child_sys(execveat(c->init_fd, "", none, none, AT_EMPTY_PATH));
+	return child_sys(execveat(c->init_fd, "", c->is_warm ? words : none, none, AT_EMPTY_PATH));
 }
 
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_cell_steps[] = {
 	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
-	{ "join-groups",        cell_join_groups,           "before anything is allocated, and before the ids change" },
+	{ "join-groups",        child_join_groups,          "before anything is allocated, and before the ids change" },
 	{ "await-id-maps",      cell_await_id_maps,         "until then every id is 65534" },
-	{ "take-ids",           cell_take_ids,              "root of the cell, a nobody on the host" },
+	{ "take-ids",           child_take_ids,             "root of the cell, a nobody on the host" },
 	{ "group-namespace",    cell_group_namespace,       "after joining, or the namespace would show the host's path" },
-	{ "new-keyring",        cell_new_keyring,           "the caller's keys stay outside" },
+	{ "new-keyring",        child_new_keyring,          "the caller's keys stay outside" },
 	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the host" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
 	{ "quotas",             cell_quotas,                "no namespaces; while the host's /proc/sys is in sight, and after our own are made" },
@@ -431,6 +469,17 @@ const struct child_step child_cell_steps[] = {
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
 	{ "securebits",         child_securebits,           "locked: its id means nothing" },
 	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },
+	{ NULL, NULL, NULL },
+};
+
+/* The mounts are a cell's, but for /proc: the zygote has no process ids of its own. */
+const struct child_step child_zygote_steps[] = {
+	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the spawner" },
+	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
+	{ "write-code",         cell_write_code,            "what it executes instead of a program's main.py" },
+	{ "write-extension",    zygote_write_extension,     "what that loads" },
+	{ "enter-root",         cell_enter_root,            "it reads the rootfs, and nothing of the host" },
+	{ "set-hostname",       cell_set_hostname,          "as a module that asks while it is imported would see it in a cell" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

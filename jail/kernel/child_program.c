@@ -109,6 +109,12 @@ static int program_capabilities(struct child_ctx *c)
 	return child_sys(syscall(SYS_capset, &head, none));
 }
 
+/* An exec would do it. Not sooner: what was not executed in the cell is nobody's to look at while it still has something. */
+static int program_own_memory(struct child_ctx *c)
+{
+	return c->stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
+}
+
 /* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
 static int program_rlimits(struct child_ctx *c)
 {
@@ -230,10 +236,18 @@ static int program_filter(struct child_ctx *c)
 	return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
 }
 
+/* The end of the report, as an exec would bring it. */
+static int stay(const struct child_ctx *c)
+{
+	return close(c->ready_fd[0]) < 0 || close(c->report_fd) < 0 ? -errno : 0;
+}
+
 static int program_exec(struct child_ctx *c)
 {
 	int r = -ENOENT;
 
+	if (c->stays)
+		return stay(c);
 	for (int i = 0; c->lists.path[i]; i++) {
 		execve(c->lists.path[i], c->lists.argv, c->lists.envp);
 		if (errno != ENOENT && errno != ENOTDIR)
@@ -255,6 +269,7 @@ const struct child_step child_program_steps[] = {
 	{ "securebits",        child_securebits,          "locked: id 0 means nothing any more" },
 	{ "ids",               program_ids,               "group first: after the uid we could not" },
 	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
+	{ "own-memory",        program_own_memory,        "who stays what he is: /proc/self is his own, not root's" },
 	{ "streams",           program_streams,           "made by the program's id, so that /dev/stdout opens" },
 	{ "workdir",           program_workdir,           "cwd is inside the new root, whatever it was" },
 	{ "no-new-privs",      program_no_new_privs,      "the filter needs it, so does Landlock" },
@@ -262,7 +277,7 @@ const struct child_step child_program_steps[] = {
 	{ "await-init",        program_await_init,        "nothing runs before PID 1 is as hard as it gets" },
 	{ "say-exec",          program_say_exec,          "the launcher's clock starts here" },
 	{ "syscall-filter",    program_filter,            "last: it forbids most of the rows above" },
-	{ "exec",              program_exec,              "returns only to fail" },
+	{ "exec",              program_exec,              "returns only to fail, or in a fork of a zygote" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -66,6 +66,7 @@ void launcher_finish(struct watch *w)
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
+	w->end.warm = w->cell.warm.state == WARM_FORKED;
 	(void)!cell_close(&w->cell, &w->end.left);
 	say_ended(w);
 }

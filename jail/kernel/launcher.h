@@ -42,7 +42,7 @@ struct launch_order {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len;
-	bool          stdin_pipe, result_pipe;
+	bool          stdin_pipe, result_pipe, warm;
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 
@@ -54,6 +54,7 @@ struct launcher_post {
 	struct group     group;   /* lent */
 	struct store_tree rootfs; /* opened where its owner could be seen */
 	struct run_order order;   /* without words */
+	int              zygote;  /* who forks into cells; -1: nobody */
 };
 
 /* The streams go to the client, and are closed here. */

@@ -46,6 +46,7 @@ _Noreturn void launcher_serve(const struct launcher_post *post)
 	w.cell.group        = post->group;
 	w.cell.outer        = post->outer;
 	w.cell.rootfs       = post->rootfs;
+	w.cell.warm.orders  = post->zygote;
 	if (build(&w, &e) < 0)
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else

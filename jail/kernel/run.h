@@ -34,6 +34,7 @@ struct run_order {
 	const int             *shown_fd; /* opened by the caller, as many as the plan has */
 	size_t                 shown_len;
 	bool                   stdin_pipe, result_pipe, workspace_exec;
+	bool                   warm; /* words as a zygote can carry them out: python3 -I FILE ARG... */
 	bool                   require_all; /* every layer, also those that kernels may lack */
 	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
@@ -56,6 +57,7 @@ struct run_end {
 	unsigned         hits;
 	uint64_t         layers, missing;
 	char             missing_why[2][200]; /* of own-ids and no-groups; of the limits. "": nothing to say */
+	bool             warm;
 	int              exec_errno; /* the program itself could not be started: 126/127 as in the shell */
 	char             rootfs_digest[65]; /* hex; "" when it did not come that far */
 	struct err       why;

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
+#include "say.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -59,6 +60,49 @@ static void fail_to_watch(struct watch *w, const char *what)
 	watch_fail(w, EXIT_cancelled, &e);
 }
 
+/* --- the zygote --- */
+
+/* Loud: whoever waits for a warm run shall know why it is none. */
+static void go_cold(struct watch *w, const struct err *why)
+{
+	say("brig launcher: a run of rootfs %.12s is started cold: zygote: %s\n", w->cell.rootfs.digest, why->text);
+	warm_give_up(&w->cell.warm, &w->cell);
+}
+
+/* When there is both, an order and a cell. */
+static void ask_zygote(struct watch *w)
+{
+	struct err e;
+
+	if (w->ready && w->cell.warm.state == WARM_WANTED && warm_ask(&w->cell.warm, &w->cell, &e) < 0)
+		go_cold(w, &e);
+}
+
+static void on_zygote(struct watch *w)
+{
+	struct err e;
+
+	switch (warm_hear(&w->cell.warm, &w->cell, &e)) {
+	case WARM_GOES_ON:
+		return;
+	case WARM_CANNOT:
+		go_cold(w, &e);
+		return;
+	case WARM_IS_LOST:
+		watch_fail(w, EXIT_cancelled, &e);
+		return;
+	}
+}
+
+/* One that is stopped, or has more to do than it can. */
+static void give_zygote_up(struct watch *w)
+{
+	struct err e;
+
+	err_set(&e, ERR_LIMIT, "it did not answer within %d ms", WARM_MS_MAX);
+	go_cold(w, &e);
+}
+
 /* --- from the cell's set-up --- */
 
 static void take_streams(struct watch *w, const int *fds, size_t n)
@@ -78,7 +122,7 @@ static void take_streams(struct watch *w, const int *fds, size_t n)
 static void on_failed_step(struct watch *w, const struct child_report *report)
 {
 	struct err  e;
-	const char *step = report->table <= CHILD_PROGRAM ? child_step_name(report->table, report->step) : NULL;
+	const char *step = report->table <= CHILD_ENTER ? child_step_name(report->table, report->step) : NULL;
 
 	child_explain(report, &w->cell.child, &e);
 	if (step && strcmp(step, "exec") == 0)
@@ -86,13 +130,13 @@ static void on_failed_step(struct watch *w, const struct child_report *report)
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
-/* End of file: both processes have become what they should, or are dead. */
-static void on_report_end(struct watch *w)
+/* End of file: who reported there has become what it should, or is dead. The program begins when that is so of both. */
+static void on_report_end(struct watch *w, int *fd)
 {
 	struct err e;
 
-	fd_closep(&w->cell.report_fd);
-	if (w->decided)
+	fd_closep(fd);
+	if (w->decided || w->cell.report_fd >= 0 || w->cell.warm.report_fd >= 0)
 		return;
 	if (!w->execs || w->streams[0] < 0) {
 		/* every step before says so itself */
@@ -106,17 +150,17 @@ static void on_report_end(struct watch *w)
 	launcher_say_started(w);
 }
 
-static void on_report(struct watch *w)
+static void on_report(struct watch *w, int *fd)
 {
 	struct child_report report;
 	int                 fds[PIPES_MAX];
 	size_t              n;
-	ssize_t             got = packet_receive(w->cell.report_fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
+	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
 	if (got != sizeof report) {
 		if (got < 0)
 			fail_to_watch(w, "the cell's report");
-		on_report_end(w);
+		on_report_end(w, fd);
 		return;
 	}
 	switch (report.word) {
@@ -124,9 +168,11 @@ static void on_report(struct watch *w)
 		on_failed_step(w, &report);
 		return;
 	case CHILD_READY:
-		w->ready = true;
+		w->ready                   = true;
+		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
 		if (w->control >= 0)
 			launcher_say_ready(w);
+		ask_zygote(w);
 		return;
 	case CHILD_STREAMS:
 		take_streams(w, fds, n);
@@ -211,12 +257,14 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	w->limits             = o->limits;
 	w->served.stdin_pipe  = o->stdin_pipe;
 	w->served.result_pipe = o->result_pipe;
+	w->served.warm        = o->warm;
 	w->served.words       = &o->words;
 	w->served.code_fd     = o->code_len ? fds[2] : -1;
 	w->served.code_len    = o->code_len;
 	if (cell_give_order(&w->cell, &w->served, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 	w->served.words = NULL; /* they are PID 1's now */
+	ask_zygote(w);
 	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
 		close(fds[i]);
 }
@@ -287,7 +335,11 @@ static double check_clocks(struct watch *w, double *next_cpu)
 			err_set(&e, ERR_SETUP, "the cell was not built within %d s", SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
-		return deadline - now;
+		if (w->cell.warm.state != WARM_ASKED)
+			return deadline - now;
+		if (now >= w->cell.warm.asked + WARM_MS_MAX)
+			give_zygote_up(w);
+		return WARM_MS_MAX / 2;
 	}
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
@@ -302,19 +354,21 @@ void watch_cell(struct watch *w)
 	double next_cpu = 0;
 
 	for (;;) {
+		double        left  = w->decided ? 1000 : check_clocks(w, &next_cpu);
 		struct pollfd fds[] = {
 			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
 			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
-			{ w->control, POLLIN, 0 },
+			{ w->control, POLLIN, 0 },        { w->cell.warm.answer_fd, POLLIN, 0 }, { w->cell.warm.report_fd, POLLIN, 0 },
 		};
-		double left = w->decided ? 1000 : check_clocks(w, &next_cpu);
 
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");
 			return;
 		}
 		if (fds[1].revents)
-			on_report(w);
+			on_report(w, &w->cell.report_fd);
+		if (fds[8].revents)
+			on_report(w, &w->cell.warm.report_fd);
 		if (fds[2].revents)
 			on_status(w);
 		if (fds[3].revents)
@@ -325,6 +379,8 @@ void watch_cell(struct watch *w)
 			on_signal(w);
 		if (fds[6].revents)
 			on_control(w);
+		if (fds[7].revents && fds[7].fd == w->cell.warm.answer_fd)
+			on_zygote(w);
 		if (fds[0].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
 			return;
 	}

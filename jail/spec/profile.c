@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char *const require_names[] = { "mode", "all", NULL };
+static const char *const warm_names[]    = { "never", "demand", NULL };
 
 #define AT(member) offsetof(struct profile, member)
 /* clang-format off */
@@ -21,6 +22,10 @@ const struct field profile_fields[] = {
 	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
+	{ "warm",            FIELD_CHOICE, AT(warm),            0,     1,    WARM_NEVER,   "Whether a service forks a run from a Python that stands ready (demand), or executes a new one (never). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
+	{ "preload",         FIELD_LIST,   AT(preload),         0,     64,   0,            "Modules that such a Python imports before any run: they cost a run nothing, and are there whether it wants them or not", NULL, NULL },
+	{ "zygote_runs",     FIELD_COUNT,  AT(zygote_runs),     1,     1000000, 1000,      "After how many runs such a Python is replaced by a new one, with another hash seed and another layout", NULL, NULL },
+	{ "zygote_ms",       FIELD_MS,     AT(zygote_ms),       1000,  86400000, 600000,   "After how long it is replaced, when there are runs", NULL, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
 	{ 0 },
@@ -61,7 +66,7 @@ static bool is_call(const char *text)
 	return len < sizeof name && snprintf(name, sizeof name, "%.*s", (int)len, text) > 0 && text_is_module(name);
 }
 
-static int check_names(const char *field, const json_t *names, is_name_fn *is, struct err *e)
+static int check_names(const char *field, const json_t *names, is_name_fn *is, size_t most, struct err *e)
 {
 	size_t bytes = 0;
 
@@ -73,7 +78,7 @@ static int check_names(const char *field, const json_t *names, is_name_fn *is, s
 			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: \"%.60s\" is no such name; write one as Python does, like \"os.path\"", field, i,
 				       name);
 	}
-	return bytes > NAMES_BYTES_MAX ? err_set(e, ERR_BAD_SPEC, "%s: more than %dK of names", field, NAMES_BYTES_MAX / 1024) : 0;
+	return bytes > most ? err_set(e, ERR_BAD_SPEC, "%s: more than %zuK of names", field, most / 1024) : 0;
 }
 
 int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e)
@@ -91,8 +96,9 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");
 	if (!p.policy)
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
-	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, e) < 0 ||
-	    check_names("calls", p.calls, is_call, e) < 0)
+	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
+	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
+	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
 		return -1;
 	*ret = p;
 	p    = (struct profile){ 0 };

@@ -9,6 +9,7 @@
 #include "limits.h"
 
 enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
+enum profile_warm { WARM_NEVER, WARM_DEMAND };
 
 struct profile {
 	const char     *name;        /* borrowed from the caller */
@@ -20,10 +21,15 @@ struct profile {
 	const json_t   *modules;     /* what the static check lets a program import; NULL: anything */
 	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
+	unsigned        warm;        /* enum profile_warm */
+	uint64_t        zygote_runs, zygote_ms; /* for so many, or for so long, the same one */
+	const json_t   *preload;     /* what its zygote imports; NULL: nothing */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
 	json_t         *source;
 };
+
+enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names with a byte for each */
 
 #define PROFILE_MAX (64 * 1024)
 extern const struct field profile_fields[];

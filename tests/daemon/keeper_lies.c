@@ -121,6 +121,7 @@ static struct lie honest_profile(const struct mad_door *d)
 
 	(void)d;
 	l.word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1 };
+	l.word.profile.zygote_cells = l.word.profile.zygote_ms = 1;
 	fields_preset(limits_fields, &l.word.profile.limits);
 	fields_preset(ceilings_fields, &l.word.profile.ceilings);
 	put_fd(&l, filter_of(1));
@@ -194,6 +195,11 @@ LIE(rootfs_endless)      { memset(l->word.profile.rootfs, 'a', KEEPER_NAME_MAX);
 LIE(flag)                { l->word.profile.workspace_exec = 2; }
 LIE(require)             { l->word.profile.require_all = UINT32_MAX; }
 LIE(ready)               { l->word.profile.ready = KEEPER_READY_MAX + 1; }
+LIE(warm)                { l->word.profile.warm = 2; }
+LIE(zygote_for_nobody)   { l->word.profile.zygote_cells = 0; }
+LIE(zygote_for_no_time)  { l->word.profile.zygote_ms = 0; }
+LIE(preload_code)        { strcpy(l->word.profile.preload, "os\"; import socket #"); }
+LIE(preload_endless)     { memset(l->word.profile.preload, 'a', KEEPER_PRELOAD_MAX); }
 LIE(preset_above)        { l->word.profile.limits.pids = l->word.profile.ceilings.pids + 1; }
 LIE(preset_zero)         { l->word.profile.limits.memory_bytes = 0; }
 LIE(ceiling_beyond)      { l->word.profile.ceilings.memory_bytes = UINT64_MAX; }
@@ -299,6 +305,11 @@ static const struct row {
 	{ "profile: a flag of 2",               AFTER_SETUP, KEEPER_PROFILE, lie_flag, ENDS },
 	{ "profile: a flag of all bits",        AFTER_SETUP, KEEPER_PROFILE, lie_require, ENDS },
 	{ "profile: too many ready cells",      AFTER_SETUP, KEEPER_PROFILE, lie_ready, ENDS },
+	{ "profile: warm more than once",       AFTER_SETUP, KEEPER_PROFILE, lie_warm, ENDS },
+	{ "profile: a zygote for nobody",       AFTER_SETUP, KEEPER_PROFILE, lie_zygote_for_nobody, ENDS },
+	{ "profile: a zygote for no time",      AFTER_SETUP, KEEPER_PROFILE, lie_zygote_for_no_time, ENDS },
+	{ "profile: a program as a module",     AFTER_SETUP, KEEPER_PROFILE, lie_preload_code, ENDS },
+	{ "profile: modules without an end",    AFTER_SETUP, KEEPER_PROFILE, lie_preload_endless, ENDS },
 	{ "profile: limits above its ceilings", AFTER_SETUP, KEEPER_PROFILE, lie_preset_above, ENDS },
 	{ "profile: a limit of zero",           AFTER_SETUP, KEEPER_PROFILE, lie_preset_zero, ENDS },
 	{ "profile: a ceiling beyond all",      AFTER_SETUP, KEEPER_PROFILE, lie_ceiling_beyond, ENDS },

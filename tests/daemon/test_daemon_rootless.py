@@ -42,6 +42,21 @@ def test_a_plain_users_daemon_runs_his_programs(own):
         assert talk.ask("list")["runs"] == [] and talk.ask("stats")["runs"]["started"] == 1
 
 
+def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(built, world, user):
+    profile = world.root / "profiles" / "basic.json"
+    world.change(f"""sed -i.cold 's/"rootfs": "basic"/"warm": "demand", "rootfs": "basic"/' {profile}""")
+    daemon = UsersDaemon(world, user, world.path(f"home/{user.name}"))
+    try:
+        with daemon.connect_as() as talk:
+            for _ in range(3):
+                ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
+                assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
+                assert ended.record["warm"], daemon.words()
+    finally:
+        daemon.close()
+        world.change(f"mv {profile}.cold {profile}")
+
+
 @pytest.mark.parametrize("uid", [OTHER.uid, 0], ids=["another user", "root"])
 def test_nobody_else_is_served(own, uid):
     daemon, _ = own

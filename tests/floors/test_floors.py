@@ -22,6 +22,7 @@ FLOORS = {
     "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
     "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
     "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper", "jail/daemon"],
+    "jail/zygote": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
     "rootfs-builder": ["common", "common/json", "common/io"],
     "mcp": ["common", "common/json", "common/io", "common/client"],
     "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance"],

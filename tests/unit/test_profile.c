@@ -23,6 +23,9 @@ static const struct {
 	{ "a rootfs with a slash is refused", "{\"rootfs\":\"../etc\",\"policy\":\"p\"}", ERR_BAD_SPEC, "rootfs: \"../etc\" is no name" },
 	{ "a NUL inside a text is refused", "{\"rootfs\":\"a\\u0000b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
 	{ "require takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"require\":\"some\"}", ERR_BAD_SPEC, "require: \"some\" is none of mode, all" },
+	{ "warm takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"warm\":\"always\"}", ERR_BAD_SPEC, "warm: \"always\" is none of never, demand" },
+	{ "a zygote for no run is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"zygote_runs\":0}", ERR_BAD_SPEC, "zygote_runs: " },
+	{ "what is preloaded has the name of a module", "{\"rootfs\":\"b\",\"policy\":\"p\",\"preload\":[\"os\",\"x\\\";y\"]}", ERR_BAD_SPEC, "preload[1]: " },
 	{ "modules and calls are names", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os.path\",\"_x9\"],\"calls\":[\"eval\",\"os.system\",\"subprocess.*\"]}", ERR_NONE, "" },
 	{ "no module at all may be allowed", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[]}", ERR_NONE, "" },
 	{ "a module with a comma is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os\",\"a,b\"]}", ERR_BAD_SPEC, "modules[1]: \"a,b\" is no such name" },
@@ -47,6 +50,7 @@ static void check_presets(void)
 	tap_ok(p.limits.cpus == 500, "0.5 CPUs are 500 thousandths");
 	tap_ok(p.limits.memory_bytes == 256 * MIB && p.ceilings.memory_bytes == GIB, "what is not said has its preset");
 	tap_ok(p.workspace_exec && p.require == REQUIRE_MODE, "the workspace may execute unless the profile says no");
+	tap_ok(p.warm == WARM_NEVER, "runs are cold unless the profile says otherwise");
 }
 
 /* Each name is within its bounds, all of them together are not. */

@@ -1,0 +1,308 @@
+#define _GNU_SOURCE
+#include "kept_zygote.h"
+
+#include "child.h"
+#include "clock.h"
+#include "detach.h"
+#include "fd.h"
+#include "net.h"
+#include "program_env.h"
+#include "say.h"
+#include "sys.h"
+#include "zygote_image.h"
+#include "zygote_protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+enum { RETRY_MS = 10000 };
+
+void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
+{
+	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1 };
+}
+
+/* --- the zygote's side of the fork --- */
+
+/* Those of a cell, but for /proc, of which only a process id namespace of its own could make one. */
+static int plan_mounts(struct mount_plan *plan, const struct limits *limits, struct err *e)
+{
+	struct mount_wishes wishes = mount_wishes_of(limits, true); /* what it loads lies in /workspace */
+	size_t              n      = 0;
+
+	if (mount_plan_build(plan, &wishes, e) < 0)
+		return -1;
+	for (size_t i = 0; i < plan->n; i++)
+		if (plan->step[i].kind != MOUNT_PROC)
+			plan->step[n++] = plan->step[i];
+	plan->n = n;
+	return 0;
+}
+
+static int open_root(const struct kept_zygote *z, struct err *e)
+{
+	scoped_fd tree = detach_open_again(z->tree_fd, z->setup->rootfs, e);
+
+	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->setup->rootfs, e);
+}
+
+static int build_place(const struct kept_zygote *z, const struct limits *limits, struct err *e)
+{
+	struct mount_plan plan;
+	struct child_ctx  c = { .mounts = &plan, .hostname = "brig" };
+	unsigned          step;
+	int               r;
+
+	if (plan_mounts(&plan, limits, e) < 0)
+		return -1;
+	c.root_fd       = open_root(z, e);
+	c.order.code_fd = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.order.code_len, e);
+	c.extension_fd  = c.order.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
+	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
+		return -1;
+	r     = child_build_zygote(&c, &step);
+	errno = -r;
+	return r < 0 ? err_sys(e, "set-up step %s", child_step_name(CHILD_ZYGOTE, step)) : 0;
+}
+
+/* Nothing is read from it, and nothing is written: as pipes they look to the interpreter like those of a run. */
+static int open_streams(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), out[2], err[2];
+
+	if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
+		return -1;
+	return dup2(null, 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0 ? -1 : 0;
+}
+
+/* First out of the way of each other. */
+static int arrange(const struct kept_zygote *z, int ready)
+{
+	enum { CLEAR_OF_LOW = 16 };
+	int high[] = { [ZYGOTE_FD_ORDERS] = z->orders[1], [ZYGOTE_FD_READY] = ready, [ZYGOTE_FD_LOG] = 2, [ZYGOTE_FD_FILTER] = z->filter_fd };
+
+	for (int i = ZYGOTE_FD_ORDERS; i < ZYGOTE_FDS_END; i++)
+		if ((high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, CLEAR_OF_LOW)) < 0)
+			return -1;
+	for (int i = ZYGOTE_FD_ORDERS; i < ZYGOTE_FDS_END; i++)
+		if (dup2(high[i], i) < 0)
+			return -1;
+	return open_streams() < 0 ? -1 : close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+static int execute(const struct kept_zygote *z, int ready, struct err *e)
+{
+	char *const        argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
+	struct limits      limits = z->limits;
+	struct program_env env;
+
+	limits.cpus = 1000; /* so many threads the numeric libraries start when they are imported: a zygote has one */
+	if (program_env_init(&env, &limits, e) < 0 || build_place(z, &limits, e) < 0)
+		return -1;
+	umask(022);
+	if (chdir("/workspace") < 0 || arrange(z, ready) < 0)
+		return err_sys(e, "its descriptors");
+	execve("/usr/bin/python3", argv, env.entry);
+	return err_sys(e, "/usr/bin/python3");
+}
+
+/* It ends with the spawner, which would not be there any more to replace it. */
+static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
+{
+	int        log = fcntl(2, F_DUPFD_CLOEXEC, 16);
+	struct err e;
+
+	prctl(PR_SET_NAME, "brig-zygote");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	setsid();
+	(void)!execute(z, ready, &e);
+	dup2(log, 2);
+	say("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
+	_exit(EXIT_FAILURE);
+}
+
+/* --- the spawner's --- */
+
+static int make_orders(struct kept_zygote *z)
+{
+	if (z->orders[0] >= 0)
+		return 0;
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
+}
+
+static int start(struct kept_zygote *z, struct one_zygote *one)
+{
+	int               ready[2];
+	struct clone_args args = {
+		.flags       = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
+		.pidfd       = (uint64_t)(uintptr_t)&one->pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid;
+
+	if (make_orders(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
+		return -1;
+	pid = clone3(&args, sizeof args);
+	if (pid == 0)
+		become_zygote(z, ready[1]);
+	close(ready[1]);
+	*one = (struct one_zygote){ .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
+	if (pid < 0)
+		fd_closep(&one->ready_fd);
+	return pid < 0 ? -1 : 0;
+}
+
+static void forget(struct one_zygote *one)
+{
+	fd_closep(&one->pidfd);
+	fd_closep(&one->ready_fd);
+}
+
+static void retry_later(struct kept_zygote *z)
+{
+	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+}
+
+/* Who asked, and who will ask, hears the end of his socket, and goes on without. */
+static void close_orders(struct kept_zygote *z)
+{
+	fd_closep(&z->orders[0]);
+	fd_closep(&z->orders[1]);
+}
+
+static void do_without(struct kept_zygote *z)
+{
+	close_orders(z);
+	retry_later(z);
+	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
+	    RETRY_MS / 1000);
+}
+
+/* Not yet: nobody shall wait for one meanwhile. */
+static void try_to_start(struct kept_zygote *z)
+{
+	if (clock_ms(CLOCK_MONOTONIC) < z->not_before) {
+		close_orders(z);
+		return;
+	}
+	if (start(z, &z->now) == 0)
+		return;
+	say("brig spawner: zygote of profile %s: %m\n", z->setup->profile);
+	do_without(z);
+}
+
+/* It ends by itself, when the last cell that knows it has gone, and with that the last of its programs. */
+static void let_go(struct kept_zygote *z)
+{
+	forget(&z->now);
+	forget(&z->next);
+	fd_closep(&z->tree_fd);
+	close_orders(z);
+}
+
+/* --- one after the other --- */
+
+static bool is_old(const struct kept_zygote *z)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	return (z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms) && now >= z->not_before;
+}
+
+static void start_successor(struct kept_zygote *z)
+{
+	if (start(z, &z->next) == 0)
+		return;
+	say("brig spawner: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	retry_later(z);
+}
+
+/* SIGTERM: no order more, and the end with the last program. */
+static void succeed(struct kept_zygote *z)
+{
+	if (z->now.pidfd >= 0)
+		pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0);
+	forget(&z->now);
+	z->now  = z->next;
+	z->next = ONE_ZYGOTE_NONE;
+}
+
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits)
+{
+	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
+		let_go(z);
+	if (z->tree_fd < 0) {
+		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
+		z->limits  = *limits;
+		snprintf(z->digest, sizeof z->digest, "%s", digest);
+	}
+	z->now.cells++;
+	if (z->now.pidfd < 0)
+		try_to_start(z);
+	else if (z->next.pidfd < 0 && z->now.ready_fd < 0 && is_old(z))
+		start_successor(z);
+}
+
+/* --- hearing --- */
+
+static void on_end(struct kept_zygote *z, bool was_ready)
+{
+	forget(&z->now);
+	if (!was_ready) {
+		do_without(z);
+		return;
+	}
+	say("brig spawner: the zygote of profile %s ended; another one is started\n", z->setup->profile);
+	try_to_start(z);
+}
+
+static void on_end_of_next(struct kept_zygote *z)
+{
+	forget(&z->next);
+	retry_later(z);
+	say("brig spawner: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
+}
+
+/* Not ready yet: the pipe tells, its end too. */
+static bool became_ready(struct one_zygote *one)
+{
+	char byte;
+	bool is_ready = one->ready_fd >= 0 && read(one->ready_fd, &byte, 1) == 1;
+
+	if (is_ready)
+		fd_closep(&one->ready_fd);
+	return is_ready;
+}
+
+void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS])
+{
+	const struct one_zygote *one[KEPT_ZYGOTE_FDS] = { &z->now, &z->next };
+
+	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
+		fds[i] = (struct pollfd){ .fd = one[i]->ready_fd >= 0 ? one[i]->ready_fd : one[i]->pidfd, .events = POLLIN };
+}
+
+void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS])
+{
+	if (fds[1].revents && became_ready(&z->next)) {
+		succeed(z);
+		return; /* what was said of the old one is of the past */
+	}
+	if (fds[1].revents)
+		on_end_of_next(z);
+	if (fds[0].revents && !became_ready(&z->now))
+		on_end(z, z->now.ready_fd < 0);
+}

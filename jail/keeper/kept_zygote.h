@@ -1,0 +1,48 @@
+/*
+ * kept_zygote.h - the zygote of a profile, as its spawner keeps it
+ *
+ * One is started for the rootfs of the first cell, and another when that one
+ * has ended or the rootfs is another. Both ends of the socket for orders are
+ * kept: what launchers ask for while there is no zygote waits for the next. One
+ * that ends before it is ready closes them: who asks then hears at once that
+ * there is nobody, and a new one is tried after a while.
+ *
+ * After so many cells, or so long, a successor is started beside it; when that
+ * is ready the old one takes no more orders, and ends with its last program.
+ */
+#pragma once
+#include "err.h"
+#include "limits.h"
+#include "spawner_protocol.h"
+#include "store.h"
+
+#include <poll.h>
+#include <sys/types.h>
+
+/* pidfd -1: there is none. ready_fd: until it has said so. */
+struct one_zygote {
+	int      pidfd, ready_fd;
+	double   started; /* CLOCK_MONOTONIC ms */
+	uint32_t cells;
+};
+#define ONE_ZYGOTE_NONE ((struct one_zygote){ .pidfd = -1, .ready_fd = -1 })
+
+struct kept_zygote {
+	const struct spawner_setup *setup;
+	struct one_zygote now, next;
+	int         filter_fd;
+	int         orders[2];        /* [0]: for launchers; non-blocking */
+	int         tree_fd;          /* what it was started in */
+	struct limits limits;
+	char        digest[STORE_DIGEST + 1];
+	double      not_before;       /* CLOCK_MONOTONIC ms */
+};
+
+/* Both stay the caller's. */
+void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd);
+/* There is one for this tree, or it is not yet time. tree_fd stays the caller's; limits: sizes of what is mounted. */
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits);
+enum { KEPT_ZYGOTE_FDS = 2 };
+/* To be polled for reading; and what to do with those that can be read: one is ready, or has ended. */
+void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS]);
+void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS]);

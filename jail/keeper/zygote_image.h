@@ -1,0 +1,12 @@
+/*
+ * zygote_image.h - the zygote's two files, carried in the keeper: its main.py and the extension that it loads
+ *
+ * Not in the rootfs: the extension walks the same table of steps as the launcher, and speaks its structs; it is of the
+ * same build or it is nothing.
+ */
+#pragma once
+#include "err.h"
+
+/* Sealed memory files, the caller's. preload: names of modules between commas, checked. */
+must_use int zygote_image_program(const char *preload, uint32_t *len, struct err *e);
+must_use int zygote_image_extension(uint32_t *len, struct err *e);

@@ -1,0 +1,96 @@
+/* child_enter.c - the steps that lead a fork of a zygote into its cell; the program's own table follows */
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* The groups count from here on; what PID 1 used before it was counted is known to who asked for this. */
+static int enter_groups(struct child_ctx *c)
+{
+	int64_t before = c->cpu_before_ns;
+	int     r      = child_join_groups(c);
+
+	c->cpu_before_ns += before;
+	return r;
+}
+
+/* Its process ids were entered before the fork. One call: the cell's ids give the right to what it owns, ours to the rest. */
+static int enter_namespaces(struct child_ctx *c)
+{
+	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
+}
+
+/* --- what /proc shows as our arguments and environment --- */
+
+/* Of /proc/self/stat, counted as in proc(5). */
+enum { STAT_STATE = 3, STAT_START_CODE = 26, STAT_END_CODE, STAT_START_STACK };
+enum { STAT_START_DATA = 45, STAT_END_DATA, STAT_START_BRK, STAT_FIELDS };
+
+/* The name may have blanks and parentheses in it; what follows the last one has none. */
+static bool split_stat(const char *text, uint64_t field[STAT_FIELDS])
+{
+	const char *at = strrchr(text, ')');
+
+	for (int i = STAT_STATE; at && i < STAT_FIELDS; i++) {
+		at = strchr(at + 1, ' ');
+		field[i] = 0;
+		for (const char *digit = at ? at + 1 : ""; *digit >= '0' && *digit <= '9'; digit++)
+			field[i] = field[i] * 10 + (uint64_t)(*digit - '0');
+	}
+	return at;
+}
+
+static bool read_stat(uint64_t field[STAT_FIELDS])
+{
+	char    text[1024];
+	int     fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n  = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	return split_stat(text, field);
+}
+
+static uint64_t address(const void *at)
+{
+	return (uint64_t)(uintptr_t)at;
+}
+
+/* For people who look: nothing depends on it, and kernels without checkpoints refuse it. The words lie one behind the other. */
+static int show_words(struct child_ctx *c)
+{
+	uint64_t field[STAT_FIELDS], end = address(c->lists.path[0]) + c->order.words.len;
+	uint64_t env = c->order.words.envc ? address(c->lists.envp[0]) : end;
+
+	if (!read_stat(field))
+		return 0;
+	struct prctl_mm_map map = {
+		.start_code = field[STAT_START_CODE], .end_code = field[STAT_END_CODE], .start_stack = field[STAT_START_STACK],
+		.start_data = field[STAT_START_DATA], .end_data = field[STAT_END_DATA], .start_brk = field[STAT_START_BRK],
+		.brk = address(sbrk(0)), .arg_start = address(c->lists.argv[0]), .arg_end = env, .env_start = env, .env_end = end,
+		.exe_fd = (uint32_t)-1,
+	};
+	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
+	return 0;
+}
+
+/* clang-format off */
+/* Read top to bottom: the order is the security argument. */
+const struct child_step child_enter_steps[] = {
+	{ "read-words",        child_map_words,           "while their descriptor is open" },
+	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
+	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
+	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },
+	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },
+	{ "show-words",        show_words,                "in sight of a /proc, and before the filter" },
+	{ NULL, NULL, NULL },
+};
+/* clang-format on */
