@@ -1,4 +1,5 @@
 """What a service says that does not start, or starts with less: with the names that whoever wrote the files knows."""
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -100,3 +101,13 @@ def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(st
         talk.run("print(1)", profile="odd")
     message = str(refused.value)
     assert "is not in the store /" in message and "brig rootfs build no-such" in message and "/view/" not in message, message
+
+
+@ROOT_ONLY
+def test_services_that_start_at_once_all_start(built):
+    """Each takes empty groups of services for leftovers: the one that the other has just made, too."""
+    for _ in range(4):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            started = list(pool.map(lambda _: daemons.Daemon(), range(3)))
+        for one in started:
+            one.close()
