@@ -24,7 +24,13 @@ def has_node():
         pytest.skip(lack)
 
 
-@pytest.fixture(params=[(kind, way) for way in WAYS for kind in KINDS], ids=lambda pair: f"{pair[0]}, {pair[1]}")
+def pairs():
+    """What differs from another pair in how it connects alone is for the long tier."""
+    alike = [("v2 legacy", "HTTP"), ("v2 auto", "HTTP"), ("v2 legacy", "stdio")]
+    return [pytest.param((kind, way), id=f"{kind}, {way}", marks=[pytest.mark.long] * ((kind, way) in alike)) for way in WAYS for kind in KINDS]
+
+
+@pytest.fixture(params=pairs())
 def client(request, has_node, built_mcp):
     """client(steps, *options) -> what came of them; over HTTP the server is gone with the test."""
     kind, way = request.param
