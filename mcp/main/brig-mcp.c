@@ -66,9 +66,11 @@ static int become_http(char **argv, struct err *e)
 
 	if (places_find(&places, e) < 0)
 		return -1;
-	snprintf(path, sizeof path, "%s/brig-mcp-http", places.libexec);
+	snprintf(path, sizeof path, "%s/brig-mcp-http", places.libexec); /* of a build tree */
 	execv(path, argv);
-	return err_sys(e, "%s", path);
+	if (errno == ENOENT)
+		execv(BRIG_LIBEXECDIR "/brig-mcp-http", argv);
+	return err_sys(e, "%s, and " BRIG_LIBEXECDIR "/brig-mcp-http", path);
 }
 
 static void end(void *owner)
