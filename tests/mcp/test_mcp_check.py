@@ -87,7 +87,10 @@ def test_mcp_check_says_what_is_missing_and_what_to_type(args, env, wanted, doct
 
 
 def test_mcp_check_of_a_program_that_is_cut_off_is_none_that_went_well(ready):
-    done = check("--timeout", "0.01")
+    for _ in range(50): # the least that can be said is time enough for a quick machine, now and then
+        done = check("--timeout", "0.01")
+        if done.returncode:
+            break
     assert done.returncode == 1 and "Execution timeout: timed out after 0.01 seconds" in done.stderr, done.stderr
 
 
