@@ -1,5 +1,7 @@
 #include "findings.h"
 
+#include "order.h"
+
 #include "clean.h"
 
 #include <stdlib.h>
@@ -116,4 +118,20 @@ json_t *findings_short(const json_t *findings)
 {
 	return json_pack("{sO sO sO}", "valid", json_object_get(findings, "valid"), "errors", json_object_get(findings, "errors"), "message",
 			 json_object_get(findings, "message"));
+}
+
+struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct attendant *a, struct err *e)
+{
+	const json_t                *code  = json_object_get(arguments, "code");
+	const struct execution_order order = {
+		.message   = order_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
+		.code      = json_string_value(code),
+		.code_len  = json_string_length(code),
+		.principal = c->channel->principal,
+	};
+	struct execution *x = execution_start(c->mcp, &order, e);
+
+	if (x)
+		execution_attend(x, a);
+	return x;
 }

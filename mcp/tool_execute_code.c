@@ -173,22 +173,12 @@ static void on_checked(void *owner, struct execution *x)
 
 static void check(struct work *w)
 {
-	const json_t *code = json_object_get(w->arguments, "code");
-	struct err    e;
-	const struct execution_order order = {
-		.message   = order_check(w->call->mcp->settings, json_object_get(w->arguments, "allowed_imports"), w->explained),
-		.code      = json_string_value(code),
-		.code_len  = json_string_length(code),
-		.principal = w->call->channel->principal,
-	};
+	struct err e;
 
-	w->check = execution_start(w->call->mcp, &order, &e);
-	if (!w->check) {
-		refuse(w, &e);
-		return;
-	}
 	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
-	execution_attend(w->check, &w->checked);
+	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
+	if (!w->check)
+		refuse(w, &e);
 }
 
 /* --- the first step --- */

@@ -75,27 +75,17 @@ static void on_checked(void *owner, struct execution *x)
 
 static void on_explained(void *owner, const json_t *explained, const struct err *why)
 {
-	struct work  *w    = owner;
-	const json_t *code = json_object_get(w->arguments, "code");
-	struct err    e;
+	struct work *w = owner;
+	struct err   e;
 
 	if (!explained) {
 		refuse(w, why);
 		return;
 	}
-	const struct execution_order order = {
-		.message   = order_check(w->call->mcp->settings, json_object_get(w->arguments, "allowed_imports"), explained),
-		.code      = json_string_value(code),
-		.code_len  = json_string_length(code),
-		.principal = w->call->channel->principal,
-	};
-	w->check = execution_start(w->call->mcp, &order, &e);
-	if (!w->check) {
-		refuse(w, &e);
-		return;
-	}
 	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
-	execution_attend(w->check, &w->checked);
+	w->check   = findings_seek(w->call, w->arguments, explained, &w->checked, &e);
+	if (!w->check)
+		refuse(w, &e);
 }
 
 static int take(struct work *w, const json_t *given, struct err *e)
