@@ -29,19 +29,9 @@ LARGEST = 6.0  # MiB of each
 CONFIG = {"runs": 64, "access": [{"uid": 0, "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000}]}
 
 
-class Asked:
-    """Like a Candidate, but what is measured is a function here: from the request to the last event."""
-
-    def __init__(self, name, call, shown):
-        self.name, self.call, self.words, self.lacks, self.argv, self.ms = name, call, shown, "", [shown], []
-
-    def shown(self):
-        return self.words
-
-
 def once(candidate, i):
     """Milliseconds; ends everything when a run is not what it should be."""
-    if isinstance(candidate, Asked):
+    if isinstance(candidate, lib.Asked):
         began = time.perf_counter_ns()
         said = candidate.call()
         ms = (time.perf_counter_ns() - began) / 1e6
@@ -75,12 +65,12 @@ def candidates_of(daemon, talk, scratch):
     file.write_text(PROGRAM)
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     found = [
-        Asked("service, kept connection", lambda: talk.run(PROGRAM).stdout, "one connection, a run after the other, asked by this script"),
-        Asked("door of one's own", private_run, "brigd --private for each run, asked by this script"),
+        lib.Asked("service, kept connection", lambda: talk.run(PROGRAM).stdout, "one connection, a run after the other, asked by this script"),
+        lib.Asked("door of one's own", private_run, "brigd --private for each run, asked by this script"),
         lib.Candidate("brig run, service", [BRIG, "run", file], env={**env, "BRIG_SOCKET": str(daemon.path)}),
         lib.Candidate("brig run --private", [BRIG, "run", "--private", file], env=env),
     ]
-    return [c for c in found if isinstance(c, Asked) or lib.works(c, "1\n", scratch)]
+    return [c for c in found if isinstance(c, lib.Asked) or lib.works(c, "1\n", scratch)]
 
 
 def table(candidates):

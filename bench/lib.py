@@ -21,6 +21,16 @@ class Candidate:
         return shlex.join(self.argv) + "".join(f" {fd}<{path}" for fd, path in self.files)
 
 
+class Asked:
+    """Like a Candidate, but what is measured is a function here: from the request to its last answer."""
+
+    def __init__(self, name, call, shown):
+        self.name, self.call, self.words, self.lacks, self.argv, self.ms = name, call, shown, "", [shown], []
+
+    def shown(self):
+        return self.words
+
+
 def once(candidate, i, output="/dev/null"):
     """Milliseconds from posix_spawn to reaped, and the exit status."""
     argv = candidate.prepare(candidate.argv, i)

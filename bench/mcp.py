@@ -81,18 +81,8 @@ def stdout_of(line):
     return json.loads(json.loads(line)["result"]["content"][0]["text"])["stdout"]
 
 
-class Asked:
-    """Like a Candidate, but what is measured is a function here: from the request to the answer."""
-
-    def __init__(self, name, call, shown):
-        self.name, self.call, self.words, self.lacks, self.argv, self.ms = name, call, shown, "", [shown], []
-
-    def shown(self):
-        return self.words
-
-
 def once(candidate, i):
-    if isinstance(candidate, Asked):
+    if isinstance(candidate, lib.Asked):
         began = time.perf_counter_ns()
         said = candidate.call()
         return (time.perf_counter_ns() - began) / 1e6, said == "1\n", said
@@ -121,12 +111,12 @@ def candidates_of(service, talk, served, own, scratch):
     file.write_text(PROGRAM)
     env = {**PATHS, "BRIG_SOCKET": str(service.path)}
     return [
-        Asked("tools/call, service", served.execute, "one brig-mcp before the service, a call after the other"),
-        Asked("tools/call, its own brigd", own.execute, "one brig-mcp with a brigd of its own, a call after the other"),
+        lib.Asked("tools/call, service", served.execute, "one brig-mcp before the service, a call after the other"),
+        lib.Asked("tools/call, its own brigd", own.execute, "one brig-mcp with a brigd of its own, a call after the other"),
         lib.Candidate("brig run, service", [BRIG, "run", file], env=env),
         lib.Candidate("brig run --json, service", [BRIG, "run", "--json", file], env=env),
         lib.Candidate("brig run --json --private", [BRIG, "run", "--json", "--private", file], env=PATHS),
-        Asked("brigd's protocol, service", report_run(talk), "one connection, mode report, asked by this script: what a call costs without MCP"),
+        lib.Asked("brigd's protocol, service", report_run(talk), "one connection, mode report, asked by this script: what a call costs without MCP"),
     ]
 
 
