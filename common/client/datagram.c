@@ -33,24 +33,33 @@ int datagram_send(int sock, const json_t *request, const int *fds, size_t n, str
 	return r;
 }
 
-enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e)
+int datagram_parse(struct datagram *ret, const char *text, size_t len, const int *fd, size_t fds, struct err *e)
 {
 	scoped_datagram d = DATAGRAM_NONE;
-	char            text[PROTOCOL_MAX];
-	ssize_t         got = packet_receive(sock, text, sizeof text, d.fd, DATAGRAM_FDS_MAX, &d.fds);
+
+	for (d.fds = 0; d.fds < fds; d.fds++)
+		d.fd[d.fds] = fd[d.fds];
+	*ret = DATAGRAM_NONE;
+	if (protocol_parse_answer(&d.answer, text, len, d.fds, e) < 0)
+		return err_wrap(e, "brigd said what it may not");
+	*ret = d;
+	d    = DATAGRAM_NONE;
+	return 0;
+}
+
+enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e)
+{
+	char    text[PROTOCOL_MAX];
+	int     fd[DATAGRAM_FDS_MAX];
+	size_t  fds;
+	ssize_t got = packet_receive(sock, text, sizeof text, fd, DATAGRAM_FDS_MAX, &fds);
 
 	*ret = DATAGRAM_NONE;
-	if (got == 0 && !d.fds)
+	if (got == 0 && !fds)
 		return DATAGRAM_END;
 	if (got < 0) {
 		err_sys(e, "brigd cannot be heard");
 		return DATAGRAM_BROKEN;
 	}
-	if (protocol_parse_answer(&d.answer, text, (size_t)got, d.fds, e) < 0) {
-		err_wrap(e, "brigd said what it may not");
-		return DATAGRAM_BROKEN;
-	}
-	*ret = d;
-	d    = DATAGRAM_NONE;
-	return DATAGRAM_CAME;
+	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_CAME;
 }

@@ -27,5 +27,8 @@ enum datagram_answer {
 	DATAGRAM_BROKEN, /* *e says what was wrong; nothing more can be believed */
 };
 
+/* Of one that was received: the descriptors are its own in any case. */
+must_use int datagram_parse(struct datagram *ret, const char *text, size_t len, const int *fd, size_t fds, struct err *e);
+
 /* Waits for one. *ret is empty unless one came. */
 must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);

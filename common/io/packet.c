@@ -11,7 +11,7 @@ union control {
 	char           room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 };
 
-int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n)
+static int send_all(int sock, const void *bytes, size_t len, const int *fds, size_t n, int flags)
 {
 	union control control;
 	struct iovec  io  = { (void *)bytes, len };
@@ -29,11 +29,21 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
 	do
-		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL | flags);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;
 	return sent == (ssize_t)len ? 0 : -EMSGSIZE;
+}
+
+int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n)
+{
+	return send_all(sock, bytes, len, fds, n, 0);
+}
+
+int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n)
+{
+	return send_all(sock, bytes, len, fds, n, MSG_DONTWAIT);
 }
 
 /* The room that recvmsg() was given is CMSG_LEN, not CMSG_SPACE: what the latter rounds up to holds one more. */

@@ -13,6 +13,8 @@ enum { PACKET_FDS_MAX = 32 };
 
 /* 0 or -errno; never a signal. */
 int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n);
+/* The same, but -EAGAIN where it would have to wait. */
+int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n);
 
 /*
  * Bytes received, as from recvmsg(): 0 at the end, -1 with errno. *n: how many descriptors came with them,

@@ -41,8 +41,7 @@ static int own_path(const char *name, const char **ret, struct err *e)
 	return 0;
 }
 
-/* Our own path; without /proc the one that we were started by. */
-static bool find_program(char *path)
+bool place_of_program(char path[PLACE_MAX])
 {
 	char    whole[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, PLACE_MAX - 1);
@@ -62,7 +61,7 @@ static int find_brigd(char *path, struct err *e)
 {
 	char *slash;
 
-	if (find_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PLACE_MAX) {
+	if (place_of_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PLACE_MAX) {
 		strcpy(slash, "/brigd");
 		if (access(path, X_OK) == 0)
 			return 0;
@@ -77,7 +76,7 @@ static int find_build(char *root, struct err *e)
 	struct stat st;
 	char       *slash;
 
-	if (!find_program(root)) {
+	if (!place_of_program(root)) {
 		root[0] = 0;
 		return 0;
 	}

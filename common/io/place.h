@@ -34,4 +34,7 @@ struct places {
 #define PLACE_VIEW "/run/brig/view"
 void places_name_as_known(char *text);
 
+/* Our own path; without /proc the one that we were started by. False: nobody knows it. */
+must_use bool place_of_program(char path[PLACE_MAX]);
+
 must_use int places_find(struct places *ret, struct err *e);

@@ -59,11 +59,25 @@ static const struct shape run_counts_shape[] = {
 	{ "ended",   SHAPE_COUNTS, SHAPE_MUST, "How they ended: exit reasons, and how often", NULL },
 	{ 0 },
 };
+static const struct shape zygote_shape[] = {
+	{ "state",             SHAPE_TEXT,  SHAPE_MUST, "none, starting, serving, or replaced: it serves until its successor does", NULL },
+	{ "generation",        SHAPE_COUNT, SHAPE_MUST, "Its number among those of the profile, from 1", NULL },
+	{ "age_ms",            SHAPE_COUNT, SHAPE_NULL, "Since it was started", NULL },
+	{ "runs",              SHAPE_COUNT, SHAPE_NULL, "Cells that were built for it: runs, and those that wait for one", NULL },
+	{ "memory_bytes",      SHAPE_COUNT, SHAPE_NULL, "Its memory, what it shares divided among those who share it (PSS)", NULL },
+	{ "own_bytes",         SHAPE_COUNT, SHAPE_NULL, "Of that, what nobody else has (USS)", NULL },
+	{ "forks",             SHAPE_COUNT, SHAPE_NULL, "Of it, in their cells already, without a program", NULL },
+	{ "fork_memory_bytes", SHAPE_COUNT, SHAPE_NULL, "The memory of one of these (PSS)", NULL },
+	{ "fork_own_bytes",    SHAPE_COUNT, SHAPE_NULL, "Of that, what nobody else has (USS)", NULL },
+	{ 0 },
+};
 static const struct shape profile_counts_shape[] = {
 	{ "name",     SHAPE_TEXT,  SHAPE_MUST, "The profile", NULL },
+	{ "warm",     SHAPE_TEXT,  SHAPE_MUST, "never, demand or ready, as the profile says", NULL },
 	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
 	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
 	{ "running",  SHAPE_COUNT, SHAPE_MUST, "Cells with a program", NULL },
+	{ "zygote",   SHAPE_TABLE, SHAPE_NULL, "The Python that its runs are forked from; null: each executes its own", zygote_shape },
 	{ 0 },
 };
 static const struct shape process_shape[] = {
@@ -191,19 +205,6 @@ static json_t *event(enum event_kind kind, const char *run, uint64_t tag)
 	return tagged(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
 }
 
-json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes)
-{
-	json_t *j = event(EVENT_started, run, tag), *streams = json_pack("[ss]", "stdout", "stderr");
-
-	if (with_stdin)
-		json_array_append_new(streams, json_string("stdin"));
-	if (with_result)
-		json_array_append_new(streams, json_string("result"));
-	json_object_set_new(j, "streams", streams);
-	json_object_set_new(j, "output_bytes", json_integer((json_int_t)output_bytes));
-	return j;
-}
-
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)
 {
 	json_t *j = event(EVENT_limit, run, tag);
@@ -214,20 +215,46 @@ json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t
 	return j;
 }
 
-static json_t *text_or_null(const char *text)
+/* --- and as text --- */
+
+static void begin_event(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
 {
-	return text ? json_string(text) : json_null();
+	json_text_raw(t, "{");
+	json_text_key(t, "event");
+	json_text_string(t, events[kind].name);
+	json_text_key(t, "run");
+	json_text_string(t, run);
+	if (tag == TAG_NONE)
+		return;
+	json_text_key(t, "tag");
+	json_text_integer(t, (int64_t)tag);
 }
 
-json_t *protocol_ended(const char *run, uint64_t tag, json_t *record, const char *exec_error, json_t *lost, const char *left)
+void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes)
 {
-	json_t *j = event(EVENT_ended, run, tag);
+	begin_event(t, EVENT_started, run, tag);
+	json_text_key(t, "streams");
+	json_text_raw(t, "[\"stdout\",\"stderr\"");
+	json_text_raw(t, with_stdin ? ",\"stdin\"" : "");
+	json_text_raw(t, with_result ? ",\"result\"]" : "]");
+	json_text_key(t, "output_bytes");
+	json_text_integer(t, (int64_t)output_bytes);
+	json_text_raw(t, "}");
+}
 
-	json_object_set_new(j, "record", record);
-	json_object_set_new(j, "exec_error", text_or_null(exec_error));
-	json_object_set_new(j, "lost", lost);
-	json_object_set_new(j, "left", text_or_null(left));
-	return j;
+void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
+			const char *left)
+{
+	begin_event(t, EVENT_ended, run, tag);
+	json_text_key(t, "record");
+	json_text_raw(t, record);
+	json_text_key(t, "exec_error");
+	json_text_string(t, exec_error);
+	json_text_key(t, "lost");
+	json_text_raw(t, lost);
+	json_text_key(t, "left");
+	json_text_string(t, left);
+	json_text_raw(t, "}");
 }
 
 /* --- checking answers --- */

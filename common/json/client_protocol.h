@@ -10,6 +10,7 @@
 #pragma once
 #include "denial.h"
 #include "field.h"
+#include "json_text.h"
 #include "wire.h"
 
 enum {
@@ -87,10 +88,12 @@ const char *run_mode_name(enum run_mode mode);
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
-json_t *protocol_started(const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
-/* exec_error and left may be NULL; record and lost are taken over. */
-json_t *protocol_ended(const char *run, uint64_t tag, json_t *record, const char *exec_error, json_t *lost, const char *left);
+
+/* What every run says, as text. exec_error and left may be NULL; record and lost are JSON. */
+void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes);
+void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
+			const char *left);
 
 /* For clients and tests. */
 enum answer_kind { ANSWER_REPLY, ANSWER_EVENT, ANSWER_ERROR };
