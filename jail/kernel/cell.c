@@ -39,6 +39,8 @@ void cell_init(struct cell *c)
 {
 	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom_fd = -1 };
 	c->warm          = WARM_NONE;
+	c->net           = NET_PLACE_NONE;
+	c->notice        = NOTICE_NONE;
 	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.status_fd = -1;
 	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
@@ -176,7 +178,7 @@ static int make_channels(struct cell *c, struct err *e)
 	if (pipe2(c->child.ready_fd, O_CLOEXEC) < 0)
 		return err_sys(e, "set-up step channels");
 	c->child.init_fd = init_image_open(e);
-	return c->child.init_fd < 0 ? -1 : 0;
+	return c->child.init_fd < 0 ? -1 : warm_open(&c->warm, e);
 }
 
 /* Ours is closed so that the ends of file arrive. */
@@ -184,8 +186,9 @@ static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
 	fd_closep(&c->child.status_fd);
-	if (c->warm.orders < 0) /* a zygote's fork would wait at its end of it */
-		fd_closep(&c->child.ready_fd[0]);
+	if (c->warm.zygotes >= 0 && c->child.ready_fd[0] >= 0)
+		c->warm.hard_fd = fd_take(&c->child.ready_fd[0]); /* where no program waits for it, we do */
+	fd_closep(&c->child.ready_fd[0]);
 	fd_closep(&c->child.ready_fd[1]);
 	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
@@ -211,7 +214,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->launcher_fd[0] = c->report_fd;
 	child->launcher_fd[1] = c->status_fd;
 	child->launcher_fd[2] = order->control_fd;
-	child->launcher_fd[3] = c->warm.orders;
+	child->launcher_fd[3] = c->warm.zygotes;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 }
@@ -294,6 +297,24 @@ static int write_id_maps(const struct cell *c, struct err *e)
 	return 0;
 }
 
+/*
+ * PID 1 is born into the network that its parent is in. Who goes home after that makes no socket there which would be
+ * taken for the program's, and could have done it nowhere else: only who owns the network may bring somebody in.
+ */
+static int enter_net(struct cell *c, struct err *e)
+{
+	if (c->net.home_fd < 0)
+		return net_enter_empty(e);
+	return c->net.net.ns_fd < 0 ? net_make(&c->net.net, e) : net_enter(c->net.net.ns_fd, e);
+}
+
+static int clone_in_net(struct cell *c, struct err *e)
+{
+	if (enter_net(c, e) < 0 || clone_cell(c, e) < 0)
+		return -1;
+	return c->net.home_fd < 0 ? 0 : net_enter(c->net.home_fd, e);
+}
+
 int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 {
 	bool no_groups;
@@ -304,10 +325,10 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	note(c, no_groups, LAYER_BIT(NO_GROUPS));
 	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
-	if (net_enter_empty(e) < 0 || make_channels(c, e) < 0)
+	if (make_channels(c, e) < 0)
 		return -1;
 	fill_child(c, order);
-	if (clone_cell(c, e) < 0)
+	if (clone_in_net(c, e) < 0)
 		return -1;
 	close_child_ends(c);
 	if (write_id_maps(c, e) < 0 || privilege_hide(e) < 0)
@@ -342,6 +363,36 @@ static int check_runner(const struct cell *c, const struct run_order *order, str
 		       order->rootfs);
 }
 
+static void fill_rlimits(struct child_order *word, const struct cell *c, const struct limits *l)
+{
+	word->files     = l->files;
+	word->processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	word->cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
+}
+
+int cell_ask_zygote(struct cell *c, const struct limits *l, struct err *e)
+{
+	struct child_order rlimits = { 0 };
+
+	fill_rlimits(&rlimits, c, l);
+	return warm_ask(&c->warm, c, &rlimits, e);
+}
+
+int cell_give_letter(struct cell *c, const struct run_order *order, struct err *e)
+{
+	struct letter_order letter;
+
+	if (check_runner(c, order, e) < 0)
+		return -1;
+	memset(&letter, 0, sizeof letter); /* padding too */
+	letter.words       = *order->words;
+	letter.words.fd    = -1;
+	letter.code_len    = order->code_fd < 0 ? 0 : order->code_len;
+	letter.stdin_pipe  = order->stdin_pipe;
+	letter.result_pipe = order->result_pipe;
+	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, e);
+}
+
 int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
 {
 	struct child_order word;
@@ -354,12 +405,7 @@ int cell_give_order(struct cell *c, const struct run_order *order, struct err *e
 	word.code_len    = order->code_fd < 0 ? 0 : order->code_len;
 	word.stdin_pipe  = order->stdin_pipe;
 	word.result_pipe = order->result_pipe;
-	word.files       = order->limits->files;
-	word.processes   = order->limits->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
-	word.cpu_s       = (order->limits->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
-	word.warm        = order->warm && c->warm.orders >= 0;
-	if (word.warm && warm_want(&c->warm, &word, order->words->fd, e) < 0)
-		return -1;
+	fill_rlimits(&word, c, order->limits);
 	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
 	errno            = -r;
 	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
@@ -384,6 +430,7 @@ int cell_close(struct cell *c, struct err *e)
 	close_child_ends(c);
 	fd_closep(&c->child.ready_fd[0]);
 	warm_close(&c->warm);
+	notice_close(&c->notice);
 	fd_closep(&c->report_fd);
 	fd_closep(&c->status_fd);
 	fd_closep(&c->oom_fd);
@@ -391,4 +438,14 @@ int cell_close(struct cell *c, struct err *e)
 	r = group_close(&c->group, e);
 	slot_done(&c->slot);
 	return r;
+}
+
+/* When in doubt it is thrown away: what the next program could find there is nobody's to guess. */
+void cell_give_net_back(struct cell *c)
+{
+	const struct net_place *p = &c->net;
+	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.was_given);
+
+	if (p->keeper_fd >= 0 && p->net.ns_fd >= 0 && is_untouched && net_is_quiet(&p->net))
+		net_send(&p->net, p->keeper_fd);
 }

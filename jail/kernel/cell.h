@@ -7,6 +7,8 @@
  */
 #pragma once
 #include "child.h"
+#include "net.h"
+#include "notice.h"
 #include "outer.h"
 #include "run.h"
 #include "slot.h"
@@ -22,9 +24,12 @@ struct cell {
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
 	int              report_fd; /* child_report from both processes; end of file when both have become what they should */
-	int              status_fd; /* init_report; to PID 1: the status of a program that is not its child */
+	int              status_fd; /* init_report */
 	struct warm      warm;
 	int              oom_fd;    /* -1: the kernel kills the whole group by itself */
+	struct net_place net;
+	struct notice    notice;    /* of sockets of a network; */
+	bool             is_noticed; /* the program was started with a filter that tells of every one */
 	uint64_t         layers, missing;
 };
 
@@ -43,8 +48,17 @@ must_use int cell_let_go(struct cell *c, struct err *e);
 /* What shall run. May be given before the cell is ready for it. */
 must_use int cell_give_order(struct cell *c, const struct run_order *order, struct err *e);
 
+/*
+ * The same for a cell that a zygote forks into: an order in the cell's letter, whenever it comes, and the request for a
+ * fork with these limits, when the cell is prepared and hard.
+ */
+must_use int cell_give_letter(struct cell *c, const struct run_order *order, struct err *e);
+must_use int cell_ask_zygote(struct cell *c, const struct limits *l, struct err *e);
+
 /* The whole tree, now. Harmless when it is dead already. */
 void cell_kill(const struct cell *c);
 
 /* Kills, reaps, and removes every trace; counters must have been read before. -1 when something is left. */
 must_use int cell_close(struct cell *c, struct err *e);
+/* After a cell_close() that left nothing: who keeps networks gets this one, if nothing was done with it. */
+void         cell_give_net_back(struct cell *c);

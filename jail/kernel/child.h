@@ -15,27 +15,48 @@
 #include "err.h"
 #include "filter.h"
 #include "group.h"
+#include "letter.h"
 #include "mount_plan.h"
 #include "pipes.h"
+#include "protocol.h"
 #include "words.h"
 
 enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
-/* What comes over report_fd. Descriptors come with CHILD_STREAMS: as in pipes.h. */
-enum child_word { CHILD_FAILED, CHILD_READY, CHILD_STREAMS, CHILD_EXECS };
+/*
+ * What comes over report_fd. Descriptors come with CHILD_STREAMS, as in pipes.h, with CHILD_PREPARED, as below, and with
+ * CHILD_LISTENER: of the filter.
+ */
+enum child_word { CHILD_FAILED, CHILD_READY, CHILD_PREPARED, CHILD_STREAMS, CHILD_EXECS, CHILD_LISTENER };
 
-/* What goes over it, once: with the words, and the text of /workspace/main.py if there is one. Sealed memory files both. */
+/*
+ * What PID 1 of a warm cell has made ahead: the program's ends of its pipes, with main.py, empty and open for writing;
+ * the client's ends, in the order of pipes.h with all of them; and the mounts that a run can fill, as in init_report.
+ */
+enum {
+	PREPARED_CODE, PREPARED_IN, PREPARED_OUT, PREPARED_ERR, PREPARED_RESULT, PREPARED_CLIENT,
+	PREPARED_MOUNTS = PREPARED_CLIENT + PIPES_MAX,
+	PREPARED_FDS    = PREPARED_MOUNTS + INIT_MOUNTS,
+};
+
+/* Of the arguments, and of the environment, so many bytes are shown of who was forked ahead. */
+enum { CHILD_SHOWN_BYTES = 4096 };
+
+/* What a fork of a zygote is handed, beside its report. The last one it opens itself. */
+enum { HANDED_ORDERS, HANDED_LETTER, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
+
+/*
+ * What goes over it, once: with the words, and the text of /workspace/main.py if there is one. Sealed memory files both.
+ * An order that is warm has neither: PID 1 makes the cell ready for a program that a zygote will fork, and becomes
+ * brig-init.
+ */
 struct child_order {
 	struct words words; /* fd: as received */
 	int          code_fd;
 	uint32_t     code_len;
-	bool         stdin_pipe, result_pipe;
-	bool         warm; /* a zygote has been asked to fork the program: an enum child_go follows */
+	bool         stdin_pipe, result_pipe, warm;
 	uint64_t     files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
 };
-
-/* Follows an order that is warm, one byte over report_fd. */
-enum child_go { CHILD_GO_COLD = 'c', CHILD_GO_WARM = 'w' };
 
 struct child_report {
 	enum child_word  word;
@@ -64,16 +85,22 @@ struct child_ctx {
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
-	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell */
+	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
+	int                      handed_fd[HANDED_FDS];
 	bool                     stays;      /* no exec: who has entered a cell goes on with what it has in memory */
+	bool                     is_ahead;   /* who stays: its order comes when all steps are done */
 	int                      extension_fd; /* CHILD_ZYGOTE: what its Python loads */
 	uint32_t                 extension_len;
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_order       order;
 	struct word_lists        lists;
-	bool                     is_warm; /* the program is a zygote's fork */
+	struct letter_order      letter; /* of who stays, once it is there; its text is in lists, and */
+	char                    *code;
+	char                    *shown; /* of who stays and has no order yet: two areas of CHILD_SHOWN_BYTES, his words in /proc */
+	int                      code_fd; /* of a warm cell: main.py */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
+	int64_t                  init_cpu_ns; /* of who stays: PID 1's, while it could be seen */
 	int                      detail;
 };
 
@@ -85,6 +112,12 @@ _Noreturn void child_run_program(struct child_ctx *c);
  * and the filter is on; after a failure, which it has told, it does not return.
  */
 void child_become_program(struct child_ctx *c);
+/* Behind it, and before anything of the run's is looked at: this process waits, or begins. Only write() is called. */
+must_use int child_say_stands(struct child_ctx *c);
+/* The order of who stays. 0 or -errno. */
+must_use int child_take_letter(struct child_ctx *c);
+/* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */
+must_use int child_take_streams(struct child_ctx *c);
 /* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */
 must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
 

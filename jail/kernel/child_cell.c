@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -260,34 +261,19 @@ static int receive_order(struct child_ctx *c)
 
 	if (got < 0)
 		return -errno;
-	if (got != sizeof c->order || n != (c->order.code_len ? 2 : 1))
+	if (got != sizeof c->order || n != (c->order.warm ? 0 : c->order.code_len ? 2 : 1))
 		return -EPIPE;
-	c->order.words.fd = fds[0];
-	c->order.code_fd  = c->order.code_len ? fds[1] : -1;
+	c->order.words.fd = n ? fds[0] : -1;
+	c->order.code_fd  = n > 1 ? fds[1] : -1;
 	return 0;
 }
 
-/* At places that are said: the file's own is shared with the zygote, which reads at the same time. */
-static int read_all(int fd, char *text, size_t len)
+static int map_words(struct child_ctx *c)
 {
-	for (size_t at = 0; at < len;) {
-		ssize_t n = pread(fd, text + at, len - at, (off_t)at);
+	char *text = mmap(NULL, c->order.words.len, PROT_READ | PROT_WRITE, MAP_PRIVATE, c->order.words.fd, 0);
 
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-/* A copy in memory of no file: of a program that stays in ours these are its arguments, and /proc shows no others. */
-int child_map_words(struct child_ctx *c)
-{
-	char *text = mmap(NULL, c->order.words.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int   r    = text == MAP_FAILED ? -errno : read_all(c->order.words.fd, text, c->order.words.len);
-
-	if (r < 0)
-		return r;
+	if (text == MAP_FAILED)
+		return -errno;
 	return words_split(&c->order.words, text, &c->lists) ? 0 : -EBADMSG;
 }
 
@@ -297,7 +283,7 @@ static int cell_await_order(struct child_ctx *c)
 
 	if (r == 0)
 		r = receive_order(c);
-	return r < 0 ? r : child_map_words(c);
+	return r < 0 || c->order.warm ? r : map_words(c);
 }
 
 static int write_all(int fd, const char *text, size_t len)
@@ -329,9 +315,77 @@ static int write_file(const struct child_ctx *c, const char *path, int from, uin
 	return r;
 }
 
+/* Of a warm cell it is written later, by who holds this descriptor and cannot open the file. */
 static int cell_write_code(struct child_ctx *c)
 {
-	return c->order.code_len ? write_file(c, "workspace/main.py", c->order.code_fd, c->order.code_len) : 0;
+	if (!c->order.warm)
+		return c->order.code_len ? write_file(c, "workspace/main.py", c->order.code_fd, c->order.code_len) : 0;
+	c->code_fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
+	return child_sys(c->code_fd);
+}
+
+/* The reading end first, of each. stdin is the only one whose reading end is the program's. */
+static int make_pipes(int fds[PREPARED_FDS])
+{
+	static const struct {
+		int program, client;
+		bool reads;
+	} rows[] = {
+		{ PREPARED_OUT,    PREPARED_CLIENT,     false },
+		{ PREPARED_ERR,    PREPARED_CLIENT + 1, false },
+		{ PREPARED_IN,     PREPARED_CLIENT + 2, true },
+		{ PREPARED_RESULT, PREPARED_CLIENT + 3, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC) < 0)
+			return -errno;
+		fds[rows[i].program] = ends[!rows[i].reads];
+		fds[rows[i].client]  = ends[rows[i].reads];
+	}
+	return 0;
+}
+
+/* /dev/stdout is opened through /proc, and the kernel asks who owns the pipe: they are made as the program's own. */
+static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
+{
+	int r;
+
+	setfsuid(c->program_uid);
+	setfsgid(c->program_gid);
+	if ((unsigned)setfsuid(c->program_uid) != c->program_uid || (unsigned)setfsgid(c->program_gid) != c->program_gid)
+		return -EPERM;
+	r = make_pipes(fds);
+	setfsuid(c->init_id);
+	setfsgid(c->init_id);
+	return r;
+}
+
+static int open_mounts(int fds[PREPARED_FDS])
+{
+	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
+
+	for (int i = 0; i < INIT_MOUNTS; i++) {
+		fds[PREPARED_MOUNTS + i] = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fds[PREPARED_MOUNTS + i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int cell_prepare(struct child_ctx *c)
+{
+	int fds[PREPARED_FDS], r;
+
+	if (!c->order.warm)
+		return 0;
+	fds[PREPARED_CODE] = c->code_fd;
+	r = make_program_pipes(c, fds);
+	if (r == 0)
+		r = open_mounts(fds);
+	return r < 0 ? r : child_say(c, CHILD_PREPARED, fds, PREPARED_FDS);
 }
 
 static int zygote_write_extension(struct child_ctx *c)
@@ -393,25 +447,13 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
-/* Who was forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it. */
-static int await_zygote(struct child_ctx *c)
-{
-	char    go;
-	ssize_t n = recv(c->report_fd, &go, 1, 0);
-
-	if (n != 1)
-		return n < 0 ? -errno : -EPIPE;
-	c->is_warm = go == CHILD_GO_WARM;
-	return c->is_warm && signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
-}
-
+/* Who will be forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it. */
 static int cell_fork_program(struct child_ctx *c)
 {
-	int  r = c->order.warm ? await_zygote(c) : 0;
 	long pid;
 
-	if (r < 0 || c->is_warm)
-		return r;
+	if (c->order.warm)
+		return signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		child_run_program(c);
@@ -445,7 +487,7 @@ static int cell_become_init(struct child_ctx *c)
 {
 	char *const none[] = { NULL }, *const words[INIT_WORDS_WARM + 1] = { (char *)"", (char *)"", NULL };
 
-	return child_sys(execveat(c->init_fd, "", c->is_warm ? words : none, none, AT_EMPTY_PATH));
+	return child_sys(execveat(c->init_fd, "", c->order.warm ? words : none, none, AT_EMPTY_PATH));
 }
 
 /* clang-format off */
@@ -464,6 +506,7 @@ const struct child_step child_cell_steps[] = {
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
 	{ "await-order",        cell_await_order,           "all above is done before anybody wants the cell" },
 	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
+	{ "prepare",            cell_prepare,               "of a warm cell: what a fork needs and could not make" },
 	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },

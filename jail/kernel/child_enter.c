@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -17,6 +18,12 @@ static int enter_groups(struct child_ctx *c)
 
 	c->cpu_before_ns += before;
 	return r;
+}
+
+/* Who is not forked ahead was forked for it. */
+static int read_letter(struct child_ctx *c)
+{
+	return c->is_ahead ? 0 : child_take_letter(c);
 }
 
 /* Its process ids were entered before the fork. One call: the cell's ids give the right to what it owns, ours to the rest. */
@@ -64,28 +71,50 @@ static uint64_t address(const void *at)
 	return (uint64_t)(uintptr_t)at;
 }
 
-/* For people who look: nothing depends on it, and kernels without checkpoints refuse it. The words lie one behind the other. */
-static int show_words(struct child_ctx *c)
+/* Kernels without checkpoints refuse it: nothing depends on it. */
+static void set_shown(const char *argv, const char *envp, const char *end)
 {
-	uint64_t field[STAT_FIELDS], end = address(c->lists.path[0]) + c->order.words.len;
-	uint64_t env = c->order.words.envc ? address(c->lists.envp[0]) : end;
+	uint64_t field[STAT_FIELDS];
 
 	if (!read_stat(field))
-		return 0;
+		return;
 	struct prctl_mm_map map = {
 		.start_code = field[STAT_START_CODE], .end_code = field[STAT_END_CODE], .start_stack = field[STAT_START_STACK],
 		.start_data = field[STAT_START_DATA], .end_data = field[STAT_END_DATA], .start_brk = field[STAT_START_BRK],
-		.brk = address(sbrk(0)), .arg_start = address(c->lists.argv[0]), .arg_end = env, .env_start = env, .env_end = end,
+		.brk = address(sbrk(0)), .arg_start = address(argv), .arg_end = address(envp), .env_start = address(envp), .env_end = address(end),
 		.exe_fd = (uint32_t)-1,
 	};
 	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
+}
+
+/* Two pages that are filled when the order comes, for the kernel is told of them only on this side of the filter. Touched now. */
+static int show_pages(struct child_ctx *c)
+{
+	char *at = mmap(NULL, 2 * CHILD_SHOWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	memset(at, 0, 2 * CHILD_SHOWN_BYTES);
+	set_shown(at, at + CHILD_SHOWN_BYTES, at + 2 * CHILD_SHOWN_BYTES);
+	c->shown = at;
+	return 0;
+}
+
+/* For people who look. The words lie one behind the other. */
+static int show_words(struct child_ctx *c)
+{
+	const char *end = c->lists.path[0] + c->letter.words.len;
+
+	if (c->is_ahead)
+		return show_pages(c);
+	set_shown(c->lists.argv[0], c->letter.words.envc ? c->lists.envp[0] : end, end);
 	return 0;
 }
 
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_enter_steps[] = {
-	{ "read-words",        child_map_words,           "while their descriptor is open" },
+	{ "read-letter",       read_letter,               "first: who has no order has nothing to enter for" },
 	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
 	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
 	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },

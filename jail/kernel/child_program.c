@@ -1,6 +1,7 @@
 /* child_program.c - the steps of the program: everything is given up, then exec */
 #define _GNU_SOURCE
 #include "child.h"
+#include "network_notice.h"
 #include "runner.h"
 #include "sys.h"
 
@@ -20,12 +21,52 @@
 
 enum { FD_REPORT = 3, FD_READY = 4 };
 
+enum { CLEAR_OF_LOW = 32 };
+
+/* Where they are while a fork waits. Those below belong to the program. */
+enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_LETTER, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
+
+/* First out of the way of each other. stdin is there whether it is wanted or not. */
+static int arrange_handed(struct child_ctx *c)
+{
+	struct {
+		int *fd, to;
+	} rows[] = {
+		{ &c->handed_fd[HANDED_IN], 0 },
+		{ &c->handed_fd[HANDED_OUT], 1 },
+		{ &c->handed_fd[HANDED_ERR], 2 },
+		{ &c->handed_fd[HANDED_RESULT], RUNNER_FD },
+		{ &c->report_fd, FD_HANDED_REPORT },
+		{ &c->handed_fd[HANDED_ORDERS], FD_HANDED_ORDERS },
+		{ &c->handed_fd[HANDED_LETTER], FD_HANDED_LETTER },
+		{ &c->handed_fd[HANDED_CODE], FD_HANDED_CODE },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int high = fcntl(*rows[i].fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+
+		if (high < 0)
+			return -errno; /* told over one of them */
+		*rows[i].fd = high;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (dup2(*rows[i].fd, rows[i].to) < 0)
+			return -errno;
+		*rows[i].fd = rows[i].to;
+	}
+	if (close_range(STDERR_FILENO + 1, RUNNER_FD - 1, 0) < 0)
+		return -errno;
+	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));
+}
+
 static int program_close_descriptors(struct child_ctx *c)
 {
-	enum { CLEAR_OF_LOW = 16 };
-	int report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	int ready  = fcntl(c->ready_fd[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int report, ready;
 
+	if (c->stays)
+		return arrange_handed(c);
+	report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	ready  = fcntl(c->ready_fd[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	if (report < 0 || ready < 0)
 		return -errno;
 	if (dup3(report, FD_REPORT, O_CLOEXEC) < 0 || dup3(ready, FD_READY, O_CLOEXEC) < 0)
@@ -155,6 +196,17 @@ static int program_rlimits(struct child_ctx *c)
 	return 0;
 }
 
+/* The cell's, not the zygote's. */
+static int open_null(struct child_ctx *c)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	if (fd < 0 || dup2(fd, FD_HANDED_NULL) < 0)
+		return -errno;
+	c->handed_fd[HANDED_NULL] = FD_HANDED_NULL;
+	return child_sys(close(fd));
+}
+
 /* Each pipe's reading and writing end. */
 struct streams {
 	int in[2], out[2], err[2], result[2];
@@ -192,8 +244,10 @@ static int program_streams(struct child_ctx *c)
 {
 	struct streams s;
 	bool           reports = c->order.result_pipe;
-	int            r       = make_streams(&c->order, &s);
+	int            r       = c->stays ? open_null(c) : make_streams(&c->order, &s);
 
+	if (c->stays)
+		return r; /* PID 1 has made them */
 	if (r == 0)
 		r = send_streams(c, &s);
 	if (r < 0)
@@ -221,25 +275,44 @@ static int program_no_new_privs(struct child_ctx *c)
 static int program_await_init(struct child_ctx *c)
 {
 	char    go;
-	ssize_t n = read(c->ready_fd[0], &go, 1);
+	ssize_t n = c->stays ? 1 : read(c->ready_fd[0], &go, 1); /* no zygote is asked before it */
 
 	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
+/* Who stays says so behind the filter, in child_say_stands(). */
 static int program_say_exec(struct child_ctx *c)
 {
-	return child_say(c, CHILD_EXECS, NULL, 0);
+	if (!c->stays)
+		return child_say(c, CHILD_EXECS, NULL, 0);
+	c->init_cpu_ns = child_cpu_ns(1);
+	return 0;
+}
+
+/* A signal does not end the wait of who was heard already, where the kernel can do that: socket() knows no EINTR. */
+static int filter_that_asks(const struct child_ctx *c, unsigned flags)
+{
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->filter);
+}
+
+/* Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. */
+static int filter_with_listener(struct child_ctx *c)
+{
+	int listener = filter_that_asks(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), r;
+
+	if (listener < 0 && errno == EINVAL) /* before 5.19 */
+		listener = filter_that_asks(c, 0);
+	if (listener < 0)
+		return -errno;
+	r = child_say(c, CHILD_LISTENER, &listener, 1);
+	return close(listener) < 0 ? -errno : r;
 }
 
 static int program_filter(struct child_ctx *c)
 {
+	if (network_notice_is_in(c->filter->filter, c->filter->len))
+		return filter_with_listener(c);
 	return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
-}
-
-/* The end of the report, as an exec would bring it. */
-static int stay(const struct child_ctx *c)
-{
-	return close(c->ready_fd[0]) < 0 || close(c->report_fd) < 0 ? -errno : 0;
 }
 
 static int program_exec(struct child_ctx *c)
@@ -247,7 +320,7 @@ static int program_exec(struct child_ctx *c)
 	int r = -ENOENT;
 
 	if (c->stays)
-		return stay(c);
+		return 0;
 	for (int i = 0; c->lists.path[i]; i++) {
 		execve(c->lists.path[i], c->lists.argv, c->lists.envp);
 		if (errno != ENOENT && errno != ENOTDIR)
@@ -255,6 +328,78 @@ static int program_exec(struct child_ctx *c)
 		r = -errno;
 	}
 	return r;
+}
+
+/* --- behind the steps of who stays: under the filter, and for nobody else --- */
+
+int child_say_stands(struct child_ctx *c)
+{
+	struct child_report report;
+
+	memset(&report, 0, sizeof report);
+	report.word   = CHILD_EXECS;
+	report.cpu_ns = child_cpu_ns(0) + c->init_cpu_ns - c->cpu_before_ns;
+	if (write(c->report_fd, &report, sizeof report) != sizeof report || close(c->report_fd) < 0)
+		return -errno;
+	return 0;
+}
+
+/* As much of them as there is room for; the last one ends. */
+static void show(char *to, const char *from, const char *end)
+{
+	size_t len = (size_t)(end - from);
+
+	memcpy(to, from, len < CHILD_SHOWN_BYTES ? len : CHILD_SHOWN_BYTES - 1);
+}
+
+static void show_words(const struct child_ctx *c)
+{
+	const char *end = c->lists.path[0] + c->letter.words.len, *env = c->letter.words.envc ? c->lists.envp[0] : end;
+
+	show(c->shown, c->lists.argv[0], env);
+	show(c->shown + CHILD_SHOWN_BYTES, env, end);
+}
+
+int child_take_letter(struct child_ctx *c)
+{
+	char *text;
+	int   r = letter_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_LETTER], &c->letter, &text, &c->code);
+
+	if (r < 0)
+		return r;
+	if (!words_split(&c->letter.words, text, &c->lists))
+		return -EBADMSG;
+	if (c->shown)
+		show_words(c);
+	return 0;
+}
+
+static int write_code(const struct child_ctx *c)
+{
+	for (size_t at = 0; at < c->letter.code_len;) {
+		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->letter.code_len - at);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+int child_take_streams(struct child_ctx *c)
+{
+	int r = write_code(c);
+
+	if (r < 0)
+		return r;
+	if (!c->letter.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
+		return -errno;
+	if (!c->letter.result_pipe && close(RUNNER_FD) < 0)
+		return -errno;
+	for (int fd = FD_HANDED_ORDERS; fd < FD_HANDED_END; fd++)
+		if (close(fd) < 0)
+			return -errno;
+	return 0;
 }
 
 /* clang-format off */

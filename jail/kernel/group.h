@@ -92,6 +92,7 @@ int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
 
 int64_t group_cpu_ns(const struct group *g);
+int64_t group_pids_now(const struct group *g); /* processes and threads; -1: nobody counts them */
 void    group_read(const struct group *g, struct group_usage *ret);
 void    group_kill(const struct group *g); /* v2: cgroup.kill. Otherwise nothing: killing PID 1 does it */
 

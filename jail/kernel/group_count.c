@@ -75,6 +75,14 @@ int64_t group_cpu_ns(const struct group *g)
 }
 #undef AT
 
+int64_t group_pids_now(const struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_PIDS);
+	char                     text[32];
+
+	return leaf && group_read_file(leaf->fd, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
+}
+
 int group_watch_oom(const struct group *g, int *ret, struct err *e)
 {
 	const struct group_leaf *leaf  = group_leaf_with(g, GROUP_MEMORY);

@@ -8,9 +8,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What whoever owns a group may write to, as systemd hands it over; the limits of the group itself stay ours. */
@@ -48,30 +50,43 @@ static bool has_processes(int top, const char *name)
 	return group_read_file(top, path, first, sizeof first) && first[0];
 }
 
-static void remove_below(int dir, const char *name)
+enum { DYING_MS_MAX = 1500 }; /* some hosts have a PID 1 that reaps once a second */
+
+/* False: somebody in there is still dying. */
+static bool remove_below(int dir, const char *name)
 {
 	int            fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR           *below = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	bool           is_empty = true;
 
 	while (below && (entry = readdir(below)))
-		if (strncmp(entry->d_name, "cell-", 5) == 0)
-			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+		if (strncmp(entry->d_name, "cell-", 5) == 0 && unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+			is_empty = false;
 	if (below)
 		closedir(below);
 	else if (fd >= 0)
 		close(fd);
 	unlinkat(dir, name, AT_REMOVEDIR);
+	return is_empty;
 }
 
 /* A service lives in its group, or in the one that it stepped aside into. What is not empty cannot be removed. */
-static void remove_service(int above, const char *name)
+static bool has_helpers(int top)
 {
-	scoped_fd top = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return has_processes(top, ".") || has_processes(top, "brig-launcher");
+}
 
-	if (top < 0 || has_processes(top, ".") || has_processes(top, "brig-launcher"))
+/* Of one that has died its helpers and cells die too, but not at once. */
+static void remove_service(int above, const char *name, pid_t pid)
+{
+	scoped_fd top  = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool      dies = kill(pid, 0) < 0 && errno == ESRCH;
+
+	if (top < 0 || (!dies && has_helpers(top)))
 		return;
-	remove_below(top, "brig");
+	for (int ms = 0; ms < DYING_MS_MAX && (has_helpers(top) || !remove_below(top, "brig")); ms++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	remove_below(top, "brig-launcher");
 	unlinkat(above, name, AT_REMOVEDIR);
 }
@@ -85,7 +100,7 @@ static void remove_services(int top, const char *own)
 
 	while (dir && (entry = readdir(dir)))
 		if (sscanf(entry->d_name, "brigd-%d", &pid) == 1 && strcmp(entry->d_name, own) != 0)
-			remove_service(fd, entry->d_name);
+			remove_service(fd, entry->d_name, pid);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +36,10 @@ static void say_quietly(int sock, const struct launch_word *word)
 void launcher_say_started(struct watch *w)
 {
 	struct launch_word word = { .kind = LAUNCH_STARTED };
+	size_t             n = w->streams[0] < 0 ? 0 : pipes_count(w->order->stdin_pipe, w->order->result_pipe);
 	struct err         e;
 
-	if (launcher_say(w->client, &word, w->streams, pipes_count(w->order->stdin_pipe, w->order->result_pipe), &e) < 0)
+	if (launcher_say(w->client, &word, w->streams, n, &e) < 0)
 		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
@@ -50,9 +52,41 @@ void launcher_say_limit(const struct watch *w, enum limit_id limit)
 	say_quietly(w->client, &word);
 }
 
+/* The order of a ticket's descriptors is launcher.h's; its client's ends are pipes.h's. */
+static int make_ticket(struct watch *w, int fds[TICKET_FDS])
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	w->ticket            = pair[0];
+	fds[TICKET_LAUNCHER] = pair[1];
+	fds[TICKET_ORDERS]   = w->cell.warm.orders[0];
+	fds[TICKET_LETTER]   = w->cell.warm.letter;
+	memcpy(fds + TICKET_STDOUT, w->cell.warm.prepared + PREPARED_CLIENT, PIPES_MAX * sizeof *fds);
+	return 0;
+}
+
 void launcher_say_ready(struct watch *w)
 {
-	say_quietly(w->control, &(struct launch_word){ .kind = LAUNCH_READY });
+	struct launch_word word = { .kind = LAUNCH_READY };
+	int                fds[TICKET_FDS];
+
+	if (w->ticket >= 0)
+		return; /* after another zygote was asked: the ticket that is out is as good as before, and nobody would hear the old one */
+	if (w->cell.warm.state == WARM_COLD || make_ticket(w, fds) < 0) {
+		say_quietly(w->control, &word);
+		return;
+	}
+	(void)!packet_send(w->control, &word, sizeof word, fds, TICKET_FDS);
+	close(fds[TICKET_LAUNCHER]);
+}
+
+void launcher_say_taken(struct watch *w)
+{
+	if (w->tell_taken > 0)
+		say_quietly(w->control, &(struct launch_word){ .kind = LAUNCH_TAKEN });
+	w->tell_taken = 0;
 }
 
 static void say_ended(const struct watch *w)
@@ -62,13 +96,23 @@ static void say_ended(const struct watch *w)
 
 void launcher_finish(struct watch *w)
 {
+	bool is_clean;
+
+	launcher_say_taken(w);
 	verdict_fill(w);
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
-	w->end.warm = w->cell.warm.state == WARM_FORKED;
-	(void)!cell_close(&w->cell, &w->end.left);
-	say_ended(w);
+	w->end.warm = w->cell.warm.state != WARM_COLD;
+	if (w->is_alone) { /* nothing of the program is left: who waits need not wait for what PID 1 still holds */
+		say_ended(w);
+		fd_closep(&w->client);
+	}
+	is_clean = cell_close(&w->cell, &w->end.left) == 0;
+	if (!w->is_alone)
+		say_ended(w);
+	if (is_clean)
+		cell_give_net_back(&w->cell);
 }
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
@@ -91,7 +135,7 @@ static int take_signals(void)
 
 void launcher_begin(struct watch *w, const struct run_order *order)
 {
-	*w = (struct watch){ .order = order, .client = -1, .control = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
+	*w = (struct watch){ .order = order, .client = -1, .control = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
 	prctl(PR_SET_NAME, "brig-launcher");
 	cell_init(&w->cell);
 	w->signals = take_signals();

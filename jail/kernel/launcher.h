@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "group.h"
+#include "net.h"
 #include "outer.h"
 #include "run.h"
 #include "slot.h"
@@ -14,7 +15,8 @@
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
-	LAUNCH_READY,   /* to who gives orders: the cell waits for one */
+	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm */
+	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
 	LAUNCH_STARTED, /* with the streams */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
 	LAUNCH_ENDED,   /* end */
@@ -31,6 +33,14 @@ struct launch_word {
 struct launch_cancel {
 	enum exit_reason reason;
 };
+
+/*
+ * A warm cell that waits for its order can be reached without who made it: these descriptors come with READY, in this
+ * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
+ * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_cancel; the launcher's
+ * words come back over it, but for STARTED. The order's bytes: letter.h.
+ */
+enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_LETTER, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 struct watch;
 
@@ -54,13 +64,18 @@ struct launcher_post {
 	struct group     group;   /* lent */
 	struct store_tree rootfs; /* opened where its owner could be seen */
 	struct run_order order;   /* without words */
-	int              zygote;  /* who forks into cells; -1: nobody */
+	struct net_place net;
+	uint64_t         wall_ms_max; /* the profile's ceiling, for who uses a ticket */
+	int              zygote, zygote_pidfd, zygote_up_fd; /* who forks into cells; -1: nobody. As in warm.h */
+	bool             zygote_ahead; /* it forks before there is an order */
 };
 
 /* The streams go to the client, and are closed here. */
 void launcher_say_started(struct watch *w);
 void launcher_say_limit(const struct watch *w, enum limit_id limit);
 void launcher_say_ready(struct watch *w);
+/* To who keeps the launcher, if he has not heard it. */
+void launcher_say_taken(struct watch *w);
 
 /* With a cell of its own from beginning to end. */
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked);

@@ -22,6 +22,10 @@ static int build(struct watch *w, struct err *e)
  */
 static void take_late_order(struct watch *w)
 {
+	if (w->ticket >= 0 && !w->ordered) {
+		shutdown(w->ticket, SHUT_RD);
+		(void)watch_take_ticket(w);
+	}
 	if (w->control < 0 || w->ordered)
 		return;
 	shutdown(w->control, SHUT_RD);
@@ -46,7 +50,12 @@ _Noreturn void launcher_serve(const struct launcher_post *post)
 	w.cell.group        = post->group;
 	w.cell.outer        = post->outer;
 	w.cell.rootfs       = post->rootfs;
-	w.cell.warm.orders  = post->zygote;
+	w.wall_ms_max       = post->wall_ms_max;
+	w.cell.warm.zygotes = post->zygote;
+	w.cell.warm.zygote_pidfd = post->zygote_pidfd;
+	w.cell.warm.up_fd   = post->zygote_up_fd;
+	w.cell.warm.ahead   = post->zygote_ahead;
+	w.cell.net          = post->net;
 	if (build(&w, &e) < 0)
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else

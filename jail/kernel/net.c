@@ -1,12 +1,21 @@
 #define _GNU_SOURCE
 #include "net.h"
 
+#include "fd.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netlink/errno.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sched.h>
+#include <linux/nsfs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static void socket_freep(struct nl_sock **sock)
 {
@@ -35,4 +44,100 @@ int net_enter_empty(struct err *e)
 	if (unshare(CLONE_NEWNET) < 0)
 		return err_sys(e, "set-up step net-namespace");
 	return raise_loopback(e);
+}
+
+/* --- one that is kept --- */
+
+int net_open_own(void)
+{
+	return open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+static int open_files(struct net *n, struct err *e)
+{
+	n->ns_fd      = net_open_own();
+	n->sockets_fd = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
+	n->traffic_fd = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
+	if (n->ns_fd >= 0 && n->sockets_fd >= 0 && n->traffic_fd >= 0)
+		return 0;
+	err_sys(e, "set-up step net-namespace: /proc/self/net");
+	net_close(n);
+	return -1;
+}
+
+int net_make(struct net *ret, struct err *e)
+{
+	return net_enter_empty(e) < 0 ? -1 : open_files(ret, e);
+}
+
+int net_enter(int ns_fd, struct err *e)
+{
+	return setns(ns_fd, CLONE_NEWNET) < 0 ? err_sys(e, "set-up step net-namespace: setns") : 0;
+}
+
+void net_close(struct net *n)
+{
+	fd_closep(&n->ns_fd);
+	fd_closep(&n->sockets_fd);
+	fd_closep(&n->traffic_fd);
+}
+
+/* --- is it as it was made? --- */
+
+/* The files are made anew whenever they are read from the beginning. */
+static bool read_text(int fd, char *text, size_t size)
+{
+	ssize_t n = pread(fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* Counted by the kernel when it makes a socket for a program, whatever the family, until its memory is freed. */
+static bool has_no_socket(int fd)
+{
+	static const char none[] = "sockets: used 0\n";
+	char              text[1024];
+
+	return read_text(fd, text, sizeof text) && strncmp(text, none, sizeof none - 1) == 0;
+}
+
+/* "    lo:  0  0 ...": all sixteen figures, and no other device. */
+static bool has_no_traffic(int fd)
+{
+	char        text[1024];
+	const char *lo = read_text(fd, text, sizeof text) ? strstr(text, "lo:") : NULL;
+	const char *end = lo ? strchr(lo, '\n') : NULL;
+
+	return end && end[1] == 0 && lo + 3 + strspn(lo + 3, " 0") == end;
+}
+
+bool net_is_quiet(const struct net *n)
+{
+	return has_no_socket(n->sockets_fd) && has_no_traffic(n->traffic_fd);
+}
+
+/* --- from launcher to spawner --- */
+
+void net_send(const struct net *n, int keeper_fd)
+{
+	const int fds[NET_FDS] = { n->ns_fd, n->sockets_fd, n->traffic_fd };
+
+	(void)!packet_send(keeper_fd, "n", 1, fds, NET_FDS);
+}
+
+bool net_receive(struct net *ret, int fd)
+{
+	char    word;
+	int     fds[NET_FDS];
+	size_t  n;
+	ssize_t got = packet_receive(fd, &word, 1, fds, NET_FDS, &n);
+
+	if (got == 1 && n == NET_FDS && ioctl(fds[0], NS_GET_NSTYPE) == CLONE_NEWNET) {
+		*ret = (struct net){ fds[0], fds[1], fds[2] };
+		return true;
+	}
+	while (got >= 0 && n)
+		close(fds[--n]);
+	return false;
 }

@@ -3,10 +3,44 @@
  *
  * Half of the standard library's network modules need a loopback (m). The
  * namespace is made by the launcher and belongs to its user namespace, so that
- * nothing inside a cell has power over it.
+ * nothing inside a cell has power over it. It costs more than everything else
+ * of a cell: one that is as it was made may be used again.
  */
 #pragma once
 #include "err.h"
 
-/* The calling process moves into the new namespace for good. */
+/* A namespace that is kept. The files are of its own /proc/net. */
+struct net {
+	int ns_fd, sockets_fd, traffic_fd;
+};
+enum { NET_FDS = sizeof(struct net) / sizeof(int) };
+#define NET_NONE ((struct net){ -1, -1, -1 })
+
+/* Whose cell gets its network from somebody who keeps some. */
+struct net_place {
+	struct net net;     /* of the cell; NONE: a new one is made */
+	int        home_fd; /* the launcher's own, to which it goes back; -1: nobody keeps any, the launcher stays in the cell's */
+	int        keeper_fd; /* socket, where it may be given back, and */
+	bool       is_needless; /* there: the filter lets no socket of a network be made */
+};
+#define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, -1, false })
+
+/* The calling process moves into a new namespace for good. */
 must_use int net_enter_empty(struct err *e);
+
+/* The calling process is in it from then on. */
+must_use int net_make(struct net *ret, struct err *e);
+must_use int net_enter(int ns_fd, struct err *e);
+/* The one that the caller is in; -1 with errno. */
+must_use int net_open_own(void);
+void         net_close(struct net *n);
+
+/*
+ * No socket of any family is left in it, and no packet was ever sent. With every process gone, and when nobody ever
+ * had a socket that is not local (network_notice.h), that leaves nothing by which it could be told from a new one.
+ */
+must_use bool net_is_quiet(const struct net *n);
+
+/* To who keeps some; it is thrown away when he has no room. The caller's copy stays the caller's. */
+void          net_send(const struct net *n, int keeper_fd);
+must_use bool net_receive(struct net *ret, int fd);

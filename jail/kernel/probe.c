@@ -26,6 +26,7 @@ const struct probe_row probe_rows[] = {
 	{ "cgroup-namespace",   NEED_DEFAULT,  probe_cgroup_namespace,    "4.6",   "CONFIG_CGROUPS",       "the host's cgroup paths stay hidden" },
 	{ "clone3",             NEED_DEFAULT,  probe_clone3,              "5.3",   NULL,                   "a jail's PID 1 is born in all its namespaces at once" },
 	{ "setns-pidfd",        NEED_OPTIONAL, probe_setns_pidfd,         "5.8",   NULL,                   "warm interpreters enter a jail; without: cold starts" },
+	{ "fork-into-pid-ns",   NEED_OPTIONAL, probe_fork_into_pid_ns,    "5.8",   "CONFIG_PID_NS",        "a warm run is forked into its jail; without: cold starts" },
 	{ "proc",               NEED_DEFAULT,  probe_proc,                "5.8",   "CONFIG_PROC_FS",       "a /proc with the jail's own processes and nothing else" },
 	{ "tmpfs",              NEED_DEFAULT,  probe_tmpfs,               "3.8",   "CONFIG_TMPFS",         "/tmp and /workspace with a size and a number of files" },
 	{ "fsmount",            NEED_DEFAULT,  probe_fsmount,             "5.2",   NULL,                   "mounts by descriptor: no path to be swapped meanwhile" },

@@ -59,6 +59,7 @@ bool probe_uts_namespace(struct probe *p);
 bool probe_cgroup_namespace(struct probe *p);
 bool probe_clone3(struct probe *p);
 bool probe_setns_pidfd(struct probe *p);
+bool probe_fork_into_pid_ns(struct probe *p);
 
 bool probe_proc(struct probe *p); /* probe_mounts.c */
 bool probe_tmpfs(struct probe *p);

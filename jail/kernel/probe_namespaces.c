@@ -301,3 +301,34 @@ bool probe_setns_pidfd(struct probe *p)
 		r.twin = errno;
 	return did_refused(p, r, "setns(pidfd, several namespaces)");
 }
+
+/* As a zygote does: its own process ids stay what they are, those of its next child do not. */
+bool probe_fork_into_pid_ns(struct probe *p)
+{
+	struct refusal    r    = { .caps = 0 };
+	int               born = -1, status = 0;
+	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_NEWPID, .pidfd = (uintptr_t)&born, .exit_signal = SIGCHLD };
+	pid_t             init, child;
+
+	if (!room_enter(p, 0))
+		return false;
+	init = clone3(&args, sizeof args);
+	if (init == 0)
+		wait_for_death();
+	scoped_fd pidfd = born;
+
+	if (init < 0)
+		return probe_missing(p, "no process with process ids of its own could be started", "see pid-namespace and clone3");
+	if (setns(pidfd, CLONE_NEWPID) < 0) {
+		r.errnum = errno;
+		if (setns(-1, CLONE_NEWPID) < 0) /* EBADF, were it the kernel */
+			r.twin = errno;
+		return did_refused(p, r, "setns(pidfd, CLONE_NEWPID)");
+	}
+	child = fork();
+	if (child == 0)
+		_exit(getpid() == 2 ? 0 : 1);
+	if (!did(p, child, "fork into another's process ids") || !did(p, waitpid(child, &status, 0), "wait for it"))
+		return false;
+	return status == 0 || probe_missing(p, "setns said yes, and a child has other process ids", "");
+}

@@ -177,6 +177,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 		run->started = true;
 		return RUN_STARTED;
 	case LAUNCH_READY:
+	case LAUNCH_TAKEN:
 		return RUN_GOES_ON;
 	case LAUNCH_LIMIT:
 		end->hit[0] = (struct run_hit){ .limit = word.number % LIMIT_COUNT, .value = (int64_t)word.value };

@@ -7,19 +7,70 @@
 #include "packet.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 
-/* --- asking --- */
+#define FOUR   -1, -1, -1, -1
+#define TWELVE { FOUR, FOUR, FOUR }
+const struct warm WARM_NONE = { .zygotes = -1, .zygote_pidfd = -1, .up_fd = -1, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
+				.answer_fd = -1, .report_fd = -1, .hard_fd = -1 };
+_Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
-int warm_want(struct warm *w, const struct child_order *order, int words_fd, struct err *e)
+/* --- making ready --- */
+
+int warm_open(struct warm *w, struct err *e)
 {
-	w->words_fd = fcntl(words_fd, F_DUPFD_CLOEXEC, 0);
-	w->order    = *order;
-	w->state    = WARM_WANTED;
-	return w->words_fd < 0 ? err_sys(e, "words for the zygote") : 0;
+	if (w->zygotes < 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
+		return err_sys(e, "set-up step channels: orders");
+	w->letter = letter_make(e);
+	return w->letter < 0 ? -1 : 0;
 }
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+bool warm_is_possible(const struct warm *w)
+{
+	struct pollfd p = { .fd = w->zygotes };
+
+	if (w->zygotes < 0 || (w->up_fd >= 0 && !is_readable(w->up_fd)))
+		return false;
+	return poll(&p, 1, 0) == 0; /* nobody holds the other end: none can be started */
+}
+
+int warm_prepare(struct warm *w, const struct cell *c, struct err *e)
+{
+	struct child_order order;
+	int                r;
+
+	memset(&order, 0, sizeof order); /* padding too */
+	order.warm = true;
+	r          = packet_send(c->report_fd, &order, sizeof order, NULL, 0);
+	errno      = -r;
+	w->state   = WARM_PREPARING;
+	fd_closep(&w->up_fd);
+	return r < 0 ? err_sys(e, "set-up step prepare") : 0;
+}
+
+int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
+{
+	if (n != PREPARED_FDS || w->state != WARM_PREPARING)
+		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
+	memcpy(w->prepared, fds, sizeof w->prepared);
+	w->state = WARM_PREPARED;
+	return 0;
+}
+
+/* --- asking --- */
 
 /* Two pairs; the second of each is for the zygote. */
 static int make_sockets(struct warm *w, int fds[2], struct err *e)
@@ -37,18 +88,14 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 	return 0;
 }
 
-static size_t fill(struct zygote_order *o, int *fds, const struct warm *w, const struct cell *c)
+static size_t fill_groups(struct zygote_order *o, int *fds, const struct cell *c)
 {
 	const struct child_ctx *child = &c->child;
 	int                     group = group_clone_fd(&c->group);
-	size_t                  n     = ZYGOTE_GROUPS;
+	size_t                  n     = 0;
 
-	o->joins          = (uint32_t)child->join_len;
-	o->clones_into    = group >= 0;
-	o->init_id        = child->init_id;
-	o->program_id     = child->program_uid;
-	o->workspace_exec = child->workspace_exec;
-	o->cpu_before_ns  = w->cpu_before_ns;
+	o->joins       = (uint32_t)child->join_len;
+	o->clones_into = group >= 0;
 	for (int i = 0; i < child->join_len; i++)
 		fds[n++] = child->join_fd[i];
 	if (group >= 0)
@@ -56,7 +103,18 @@ static size_t fill(struct zygote_order *o, int *fds, const struct warm *w, const
 	return n;
 }
 
-static int ask(struct warm *w, const struct cell *c, int ours[2], struct err *e)
+static void fill_handed(int *fds, const struct warm *w)
+{
+	fds[HANDED_ORDERS] = w->orders[1];
+	fds[HANDED_LETTER] = w->letter;
+	fds[HANDED_CODE]   = w->prepared[PREPARED_CODE];
+	fds[HANDED_IN]     = w->prepared[PREPARED_IN];
+	fds[HANDED_OUT]    = w->prepared[PREPARED_OUT];
+	fds[HANDED_ERR]    = w->prepared[PREPARED_ERR];
+	fds[HANDED_RESULT] = w->prepared[PREPARED_RESULT];
+}
+
+static int ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, int ours[2], struct err *e)
 {
 	struct zygote_order o;
 	int                 fds[ZYGOTE_ORDER_FDS_MAX], r;
@@ -65,94 +123,137 @@ static int ask(struct warm *w, const struct cell *c, int ours[2], struct err *e)
 	if (make_sockets(w, ours, e) < 0)
 		return -1;
 	memset(&o, 0, sizeof o); /* padding too */
-	o.order             = w->order;
-	fds[ZYGOTE_ANSWER]  = ours[0];
-	fds[ZYGOTE_REPORT]  = ours[1];
-	fds[ZYGOTE_CELL]    = c->pidfd;
-	fds[ZYGOTE_GO]      = c->child.ready_fd[0];
-	fds[ZYGOTE_WORDS]   = w->words_fd;
-	n                   = fill(&o, fds, w, c);
-	r                   = packet_send(w->orders, &o, sizeof o, fds, n);
-	errno               = -r;
-	return r < 0 ? err_sys(e, "it cannot be reached") : 0;
+	o.files            = rlimits->files;
+	o.cpu_s            = rlimits->cpu_s;
+	o.processes        = rlimits->processes;
+	o.init_id          = c->child.init_id;
+	o.program_id       = c->child.program_uid;
+	o.workspace_exec   = c->child.workspace_exec;
+	o.ahead            = w->ahead;
+	o.cpu_before_ns    = w->cpu_before_ns;
+	fds[ZYGOTE_ANSWER] = ours[0];
+	fds[ZYGOTE_REPORT] = ours[1];
+	fds[ZYGOTE_CELL]   = c->pidfd;
+	fill_handed(fds + ZYGOTE_HANDED, w);
+	n     = ZYGOTE_GROUPS + fill_groups(&o, fds + ZYGOTE_GROUPS, c);
+	r     = packet_send(w->zygotes, &o, sizeof o, fds, n);
+	errno = -r;
+	return r < 0 ? err_sys(e, "the zygote cannot be reached") : 0;
 }
 
-int warm_ask(struct warm *w, const struct cell *c, struct err *e)
+int warm_ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, struct err *e)
 {
-	int ours[2] = { -1, -1 }, r = ask(w, c, ours, e);
+	int ours[2] = { -1, -1 }, r;
 
+	if (w->asked_times++ == WARM_ASKED_MAX)
+		return err_set(e, ERR_SETUP, "%d zygotes died one after the other", WARM_ASKED_MAX);
+	r = ask(w, c, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
-	fd_closep(&w->words_fd);
 	w->state = WARM_ASKED;
 	w->asked = clock_ms(CLOCK_MONOTONIC);
 	return r;
 }
 
+int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e)
+{
+	int r;
+
+	if (letter_copy(w->letter, o, words_fd, code_fd, e) < 0)
+		return -1;
+	r     = letter_send(w->orders[0], o);
+	errno = -r;
+	return r < 0 ? err_sys(e, "the order cannot be sent") : 0;
+}
+
 /* --- hearing --- */
 
-/* To PID 1. One that is dead needs to know nothing. */
-static void tell(int fd, const void *word, size_t len)
+/* The fork has these; who holds them as well keeps ends of file from arriving. */
+static void close_handed(struct warm *w)
 {
-	(void)!send(fd, word, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	fd_closep(&w->orders[1]);
+	for (size_t i = 0; i < PREPARED_CLIENT; i++)
+		fd_closep(&w->prepared[i]);
 }
 
-void warm_give_up(struct warm *w, const struct cell *c)
+static enum warm_answer ask_again(struct warm *w)
 {
-	const char go = CHILD_GO_COLD;
-
-	warm_close(w); /* first: a fork that comes late can say nothing to anybody, and ends of it */
-	w->state = WARM_COLD;
-	tell(c->report_fd, &go, 1);
-}
-
-static void on_forked(struct warm *w, const struct cell *c)
-{
-	const char go = CHILD_GO_WARM;
-
-	w->state = WARM_FORKED;
-	tell(c->report_fd, &go, 1);
-}
-
-static void on_ended(struct warm *w, const struct cell *c, int status)
-{
-	tell(c->status_fd, &status, sizeof status);
 	fd_closep(&w->answer_fd);
+	fd_closep(&w->report_fd);
+	w->state = WARM_PREPARED;
+	return WARM_AGAIN;
 }
 
-static void explain(const struct zygote_word *word, bool is_word, struct err *e)
+static enum warm_answer refused(struct warm *w, int errnum, struct err *e)
 {
-	errno = word->status;
-	if (is_word && word->kind == ZYGOTE_FAILED)
-		err_sys(e, "it cannot fork into the cell");
-	else
-		err_set(e, ERR_SETUP, "the zygote ended, or is out of its senses");
+	fd_closep(&w->answer_fd);
+	errno = errnum;
+	err_sys(e, "the zygote cannot fork into the cell");
+	return WARM_CANNOT;
 }
 
-enum warm_answer warm_hear(struct warm *w, const struct cell *c, struct err *e)
+static enum warm_answer lost(struct warm *w, struct err *e)
+{
+	fd_closep(&w->answer_fd);
+	err_set(e, ERR_SETUP, "the zygote ended, and with it what is known of the program");
+	return WARM_IS_LOST;
+}
+
+static bool is_before_fork(const struct warm *w)
+{
+	return w->state == WARM_ASKED || w->state == WARM_WAITS;
+}
+
+static enum warm_answer forked(struct warm *w)
+{
+	w->state = WARM_FORKED;
+	close_handed(w);
+	return WARM_GOES_ON;
+}
+
+enum warm_answer warm_hear(struct warm *w, int *status, struct err *e)
 {
 	struct zygote_word word;
 	ssize_t            n = recv(w->answer_fd, &word, sizeof word, 0);
-	bool               is_word = n == sizeof word;
 
 	if (n < 0 && errno == EINTR)
 		return WARM_GOES_ON;
-	if (is_word && word.kind == ZYGOTE_FORKED && w->state == WARM_ASKED) {
-		on_forked(w, c);
+	if (n != sizeof word)
+		return is_before_fork(w) ? ask_again(w) : lost(w, e);
+	switch ((enum zygote_kind)word.kind) {
+	case ZYGOTE_WAITS:
+		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		return WARM_GOES_ON;
+	case ZYGOTE_FORKED:
+		return is_before_fork(w) ? forked(w) : lost(w, e);
+	case ZYGOTE_FAILED:
+		return is_before_fork(w) ? refused(w, word.status, e) : lost(w, e);
+	case ZYGOTE_ENDED:
+		*status = word.status;
+		fd_closep(&w->answer_fd);
+		return WARM_ENDED;
+	case ZYGOTE_RETIRES:
+		return is_before_fork(w) ? ask_again(w) : WARM_RETIRES;
 	}
-	if (is_word && word.kind == ZYGOTE_ENDED && w->state == WARM_FORKED) {
-		on_ended(w, c, word.status);
-		return WARM_GOES_ON;
-	}
-	explain(&word, is_word, e);
-	fd_closep(&w->answer_fd);
-	return w->state == WARM_ASKED ? WARM_CANNOT : WARM_IS_LOST;
+	return lost(w, e);
+}
+
+void warm_kill_zygote(const struct warm *w)
+{
+	if (w->zygote_pidfd >= 0)
+		pidfd_send_signal(w->zygote_pidfd, SIGKILL, NULL, 0);
 }
 
 void warm_close(struct warm *w)
 {
+	close_handed(w);
+	for (size_t i = 0; i < PREPARED_FDS; i++)
+		fd_closep(&w->prepared[i]);
+	fd_closep(&w->orders[0]);
+	fd_closep(&w->letter);
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
-	fd_closep(&w->words_fd);
+	fd_closep(&w->hard_fd);
+	fd_closep(&w->up_fd);
+	fd_closep(&w->zygote_pidfd);
 }

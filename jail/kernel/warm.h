@@ -1,45 +1,70 @@
 /*
- * warm.h - a run that a zygote forks into its cell, as the launcher sees it
+ * warm.h - a cell into which a zygote forks, as its launcher sees it
  *
- *   COLD -> WANTED -> ASKED -> FORKED      by a zygote that does what it is asked
- *                     ASKED -> COLD        by one that cannot: PID 1 forks the program, as if nobody had been asked
+ *   COLD -> PREPARING -> PREPARED -> ASKED -> WAITS -> FORKED
+ *                                    ASKED ----------> FORKED   ahead of any order
+ *                        PREPARED <- ASKED, WAITS               the zygote died, or has a successor: it is asked anew
  *
- * An order may come while the cell is being built. Nobody is asked before that
- * is done: a fork would enter what is there, which may be the host's still.
- * PID 1 waits between order and fork until this is decided. The zygote, who is
- * the parent, reaps the program; PID 1, who ends the cell, is told its status.
+ * What a cell becomes is decided when it is built, before PID 1 has become
+ * brig-init; from PREPARING on it is good for programs that a zygote can run,
+ * and for nothing else. An order goes into the cell's letter and its order
+ * socket, whoever holds the other end by then. The zygote, who is the parent,
+ * reaps the program.
  */
 #pragma once
 #include "zygote_protocol.h"
 
 struct cell;
-struct run_order;
 
-enum warm_state { WARM_COLD, WARM_WANTED, WARM_ASKED, WARM_FORKED };
+enum warm_state { WARM_COLD, WARM_PREPARING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKED };
 
 struct warm {
 	enum warm_state state;
-	int             orders;        /* to the zygote; the launcher's; -1: there is none */
-	int             answer_fd;     /* zygote_word */
-	int             report_fd;     /* child_report of the fork */
+	bool            ahead;        /* the fork is wanted before the order */
+	bool            stands;       /* it has said so: everything is given up, the filter is on */
+	bool            is_hard;      /* PID 1 is as hard as it gets */
+	bool            retires;      /* the zygote has a successor */
+	unsigned        asked_times;
+	int             zygotes;      /* where they are asked; the launcher's; -1: there is none */
+	int             zygote_pidfd; /* of the one there was when the launcher was forked; -1: none */
+	int             up_fd;        /* can be read when there is one; -1: there is, or none */
+	int             orders[2];    /* [0]: who sends; [1]: the program's end */
+	int             letter;
+	int             prepared[PREPARED_FDS];
+	int             answer_fd;    /* zygote_word */
+	int             report_fd;    /* child_report of the fork */
+	int             hard_fd;      /* PID 1 says that it is hard */
 	int64_t         cpu_before_ns; /* of PID 1 */
-	double          asked;         /* CLOCK_MONOTONIC ms */
-	struct child_order order;      /* WANTED: for the zygote, and */
-	int             words_fd;
+	double          asked;        /* CLOCK_MONOTONIC ms */
 };
-#define WARM_NONE ((struct warm){ .orders = -1, .answer_fd = -1, .report_fd = -1, .words_fd = -1 })
+extern const struct warm WARM_NONE;
 
-enum { WARM_MS_MAX = 2000 }; /* a zygote that says nothing for so long is asked no more */
+enum { WARM_MS_MAX = 3000, WARM_ASKED_MAX = 3 }; /* a zygote that says nothing for so long is killed; so often one is asked */
 
-/* Keeps a copy of both, for when the cell is ready. */
-must_use int warm_want(struct warm *w, const struct child_order *order, int words_fd, struct err *e);
-/* WANTED, and the cell is ready: ASKED, or -1 with the reason. */
-must_use int warm_ask(struct warm *w, const struct cell *c, struct err *e);
-/* CANNOT: warm_give_up() is next. LOST: the zygote died while it had the program, and with it the status. *e says why. */
-enum warm_answer { WARM_GOES_ON, WARM_CANNOT, WARM_IS_LOST };
+/* Before the clone: what PID 1 does not make. */
+must_use int warm_open(struct warm *w, struct err *e);
+/* Is a zygote there, or can one be waited for? */
+bool         warm_is_possible(const struct warm *w);
+/* COLD: PID 1 is told to make the cell ready for a fork. */
+must_use int warm_prepare(struct warm *w, const struct cell *c, struct err *e);
+/* What PID 1 made: the descriptors are ours. */
+must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
+/* PREPARED, and PID 1 is hard: the zygote is asked for a fork with these rlimits. */
+must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, struct err *e);
 
 /* Something is to be read of answer_fd. */
-must_use enum warm_answer warm_hear(struct warm *w, const struct cell *c, struct err *e);
-/* No longer wanted: whatever the zygote does with the order now cannot become a program. */
-void warm_give_up(struct warm *w, const struct cell *c);
-void warm_close(struct warm *w);
+enum warm_answer {
+	WARM_GOES_ON,
+	WARM_ENDED,   /* the program: *status */
+	WARM_AGAIN,   /* this zygote is gone or goes, nothing was forked: PREPARED */
+	WARM_RETIRES, /* the fork's layout is an old one: it is used, if it is, before those of the successor */
+	WARM_CANNOT,  /* *e says why */
+	WARM_IS_LOST, /* it died with the program, and with it the status */
+};
+must_use enum warm_answer warm_hear(struct warm *w, int *status, struct err *e);
+
+/* May come before there is anybody who would read it. Both are memory files. */
+must_use int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
+/* A zygote that says nothing: whoever keeps it starts another one. */
+void         warm_kill_zygote(const struct warm *w);
+void         warm_close(struct warm *w);

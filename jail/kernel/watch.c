@@ -1,10 +1,9 @@
 #define _GNU_SOURCE
-#include "watch.h"
+#include "watch_parts.h"
 
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
-#include "say.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
 void watch_say_limit(const struct watch *w, enum exit_reason reason)
 {
@@ -31,7 +30,7 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 			launcher_say_limit(w, rows[i].limit);
 }
 
-static void decide(struct watch *w, enum exit_reason reason)
+void watch_decide(struct watch *w, enum exit_reason reason)
 {
 	bool first = !w->decided;
 
@@ -48,7 +47,7 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 {
 	if (!w->decided)
 		w->end.why = *why;
-	decide(w, reason);
+	watch_decide(w, reason);
 }
 
 /* What the kernel keeps from us is neither the cell's fault nor the client's, and the program may have started unheard. */
@@ -58,49 +57,6 @@ static void fail_to_watch(struct watch *w, const char *what)
 
 	err_sys(&e, "the launcher cannot watch: %s", what);
 	watch_fail(w, EXIT_cancelled, &e);
-}
-
-/* --- the zygote --- */
-
-/* Loud: whoever waits for a warm run shall know why it is none. */
-static void go_cold(struct watch *w, const struct err *why)
-{
-	say("brig launcher: a run of rootfs %.12s is started cold: zygote: %s\n", w->cell.rootfs.digest, why->text);
-	warm_give_up(&w->cell.warm, &w->cell);
-}
-
-/* When there is both, an order and a cell. */
-static void ask_zygote(struct watch *w)
-{
-	struct err e;
-
-	if (w->ready && w->cell.warm.state == WARM_WANTED && warm_ask(&w->cell.warm, &w->cell, &e) < 0)
-		go_cold(w, &e);
-}
-
-static void on_zygote(struct watch *w)
-{
-	struct err e;
-
-	switch (warm_hear(&w->cell.warm, &w->cell, &e)) {
-	case WARM_GOES_ON:
-		return;
-	case WARM_CANNOT:
-		go_cold(w, &e);
-		return;
-	case WARM_IS_LOST:
-		watch_fail(w, EXIT_cancelled, &e);
-		return;
-	}
-}
-
-/* One that is stopped, or has more to do than it can. */
-static void give_zygote_up(struct watch *w)
-{
-	struct err e;
-
-	err_set(&e, ERR_LIMIT, "it did not answer within %d ms", WARM_MS_MAX);
-	go_cold(w, &e);
 }
 
 /* --- from the cell's set-up --- */
@@ -130,13 +86,31 @@ static void on_failed_step(struct watch *w, const struct child_report *report)
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
-/* End of file: who reported there has become what it should, or is dead. The program begins when that is so of both. */
+void watch_begin(struct watch *w)
+{
+	w->started      = clock_ms(CLOCK_MONOTONIC);
+	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
+	w->end.setup_ms = w->started - w->asked;
+}
+
+/* Twice of a cell that was built before there was a zygote: the second time with its ticket. */
+void watch_say_ready(struct watch *w)
+{
+	w->ready = true;
+	if (w->control >= 0)
+		launcher_say_ready(w);
+}
+
+/*
+ * End of file: who reported there has become what it should, or is dead. Of a warm cell both say so elsewhere; a cold
+ * program begins.
+ */
 static void on_report_end(struct watch *w, int *fd)
 {
 	struct err e;
 
 	fd_closep(fd);
-	if (w->decided || w->cell.report_fd >= 0 || w->cell.warm.report_fd >= 0)
+	if (w->decided || w->cell.warm.state != WARM_COLD)
 		return;
 	if (!w->execs || w->streams[0] < 0) {
 		/* every step before says so itself */
@@ -144,16 +118,27 @@ static void on_report_end(struct watch *w, int *fd)
 		watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	}
-	w->started      = clock_ms(CLOCK_MONOTONIC);
-	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
-	w->end.setup_ms = w->started - w->asked;
+	watch_begin(w);
 	launcher_say_started(w);
+}
+
+/* Without it nobody knows whether the network may be used again. Of a second fork, whose filter is another one, too. */
+static void take_listener(struct watch *w, const int *fds, size_t n)
+{
+	if (w->cell.is_noticed || n != 1)
+		w->cell.notice.was_given = true;
+	w->cell.is_noticed = true;
+	notice_close(&w->cell.notice);
+	if (n)
+		w->cell.notice.listener_fd = fds[--n];
+	while (n)
+		close(fds[--n]);
 }
 
 static void on_report(struct watch *w, int *fd)
 {
 	struct child_report report;
-	int                 fds[PIPES_MAX];
+	int                 fds[PREPARED_FDS];
 	size_t              n;
 	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
@@ -168,20 +153,35 @@ static void on_report(struct watch *w, int *fd)
 		on_failed_step(w, &report);
 		return;
 	case CHILD_READY:
-		w->ready                   = true;
 		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
-		if (w->control >= 0)
-			launcher_say_ready(w);
-		ask_zygote(w);
+		watch_warm_built(w);
+		return;
+	case CHILD_PREPARED:
+		watch_warm_prepared(w, fds, n);
 		return;
 	case CHILD_STREAMS:
 		take_streams(w, fds, n);
 		return;
+	case CHILD_LISTENER:
+		take_listener(w, fds, n);
+		return;
 	case CHILD_EXECS:
 		w->execs        = true;
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
+		if (fd == &w->cell.warm.report_fd)
+			watch_warm_stands(w);
 		return;
 	}
+}
+
+static void on_cell_report(struct watch *w)
+{
+	on_report(w, &w->cell.report_fd);
+}
+
+void watch_hear_fork(struct watch *w)
+{
+	on_report(w, &w->cell.warm.report_fd);
 }
 
 /* --- from the running cell --- */
@@ -203,12 +203,12 @@ static void on_client(struct watch *w)
 	ssize_t              n = recv(w->client, &cancel, sizeof cancel, 0);
 
 	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit || cancel.reason == EXIT_client_gone)) {
-		decide(w, cancel.reason);
+		watch_decide(w, cancel.reason);
 		return;
 	}
 	if (n < 0 && errno == EINTR)
 		return;
-	decide(w, EXIT_client_gone);
+	watch_decide(w, EXIT_client_gone);
 	fd_closep(&w->client);
 }
 
@@ -217,7 +217,7 @@ static void on_signal(struct watch *w)
 	struct signalfd_siginfo info;
 
 	if (read(w->signals, &info, sizeof info) == sizeof info)
-		decide(w, EXIT_cancelled);
+		watch_decide(w, EXIT_cancelled);
 }
 
 static void on_oom(struct watch *w)
@@ -226,8 +226,13 @@ static void on_oom(struct watch *w)
 
 	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && w->cell.group.n) {
 		w->oom = true;
-		decide(w, EXIT_oom); /* half a process tree is worse than none */
+		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
 	}
+}
+
+static void on_notice(struct watch *w)
+{
+	notice_hear(&w->cell.notice);
 }
 
 /* --- from who gives orders --- */
@@ -247,26 +252,85 @@ static bool is_sound(const struct launch_order *o, size_t fds)
 	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2);
 }
 
-static void take_order(struct watch *w, const struct launch_order *o, const int *fds)
+static void take_figures(struct watch *w, const struct launch_order *o)
 {
-	struct err e;
-
 	w->ordered            = true;
-	w->client             = fds[0];
+	w->unread             = -1;
 	w->asked              = o->asked;
 	w->limits             = o->limits;
 	w->served.stdin_pipe  = o->stdin_pipe;
 	w->served.result_pipe = o->result_pipe;
-	w->served.warm        = o->warm;
-	w->served.words       = &o->words;
-	w->served.code_fd     = o->code_len ? fds[2] : -1;
-	w->served.code_len    = o->code_len;
-	if (cell_give_order(&w->cell, &w->served, &e) < 0)
+}
+
+/* A cell that is prepared for forks can do nothing else; whoever gives orders knows. */
+static int give_order(struct watch *w, bool warm, struct err *e)
+{
+	w->is_warm_order = warm && (w->cell.warm.state != WARM_COLD || warm_is_possible(&w->cell.warm));
+	if (w->is_warm_order)
+		return cell_give_letter(&w->cell, &w->served, e);
+	if (w->cell.warm.state != WARM_COLD)
+		return err_set(e, ERR_SETUP, "the cell is for warm runs only");
+	fd_closep(&w->cell.warm.hard_fd); /* its byte is the program's */
+	fd_closep(&w->cell.warm.up_fd);
+	return cell_give_order(&w->cell, &w->served, e);
+}
+
+static void take_order(struct watch *w, const struct launch_order *o, const int *fds)
+{
+	bool       was_built = w->ready && w->cell.warm.state == WARM_COLD;
+	struct err e;
+
+	take_figures(w, o);
+	fd_closep(&w->ticket); /* whoever has the other end comes too late */
+	w->client          = fds[0];
+	w->served.words    = &o->words;
+	w->served.code_fd  = o->code_len ? fds[2] : -1;
+	w->served.code_len = o->code_len;
+	if (give_order(w, o->warm, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
-	w->served.words = NULL; /* they are PID 1's now */
-	ask_zygote(w);
+	else if (w->is_warm_order && was_built)
+		watch_warm_built(w);
+	w->served.words = NULL; /* they are in the cell's hands now */
+	if (w->is_warm_order)
+		watch_warm_ordered(w);
 	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
 		close(fds[i]);
+}
+
+/* What a ticket is good for: the cell as it was built, or less of what a clock ends. */
+static bool is_within_ticket(const struct watch *w, const struct limits *asked)
+{
+	struct limits built = w->limits;
+
+	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
+	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
+	built.output_bytes = asked->output_bytes; /* who reads the output holds to it */
+	return memcmp(&built, asked, sizeof built) == 0;
+}
+
+bool watch_take_ticket(struct watch *w)
+{
+	struct launch_order o;
+	struct err          e;
+	size_t              n;
+	ssize_t             got = packet_receive(w->ticket, &o, sizeof o, NULL, 0, &n);
+
+	if (got != sizeof o || w->ordered) {
+		fd_closep(&w->ticket);
+		return false;
+	}
+	w->client      = fd_take(&w->ticket);
+	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + TAKEN_MS;
+	if (!is_within_ticket(w, &o.limits)) {
+		w->ordered = true;
+		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
+		watch_fail(w, EXIT_denied, &e);
+		return true;
+	}
+	take_figures(w, &o);
+	w->is_warm_order = w->has_ticket_order = true;
+	watch_warm_ordered(w);
+	return true;
 }
 
 bool watch_take_order(struct watch *w)
@@ -284,6 +348,12 @@ bool watch_take_order(struct watch *w)
 	while (n)
 		close(fds[--n]);
 	return false;
+}
+
+/* Given back unused: who gives orders may still use the cell. */
+static void on_ticket(struct watch *w)
+{
+	(void)watch_take_ticket(w);
 }
 
 static void on_control(struct watch *w)
@@ -316,7 +386,7 @@ static double check_cpu(struct watch *w)
 	if (used < 0) /* a counter that could not be read once is looked at again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->order->limits->cpu_ms) {
-		decide(w, EXIT_timeout_cpu);
+		watch_decide(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
 	}
 	return next_cpu_check(w, used);
@@ -324,64 +394,109 @@ static double check_cpu(struct watch *w)
 
 static double check_clocks(struct watch *w, double *next_cpu)
 {
-	double     now = clock_ms(CLOCK_MONOTONIC), deadline;
+	double     now = clock_ms(CLOCK_MONOTONIC), deadline, patience;
 	struct err e;
 
 	if (!w->ordered && w->ready)
 		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
 	if (!w->started) {
+		patience = watch_warm_patience(w, now);
+		if (!w->ordered && w->cell.warm.state == WARM_ASKED)
+			return patience; /* the zygote may have much to import */
 		deadline = w->asked + SETUP_MS_MAX;
 		if (now >= deadline && !w->decided) {
 			err_set(&e, ERR_SETUP, "the cell was not built within %d s", SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
-		if (w->cell.warm.state != WARM_ASKED)
-			return deadline - now;
-		if (now >= w->cell.warm.asked + WARM_MS_MAX)
-			give_zygote_up(w);
-		return WARM_MS_MAX / 2;
+		return deadline - now < patience ? deadline - now : patience;
 	}
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
-		decide(w, EXIT_timeout_wall);
+		watch_decide(w, EXIT_timeout_wall);
 	if (now >= *next_cpu)
 		*next_cpu = now + check_cpu(w);
 	return (deadline < *next_cpu ? deadline : *next_cpu) - now;
+}
+
+/* The keeper has time: it would wake beside the program, which has just begun and is over before, mostly. */
+static double check_taken(struct watch *w, double left)
+{
+	double now = w->tell_taken > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;
+
+	if (w->tell_taken <= 0)
+		return left;
+	if (now < w->tell_taken)
+		return left < w->tell_taken - now ? left : w->tell_taken - now;
+	launcher_say_taken(w);
+	return left;
+}
+
+/* A cell that does not die waits for a zygote that does not reap. */
+static void check_death(struct watch *w)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (w->killed == 0)
+		w->killed = now;
+	else if (now - w->killed >= KILL_MS_MAX)
+		warm_kill_zygote(&w->cell.warm);
+}
+
+/* In this order: what a ticket brings is before what came of it, and what a process said before its end. */
+static const struct source {
+	size_t fd; /* in struct watch */
+	void (*hear)(struct watch *);
+} sources[] = {
+#define AT(member) offsetof(struct watch, member)
+	{ AT(ticket), on_ticket },
+	{ AT(cell.report_fd), on_cell_report },
+	{ AT(cell.warm.hard_fd), watch_warm_hard },
+	{ AT(cell.warm.report_fd), watch_hear_fork },
+	{ AT(unread), watch_warm_read }, /* after what the fork said before it read */
+	{ AT(cell.notice.heard_fd), on_notice },
+	{ AT(cell.status_fd), on_status },
+	{ AT(cell.oom_fd), on_oom },
+	{ AT(client), on_client },
+	{ AT(signals), on_signal },
+	{ AT(control), on_control },
+	{ AT(cell.warm.up_fd), watch_warm_is_up },
+	{ AT(cell.warm.answer_fd), watch_warm_hear },
+#undef AT
+};
+
+static int fd_of(const struct watch *w, const struct source *s)
+{
+	return *(const int *)((const char *)w + s->fd);
+}
+
+/* One that an earlier one has closed, or replaced, is heard at the next turn. */
+static void hear(struct watch *w, const struct pollfd *fds)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+		if (fds[i].revents && fd_of(w, &sources[i]) == fds[i].fd)
+			sources[i].hear(w);
 }
 
 void watch_cell(struct watch *w)
 {
 	double next_cpu = 0;
 
-	for (;;) {
-		double        left  = w->decided ? 1000 : check_clocks(w, &next_cpu);
-		struct pollfd fds[] = {
-			{ w->cell.pidfd, POLLIN, 0 },     { w->cell.report_fd, POLLIN, 0 }, { w->cell.status_fd, POLLIN, 0 },
-			{ w->cell.oom_fd, POLLIN, 0 },    { w->client, POLLIN, 0 },         { w->signals, POLLIN, 0 },
-			{ w->control, POLLIN, 0 },        { w->cell.warm.answer_fd, POLLIN, 0 }, { w->cell.warm.report_fd, POLLIN, 0 },
-		};
+	while (!w->is_alone) {
+		double        left = w->decided ? KILL_MS_MAX : check_clocks(w, &next_cpu);
+		struct pollfd fds[ARRAY_LEN(sources) + 1];
 
+		left = check_taken(w, notice_turn(&w->cell.notice, left));
+		for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+			fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = POLLIN };
+		fds[ARRAY_LEN(sources)] = (struct pollfd){ .fd = w->cell.pidfd, .events = POLLIN };
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");
 			return;
 		}
-		if (fds[1].revents)
-			on_report(w, &w->cell.report_fd);
-		if (fds[8].revents)
-			on_report(w, &w->cell.warm.report_fd);
-		if (fds[2].revents)
-			on_status(w);
-		if (fds[3].revents)
-			on_oom(w);
-		if (fds[4].revents)
-			on_client(w);
-		if (fds[5].revents)
-			on_signal(w);
-		if (fds[6].revents)
-			on_control(w);
-		if (fds[7].revents && fds[7].fd == w->cell.warm.answer_fd)
-			on_zygote(w);
-		if (fds[0].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
+		hear(w, fds);
+		if (w->decided)
+			check_death(w);
+		if (fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
 			return;
 	}
 }

@@ -15,7 +15,10 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client, signals;
+	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
 	int                     control;  /* of a launcher that serves: brings the order; else -1 */
+	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
+	uint64_t                wall_ms_max; /* that he may ask for */
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */
 	int                     streams[PIPES_MAX];
@@ -23,6 +26,11 @@ struct watch {
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
 	bool                    ordered, ready, execs, decided, reported, oom;
+	bool                    is_warm_order, has_ticket_order; /* for a zygote's fork; that somebody else gives to it */
+	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
+	bool                    told;     /* the client has the streams of a warm run */
+	double                  killed;   /* CLOCK_MONOTONIC ms; 0: it may live */
+	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct init_report      init;
 };
 
@@ -37,6 +45,7 @@ void watch_cell(struct watch *w);
 
 /* What comes from who gives orders: false when it is no order, but his end. */
 bool watch_take_order(struct watch *w);
+bool watch_take_ticket(struct watch *w);
 
 /* Of the program, out of what the group has counted in nanoseconds; negative when this host does not count. */
 double watch_cpu_ms(const struct watch *w, int64_t group_ns);

@@ -36,9 +36,26 @@ static uint32_t pack(struct packer *p, char *const *list)
 	return n;
 }
 
-int words_build(struct words *ret, const char *const *paths, char *const *argv, char *const *envp, struct err *e)
+static size_t count(char *const *list)
 {
-	scoped(block_freep) char *block = malloc(WORDS_BYTES_MAX);
+	size_t len = 0;
+
+	for (; *list; list++)
+		len += strlen(*list) + 1;
+	return len;
+}
+
+/* One byte where there is nothing: NULL would be a failure. */
+static char *make_room(const char *const *paths, char *const *argv, char *const *envp)
+{
+	size_t len = count((char *const *)paths) + count(argv) + count(envp);
+
+	return malloc(len == 0 ? 1 : len < WORDS_BYTES_MAX ? len : WORDS_BYTES_MAX);
+}
+
+int words_pack(struct words *ret, char **text, const char *const *paths, char *const *argv, char *const *envp, struct err *e)
+{
+	scoped(block_freep) char *block = make_room(paths, argv, envp);
 	struct packer p = { .text = block };
 	struct words  w = WORDS_NONE;
 
@@ -51,11 +68,16 @@ int words_build(struct words *ret, const char *const *paths, char *const *argv, 
 	if (p.full || !words_are_bounded(&w))
 		return err_set(e, ERR_BAD_SPEC, "arguments and environment: at most %d and %d, and %dK in all", WORDS_ARGV_MAX, WORDS_ENV_MAX,
 			       WORDS_BYTES_MAX / 1024);
-	w.fd = sealed_open("words", p.text, p.len, e);
-	if (w.fd < 0)
-		return -1;
-	*ret = w;
+	*ret  = w;
+	*text = block;
+	block = NULL;
 	return 0;
+}
+
+int words_seal(struct words *w, const char *text, struct err *e)
+{
+	w->fd = sealed_open("words", text, w->len, e);
+	return w->fd < 0 ? err_wrap(e, "set-up step pack-words") : 0;
 }
 
 void words_done(struct words *w)

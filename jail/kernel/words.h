@@ -17,8 +17,10 @@ struct words {
 };
 #define WORDS_NONE ((struct words){ .fd = -1 })
 
-/* Lists end with NULL. */
-must_use int words_build(struct words *ret, const char *const *paths, char *const *argv, char *const *envp, struct err *e);
+/* Lists end with NULL. *text: one text after the other, to be freed; fd is -1. */
+must_use int words_pack(struct words *ret, char **text, const char *const *paths, char *const *argv, char *const *envp, struct err *e);
+/* The same text as a sealed file, for who passes it on. */
+must_use int words_seal(struct words *w, const char *text, struct err *e);
 void         words_done(struct words *w);
 
 /* In numbers only: at least a path and an argument, nothing above what cells have room for. */

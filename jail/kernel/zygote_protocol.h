@@ -1,30 +1,37 @@
 /*
  * zygote_protocol.h - what a launcher asks of the zygote of its profile
  *
- * One struct zygote_order a datagram, with these descriptors, in this order:
- * the socket on which the zygote answers, the one on which its fork reports as
- * a program does (child_report), PID 1 of the cell, the pipe on which PID 1
- * says that it is hard, the words, the v1 groups to join, the v2 group to be
- * cloned into. The text of the program is PID 1's to write.
+ * One struct zygote_order a datagram registers a cell that is ready, with these
+ * descriptors, in this order: the socket on which the zygote answers, the one on
+ * which its fork reports as a program does (child_report), PID 1 of the cell, the
+ * end of the order socket at which the fork waits, the letter, main.py, the
+ * program's ends of its streams, the v1 groups to join, the v2 group to be cloned
+ * into.
  *
- * The answer is FORKED and later ENDED, or FAILED. An end of file without one
- * of the last two is the zygote's death.
+ * The answer is WAITS, when the fork is made as soon as an order is there, then
+ * FORKED and later ENDED; or FAILED. Until FORKED the zygote has taken nothing of
+ * the order: who hears the end of the socket before that may register again. So
+ * may who hears RETIRES: there is a successor; whatever was forked already goes on.
  */
 #pragma once
 #include "child.h"
 
 enum { ZYGOTE_FD_ORDERS = 3, ZYGOTE_FD_READY, ZYGOTE_FD_LOG, ZYGOTE_FD_FILTER, ZYGOTE_FDS_END };
-enum { ZYGOTE_ANSWER, ZYGOTE_REPORT, ZYGOTE_CELL, ZYGOTE_GO, ZYGOTE_WORDS, ZYGOTE_GROUPS /* and from here on */ };
+enum {
+	ZYGOTE_ANSWER, ZYGOTE_REPORT, ZYGOTE_CELL, ZYGOTE_HANDED, /* HANDED_NULL of them, and from here on */
+	ZYGOTE_GROUPS = ZYGOTE_HANDED + HANDED_NULL,
+};
 enum { ZYGOTE_ORDER_FDS_MAX = ZYGOTE_GROUPS + GROUP_TREES_MAX + 1 };
 
 struct zygote_order {
-	struct child_order order;
-	uint32_t           joins, clones_into; /* how many groups of each kind */
-	uint32_t           init_id, program_id, workspace_exec; /* ids as seen inside; what is no program's id is refused */
-	int64_t            cpu_before_ns;
+	uint64_t files, cpu_s, processes; /* rlimits: the cell's own */
+	uint32_t joins, clones_into; /* how many groups of each kind */
+	uint32_t init_id, program_id, workspace_exec; /* ids as seen inside; what is no program's id is refused */
+	uint32_t ahead;              /* forked at once, whenever the order comes */
+	int64_t  cpu_before_ns;
 };
 
-enum zygote_kind { ZYGOTE_FORKED = 1, ZYGOTE_FAILED, ZYGOTE_ENDED };
+enum zygote_kind { ZYGOTE_WAITS = 1, ZYGOTE_FORKED, ZYGOTE_FAILED, ZYGOTE_ENDED, ZYGOTE_RETIRES };
 
 struct zygote_word {
 	uint32_t kind;

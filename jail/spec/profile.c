@@ -6,7 +6,12 @@
 #include <string.h>
 
 static const char *const require_names[] = { "mode", "all", NULL };
-static const char *const warm_names[]    = { "never", "demand", NULL };
+static const char *const warm_names[]    = { "never", "demand", "ready", NULL };
+
+const char *profile_warm_name(unsigned warm)
+{
+	return warm_names[warm];
+}
 
 #define AT(member) offsetof(struct profile, member)
 /* clang-format off */
@@ -22,7 +27,7 @@ const struct field profile_fields[] = {
 	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
-	{ "warm",            FIELD_CHOICE, AT(warm),            0,     1,    WARM_NEVER,   "Whether a service forks a run from a Python that stands ready (demand), or executes a new one (never). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
+	{ "warm",            FIELD_CHOICE, AT(warm),            0,     2,    WARM_DEMAND,  "Whether a service executes a new Python for each run (never), forks the run from one that stands by (demand), or has forked it already, into each cell that stands ready (ready). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
 	{ "preload",         FIELD_LIST,   AT(preload),         0,     64,   0,            "Modules that such a Python imports before any run: they cost a run nothing, and are there whether it wants them or not", NULL, NULL },
 	{ "zygote_runs",     FIELD_COUNT,  AT(zygote_runs),     1,     1000000, 1000,      "After how many runs such a Python is replaced by a new one, with another hash seed and another layout", NULL, NULL },
 	{ "zygote_ms",       FIELD_MS,     AT(zygote_ms),       1000,  86400000, 600000,   "After how long it is replaced, when there are runs", NULL, NULL },

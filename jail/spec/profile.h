@@ -7,9 +7,9 @@
  */
 #pragma once
 #include "limits.h"
+#include "profile_warm.h"
 
 enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
-enum profile_warm { WARM_NEVER, WARM_DEMAND };
 
 struct profile {
 	const char     *name;        /* borrowed from the caller */
@@ -34,6 +34,7 @@ enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names with a byte for each */
 #define PROFILE_MAX (64 * 1024)
 extern const struct field profile_fields[];
 
+const char  *profile_warm_name(unsigned warm);
 must_use int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e);
 void         profile_done(struct profile *p);
 #define scoped_profile scoped(profile_done) struct profile

@@ -2,9 +2,8 @@
 #include "record.h"
 
 #include "layer.h"
-#include "text.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,112 +67,128 @@ char *record_signal_name(int signal, char *buf, size_t len)
 	return buf;
 }
 
-static json_t *json_figure(int64_t value)
-{
-	return value < 0 ? json_null() : json_integer(value);
-}
-
-/* Milliseconds to the microsecond: 7.412 */
-static json_t *json_ms(double ms)
-{
-	return ms < 0 ? json_null() : json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000);
-}
-
-/* A caller's word may be no UTF-8: it is told as well as JSON can, not left out. */
-static json_t *json_text(const char *text)
-{
-	size_t  len   = 0;
-	char   *plain = text ? text_as_utf8(text, strlen(text), &len) : NULL;
-	json_t *json  = plain ? json_stringn(plain, len) : json_null();
-
-	free(plain);
-	return json;
-}
-
 /* Which tree exactly: "basic@sha256:2bc0..." */
-static json_t *json_rootfs(const struct record *r)
+static void put_rootfs(struct json_text *t, const struct record *r)
 {
-	return r->rootfs && r->rootfs_digest ? json_sprintf("%s@sha256:%s", r->rootfs, r->rootfs_digest) : json_text(r->rootfs);
+	char text[256];
+
+	if (r->rootfs && r->rootfs_digest)
+		snprintf(text, sizeof text, "%s@sha256:%s", r->rootfs, r->rootfs_digest);
+	json_text_string(t, r->rootfs && r->rootfs_digest ? text : r->rootfs);
 }
 
-static json_t *json_hits(const struct record *r)
+static void put_hits(struct json_text *t, const struct record *r)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < r->hits; i++)
-		json_array_append_new(list, json_pack("{ss so so so}", "name", r->hit[i].name, "value", json_figure(r->hit[i].value),
-						      "peak", json_figure(r->hit[i].peak), "times", json_figure(r->hit[i].times)));
-	return list;
+	json_text_raw(t, "[");
+	for (size_t i = 0; i < r->hits; i++) {
+		json_text_next(t);
+		json_text_raw(t, "{");
+		json_text_key(t, "name");
+		json_text_string(t, r->hit[i].name);
+		json_text_key(t, "value");
+		json_text_figure(t, r->hit[i].value);
+		json_text_key(t, "peak");
+		json_text_figure(t, r->hit[i].peak);
+		json_text_key(t, "times");
+		json_text_figure(t, r->hit[i].times);
+		json_text_raw(t, "}");
+	}
+	json_text_raw(t, "]");
 }
 
-static json_t *json_isolation(const struct record *r)
+static void put_layer(struct json_text *t, const char *prefix, enum layer layer)
 {
-	json_t *list = json_array();
+	json_text_next(t);
+	json_text_raw(t, "\"");
+	json_text_raw(t, prefix);
+	json_text_raw(t, layer_name(layer));
+	json_text_raw(t, "\"");
+}
 
+static void put_isolation(struct json_text *t, const struct record *r)
+{
+	json_text_raw(t, "[");
 	for (unsigned i = 0; i < LAYER_COUNT; i++) {
 		if (r->layers & (1ull << i))
-			json_array_append_new(list, json_string(layer_name(i)));
+			put_layer(t, "", i);
 		if (r->layers_missing & (1ull << i))
-			json_array_append_new(list, json_sprintf("missing:%s", layer_name(i)));
+			put_layer(t, "missing:", i);
 	}
-	return list;
+	json_text_raw(t, "]");
 }
 
-static json_t *json_time(double seconds)
+static void put_time(struct json_text *t, double seconds)
 {
 	char      text[64];
 	time_t    whole = (time_t)seconds;
 	struct tm tm;
 	size_t    n;
 
-	if (seconds < 0 || !gmtime_r(&whole, &tm))
-		return json_null();
+	if (seconds < 0 || !gmtime_r(&whole, &tm)) {
+		json_text_raw(t, "null");
+		return;
+	}
 	n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text + n, sizeof text - n, ".%06uZ", (unsigned)((seconds - (double)whole) * 1e6));
-	return json_string(text);
+	json_text_string(t, text);
 }
 
-static json_t *json_why(const struct record *r)
+static void put_why(struct json_text *t, const struct record *r)
 {
-	if (r->why.kind == ERR_NONE)
-		return json_null();
-	return json_pack("{ss ss sn sn sn sn}", "type", err_kind_name(r->why.kind), "message", r->why.text, "traceback", "line", "offset", "text");
+	if (r->why.kind == ERR_NONE) {
+		json_text_raw(t, "null");
+		return;
+	}
+	json_text_raw(t, "{");
+	json_text_key(t, "type");
+	json_text_string(t, err_kind_name(r->why.kind));
+	json_text_key(t, "message");
+	json_text_string(t, r->why.text);
+	json_text_raw(t, ",\"traceback\":null,\"line\":null,\"offset\":null,\"text\":null}");
+}
+
+void record_put(struct json_text *t, const struct record *r)
+{
+	char name[16];
+
+#define PUT(key, how, ...) (json_text_key(t, key), how(t, __VA_ARGS__))
+	json_text_raw(t, "{");
+	PUT("run_id", json_text_string, r->run_id);
+	PUT("profile", json_text_string, r->profile);
+	PUT("rootfs", put_rootfs, r);
+	PUT("exit_reason", json_text_string, exit_reason_name(r->exit_reason));
+	PUT("exit_code", json_text_figure, r->exit_code);
+	PUT("signal", json_text_string, r->signal ? record_signal_name(r->signal, name, sizeof name) : NULL);
+	PUT("limits_hit", put_hits, r);
+	PUT("wall_ms", json_text_ms, r->wall_ms);
+	PUT("cpu_ms", json_text_ms, r->cpu_ms);
+	PUT("memory_peak_bytes", json_text_figure, r->memory_peak_bytes);
+	PUT("pids_peak", json_text_figure, r->pids_peak);
+	PUT("io_read_bytes", json_text_figure, r->io_read_bytes);
+	PUT("io_write_bytes", json_text_figure, r->io_write_bytes);
+	PUT("stdout_bytes", json_text_figure, r->stdout_bytes);
+	PUT("stderr_bytes", json_text_figure, r->stderr_bytes);
+	PUT("truncated", json_text_raw, r->truncated < 0 ? "null" : r->truncated ? "true" : "false");
+	PUT("started_at", put_time, r->started_at);
+	PUT("setup_ms", json_text_ms, r->setup_ms);
+	PUT("warm", json_text_bool, r->warm);
+	PUT("isolation", put_isolation, r);
+	PUT("result", json_text_raw, "null");
+	PUT("result_repr", json_text_raw, "null");
+	PUT("error", put_why, r);
+	PUT("variables", json_text_raw, "null");
+	PUT("security_event", json_text_raw, "null");
+	PUT("security_warnings", json_text_raw, "null");
+	PUT("files", json_text_raw, "null");
+	json_text_raw(t, "}");
+#undef PUT
 }
 
 json_t *record_json(const struct record *r)
 {
-	char    name[16];
-	json_t *signal = r->signal ? json_string(record_signal_name(r->signal, name, sizeof name)) : json_null();
-	json_t *j      = json_object();
+	char             text[RECORD_TEXT_MAX];
+	struct json_text t = json_text_in(text, sizeof text);
 
-#define PUT(key, value) json_object_set_new(j, key, value)
-	PUT("run_id", json_string(r->run_id));
-	PUT("profile", json_text(r->profile));
-	PUT("rootfs", json_rootfs(r));
-	PUT("exit_reason", json_string(exit_reason_name(r->exit_reason)));
-	PUT("exit_code", json_figure(r->exit_code));
-	PUT("signal", signal);
-	PUT("limits_hit", json_hits(r));
-	PUT("wall_ms", json_ms(r->wall_ms));
-	PUT("cpu_ms", json_ms(r->cpu_ms));
-	PUT("memory_peak_bytes", json_figure(r->memory_peak_bytes));
-	PUT("pids_peak", json_figure(r->pids_peak));
-	PUT("io_read_bytes", json_figure(r->io_read_bytes));
-	PUT("io_write_bytes", json_figure(r->io_write_bytes));
-	PUT("stdout_bytes", json_figure(r->stdout_bytes));
-	PUT("stderr_bytes", json_figure(r->stderr_bytes));
-	PUT("truncated", r->truncated < 0 ? json_null() : json_boolean(r->truncated));
-	PUT("started_at", json_time(r->started_at));
-	PUT("setup_ms", json_ms(r->setup_ms));
-	PUT("warm", json_boolean(r->warm));
-	PUT("isolation", json_isolation(r));
-	PUT("result", json_null());
-	PUT("result_repr", json_null());
-	PUT("error", json_why(r));
-	PUT("variables", json_null());
-	PUT("security_event", json_null());
-	PUT("security_warnings", json_null());
-	PUT("files", json_null());
-#undef PUT
-	return j;
+	record_put(&t, r);
+	return json_loadb(text, json_text_end(&t), 0, NULL);
 }

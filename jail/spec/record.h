@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "err.h"
+#include "json_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -53,7 +54,10 @@ struct record {
 void record_init(struct record *r);
 void record_add_hit(struct record *r, const char *name, int64_t value, int64_t peak, int64_t times);
 
-/* New reference. Every key of brig(1) is there, in that order. */
+/* Every key of brig(1) is there, in that order. The largest record there can be is smaller than RECORD_TEXT_MAX. */
+enum { RECORD_TEXT_MAX = 16 * 1024 };
+void record_put(struct json_text *t, const struct record *r);
+/* The same as a tree: a new reference. */
 json_t *record_json(const struct record *r);
 
 /* "SIGSEGV"; "SIG34" for those without a name. */

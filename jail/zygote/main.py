@@ -1,19 +1,20 @@
 # main.py - what a zygote executes in the place of a program: it waits, and in each fork becomes the program
 #
 # Nothing is imported that a plain `python3 -I main.py` has not loaded itself: a program would find it in sys.modules.
-# The work is in functions whose file is the guest runner's, so that nobody takes these lines for the program's.
+# These lines are still being executed while a program runs, but in a thread state that has gone: no frame of theirs is below it.
 #
 # Before these lines the spawner puts one more: PRELOAD, the names of modules between commas.
-import sys
-
-WORK = '''
-import _imp, builtins, sys
-from marshal import loads
-from posix import _exit, close, environ as first_environ, fsync, kill, open as open_file, read, write
+import _imp, _warnings, atexit, builtins, gc, sys
+from marshal import dumps, loads
+from posix import close, environ as first_environ, open as open_file, read, write
 
 GUEST = "/usr/lib/brig/guest.pyc"
 LOG = 5
+REHEARSALS = 16 # after eight calls bytecode is specialised
+ARENA, ARENAS = 1 << 20, 64
 MODULE = type(sys)
+collect, run_exits = gc.collect, atexit._run_exitfuncs
+del sys.modules["gc"], sys.modules["atexit"] # a plain interpreter has not loaded them
 os = sys.modules["os"]
 decode = os.fsdecode
 
@@ -35,11 +36,24 @@ def load(path):
     return module
 
 
+# No compile() for these: its first call makes the classes of the syntax tree, which a program would see.
+calling = (lambda: exec(LOADED["part"], globals())).__code__
+
+
 def load_guest():
+    """
+    The runner and its parts. Those lie in it as bytes: they are read once here, and what it finds in their place executes
+    them from LOADED, so that their bytecode is every fork's.
+    """
     try:
-        return loads(read_file(GUEST)[16:])
+        code = loads(read_file(GUEST)[16:])
     except FileNotFoundError:
-        return None
+        return None, {}
+    parts = next(const for const in code.co_consts if type(const) is dict)
+    loaded = {name: loads(part) for name, part in parts.items()}
+    for name in parts:
+        parts[name] = dumps(calling.replace(co_consts=tuple(name if const == "part" else const for const in calling.co_consts)))
+    return code, loaded
 
 
 # --- in the fork ---
@@ -52,10 +66,13 @@ def set_environ(entries):
 
 
 def reseed():
-    """What keeps its random state in C, and does not hear of forks."""
+    """What was drawn when a module was imported, and what does not hear of forks."""
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        process.current_process().authkey = os.urandom(32)
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._main_thread._set_native_id()  # the hooks of this version leave the zygote's
@@ -67,7 +84,7 @@ def open_stdin():
     raw = open(0, "rb", -1, closefd=False)
     raw.raw.name = "<stdin>"
     old = sys.stdin
-    sys.stdin = sys.__stdin__ = TextIOWrapper(raw, old.encoding, old.errors, "\\n", False)
+    sys.stdin = sys.__stdin__ = TextIOWrapper(raw, old.encoding, old.errors, "\n", False)
     sys.stdin.mode = "r"
 
 
@@ -80,104 +97,96 @@ def fresh_main(path):
         loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
     main.__dict__.update(__loader__=loader, __annotations__={}, __builtins__=builtins, __file__=path, __cached__=None)
     sys.modules["__main__"] = main
-    return main
+    return path, main.__dict__
 
 
-def run(main, code):
-    """The status that the process ends with; None: by SIGINT."""
-    try:
-        if code is None:
-            path = main.__file__
-            code = compile(read_file(path), path, "exec", 0, True)
-        exec(code, main.__dict__)
-    except BaseException as raised:
-        error = raised
-    else:
-        return 0
-    return status_of(error) # behind the except: what a hook raises has no context of ours
-
-
-def status_of(error):
-    if isinstance(error, SystemExit):
-        return exit_status(error.code)
-    trace = error.__traceback__
-    zygote.print_error(type(error), error, trace and trace.tb_next)
-    return None if isinstance(error, KeyboardInterrupt) else 1
-
-
-def exit_status(code):
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 255
-    try:
-        sys.stderr.write(f"{code}\\n")
-    except Exception:
-        pass
-    return 1
-
-
-def attempt(work, *args):
-    try:
-        work(*args)
-    except BaseException:
-        zygote.print_error(*sys.exc_info())
-
-
-def flush():
-    """False as when the interpreter ends: what was printed is lost."""
-    good = True
-    for stream in sys.stdout, sys.stderr:
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except BaseException:
-            good = stream is sys.stderr
-            if not good:
-                hook = sys.unraisablehook
-                hook(type("", (), dict(zip(("exc_type", "exc_value", "exc_traceback"), sys.exc_info()), err_msg=None, object=stream))())
-    return good
-
-
-def finish(main, status):
-    """
-    What the interpreter does at its end, in its order, but for taking itself apart, which costs two milliseconds and
-    more: threads, exit functions, what the program's own names hold, cycles, and what was printed.
-    """
-    threading, exits = sys.modules.get("threading"), sys.modules.get("atexit")
-    if threading is not None:
-        attempt(threading._shutdown)
-    if exits is not None:
-        exits._run_exitfuncs()
-    good = flush()
-    names = main.__dict__
-    del main
-    for name in [n for n in names if n[:1] == "_" and n[:2] != "__"] + [n for n in names if n[:1] != "_"]:
-        names[name] = None
-    collect()
-    if not (flush() and good) and status == 0:
-        status = 120
-    if status is None:
-        import _signal
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-        kill(os.getpid(), _signal.SIGINT)
-        status = 130
-    _exit(status)
-
-
-def become(argv, entries, has_stdin):
+def become(argv, entries, has_stdin, code):
+    """Its path, and what is to be executed."""
     words = [decode(word) for word in argv]
     sys.argv[:], sys.orig_argv[:] = words[2:], words
     set_environ(entries)
-    reseed()
     if has_stdin:
         open_stdin()
-    enable()
-    main = fresh_main(words[2])
-    finish(main, run(main, guest if words[2] == GUEST else None))
+    path, names = fresh_main(words[2])
+    if path == GUEST:
+        code, names["LOADED"] = guest, loaded
+    return path.encode(), read_file(path) if code is None else code
+
+
+# --- rehearsing ---
+
+REHEARSAL = b"""
+class A:
+    def f(self, x):
+        return f"{x}"
+for i in range(3):
+    a = A().f([i, {"a": i}])
+print("", end="")
+"""
+# What a program is likely to begin with. No more: each page that it touches is one that every ready fork has for itself.
+SAMPLES = {
+    "numpy": b"import numpy; numpy.arange(3).sum()",
+    "pandas": b"import pandas; pandas.DataFrame({'a': [1, 2, 3]}).sum()",
+}
+
+
+def rehearse():
+    """
+    The way of a run with a program that shows nothing: its bytecode is specialised, caches are filled, and in a fork its
+    pages are its own.
+    """
+    entries = [b"=".join(pair) for pair in first_environ.items()]
+    for code in REHEARSAL, *(code for name, code in SAMPLES.items() if name in sys.modules):
+        zygote.rehearse(*become([b"python3", b"-I", b"main.py"], entries, False, code), collect)
+
+
+def unseen(*rehearsals):
+    """All that a program could see of them is put where it was."""
+    argv, words = sys.argv[:], sys.orig_argv[:]
+    _warnings.filters.insert(0, ("ignore", None, Warning, None, 0))
+    for work in rehearsals:
+        work()
+    sys.argv[:], sys.orig_argv[:] = argv, words
+    del _warnings.filters[0]
+    _warnings._filters_mutated()
+
+
+# What the runner shall not do in a rehearsal: be heard of by later forks, read the zygote's program, end threads. In its namespace.
+def mute_base():
+    exec(SPOKEN["base"], globals())
+    globals().update(register_at_fork=lambda **_: None, read_file=lambda _: REHEARSAL)
+
+
+def mute_program():
+    exec(SPOKEN["program"], globals())
+    globals().update(join_threads=lambda: None)
+
+
+def rehearse_guest():
+    parts = next(const for const in guest.co_consts if type(const) is dict)
+    kept, fd = dict(parts), open_file("/dev/null", 0o2000001)
+    words = [b"python3", b"-I", GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"]
+    muted = {"base": mute_base.__code__, "program": mute_program.__code__}
+    path, code = become(words, [b"=".join(pair) for pair in first_environ.items()], False, None)
+    sys.modules["__main__"].__dict__.update(LOADED={**loaded, **muted}, SPOKEN=loaded, REHEARSAL=REHEARSAL)
+    zygote.rehearse(path, code, collect)
+    parts.update(kept) # each run takes them out
+    try:
+        close(fd)
+    except OSError:
+        pass # it has done so, when it came so far
 
 
 # --- before ---
+
+def reserve_arenas():
+    """
+    The interpreter takes its memory in pieces of a megabyte, between which imports would map libraries: side by side, two
+    of them can be one huge page. One object keeps each; what is still empty goes back when these go.
+    """
+    objects = [bytes(440) for _ in range(ARENAS * ARENA // 480)]
+    return objects[::ARENA // 480 // 2]
+
 
 def preload(name):
     try:
@@ -187,28 +196,36 @@ def preload(name):
 
 
 def begin():
-    global zygote, guest, collect, enable
-    import gc
-    for name in filter(None, PRELOAD.split(",")):
+    global guest, loaded
+    names = [name for name in PRELOAD.split(",") if name]
+    pins = reserve_arenas() if names else None
+    for name in names:
         preload(name)
-    zygote, guest = load("/workspace/zygote.so"), load_guest()
-    collect, enable = gc.collect, gc.enable
-    del sys.modules["gc"]
-    collect()
+    guest, loaded = load_guest()
+    del pins
     gc.disable()
+    gc.freeze() # each rehearsal collects
+    if guest:
+        unseen(*[rehearse_guest] * REHEARSALS)
+    gc.unfreeze()
+    collect()
+    zygote.settle(sorted(map(id, gc.get_objects())) if names else ())
+    gc.freeze()
+    unseen(*[rehearse] * REHEARSALS) # last: what the most frequent way needs lies together
     gc.freeze()
 
 
+def begin_fork(is_early):
+    """What belongs to no order. Who has time until it comes makes itself warm."""
+    reseed()
+    gc.enable()
+    if is_early:
+        unseen(rehearse)
+
+
 def tell(what, error):
-    write(LOG, f"brig zygote: {what}: {type(error).__name__}: {str(error)[:200]!a}\\n".encode())
+    write(LOG, f"brig zygote: {what}: {type(error).__name__}: {str(error)[:200]!a}\n".encode())
 
 
-try:
-    begin()
-    ordered = zygote.serve()
-except BaseException as error:
-    tell("cannot begin", error)
-    _exit(1)
-become(*ordered)
-'''
-exec(compile(WORK, "/usr/lib/brig/guest.py", "exec"), {"__name__": "brig", "__builtins__": __builtins__, "PRELOAD": PRELOAD})
+zygote = load("/workspace/zygote.so")
+zygote.live(begin, lambda error: tell("cannot begin", error), begin_fork, become, run_exits, collect)

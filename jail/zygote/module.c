@@ -1,9 +1,13 @@
-/* module.c - the zygote's part of Python: one function, serve(), which returns only in a fork that has become a program */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03080000
-#include <Python.h>
-
+/* module.c - the zygote's part of Python: a process that only forks, and forks that become programs */
+#include "heap.h"
+#include "program.h"
 #include "zygote.h"
+
+/* Of the one module: what a fork was asked for stays for as long as the program, whose words these are. */
+struct state {
+	struct zygote     zygote;
+	struct zygote_run run;
+};
 
 /* Texts of the run as bytes: what they are in str is for the caller, who decodes as the interpreter does. */
 static PyObject *list_of(char *const *texts)
@@ -20,69 +24,155 @@ static PyObject *list_of(char *const *texts)
 	return list;
 }
 
-static PyObject *tell(const struct zygote_run *run)
+/* What it executes is for the caller to read: None. */
+static PyObject *text_or_none(const char *text, size_t len)
 {
-	PyObject *argv = list_of(run->argv), *env = list_of(run->envp);
+	if (text)
+		return PyBytes_FromStringAndSize(text, (Py_ssize_t)len);
+	Py_RETURN_NONE;
+}
 
-	if (argv && env)
-		return Py_BuildValue("(NNO)", argv, env, run->stdin_pipe ? Py_True : Py_False);
+/* Who gets no order ends: its launcher is gone, or not in its senses. */
+static PyObject *await_order(PyObject *self, PyObject *none)
+{
+	struct zygote_run *run = &((struct state *)PyModule_GetState(self))->run;
+	PyObject          *argv, *env, *code;
+
+	(void)none;
+	if (zygote_take_order(run) < 0)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	argv = list_of(run->argv);
+	env  = list_of(run->envp);
+	code = text_or_none(run->code, run->code_len);
+	if (argv && env && code)
+		return Py_BuildValue("(NNON)", argv, env, run->stdin_pipe ? Py_True : Py_False, code);
 	Py_XDECREF(argv);
 	Py_XDECREF(env);
+	Py_XDECREF(code);
 	return NULL;
 }
 
 /*
  * The hooks run in the fork when it has given everything up: what a module does in one of them, it does in the cell and
- * with the cell's memory.
+ * with the cell's memory. True: its order is not there yet.
  */
 static PyObject *serve(PyObject *self, PyObject *none)
 {
-	static struct zygote_run run; /* its texts stay for as long as the program */
-	static struct zygote     z;
+	struct state *state = PyModule_GetState(self);
 
-	(void)self;
 	(void)none;
-	if (zygote_open(&z) < 0)
+	if (zygote_open(&state->zygote) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	for (;;) {
-		struct zygote_request request;
+		struct zygote_request *request;
 
-		if (!zygote_await(&z, &request))
+		if (!zygote_await(&state->zygote, &request))
 			exit(0);
 		PyOS_BeforeFork();
-		if (zygote_fork(&z, &request, &run)) {
+		if (zygote_fork(&state->zygote, request, &state->run)) {
 			PyOS_AfterFork_Child();
-			return tell(&run);
+			return PyBool_FromLong(state->run.child.is_ahead);
 		}
 		PyOS_AfterFork_Parent();
 	}
 }
 
-/* As the interpreter tells what ended it: by sys.excepthook, and by its own means when that fails. */
-static PyObject *print_error(PyObject *self, PyObject *args)
+/* Where the caller has found objects, as addresses: before the first fork. */
+static PyObject *settle(PyObject *self, PyObject *addresses)
+{
+	PyObject *iterator = PyObject_GetIter(addresses), *address;
+	uintptr_t last     = 0;
+
+	(void)self;
+	heap_trim();
+	while (iterator && (address = PyIter_Next(iterator))) {
+		uintptr_t number = (uintptr_t)PyLong_AsUnsignedLongLong(address) >> HEAP_HUGE_BITS;
+
+		if (number != last)
+			heap_collapse(number);
+		last = number;
+		Py_DECREF(address);
+	}
+	Py_XDECREF(iterator);
+	if (PyErr_Occurred())
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* --- the life of a process --- */
+
+static _Noreturn void give_up(PyObject *tell)
 {
 	PyObject *type, *value, *trace;
 
-	(void)self;
-	if (!PyArg_ParseTuple(args, "OOO", &type, &value, &trace))
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	Py_XDECREF(PyObject_CallFunctionObjArgs(tell, value, NULL));
+	_exit(EXIT_FAILURE);
+}
+
+/* From here on in the cell: what fails is told where the program would tell it. */
+static _Noreturn void give_up_run(void)
+{
+	PyErr_Print();
+	_exit(EXIT_FAILURE);
+}
+
+static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[], PyObject *is_early)
+{
+	enum { BEGIN_FORK, BECOME, RUN_EXITS, COLLECT };
+	PyObject   *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], is_early, NULL), *order, *program, *code;
+	const char *path;
+
+	order   = begun ? await_order(self, NULL) : NULL;
+	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
+	Py_XDECREF(order); /* the program's text is the program's */
+	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))
+		give_up_run();
+	program_run(path, code, works[RUN_EXITS], works[COLLECT]);
+}
+
+/*
+ * live(begin, tell, begin_fork, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(is_early)
+ * and become(argv, env, has_stdin, code) -> (path, code) in a fork.
+ */
+static PyObject *live(PyObject *self, PyObject *args)
+{
+	enum { BEGIN, TELL, OF_FORK, WORKS = 6 };
+	PyObject *works[WORKS], *is_early;
+
+	if (!PyArg_ParseTuple(args, "OOOOOO", works, works + 1, works + 2, works + 3, works + 4, works + 5))
 		return NULL;
-	Py_INCREF(type);
-	Py_INCREF(value);
-	if (trace == Py_None)
-		trace = NULL;
-	Py_XINCREF(trace);
-	PyErr_Restore(type, value, trace);
-	PyErr_PrintEx(1);
+	program_leave_frames();
+	is_early = PyObject_CallFunctionObjArgs(works[BEGIN], NULL) ? serve(self, NULL) : NULL;
+	if (!is_early)
+		give_up(works[TELL]);
+	live_as_fork(self, works + OF_FORK, is_early);
+}
+
+/* rehearse(path, code, collect): as a run, but silent, whatever it does, and without an end. */
+static PyObject *rehearse(PyObject *self, PyObject *args)
+{
+	PyObject   *code, *collect;
+	const char *path;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "yOO", &path, &code, &collect))
+		return NULL;
+	Py_XDECREF(program_execute(path, code));
+	PyErr_Clear();
+	program_wind_up(collect);
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
-	{ "serve", serve, METH_NOARGS, NULL },
-	{ "print_error", print_error, METH_VARARGS, NULL },
+	{ "live", live, METH_VARARGS, NULL },
+	{ "rehearse", rehearse, METH_VARARGS, NULL },
+	{ "settle", settle, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 static PyModuleDef_Slot   slots[]    = { { 0, NULL } };
-static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT, "zygote", NULL, 0, methods, slots, NULL, NULL, NULL };
+static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT, "zygote", NULL, sizeof(struct state), methods, slots, NULL, NULL, NULL };
 
 PyMODINIT_FUNC PyInit_zygote(void)
 {

@@ -7,9 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -61,11 +62,29 @@ static int check_threads(void)
 	return unshare(CLONE_THREAD);
 }
 
+static int listen_to_own(struct zygote *z)
+{
+	struct epoll_event signals = { .events = EPOLLIN, .data.ptr = &z->signals }, orders = { .events = EPOLLIN, .data.ptr = &z->epoll };
+
+	z->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return z->epoll < 0 || epoll_ctl(z->epoll, EPOLL_CTL_ADD, z->signals, &signals) < 0 ||
+	       epoll_ctl(z->epoll, EPOLL_CTL_ADD, ZYGOTE_FD_ORDERS, &orders) < 0 ? -1 : 0;
+}
+
+/* Who else runs, and under which number of the host's, is nothing for a fork to read. */
+static int make_cells(struct zygote *z)
+{
+	size_t len = ZYGOTE_CELLS_MAX * sizeof *z->cell;
+
+	z->cell = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return z->cell == MAP_FAILED ? -1 : madvise(z->cell, len, MADV_WIPEONFORK);
+}
+
 int zygote_open(struct zygote *z)
 {
 	if (check_threads() < 0 || chdir("/") < 0)
 		return -1;
-	if (map_filter(&z->filter) < 0 || watch_children(z) < 0)
+	if (map_filter(&z->filter) < 0 || make_cells(z) < 0 || watch_children(z) < 0 || listen_to_own(z) < 0)
 		return -1;
 	keep_dispositions(z);
 	z->landlock_abi = (unsigned)landlock_abi();
@@ -74,7 +93,7 @@ int zygote_open(struct zygote *z)
 	return write(ZYGOTE_FD_READY, "r", 1) == 1 ? close(ZYGOTE_FD_READY) : -1;
 }
 
-/* --- orders, and ends --- */
+/* --- cells, and ends --- */
 
 static void say(int answer, enum zygote_kind kind, int status)
 {
@@ -83,28 +102,68 @@ static void say(int answer, enum zygote_kind kind, int status)
 	packet_send(answer, &word, sizeof word, NULL, 0); /* a launcher that is gone needs no answer */
 }
 
+static void forget(struct zygote_request *r)
+{
+	while (r->n)
+		close(r->fds[--r->n]);
+	free(r);
+}
+
+/* The files are the launcher's as well: closing ours would not make epoll forget them. */
+static struct zygote_request *stop_listening(struct zygote *z, struct zygote_cell *c)
+{
+	struct zygote_request *r = c->request;
+
+	epoll_ctl(z->epoll, EPOLL_CTL_DEL, r->fds[ZYGOTE_HANDED + HANDED_ORDERS], NULL);
+	epoll_ctl(z->epoll, EPOLL_CTL_DEL, r->fds[ZYGOTE_ANSWER], NULL);
+	c->request = NULL;
+	return r;
+}
+
+static void drop(struct zygote *z, size_t i)
+{
+	if (z->cell[i].request)
+		forget(stop_listening(z, &z->cell[i]));
+	close(z->cell[i].answer);
+	z->cell[i] = z->cell[--z->cells];
+}
+
 static void tell_end(struct zygote *z, pid_t pid, int status)
 {
-	for (size_t i = 0; i < z->runs; i++)
-		if (z->run[i].pid == pid) {
-			say(z->run[i].answer, ZYGOTE_ENDED, status);
-			close(z->run[i].answer);
-			z->run[i] = z->run[--z->runs];
+	for (size_t i = 0; i < z->cells; i++)
+		if (z->cell[i].pid == pid) {
+			say(z->cell[i].answer, ZYGOTE_ENDED, status);
+			drop(z, i);
 			return;
 		}
+}
+
+/* Those who wait go to the successor; those who have been forked go on, or are given up by who has no use for them. */
+static void retire(struct zygote *z)
+{
+	z->is_last = true;
+	epoll_ctl(z->epoll, EPOLL_CTL_DEL, ZYGOTE_FD_ORDERS, NULL);
+	for (size_t i = z->cells; i-- > 0;) {
+		say(z->cell[i].answer, ZYGOTE_RETIRES, 0);
+		if (!z->cell[i].pid)
+			drop(z, i);
+	}
 }
 
 /* SIGTERM: a successor takes the orders from here on. */
 static void hear_signals(struct zygote *z)
 {
 	struct signalfd_siginfo info;
+	bool                    is_over = false;
 	int                     status;
 	pid_t                   pid;
 
 	while (read(z->signals, &info, sizeof info) > 0)
-		z->is_last |= info.ssi_signo == SIGTERM;
+		is_over |= info.ssi_signo == SIGTERM;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		tell_end(z, pid, status);
+	if (is_over && !z->is_last)
+		retire(z);
 }
 
 /* A launcher has less power than we, and lends none of ours to a program: no root in it, whatever it asks. */
@@ -117,42 +176,116 @@ static bool is_sound(const struct zygote_request *r)
 {
 	const struct zygote_order *o = &r->order;
 
-	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && words_are_bounded(&o->order.words) &&
+	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 &&
 	       r->n == ZYGOTE_GROUPS + o->joins + o->clones_into;
 }
 
-static void forget(struct zygote_request *r)
+static struct zygote_cell *enter(struct zygote *z, const struct zygote_request *r)
 {
-	while (r->n)
-		close(r->fds[--r->n]);
+	struct zygote_cell *c = z->cells < ZYGOTE_CELLS_MAX ? &z->cell[z->cells] : NULL;
+
+	errno = EAGAIN;
+	if (!c)
+		return NULL;
+	*c = (struct zygote_cell){ .answer = fcntl(r->fds[ZYGOTE_ANSWER], F_DUPFD_CLOEXEC, 0) };
+	if (c->answer < 0)
+		return NULL;
+	z->cells++;
+	return c;
 }
 
-/* An order that is none is dropped: who sent it sees the end of its sockets. */
-static bool take_order(struct zygote *z, struct zygote_request *ret)
+/* Its order wakes us, and so does the end of its launcher. */
+static int listen_to(struct zygote *z, struct zygote_request *r)
 {
-	ssize_t got = packet_receive(ZYGOTE_FD_ORDERS, &ret->order, sizeof ret->order, ret->fds, ZYGOTE_ORDER_FDS_MAX, &ret->n);
+	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 
-	if (got == sizeof ret->order && is_sound(ret))
-		return true;
-	if (got >= 0)
-		forget(ret);
-	z->is_last |= got == 0;
-	return false;
+	return epoll_ctl(z->epoll, EPOLL_CTL_ADD, r->fds[ZYGOTE_HANDED + HANDED_ORDERS], &order) < 0 ||
+	       epoll_ctl(z->epoll, EPOLL_CTL_ADD, r->fds[ZYGOTE_ANSWER], &end) < 0 ? -1 : 0;
 }
 
-bool zygote_await(struct zygote *z, struct zygote_request *ret)
+/* One that is none is dropped: who sent it sees the end of its sockets. NULL: nothing to be done now. */
+static struct zygote_request *keep(struct zygote *z, struct zygote_request *r)
 {
-	while (!z->is_last || z->runs) {
-		struct pollfd fds[] = { { z->signals, POLLIN, 0 }, { z->is_last ? -1 : ZYGOTE_FD_ORDERS, POLLIN, 0 } };
+	struct zygote_cell *c;
 
-		if (poll(fds, ARRAY_LEN(fds), -1) < 0)
-			continue;
-		if (fds[0].revents) /* always first: PID 1 of a dead cell waits for it */
-			hear_signals(z);
-		if (fds[1].revents && !z->is_last && take_order(z, ret))
-			return true;
+	if (r->order.ahead)
+		return r;
+	c = enter(z, r);
+	if (!c) {
+		say(r->fds[ZYGOTE_ANSWER], ZYGOTE_FAILED, errno);
+		forget(r);
+		return NULL;
 	}
-	return false;
+	c->request = r;
+	if (listen_to(z, r) == 0) {
+		say(c->answer, ZYGOTE_WAITS, 0);
+		return NULL;
+	}
+	say(c->answer, ZYGOTE_FAILED, errno);
+	drop(z, z->cells - 1);
+	return NULL;
+}
+
+static struct zygote_request *take_request(struct zygote *z)
+{
+	struct zygote_request *r = calloc(1, sizeof *r);
+	ssize_t                got;
+
+	if (!r)
+		return NULL;
+	got = packet_receive(ZYGOTE_FD_ORDERS, &r->order, sizeof r->order, r->fds, ZYGOTE_ORDER_FDS_MAX, &r->n);
+	if (got == sizeof r->order && is_sound(r))
+		return keep(z, r);
+	if (got < 0)
+		r->n = 0;
+	forget(r);
+	if (got == 0)
+		retire(z);
+	return NULL;
+}
+
+static size_t find(const struct zygote *z, const struct zygote_request *r)
+{
+	size_t i = 0;
+
+	while (i < z->cells && z->cell[i].request != r)
+		i++;
+	return i;
+}
+
+/* Its order is there, or its launcher is gone. NULL: nothing to be forked. */
+static struct zygote_request *hear_cell(struct zygote *z, struct zygote_request *r, uint32_t events)
+{
+	size_t i = find(z, r);
+
+	if (i == z->cells) /* of the same turn: its end, and it was dropped */
+		return NULL;
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		drop(z, i);
+		return NULL;
+	}
+	stop_listening(z, &z->cell[i]);
+	drop(z, i);
+	return r;
+}
+
+/* One at a time: what is forked, or dropped, may be among the others. */
+bool zygote_await(struct zygote *z, struct zygote_request **ret)
+{
+	*ret = NULL;
+	while (!*ret && (!z->is_last || z->cells)) {
+		struct epoll_event e;
+
+		if (epoll_wait(z->epoll, &e, 1, -1) < 1)
+			continue;
+		if (e.data.ptr == &z->signals)
+			hear_signals(z);
+		else if (e.data.ptr == &z->epoll)
+			*ret = take_request(z);
+		else
+			*ret = hear_cell(z, e.data.ptr, e.events);
+	}
+	return *ret;
 }
 
 /* --- forking --- */
@@ -191,7 +324,7 @@ static pid_t fork_into_cell(const struct zygote_request *r)
 static void fill(struct child_ctx *c, const struct zygote *z, const struct zygote_request *r)
 {
 	*c = (struct child_ctx){
-		.order          = r->order.order,
+		.order          = { .files = r->order.files, .cpu_s = r->order.cpu_s, .processes = r->order.processes },
 		.init_id        = r->order.init_id,
 		.program_uid    = r->order.program_id,
 		.program_gid    = r->order.program_id,
@@ -200,12 +333,13 @@ static void fill(struct child_ctx *c, const struct zygote *z, const struct zygot
 		.cpu_before_ns  = r->order.cpu_before_ns,
 		.join_len       = (int)r->order.joins,
 		.report_fd      = r->fds[ZYGOTE_REPORT],
-		.ready_fd       = { r->fds[ZYGOTE_GO], -1 },
+		.ready_fd       = { -1, -1 },
 		.cell_pidfd     = r->fds[ZYGOTE_CELL],
 		.filter         = &z->filter,
 		.stays          = true,
+		.is_ahead       = r->order.ahead,
 	};
-	c->order.words.fd = r->fds[ZYGOTE_WORDS];
+	memcpy(c->handed_fd, r->fds + ZYGOTE_HANDED, HANDED_NULL * sizeof *r->fds);
 	memcpy(c->join_fd, r->fds + ZYGOTE_GROUPS, r->order.joins * sizeof *r->fds);
 }
 
@@ -219,14 +353,19 @@ static void restore_dispositions(const struct zygote *z)
 
 static void become_program(struct zygote *z, const struct zygote_request *r, struct zygote_run *ret)
 {
-	static struct child_ctx c; /* its lists are the program's argv and environment */
-
 	prctl(PR_SET_NAME, z->name);
-	fill(&c, z, r);
-	child_become_program(&c);
+	fill(&ret->child, z, r);
+	child_become_program(&ret->child);
 	restore_dispositions(z);
-	environ = c.lists.envp;
-	*ret    = (struct zygote_run){ c.lists.argv, c.lists.envp, c.order.stdin_pipe };
+}
+
+static void tell_forked(struct zygote *z, const struct zygote_request *r, pid_t pid, int errnum)
+{
+	struct zygote_cell *c = pid > 0 ? enter(z, r) : NULL;
+
+	if (c)
+		c->pid = pid;
+	say(r->fds[ZYGOTE_ANSWER], pid > 0 ? ZYGOTE_FORKED : ZYGOTE_FAILED, errnum);
 }
 
 bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote_run *ret)
@@ -234,16 +373,31 @@ bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote
 	pid_t pid;
 
 	errno = EAGAIN;
-	pid   = z->runs < ZYGOTE_RUNS_MAX ? fork_into_cell(request) : -1;
+	pid   = z->cells < ZYGOTE_CELLS_MAX ? fork_into_cell(request) : -1;
 	if (pid == 0) {
 		become_program(z, request, ret);
 		return true;
 	}
-	say(request->fds[ZYGOTE_ANSWER], pid < 0 ? ZYGOTE_FAILED : ZYGOTE_FORKED, pid < 0 ? errno : 0);
-	if (pid > 0) {
-		z->run[z->runs].pid      = pid;
-		z->run[z->runs++].answer = fcntl(request->fds[ZYGOTE_ANSWER], F_DUPFD_CLOEXEC, 0);
-	}
+	tell_forked(z, request, pid, pid < 0 ? errno : 0);
 	forget(request);
 	return false;
+}
+
+int zygote_take_order(struct zygote_run *run)
+{
+	struct child_ctx *c = &run->child;
+	int               r = child_say_stands(c);
+
+	if (r == 0 && c->is_ahead)
+		r = child_take_letter(c);
+	if (r == 0)
+		r = child_take_streams(c);
+	errno         = -r;
+	environ       = c->lists.envp;
+	run->argv     = c->lists.argv;
+	run->envp     = c->lists.envp;
+	run->code     = c->code;
+	run->code_len = c->letter.code_len;
+	run->stdin_pipe = c->letter.stdin_pipe;
+	return r < 0 ? -1 : 0;
 }

@@ -1,0 +1,143 @@
+#define _GNU_SOURCE
+#include "letter.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* 6.3 */
+#endif
+
+enum { CODE_ALIGN = 16, COPY_BYTES = 16 * 1024 };
+
+static size_t code_at(const struct letter_order *o)
+{
+	return ((size_t)o->words.len + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
+}
+
+bool letter_is_bounded(const struct letter_order *o)
+{
+	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->reserved == 0;
+}
+
+/* --- writing --- */
+
+int letter_make(struct err *e)
+{
+	int fd = memfd_create("letter", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("letter", MFD_CLOEXEC);
+	return fd < 0 ? err_sys(e, "letter of the cell") : fd;
+}
+
+int letter_write(int letter, const struct letter_order *o, const char *words, const char *code, struct err *e)
+{
+	static const char none[CODE_ALIGN];
+	size_t            gap  = code_at(o) - o->words.len;
+	struct iovec      io[] = { { (void *)words, o->words.len }, { (void *)none, gap }, { (void *)code, o->code_len } };
+	ssize_t           all  = (ssize_t)(o->words.len + gap + o->code_len), n;
+
+	do
+		n = pwritev(letter, io, ARRAY_LEN(io), 0);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && n != all)
+		errno = ENOSPC; /* a memory file is short of nothing else */
+	return n == all ? 0 : err_sys(e, "letter of the cell");
+}
+
+static int copy(int to, off_t at, int from, size_t len)
+{
+	char   block[COPY_BYTES];
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(from, block, len - done < sizeof block ? len - done : sizeof block, (off_t)done);
+
+		if (n <= 0 || pwrite(to, block, (size_t)n, at + (off_t)done) != n) {
+			errno = n == 0 ? ENODATA : errno;
+			return -1;
+		}
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int letter_copy(int letter, const struct letter_order *o, int words, int code, struct err *e)
+{
+	if (copy(letter, 0, words, o->words.len) < 0 || (o->code_len && copy(letter, (off_t)code_at(o), code, o->code_len) < 0))
+		return err_sys(e, "letter of the cell");
+	return 0;
+}
+
+int letter_send(int orders, const struct letter_order *o)
+{
+	ssize_t n;
+
+	do
+		n = send(orders, o, sizeof *o, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof *o ? 0 : n < 0 ? -errno : -EMSGSIZE;
+}
+
+/* --- reading --- */
+
+/* One byte more than there should be: a longer datagram is cut off without a word. */
+static int read_order(int orders, struct letter_order *ret)
+{
+	char    bytes[sizeof *ret + 1];
+	ssize_t n;
+
+	do
+		n = read(orders, bytes, sizeof bytes);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET)); /* ECONNRESET is said once, and what was sent before comes after it */
+	if (n <= 0)
+		return n < 0 ? -errno : -EPIPE;
+	if (n != (ssize_t)sizeof *ret)
+		return -EPROTO;
+	memcpy(ret, bytes, sizeof *ret);
+	return letter_is_bounded(ret) ? 0 : -EPROTO;
+}
+
+static int read_all(int fd, char *to, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pread(fd, to + done, len - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPROTO; /* it is shorter than the order says */
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* What is mapped anew is zero: the text of the program ends with a NUL, and so does that of the words, or splitting them fails. */
+int letter_read(int orders, int letter, struct letter_order *ret, char **text, char **code)
+{
+	int    r = read_order(orders, ret);
+	size_t len;
+	char  *copy;
+
+	if (r < 0)
+		return r;
+	len  = code_at(ret) + ret->code_len;
+	copy = mmap(NULL, len + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return -errno;
+	r = read_all(letter, copy, ret->code_len ? len : ret->words.len);
+	if (r < 0) {
+		munmap(copy, len + 1);
+		return r;
+	}
+	*text = copy;
+	*code = ret->code_len ? copy + code_at(ret) : NULL;
+	return 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * letter.h - what a warm cell is to run, as it reaches the fork that will run it
+ *
+ * The fixed size goes over the cell's order socket, the bytes into its letter: a
+ * memory file that was made with the cell, so that no descriptor travels with an
+ * order. Words first, the text of the program at the next multiple of 16.
+ *
+ * A letter is not sealed, and who writes it may be a door that was taken over: the
+ * reader takes a private copy before it looks at anything.
+ */
+#pragma once
+#include "words.h"
+
+enum { LETTER_CODE_MAX = 8 * 1024 * 1024 };
+
+struct letter_order {
+	struct words words; /* fd: without meaning */
+	uint32_t     code_len;
+	uint32_t     stdin_pipe, result_pipe;
+	uint32_t     reserved;                /* 0 */
+	uint64_t     files, cpu_s, processes; /* rlimits; what the cell was registered with is never exceeded */
+};
+
+/* In numbers only. */
+bool letter_is_bounded(const struct letter_order *o);
+
+/* A new one. -1 with *e. */
+must_use int letter_make(struct err *e);
+/* Both as long as the order says. */
+must_use int letter_write(int letter, const struct letter_order *o, const char *words, const char *code, struct err *e);
+/* The same from memory files; code: -1 when there is none. */
+must_use int letter_copy(int letter, const struct letter_order *o, int words, int code, struct err *e);
+/* Tells who waits. 0 or -errno; waits for nobody. */
+must_use int letter_send(int orders, const struct letter_order *o);
+
+/*
+ * In the fork, after clone() and under the program's filter: read, pread64, mmap and munmap are all it calls. Waits for
+ * the order. 0 or -errno; text and code are the caller's own memory then, and both end with a NUL that is not counted.
+ * code: NULL when there is none. EPIPE: who would have sent an order is gone.
+ */
+must_use int letter_read(int orders, int letter, struct letter_order *ret, char **text, char **code);

@@ -1,0 +1,70 @@
+#define _GNU_SOURCE
+#include "notice.h"
+
+#include "clock.h"
+#include "fd.h"
+
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+enum { TURN_MS = 1, ANSWERS_A_TURN = 16 };
+
+/* A kernel's own may be larger than the one that we were compiled with: it says so in no ioctl that is worth a call. */
+enum { ROOM = 1024 };
+
+double notice_turn(struct notice *n, double wait)
+{
+	double now, rest;
+
+	n->heard_fd = n->listener_fd;
+	if (n->answers < ANSWERS_A_TURN)
+		return wait;
+	now  = clock_ms(CLOCK_MONOTONIC);
+	rest = n->turn + TURN_MS - now;
+	if (rest <= 0) {
+		n->answers = 0;
+		return wait;
+	}
+	n->heard_fd = -1;
+	return rest < wait ? rest : wait;
+}
+
+/* Every call that is stopped is one that the filter would have allowed: its arguments are not looked at. */
+static void answer(struct notice *n)
+{
+	union {
+		struct seccomp_notif asked;
+		char                 room[ROOM];
+	} in;
+	struct seccomp_notif_resp go_on = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+
+	n->was_given = true;
+	if (n->answers++ == 0)
+		n->turn = clock_ms(CLOCK_MONOTONIC);
+	memset(&in, 0, sizeof in); /* the kernel insists */
+	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
+		return; /* who asked is dead */
+	go_on.id = in.asked.id;
+	ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &go_on);
+}
+
+/* To receive would wait where nobody asks. */
+void notice_hear(struct notice *n)
+{
+	struct pollfd p = { .fd = n->listener_fd, .events = POLLIN };
+
+	if (poll(&p, 1, 0) != 1)
+		return;
+	if (p.revents & POLLIN)
+		answer(n);
+	else
+		notice_close(n);
+}
+
+void notice_close(struct notice *n)
+{
+	fd_closep(&n->listener_fd);
+	n->heard_fd = -1;
+}

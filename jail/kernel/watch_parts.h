@@ -1,0 +1,27 @@
+/* watch_parts.h - what the two files of a watch know of each other */
+#pragma once
+#include "watch.h"
+
+/* The first reason stays; the cell is killed. */
+void watch_decide(struct watch *w, enum exit_reason reason);
+/* The program runs from now on. */
+void watch_begin(struct watch *w);
+/* One word of the zygote's fork. */
+void watch_hear_fork(struct watch *w);
+/* The cell waits for its order: said to who gives it. */
+void watch_say_ready(struct watch *w);
+
+/* What the fork reports, if it does. */
+void watch_hear_fork(struct watch *w);
+
+/* watch_warm.c: what happened, in the order of a run's life */
+void watch_warm_built(struct watch *w);
+void watch_warm_is_up(struct watch *w);
+void watch_warm_prepared(struct watch *w, const int *fds, size_t n);
+void watch_warm_hard(struct watch *w);
+void watch_warm_stands(struct watch *w);
+void watch_warm_ordered(struct watch *w);
+void watch_warm_read(struct watch *w);
+void watch_warm_hear(struct watch *w);
+/* For how long (ms) the zygote may be silent. */
+double watch_warm_patience(struct watch *w, double now);

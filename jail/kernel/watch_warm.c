@@ -1,0 +1,252 @@
+/* watch_warm.c - the part of a run that concerns the zygote: the cell is prepared, a fork is asked for, its end is heard */
+#define _GNU_SOURCE
+#include "watch_parts.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+/* Nobody asked for anything yet, and it is nobody's fault: whoever keeps us builds another cell. */
+static void leave(struct watch *w)
+{
+	watch_decide(w, EXIT_cancelled);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&p, 1, 0) == 1;
+}
+
+/* --- preparing --- */
+
+/* The fork is wanted ahead only of an order that is not there. */
+static void ask(struct watch *w)
+{
+	struct warm *warm = &w->cell.warm;
+	struct err   e;
+
+	if (warm->state != WARM_PREPARED || !warm->is_hard || w->decided)
+		return;
+	warm->ahead &= !w->ordered;
+	if (cell_ask_zygote(&w->cell, w->order->limits, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
+}
+
+static void prepare(struct watch *w)
+{
+	struct err e;
+
+	if (warm_prepare(&w->cell.warm, &w->cell, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
+}
+
+/* PID 1 waits for an order. A cell without a zygote is ready with that, and may be prepared later. */
+void watch_warm_built(struct watch *w)
+{
+	bool is_cold = w->ordered && !w->is_warm_order;
+
+	if (!is_cold && (w->is_warm_order || warm_is_possible(&w->cell.warm)))
+		prepare(w);
+	else
+		watch_say_ready(w);
+}
+
+/* There is a zygote now: no other word was awaited of that descriptor. */
+void watch_warm_is_up(struct watch *w)
+{
+	fd_closep(&w->cell.warm.up_fd);
+	if (w->ready && !w->ordered)
+		watch_warm_built(w);
+}
+
+static void tell_streams(struct watch *w)
+{
+	int *client = w->cell.warm.prepared + PREPARED_CLIENT;
+
+	if (!w->ordered || w->told || w->cell.warm.state < WARM_PREPARED)
+		return;
+	w->told = true;
+	if (!w->has_ticket_order) {
+		size_t n = 0;
+
+		w->streams[n++] = fd_take(&client[0]);
+		w->streams[n++] = fd_take(&client[1]);
+		if (w->order->stdin_pipe)
+			w->streams[n++] = fd_take(&client[2]);
+		if (w->order->result_pipe)
+			w->streams[n++] = fd_take(&client[3]);
+	}
+	for (size_t i = 0; i < PIPES_MAX; i++)
+		fd_closep(&client[i]);
+	if (!w->has_ticket_order) /* whoever used a ticket has its streams, and need not be woken for what he knows */
+		launcher_say_started(w);
+}
+
+void watch_warm_prepared(struct watch *w, const int *fds, size_t n)
+{
+	struct err e;
+
+	if (warm_take_prepared(&w->cell.warm, fds, n, &e) < 0) {
+		while (n)
+			close(fds[--n]);
+		watch_fail(w, EXIT_setup_failed, &e);
+		return;
+	}
+	tell_streams(w);
+	ask(w);
+}
+
+/* The end of file instead: PID 1 died on its last steps. */
+void watch_warm_hard(struct watch *w)
+{
+	struct err e;
+	char       byte;
+
+	w->cell.warm.is_hard = read(w->cell.warm.hard_fd, &byte, 1) == 1;
+	fd_closep(&w->cell.warm.hard_fd);
+	if (w->cell.warm.state == WARM_COLD)
+		return;
+	if (!w->cell.warm.is_hard) {
+		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
+		watch_fail(w, EXIT_setup_failed, &e);
+		return;
+	}
+	ask(w);
+}
+
+/* --- the program begins --- */
+
+static void begin(struct watch *w)
+{
+	if (w->ordered && w->cell.warm.stands && !w->started && !w->decided)
+		watch_begin(w);
+}
+
+/* Everything is given up, the filter is on. */
+void watch_warm_stands(struct watch *w)
+{
+	w->cell.warm.stands = true;
+	if (!w->ordered)
+		watch_say_ready(w);
+	begin(w);
+}
+
+/* An order, for a cell that is or will be prepared. */
+void watch_warm_ordered(struct watch *w)
+{
+	tell_streams(w);
+	begin(w);
+}
+
+/* --- what the zygote says --- */
+
+static void look_at_mounts(struct watch *w)
+{
+	struct init_report *r = &w->init;
+
+	for (int i = 0; i < INIT_MOUNTS; i++) {
+		struct statfs fs;
+
+		if (fstatfs(w->cell.warm.prepared[PREPARED_MOUNTS + i], &fs) < 0)
+			return;
+		r->free_bytes[i]  = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
+		r->free_inodes[i] = (uint64_t)fs.f_ffree;
+		r->mounts_read++;
+	}
+}
+
+/* What it has left behind dies with PID 1, which is then waited for. */
+static void on_program_end(struct watch *w, int status)
+{
+	struct err e;
+
+	if (is_readable(w->ticket)) /* a program can be faster than its launcher, and be over while that looks away */
+		(void)watch_take_ticket(w);
+	while (is_readable(w->cell.warm.report_fd)) /* and have said more than one word before its end */
+		watch_hear_fork(w);
+	if (!w->cell.warm.stands) {
+		err_set(&e, ERR_SETUP, "the fork of the zygote died while it was set up");
+		watch_fail(w, EXIT_setup_failed, &e);
+	}
+	if (!w->ordered)
+		leave(w);
+	w->init.status = status;
+	w->reported    = true;
+	look_at_mounts(w);
+	w->is_alone = !w->decided && group_pids_now(&w->cell.group) == 1;
+	if (!w->is_alone)
+		cell_kill(&w->cell);
+}
+
+/*
+ * The fork has read what it is to run, or has died. Who uses a ticket tells us first: one who did not has no limits that
+ * we could hold him to.
+ */
+void watch_warm_read(struct watch *w)
+{
+	w->unread = -1;
+	if (is_readable(w->ticket))
+		(void)watch_take_ticket(w);
+	if (!w->ordered && w->cell.warm.stands)
+		leave(w);
+}
+
+static void on_cannot(struct watch *w, enum exit_reason reason, const struct err *e)
+{
+	if (w->ordered || reason == EXIT_setup_failed)
+		watch_fail(w, reason, e);
+	else
+		leave(w);
+}
+
+void watch_warm_hear(struct watch *w)
+{
+	struct err e;
+	int        status;
+
+	switch (warm_hear(&w->cell.warm, &status, &e)) {
+	case WARM_GOES_ON:
+		if (w->cell.warm.state == WARM_WAITS && !w->ordered)
+			watch_say_ready(w);
+		if (w->cell.warm.state == WARM_FORKED && !w->ordered)
+			w->unread = w->cell.warm.orders[0];
+		return;
+	case WARM_ENDED:
+		on_program_end(w, status);
+		return;
+	case WARM_AGAIN:
+		ask(w);
+		return;
+	case WARM_RETIRES: /* the fork stays good for a run: at this very moment somebody may be giving it one */
+		return;
+	case WARM_CANNOT:
+		on_cannot(w, EXIT_setup_failed, &e);
+		return;
+	case WARM_IS_LOST:
+		on_cannot(w, EXIT_cancelled, &e);
+		return;
+	}
+}
+
+/* One that is stopped, or has more to do than it can. Its death lets whoever keeps it start another one. */
+double watch_warm_patience(struct watch *w, double now)
+{
+	double end = w->cell.warm.asked + WARM_MS_MAX;
+
+	if (w->cell.warm.state != WARM_ASKED)
+		return WARM_MS_MAX;
+	if (now < end)
+		return end - now;
+	warm_kill_zygote(&w->cell.warm);
+	w->cell.warm.asked = now;
+	return WARM_MS_MAX;
+}

@@ -1,0 +1,171 @@
+#include "network_notice.h"
+
+#include <linux/audit.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE AUDIT_ARCH_AARCH64
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LOW_HALF 0
+#else
+#define LOW_HALF 4
+#endif
+#define AT_DOMAIN (offsetof(struct seccomp_data, args) + LOW_HALF)
+
+/* --- every path of one call through the program --- */
+
+/* What is loaded when an instruction is reached, if it is. NOT_LOCAL: the first argument, which is not AF_UNIX. */
+enum loaded { UNREACHED, ANYTHING, NUMBER, NOT_LOCAL };
+
+struct state {
+	enum loaded loaded;
+	uint32_t    number;
+};
+
+struct walk {
+	struct state at[BPF_PROGRAM_MAX];
+	uint32_t     nr;
+	bool         not_local;
+};
+
+static void arrive(struct state *at, struct state s)
+{
+	if (at->loaded == UNREACHED)
+		*at = s;
+	else if (at->loaded != s.loaded || at->number != s.number)
+		*at = (struct state){ .loaded = ANYTHING };
+}
+
+static struct state load(const struct walk *w, uint32_t from)
+{
+	if (from == offsetof(struct seccomp_data, nr))
+		return (struct state){ NUMBER, w->nr };
+	if (from == offsetof(struct seccomp_data, arch))
+		return (struct state){ NUMBER, NATIVE };
+	return (struct state){ .loaded = w->not_local && from == AT_DOMAIN ? NOT_LOCAL : ANYTHING };
+}
+
+static bool holds(const struct sock_filter *i, uint32_t a)
+{
+	switch (BPF_OP(i->code)) {
+	case BPF_JEQ:
+		return a == i->k;
+	case BPF_JGT:
+		return a > i->k;
+	case BPF_JGE:
+		return a >= i->k;
+	default:
+		return a & i->k;
+	}
+}
+
+static void branch(const struct sock_filter *i, struct state s, struct state *next)
+{
+	bool never_equal = s.loaded == NOT_LOCAL && BPF_OP(i->code) == BPF_JEQ && i->k == AF_UNIX;
+
+	if (s.loaded == NUMBER ? holds(i, s.number) : !never_equal)
+		arrive(&next[i->jt], s);
+	if (s.loaded == NUMBER ? !holds(i, s.number) : true)
+		arrive(&next[i->jf], s);
+}
+
+/* Jumps only go forward: who is reached is known when its turn comes. */
+static void walk(struct walk *w, const struct sock_filter *insn, size_t n)
+{
+	w->at[0] = (struct state){ .loaded = ANYTHING };
+	for (size_t i = 1; i < n; i++)
+		w->at[i] = (struct state){ .loaded = UNREACHED };
+	for (size_t i = 0; i < n; i++) {
+		struct state s = w->at[i], *next = &w->at[i + 1];
+
+		if (s.loaded == UNREACHED || BPF_CLASS(insn[i].code) == BPF_RET)
+			continue;
+		if (BPF_CLASS(insn[i].code) == BPF_LD)
+			arrive(next, load(w, insn[i].k));
+		else if (BPF_CLASS(insn[i].code) == BPF_ALU)
+			arrive(next, s.loaded == NUMBER ? (struct state){ NUMBER, s.number & insn[i].k } : (struct state){ .loaded = ANYTHING });
+		else if (BPF_OP(insn[i].code) == BPF_JA)
+			arrive(&next[insn[i].k], s);
+		else
+			branch(&insn[i], s, next);
+	}
+}
+
+/* --- what the paths end in --- */
+
+static uint32_t action(const struct sock_filter *i)
+{
+	return i->k & SECCOMP_RET_ACTION_FULL;
+}
+
+/* Also with a word to the log or to somebody else. */
+static bool lets_through(const struct sock_filter *i)
+{
+	return BPF_CLASS(i->code) == BPF_RET && action(i) != SECCOMP_RET_ERRNO && action(i) != SECCOMP_RET_TRAP &&
+	       action(i) != SECCOMP_RET_KILL_THREAD && action(i) != SECCOMP_RET_KILL_PROCESS;
+}
+
+static bool may_allow(const struct sock_filter *insn, size_t n, uint32_t nr)
+{
+	struct walk w = { .nr = nr };
+
+	walk(&w, insn, n);
+	for (size_t i = 0; i < n; i++)
+		if (w.at[i].loaded != UNREACHED && lets_through(&insn[i]))
+			return true;
+	return false;
+}
+
+static bool always_allows(const struct sock_filter *insn, size_t n, uint32_t nr)
+{
+	struct walk w = { .nr = nr };
+
+	walk(&w, insn, n);
+	for (size_t i = 0; i < n; i++)
+		if (w.at[i].loaded != UNREACHED && BPF_CLASS(insn[i].code) == BPF_RET && action(&insn[i]) != SECCOMP_RET_ALLOW)
+			return false;
+	return true;
+}
+
+/* How many answers let a socket of a network through; with `change`, none without a word from now on. */
+static size_t answers(struct sock_filter *insn, size_t n, uint32_t nr, bool change)
+{
+	struct walk w     = { .nr = nr, .not_local = true };
+	size_t      found = 0;
+
+	walk(&w, insn, n);
+	for (size_t i = 0; i < n; i++)
+		if (w.at[i].loaded != UNREACHED && lets_through(&insn[i])) {
+			found++;
+			if (change)
+				insn[i].k = SECCOMP_RET_USER_NOTIF;
+		}
+	return found;
+}
+
+enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
+{
+	if (may_allow(insn, n, SYS_io_uring_setup)) /* it makes sockets without a call */
+		return NETWORK_NOTICE_IMPOSSIBLE;
+	if (answers(insn, n, SYS_socket, false) + answers(insn, n, SYS_socketpair, false) == 0)
+		return NETWORK_NOTICE_NEEDLESS;
+	if (!always_allows(insn, n, SYS_sendmsg)) /* who has the filter on sends the listener with it */
+		return NETWORK_NOTICE_IMPOSSIBLE;
+	answers(insn, n, SYS_socket, true);
+	answers(insn, n, SYS_socketpair, true);
+	return NETWORK_NOTICE_GIVEN;
+}
+
+bool network_notice_is_in(const struct sock_filter *insn, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (insn[i].code == (BPF_RET | BPF_K) && insn[i].k == SECCOMP_RET_USER_NOTIF)
+			return true;
+	return false;
+}

@@ -1,0 +1,19 @@
+/*
+ * network_notice.h - a filter that stops, and tells, whenever a program makes a socket that is not local
+ *
+ * The filter answers such a call with SECCOMP_RET_USER_NOTIF where it said ALLOW before; what it refused it still
+ * refuses. So a program whose listener was never woken has never had a socket of a network. Whatever compiled the
+ * filter: every path that such a call can take through it is followed. Only for programs that bpf_check() accepts.
+ */
+#pragma once
+#include "bpf.h"
+
+enum network_notice {
+	NETWORK_NOTICE_NEEDLESS,   /* no socket but local ones gets past this filter */
+	NETWORK_NOTICE_GIVEN,      /* as above */
+	NETWORK_NOTICE_IMPOSSIBLE, /* there are sockets, and no way to tell: nothing was changed */
+};
+
+must_use enum network_notice network_notice_add(struct sock_filter *insn, size_t n);
+/* It has to be installed with a listener. May be asked after clone(). */
+bool network_notice_is_in(const struct sock_filter *insn, size_t n);

@@ -1,0 +1,15 @@
+/*
+ * heap.h - the memory of a zygote as its forks are to find it
+ *
+ * A fork copies one table entry for each page that is there, and its end
+ * drops one for each. Nothing here can fail: what cannot be had is left.
+ */
+#pragma once
+#include <stdint.h>
+
+enum { HEAP_HUGE_BITS = 21 };
+
+/* What has been freed goes back to the kernel. */
+void heap_trim(void);
+/* This huge page's worth of addresses, of which any part may be mapped or not: one entry instead of 512. */
+void heap_collapse(uintptr_t number);
