@@ -4,8 +4,6 @@
 #include "audit.h"
 #include "clock.h"
 
-#include <sys/mman.h>
-
 static int64_t now_us(void)
 {
 	return (int64_t)(clock_ms(CLOCK_REALTIME) * 1000);
@@ -24,26 +22,15 @@ static void read_limits(struct audit_limits *ret, const json_t *asked)
 			ret->said |= 1ull << i;
 }
 
-/* Sealed and checked before: it cannot change under us, and nobody is waited for. */
-static void digest(struct attempt *a, int fd, size_t len)
-{
-	void *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	if (text == MAP_FAILED)
-		return;
-	code_digest(text, len, a->code_sha256);
-	munmap(text, len);
-}
-
-void attempt_note(struct attempt *ret, const struct protocol_request *request, const int *fds, size_t code_len)
+void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code)
 {
 	*ret = (struct attempt){ .time_us = now_us(), .op = request_name(request->kind), .code_bytes = AUDIT_NONE };
 	read_limits(&ret->asked, request->limits);
 	if (request->kind != REQUEST_run)
 		return;
 	ret->mode       = run_mode_name((enum run_mode)request->mode);
-	ret->code_bytes = (int64_t)code_len;
-	digest(ret, fds[0], code_len);
+	ret->code_bytes = (int64_t)code->len;
+	code_digest(code->text, code->len, ret->code_sha256);
 }
 
 static void fill_peer(struct audit_entry *entry, const struct peer *peer)

@@ -10,5 +10,5 @@ void attempt_ended(const struct served_run *r, const struct record *record);
 void attempt_refused(const struct connection *c, const struct protocol_request *request, const struct denial *why);
 void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why);
 
-/* What the end of a run will tell of its beginning. fds: the request's. */
-void attempt_note(struct attempt *ret, const struct protocol_request *request, const int *fds, size_t code_len);
+/* What the end of a run will tell of its beginning. code: of a program, not of a command. */
+void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code);

@@ -46,12 +46,13 @@ static int64_t now_us(void)
 static void to_file(struct audit *a, const json_t *json)
 {
 	char   line[AUDIT_LINE_MAX + 1];
-	size_t len = audit_json_line(json, line);
+	size_t len;
 	int    r;
 
 	if (a->file.folder < 0)
 		return;
-	r = len ? audit_file_add(&a->file, line, len) : -ENOMEM;
+	len = audit_json_line(json, line);
+	r   = len ? audit_file_add(&a->file, line, len) : -ENOMEM;
 	if (r < 0) {
 		a->file_lost++;
 		if (a->losing++ == 0)
@@ -91,6 +92,8 @@ static void to_journal(struct audit *a, const json_t *json, enum journal_priorit
 	char                   text[AUDIT_LINE_MAX + 1], name[64];
 	size_t                 len;
 
+	if (!journal_listens(&a->journal))
+		return;
 	audit_json_words(json, text);
 	journal_begin(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
@@ -116,6 +119,8 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	}
 	if (before)
 		entry.suppressed = (int64_t)before;
+	if (a->file.folder < 0 && !journal_listens(&a->journal))
+		return;
 	json = audit_entry_json(&entry);
 	to_file(a, json);
 	to_journal(a, json, priority_of(&entry));

@@ -7,14 +7,17 @@
 #pragma once
 #include "profile_set.h"
 #include "run.h"
+#include "zygote_report.h"
 
 /* Everything is borrowed for the call. */
 struct backend_order {
 	const struct served_profile *profile;
 	const struct limits         *limits;
-	const struct words          *words;
-	int                          code_fd; /* -1: a command */
+	struct words                *words;      /* sealed when somebody needs it */
+	const char                  *words_text;
+	int                          code_fd;    /* -1: a command */
 	uint32_t                     code_len;
+	const char                  *code;
 	const struct mount_plan     *mounts;
 	const char *const           *shown; /* "workspace/NAME" for each of shown_fd */
 	const int                   *shown_fd;
@@ -24,7 +27,8 @@ struct backend_order {
 
 /* For stats. */
 struct backend_counts {
-	uint64_t ready, building; /* cells of one profile */
+	uint64_t             ready, building; /* cells of one profile */
+	struct zygote_report zygote;
 };
 
 struct backend {
@@ -35,15 +39,26 @@ struct backend {
 struct backend_ops {
 	const char *name;
 	bool        is_confinable; /* the door needs no privilege and forks nothing */
-	int (*start)(void *self, struct run *ret, const struct backend_order *order, struct err *e);
+	/* streams: as from run_next(), when the run goes its way already and nobody's word has to be waited for; else all -1. */
+	int (*start)(void *self, struct run *ret, const struct backend_order *order, int streams[PIPES_MAX], struct err *e);
+	void (*settle)(void *self); /* what can wait until the client of the run that was just started has heard of it; NULL: nothing */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
 	pid_t (*keeper)(void *self); /* 0: there is none */
-	int (*lifeline)(void *self); /* a descriptor whose end of file is the end of the service, and that says nothing else; -1 */
+	int (*lifeline)(void *self); /* a descriptor to be heard whenever it can be read; -1: there is none */
+	bool (*hear)(void *self);    /* false: the service is at its end */
 };
 
-static inline int backend_start(const struct backend *b, struct run *ret, const struct backend_order *order, struct err *e)
+static inline int backend_start(const struct backend *b, struct run *ret, const struct backend_order *order, int streams[PIPES_MAX], struct err *e)
 {
-	return b->ops->start(b->self, ret, order, e);
+	for (int i = 0; i < PIPES_MAX; i++)
+		streams[i] = -1;
+	return b->ops->start(b->self, ret, order, streams, e);
+}
+
+static inline void backend_settle(const struct backend *b)
+{
+	if (b->ops->settle)
+		b->ops->settle(b->self);
 }
 
 /* places outlive it. */

@@ -1,7 +1,7 @@
 /* backend_private.c - the door forks a launcher for each run */
 #include "backend.h"
 
-static int start(void *self, struct run *ret, const struct backend_order *o, struct err *e)
+static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
 {
 	const struct places  *places  = self;
 	const struct profile *profile = &o->profile->profile;
@@ -23,7 +23,8 @@ static int start(void *self, struct run *ret, const struct backend_order *o, str
 		.policy         = &o->profile->policy,
 	};
 
-	return run_start(ret, &order, e);
+	(void)streams;
+	return words_seal(o->words, o->words_text, e) < 0 ? -1 : run_start(ret, &order, e);
 }
 
 /* Nothing is built ahead. */

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "keeper_check.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -10,7 +11,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BEGIN_MS_MAX = 10000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
 
@@ -65,7 +69,7 @@ static int tell_profile(int keeper, const struct served_profile *served, const s
 	word.profile.ceilings       = p->ceilings;
 	word.profile.workspace_exec = p->workspace_exec;
 	word.profile.require_all    = p->require == REQUIRE_ALL;
-	word.profile.warm           = p->warm != WARM_NEVER;
+	word.profile.warm           = p->warm;
 	word.profile.ready          = (uint32_t)ready_of(p, w->ready);
 	word.profile.zygote_cells   = (uint32_t)p->zygote_runs;
 	word.profile.zygote_ms      = (uint32_t)p->zygote_ms;
@@ -75,89 +79,13 @@ static int tell_profile(int keeper, const struct served_profile *served, const s
 	return tell(keeper, &word, &served->filter_fd, 1, e);
 }
 
-static int hear(int keeper, uint32_t kind, int ms, struct keeper_answer *ret, struct err *e)
-{
-	struct pollfd p = { .fd = keeper, .events = POLLIN };
-	size_t        n;
+/* --- what the keeper says --- */
 
-	if (poll(&p, 1, ms) == 0)
-		return err_set(e, ERR_SETUP, "the keeper did not answer within %d ms", ms);
-	if (packet_receive(keeper, ret, sizeof *ret, NULL, 0, &n) != sizeof *ret || ret->kind != kind)
-		return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
-	return 0;
-}
-
-static int seal(int keeper, struct err *e)
-{
+union keeper_says {
+	uint32_t             kind;
 	struct keeper_answer answer;
-	struct keeper_word   word;
-
-	memset(&word, 0, sizeof word);
-	word.kind = KEEPER_SEAL;
-	if (tell(keeper, &word, NULL, 0, e) < 0 || hear(keeper, KEEPER_SEAL, BEGIN_MS_MAX, &answer, e) < 0)
-		return -1;
-	if (answer.err.kind == ERR_NONE)
-		return 0;
-	*e = answer.err;
-	return err_wrap(e, "keeper");
-}
-
-static int tell_all(int keeper, const struct backend_service_wishes *w, struct err *e)
-{
-	if (tell_setup(keeper, w, e) < 0)
-		return -1;
-	if (w->profiles->n > KEEPER_PROFILES_MAX)
-		return err_set(e, ERR_LIMIT, "%zu profiles, of at most %d", w->profiles->n, KEEPER_PROFILES_MAX);
-	for (size_t i = 0; i < w->profiles->n; i++)
-		if (tell_profile(keeper, w->profiles->item[i], w, e) < 0)
-			return err_wrap(e, "profile %s", w->profiles->item[i]->name);
-	return seal(keeper, e);
-}
-
-int backend_service_open(struct backend_service *ret, const struct backend_service_wishes *w, struct err *e)
-{
-	scoped_fd keeper = w->parts->keeper;
-
-	if (tell_all(keeper, w, e) < 0)
-		return -1;
-	if (fcntl(keeper, F_SETFL, O_NONBLOCK) < 0) /* nobody waits for it from here on */
-		return err_sys(e, "the keeper's socket");
-	*ret = (struct backend_service){ .pid = w->parts->keeper_pid, .stats_ms = -STATS_AGE_MS };
-	ret->keeper = fd_take(&keeper);
-	return 0;
-}
-
-/* --- runs --- */
-
-static int fill_shown(struct keeper_run *run, const struct backend_order *o, struct err *e)
-{
-	run->shown_len = (uint32_t)o->shown_len;
-	for (size_t i = 0; i < o->shown_len; i++) {
-		const char *name = strrchr(o->shown[i], '/') + 1; /* behind "workspace/" */
-
-		if (strlen(name) >= SHOWN_NAME_MAX)
-			return err_set(e, ERR_BAD_SPEC, "ro: a name has more than %d bytes", SHOWN_NAME_MAX - 1);
-		memcpy(run->shown[i], name, strlen(name));
-	}
-	return 0;
-}
-
-static int fill(struct keeper_word *word, const struct backend_order *o, struct err *e)
-{
-	struct keeper_run *run = &word->run;
-
-	memset(word, 0, sizeof *word);
-	word->kind       = KEEPER_RUN;
-	run->profile     = o->profile->index;
-	run->limits      = *o->limits;
-	run->words       = *o->words;
-	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
-	run->stdin_pipe  = o->stdin_pipe;
-	run->result_pipe = o->result_pipe;
-	run->warm        = o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
-	run->asked       = clock_ms(CLOCK_MONOTONIC);
-	return fill_shown(run, o, e);
-}
+	struct keeper_ticket ticket;
+};
 
 enum { KEEPER_WAIT_MS = 200 };
 
@@ -177,13 +105,185 @@ static int send_to_keeper(int keeper, const struct keeper_word *word, const int 
 	return r;
 }
 
-static int send_run(int keeper, int launcher, const struct backend_order *o, struct err *e)
+/* The cell is the keeper's to give, then. */
+static void give_back(const struct backend_service *b, const struct keeper_seat *seat)
+{
+	struct keeper_word word;
+
+	memset(&word, 0, sizeof word);
+	word.kind = KEEPER_RETURN;
+	word.seat = *seat;
+	(void)send_to_keeper(b->keeper, &word, NULL, 0);
+}
+
+/* What comes without its descriptors, because there was no room for them here, is a ticket all the same. */
+static void take_ticket(struct backend_service *b, const struct keeper_ticket *word, int *fds, size_t n)
+{
+	if (n != TICKET_FDS || !ticket_box_put(&b->tickets, word, fds))
+		give_back(b, &word->seat);
+}
+
+enum word_kind { WORD_NONE, WORD_ANSWER, WORD_END };
+
+/* One word, if there is one. */
+static enum word_kind hear_word(struct backend_service *b, struct keeper_answer *ret)
+{
+	union keeper_says says = { .kind = 0 };
+	int               fds[TICKET_FDS];
+	size_t            n;
+	ssize_t           got = packet_receive(b->keeper, &says, sizeof says, fds, ARRAY_LEN(fds), &n);
+
+	if (got < 0 && errno == EAGAIN)
+		return WORD_NONE;
+	if (got == 0 || (got < 0 && errno != EMSGSIZE))
+		return WORD_END;
+	if (says.kind == KEEPER_TICKET) {
+		take_ticket(b, &says.ticket, fds, n);
+		return WORD_NONE;
+	}
+	while (n)
+		close(fds[--n]);
+	if (says.kind == KEEPER_VOID) {
+		ticket_box_void(&b->tickets, &says.ticket);
+		return WORD_NONE;
+	}
+	if (got == sizeof says.answer && ret)
+		*ret = says.answer;
+	return got == sizeof says.answer ? WORD_ANSWER : WORD_END;
+}
+
+static int wait_for_answer(struct backend_service *b, uint32_t kind, int ms, struct keeper_answer *ret, struct err *e)
+{
+	struct pollfd p   = { .fd = b->keeper, .events = POLLIN };
+	double        end = clock_ms(CLOCK_MONOTONIC) + ms, left = ms;
+
+	for (; left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
+		enum word_kind heard = poll(&p, 1, (int)left + 1) > 0 ? hear_word(b, ret) : WORD_NONE;
+
+		if (heard == WORD_ANSWER && ret->kind == kind)
+			return 0;
+		if (heard == WORD_END)
+			return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
+	}
+	return err_set(e, ERR_SETUP, "the keeper did not answer within %d ms", ms);
+}
+
+static int seal(struct backend_service *b, struct err *e)
+{
+	struct keeper_answer answer;
+	struct keeper_word   word;
+
+	memset(&word, 0, sizeof word);
+	word.kind = KEEPER_SEAL;
+	if (tell(b->keeper, &word, NULL, 0, e) < 0 || wait_for_answer(b, KEEPER_SEAL, BEGIN_MS_MAX, &answer, e) < 0)
+		return -1;
+	if (answer.err.kind == ERR_NONE)
+		return 0;
+	*e = answer.err;
+	return err_wrap(e, "keeper");
+}
+
+static int tell_all(struct backend_service *b, const struct backend_service_wishes *w, struct err *e)
+{
+	if (tell_setup(b->keeper, w, e) < 0)
+		return -1;
+	if (w->profiles->n > KEEPER_PROFILES_MAX)
+		return err_set(e, ERR_LIMIT, "%zu profiles, of at most %d", w->profiles->n, KEEPER_PROFILES_MAX);
+	for (size_t i = 0; i < w->profiles->n; i++)
+		if (tell_profile(b->keeper, w->profiles->item[i], w, e) < 0)
+			return err_wrap(e, "profile %s", w->profiles->item[i]->name);
+	return seal(b, e);
+}
+
+static uint64_t most_files(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
+}
+
+/* Nobody waits for the keeper from here on. */
+static int begin(struct backend_service *b, const struct backend_service_wishes *w, struct err *e)
+{
+	if (tell_all(b, w, e) < 0)
+		return -1;
+	return fcntl(b->keeper, F_SETFL, O_NONBLOCK) < 0 ? err_sys(e, "the keeper's socket") : 0;
+}
+
+int backend_service_open(struct backend_service *ret, const struct backend_service_wishes *w, struct err *e)
+{
+	*ret = (struct backend_service){ .keeper = w->parts->keeper, .pid = w->parts->keeper_pid, .mode = w->parts->mode, .places = w->places,
+					 .stats_ms = -STATS_AGE_MS };
+	ticket_box_init(&ret->tickets, most_files());
+	if (begin(ret, w, e) == 0)
+		return 0;
+	backend_service_close(ret);
+	return -1;
+}
+
+static void settle(void *self)
+{
+	struct backend_service *b = self;
+
+	ticket_free(b->spent);
+	b->spent = NULL;
+}
+
+void backend_service_close(struct backend_service *b)
+{
+	if (b->keeper < 0)
+		return;
+	settle(b);
+	ticket_box_done(&b->tickets);
+	fd_closep(&b->keeper);
+}
+
+/* --- runs --- */
+
+static int fill_shown(struct keeper_run *run, const struct backend_order *o, struct err *e)
+{
+	run->shown_len = (uint32_t)o->shown_len;
+	for (size_t i = 0; i < o->shown_len; i++) {
+		const char *name = strrchr(o->shown[i], '/') + 1; /* behind "workspace/" */
+
+		if (strlen(name) >= SHOWN_NAME_MAX)
+			return err_set(e, ERR_BAD_SPEC, "ro: a name has more than %d bytes", SHOWN_NAME_MAX - 1);
+		memcpy(run->shown[i], name, strlen(name));
+	}
+	return 0;
+}
+
+static bool is_warm(const struct backend_order *o)
+{
+	return o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
+}
+
+/* seat: of the ticket that goes back with it. */
+static int fill(struct keeper_word *word, const struct backend_order *o, const struct keeper_seat *seat, struct err *e)
+{
+	struct keeper_run *run = &word->run;
+
+	memset(word, 0, sizeof *word);
+	word->kind       = KEEPER_RUN;
+	run->profile     = o->profile->index;
+	run->seat        = *seat;
+	run->limits      = *o->limits;
+	run->words       = *o->words;
+	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
+	run->stdin_pipe  = o->stdin_pipe;
+	run->result_pipe = o->result_pipe;
+	run->warm        = is_warm(o);
+	run->asked       = clock_ms(CLOCK_MONOTONIC);
+	return fill_shown(run, o, e);
+}
+
+static int send_run(int keeper, int launcher, const struct backend_order *o, const struct keeper_seat *seat, struct err *e)
 {
 	struct keeper_word word;
 	int                fds[PACKET_FDS_MAX], r;
 	size_t             n = 0;
 
-	if (fill(&word, o, e) < 0)
+	if (words_seal(o->words, o->words_text, e) < 0 || fill(&word, o, seat, e) < 0)
 		return -1;
 	fds[n++] = launcher;
 	fds[n++] = o->words->fd;
@@ -200,14 +300,14 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, str
 	return r < 0 ? err_set(e, ERR_PROTOCOL, "the keeper is gone: %s", strerror(errno)) : 0;
 }
 
-static int start(void *self, struct run *ret, const struct backend_order *o, struct err *e)
+static int start_by_keeper(const struct backend_service *b, struct run *ret, const struct backend_order *o, const struct keeper_seat *seat,
+			   struct err *e)
 {
-	const struct backend_service *b = self;
-	int                           pair[2], r;
+	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
-	r = send_run(b->keeper, pair[1], o, e);
+	r = send_run(b->keeper, pair[1], o, seat, e);
 	close(pair[1]);
 	if (r < 0) {
 		close(pair[0]);
@@ -215,6 +315,107 @@ static int start(void *self, struct run *ret, const struct backend_order *o, str
 	}
 	*ret = (struct run){ .sock = pair[0], .pipes = pipes_count(o->stdin_pipe, o->result_pipe) };
 	return 0;
+}
+
+/* --- runs by ticket --- */
+
+/*
+ * Is the name of the rootfs as it was when the cell was built? As the keeper asks for each run; a plain user's has the
+ * trees of its start.
+ */
+static bool is_named(const struct backend_service *b, const struct served_profile *profile, const struct keeper_ticket *word)
+{
+	char        name[PLACE_MAX + KEEPER_NAME_MAX + 8];
+	struct stat st;
+
+	if (b->mode == KEEPER_USER)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(b->places->store); i++) {
+		snprintf(name, sizeof name, "%s/names/%s", b->places->store[i], profile->profile.rootfs);
+		if (b->places->store[i][0] && lstat(name, &st) == 0)
+			return st.st_mtim.tv_sec == word->named_s && st.st_mtim.tv_nsec == word->named_ns;
+	}
+	return false;
+}
+
+/* The wall clock starts with the program, and a ceiling was looked at before. */
+static bool fits(const struct limits *asked, const struct limits *made, const struct keeper_ticket *word)
+{
+	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus && asked->tmp_bytes == made->tmp_bytes &&
+	       asked->workspace_bytes == made->workspace_bytes && asked->inodes == made->inodes && keeper_fits_warm(asked, made, word->missing);
+}
+
+/* NULL: the keeper must be asked. What is void on the way is dropped, for the keeper to drop as well. */
+static struct ticket *take_valid(struct backend_service *b, const struct backend_order *o)
+{
+	struct ticket *t;
+
+	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->word)) {
+		give_back(b, &t->word.seat);
+		ticket_free(t);
+	}
+	return t;
+}
+
+static void fill_launch(struct launch_order *order, const struct backend_order *o)
+{
+	memset(order, 0, sizeof *order); /* padding too */
+	order->limits      = *o->limits;
+	order->words       = *o->words;
+	order->code_len    = o->code_len;
+	order->stdin_pipe  = o->stdin_pipe;
+	order->result_pipe = o->result_pipe;
+	order->warm        = true;
+	order->asked       = clock_ms(CLOCK_MONOTONIC);
+}
+
+/* Whoever uses it has its streams at once. */
+static void take_over(struct ticket *t, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX])
+{
+	size_t n = 0;
+
+	streams[n++] = fd_take(&t->fd[TICKET_STDOUT]);
+	streams[n++] = fd_take(&t->fd[TICKET_STDERR]);
+	if (o->stdin_pipe)
+		streams[n++] = fd_take(&t->fd[TICKET_STDIN]);
+	if (o->result_pipe)
+		streams[n++] = fd_take(&t->fd[TICKET_RESULT]);
+	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the launcher says it again */
+}
+
+/* True: the run is on its way. seat: of a ticket that it does not fit, but with which the keeper can do something. */
+static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX],
+			    struct keeper_seat *seat)
+{
+	struct launch_order order;
+	struct ticket      *t;
+	bool                used = false;
+
+	if (!is_warm(o) || o->shown_len)
+		return false;
+	fill_launch(&order, o);
+	while (!used && (t = take_valid(b, o))) {
+		bool fit = fits(o->limits, &o->profile->profile.limits, &t->word);
+
+		used = fit && ticket_use(t, &order, o->words_text, o->code);
+		if (!fit)
+			*seat = t->word.seat;
+		if (!used)
+			ticket_free(t);
+		if (!fit)
+			return false;
+	}
+	if (used)
+		take_over(b->spent = t, ret, o, streams);
+	return used;
+}
+
+static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
+{
+	struct backend_service *b    = self;
+	struct keeper_seat      seat = { .number = KEEPER_ANY_SEAT };
+
+	return start_by_ticket(b, ret, o, streams, &seat) ? 0 : start_by_keeper(b, ret, o, &seat, e);
 }
 
 /* --- figures --- */
@@ -230,7 +431,7 @@ static void refresh(struct backend_service *b)
 		return;
 	memset(&word, 0, sizeof word);
 	word.kind = KEEPER_STATS;
-	if (tell(b->keeper, &word, NULL, 0, &ignored) < 0 || hear(b->keeper, KEEPER_STATS, STATS_MS_MAX, &answer, &ignored) < 0) {
+	if (tell(b->keeper, &word, NULL, 0, &ignored) < 0 || wait_for_answer(b, KEEPER_STATS, STATS_MS_MAX, &answer, &ignored) < 0) {
 		b->stats_ms = now + STATS_PAUSE_MS; /* the figures that we have must do: everybody waits while we wait */
 		return;
 	}
@@ -243,7 +444,8 @@ static void count(void *self, const struct served_profile *profile, struct backe
 	struct backend_service *b = self;
 
 	refresh(b);
-	*ret = (struct backend_counts){ .ready = b->stats.ready[profile->index], .building = b->stats.building[profile->index] };
+	*ret = (struct backend_counts){ .ready = b->stats.ready[profile->index], .building = b->stats.building[profile->index],
+					.zygote = b->stats.zygote[profile->index] };
 }
 
 static pid_t keeper(void *self)
@@ -256,10 +458,16 @@ static int lifeline(void *self)
 	return ((struct backend_service *)self)->keeper;
 }
 
+/* What comes late is an answer that nobody waits for any more. */
+static bool hear(void *self)
+{
+	return hear_word(self, NULL) != WORD_END;
+}
+
 struct backend backend_service(struct backend_service *self)
 {
-	static const struct backend_ops ops = { .name = "keeper", .is_confinable = true, .start = start, .count = count, .keeper = keeper,
-						.lifeline = lifeline };
+	static const struct backend_ops ops = { .name = "keeper", .is_confinable = true, .start = start, .settle = settle, .count = count, .keeper = keeper,
+						.lifeline = lifeline, .hear = hear };
 
 	return (struct backend){ &ops, self };
 }

@@ -103,7 +103,7 @@ static const int allowed[] = {
 	/* what they send: looked at, never read */
 	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(memfd_create),
 	/* /proc, the log, the audit; where files may be is Landlock's to say */
-	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
+	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev), SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
 	/* the C library */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid),

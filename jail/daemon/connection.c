@@ -45,15 +45,16 @@ static void unsent_free(struct unsent *u)
 }
 
 /* The caller closes his descriptors: these are our own. NULL: memory or descriptors are short. */
-static struct unsent *unsent_new(const json_t *answer, const int *fds, size_t n)
+static struct unsent *unsent_new(const char *text, size_t len, const int *fds, size_t n)
 {
 	struct unsent *u = calloc(1, sizeof *u);
 
-	if (!u || n > UNSENT_FDS_MAX || !(u->text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12)))) {
+	if (!u || n > UNSENT_FDS_MAX || !(u->text = malloc(len))) {
 		unsent_free(u);
 		return NULL;
 	}
-	u->len = strlen(u->text);
+	memcpy(u->text, text, len);
+	u->len = len;
 	for (; u->fds < n; u->fds++)
 		if ((u->fd[u->fds] = fcntl(fds[u->fds], F_DUPFD_CLOEXEC, 0)) < 0) {
 			unsent_free(u);
@@ -62,20 +63,26 @@ static struct unsent *unsent_new(const json_t *answer, const int *fds, size_t n)
 	return u;
 }
 
-static int send_json(int sock, const json_t *answer, const int *fds, size_t n)
+static int send_text(int sock, const char *text, size_t len, const int *fds, size_t n)
 {
-	char  *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12));
-	size_t len  = text ? strlen(text) : 0;
-	int    r    = !text ? -ENOMEM : len > PROTOCOL_MAX ? -EMSGSIZE : packet_send(sock, text, len, fds, n);
+	return len == 0 ? -ENOMEM : len > PROTOCOL_MAX ? -EMSGSIZE : packet_send(sock, text, len, fds, n);
+}
 
-	free(text);
-	return r;
+/* Takes the value over; NULL when memory is short. */
+static char *dump(json_t *answer)
+{
+	char *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12));
+
+	json_decref(answer);
+	return text;
 }
 
 void connection_tell(int sock, json_t *answer)
 {
-	(void)!send_json(sock, answer, NULL, 0);
-	json_decref(answer);
+	char *text = dump(answer);
+
+	(void)!send_text(sock, text, text ? strlen(text) : 0, NULL, 0);
+	free(text);
 }
 
 static void drop_first(struct connection *c)
@@ -105,9 +112,9 @@ static void send_unsent(struct connection *c)
 }
 
 /* -1: too much waits already. */
-static int keep_unsent(struct connection *c, const json_t *answer, const int *fds, size_t n)
+static int keep_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
-	struct unsent *u = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(answer, fds, n) : NULL;
+	struct unsent *u = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
 
 	if (!u)
 		return -1;
@@ -120,15 +127,22 @@ static int keep_unsent(struct connection *c, const json_t *answer, const int *fd
 }
 
 /* In their order. */
-void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n)
+void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
-	int r = TAILQ_EMPTY(&c->unsent) ? send_json(c->source.fd, answer, fds, n) : -EAGAIN;
+	int r = TAILQ_EMPTY(&c->unsent) ? send_text(c->source.fd, text, len, fds, n) : -EAGAIN;
 
 	if (r == -EAGAIN)
-		r = keep_unsent(c, answer, fds, n);
+		r = len ? keep_unsent(c, text, len, fds, n) : -ENOMEM;
 	if (r < 0)
 		give_up(c);
-	json_decref(answer);
+}
+
+void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n)
+{
+	char *text = dump(answer);
+
+	connection_send_text(c, text, text ? strlen(text) : 0, fds, n);
+	free(text);
 }
 
 static void refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)

@@ -34,5 +34,7 @@ void connection_close(struct connection *c);
 
 /* Takes the value over. What cannot be sent ends the connection, a little later: c is good until the loop's next turn. */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);
+/* The same of a text; an empty one, which was too long for whoever made it, cannot be sent. */
+void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n);
 /* To somebody who gets no connection. */
 void connection_tell(int sock, json_t *answer);

@@ -75,6 +75,26 @@ static json_int_t count_running(const struct door *d, const struct served_profil
 	return n;
 }
 
+/* The spawner's word: as far as it is a number that JSON can hold. */
+static json_t *known(uint64_t figure)
+{
+	return figure > TAG_MAX ? json_null() : json_integer((json_int_t)figure);
+}
+
+static json_t *zygote(const struct zygote_report *z)
+{
+	static const char *const states[] = { [ZYGOTE_NONE] = "none", [ZYGOTE_STARTING] = "starting", [ZYGOTE_SERVING] = "serving",
+					      [ZYGOTE_REPLACED] = "replaced" };
+	double age = clock_ms(CLOCK_MONOTONIC) - z->started_ms;
+	bool   is  = z->state > ZYGOTE_NONE && z->state < ARRAY_LEN(states);
+
+	return json_pack("{ss sI so so so so so so so}", "state", states[is ? z->state : ZYGOTE_NONE], "generation", (json_int_t)z->generation,
+			 "age_ms", is && age >= 0 && age < (double)TAG_MAX ? known((uint64_t)age) : json_null(), "runs", is ? known(z->cells) : json_null(),
+			 "memory_bytes", known(is ? z->shared_bytes : ZYGOTE_UNKNOWN), "own_bytes", known(is ? z->own_bytes : ZYGOTE_UNKNOWN),
+			 "forks", known(is ? z->forks : ZYGOTE_UNKNOWN), "fork_memory_bytes", known(is ? z->fork_shared_bytes : ZYGOTE_UNKNOWN),
+			 "fork_own_bytes", known(is ? z->fork_own_bytes : ZYGOTE_UNKNOWN));
+}
+
 static json_t *profiles(const struct connection *c)
 {
 	const struct door *d    = c->door;
@@ -87,8 +107,9 @@ static json_t *profiles(const struct connection *c)
 		if (!access_allows(c->may, p->name))
 			continue;
 		d->backend.ops->count(d->backend.self, p, &n);
-		json_array_append_new(list, json_pack("{ss sI sI sI}", "name", p->name, "ready", (json_int_t)n.ready, "building",
-						      (json_int_t)n.building, "running", count_running(d, p)));
+		json_array_append_new(list, json_pack("{ss ss sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",
+						      (json_int_t)n.ready, "building", (json_int_t)n.building, "running", count_running(d, p),
+						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.ops->keeper(d->backend.self) ? json_null() : zygote(&n.zygote)));
 	}
 	return list;
 }

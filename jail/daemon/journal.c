@@ -82,7 +82,7 @@ void journal_send(struct journal *j, const struct journal_message *m)
 {
 	bool taken = false;
 
-	if (j->fd < 0 && j->words_fd < 0)
+	if (!journal_listens(j))
 		return;
 	if (!m->full)
 		taken = j->fd >= 0 ? send(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)m->len

@@ -23,6 +23,11 @@ struct journal {
 void journal_open(struct journal *ret, const char *path, int words_fd);
 void journal_close(struct journal *j);
 
+static inline bool journal_listens(const struct journal *j)
+{
+	return j->fd >= 0 || j->words_fd >= 0;
+}
+
 /* A message in the making; what does not fit makes it empty, and it is not sent. */
 struct journal_message {
 	char   bytes[JOURNAL_MESSAGE_MAX];

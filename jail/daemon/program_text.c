@@ -6,49 +6,87 @@
 #include "text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/*
- * What a client never wrote is NUL bytes, and becomes memory when it is read: ours, in the books, for as long as the
- * client keeps the file. Nobody can make new holes: the file is sealed.
- */
-static bool has_hole(int fd, size_t len)
-{
-	return lseek(fd, 0, SEEK_HOLE) < (off_t)len;
-}
+enum { COPIED_MAX = 64 * 1024 };
 
 static int refuse_nul(struct denial *why)
 {
 	return deny(why, DENIAL_bad_field, "code", "has a NUL byte; a Python program is text");
 }
 
-static int check_text(const char *text, size_t len, struct denial *why)
+static int check_text(const struct program_text *t, struct denial *why)
 {
-	if (memchr(text, 0, len))
+	if (memchr(t->text, 0, t->len))
 		return refuse_nul(why);
-	if (!text_is_utf8(text, len))
+	if (!text_is_utf8(t->text, t->len))
 		return deny(why, DENIAL_bad_field, "code", "is not UTF-8; save it as UTF-8");
 	return 0;
 }
 
-int program_text_check(int fd, size_t *len, struct denial *why)
-{
-	struct err e;
-	void      *text;
-	int        r;
+/* --- short ones --- */
 
-	if (sealed_check(fd, PROTOCOL_CODE_MAX, len, &e) < 0)
-		return deny_err(why, DENIAL_bad_descriptors, "code", &e);
-	if (*len == 0)
-		return deny(why, DENIAL_bad_field, "code", "is empty");
-	if (has_hole(fd, *len))
+static int copy(struct program_text *t, int fd, struct denial *why)
+{
+	ssize_t n;
+
+	t->text = malloc(t->len);
+	if (!t->text)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	n = pread(fd, t->text, t->len, 0);
+	return n == (ssize_t)t->len ? 0 : deny(why, DENIAL_bad_descriptors, "code", "cannot be read: %s", n < 0 ? strerror(errno) : "it is shorter than it says");
+}
+
+/* --- long ones --- */
+
+/*
+ * What a client never wrote is NUL bytes, and becomes memory when it is mapped and read: ours, in the books, for as long
+ * as the client keeps the file. Nobody can make new holes: the file is sealed.
+ */
+static bool has_hole(int fd, size_t len)
+{
+	return lseek(fd, 0, SEEK_HOLE) < (off_t)len;
+}
+
+static int map(struct program_text *t, int fd, struct denial *why)
+{
+	void *text;
+
+	if (has_hole(fd, t->len))
 		return refuse_nul(why);
-	text = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);
+	text = mmap(NULL, t->len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (text == MAP_FAILED)
 		return deny(why, DENIAL_bad_descriptors, "code", "cannot be mapped: %s", strerror(errno));
-	r = check_text(text, *len, why);
-	munmap(text, *len);
-	return r;
+	t->text      = text;
+	t->is_mapped = true;
+	return 0;
+}
+
+int program_text_open(struct program_text *ret, int fd, struct denial *why)
+{
+	struct program_text t = { 0 };
+	struct err          e;
+
+	if (sealed_check(fd, PROTOCOL_CODE_MAX, &t.len, &e) < 0)
+		return deny_err(why, DENIAL_bad_descriptors, "code", &e);
+	if (t.len == 0)
+		return deny(why, DENIAL_bad_field, "code", "is empty");
+	if ((t.len <= COPIED_MAX ? copy : map)(&t, fd, why) < 0 || check_text(&t, why) < 0) {
+		program_text_close(&t);
+		return -1;
+	}
+	*ret = t;
+	return 0;
+}
+
+void program_text_close(struct program_text *t)
+{
+	if (t->is_mapped)
+		munmap(t->text, t->len);
+	else
+		free(t->text);
+	*t = (struct program_text){ 0 };
 }

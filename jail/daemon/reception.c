@@ -58,14 +58,12 @@ static void on_signal(void *owner)
 		r->asked_to_end = true;
 }
 
-/* What comes late is an answer that nobody waits for any more. */
 static void on_lifeline(void *owner)
 {
-	struct reception *r = owner;
-	char              late[64];
-	ssize_t           n = recv(r->lifeline.fd, late, sizeof late, MSG_DONTWAIT);
+	struct reception     *r = owner;
+	const struct backend *b = &r->door->backend;
 
-	r->keeper_is_gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+	r->keeper_is_gone |= !b->ops->hear(b->self);
 }
 
 static void close_idle(struct door *d, double now)

@@ -4,7 +4,6 @@
 #include "device_kind.h"
 #include "file.h"
 #include "program_env.h"
-#include "program_text.h"
 #include "runner.h"
 
 #include <errno.h>
@@ -183,7 +182,7 @@ static int pack_words(struct run_plan *p, const struct command *c, const struct 
 {
 	struct err e;
 
-	if (words_build(&p->words, (const char *const *)c->path, c->argv, env->entry, &e) == 0)
+	if (words_pack(&p->words, &p->words_text, (const char *const *)c->path, c->argv, env->entry, &e) == 0)
 		return 0;
 	if (e.kind == ERR_BAD_SPEC)
 		return deny_err(why, DENIAL_bad_field, NULL, &e);
@@ -212,7 +211,7 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 {
 	bool has_code = r->kind == REQUEST_run;
 
-	if (lower_limits(p, r->limits, why) < 0 || (has_code && program_text_check(fds[0], &p->code_len, why) < 0))
+	if (lower_limits(p, r->limits, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
 	if (take_shown(p, r->ro, fds + has_code, why) < 0 || plan_mounts(p, why) < 0)
 		return -1;
@@ -234,4 +233,6 @@ void run_plan_done(struct run_plan *p)
 	while (p->shown_len)
 		free(p->shown[--p->shown_len]);
 	words_done(&p->words);
+	free(p->words_text);
+	program_text_close(&p->code);
 }

@@ -8,6 +8,7 @@
 #include "client_protocol.h"
 #include "mount_plan.h"
 #include "profile_set.h"
+#include "program_text.h"
 #include "words.h"
 
 struct run_plan {
@@ -16,8 +17,9 @@ struct run_plan {
 	struct mount_plan            mounts; /* borrows the texts of shown */
 	char                        *shown[MOUNT_SHOWN_MAX]; /* "workspace/NAME" */
 	size_t                       shown_len;
-	struct words                 words;
-	size_t                       code_len;
+	struct words                 words;      /* fd: -1 until somebody needs it */
+	char                        *words_text;
+	struct program_text          code;
 };
 
 /* fds: as many as the request has. On failure nothing is left behind. */

@@ -44,18 +44,32 @@ void run_record_fill(struct record *ret, const char *id, const struct served_pro
 	fill_outcome(ret, end);
 }
 
-static json_t *layer_names(uint64_t layers)
+static void put_layers(struct json_text *t, uint64_t layers)
 {
-	json_t *names = json_array();
-
+	json_text_raw(t, "[");
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		if (layers & (1ull << i))
-			json_array_append_new(names, json_string(layer_name((enum layer)i)));
-	return names;
+		if (layers & (1ull << i)) {
+			json_text_next(t);
+			json_text_string(t, layer_name((enum layer)i));
+		}
+	json_text_raw(t, "]");
+}
+
+static void put_loss(struct json_text *t, uint64_t layers, const char *why)
+{
+	if (!layers)
+		return;
+	json_text_next(t);
+	json_text_raw(t, "{");
+	json_text_key(t, "layers");
+	put_layers(t, layers);
+	json_text_key(t, "why");
+	json_text_string(t, why);
+	json_text_raw(t, "}");
 }
 
 /* Each missing layer once, with what this host said about it. */
-static json_t *lost(const struct run_end *end)
+static void put_lost(struct json_text *t, const struct run_end *end)
 {
 	const struct {
 		uint64_t    layers;
@@ -66,22 +80,25 @@ static json_t *lost(const struct run_end *end)
 		{ LAYER_BIT(MEMORY) | LAYER_BIT(PIDS) | LAYER_BIT(CPU) | LAYER_BIT(CPU_TIME), end->missing_why[1] },
 	};
 	uint64_t left = end->missing;
-	json_t  *list = json_array();
 
+	json_text_raw(t, "[");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (left & rows[i].layers)
-			json_array_append_new(list, json_pack("{so ss}", "layers", layer_names(left & rows[i].layers), "why", rows[i].why));
+		put_loss(t, left & rows[i].layers, rows[i].why);
 		left &= ~rows[i].layers;
 	}
-	if (left)
-		json_array_append_new(list, json_pack("{so ss}", "layers", layer_names(left), "why", ""));
-	return list;
+	put_loss(t, left, "");
+	json_text_raw(t, "]");
 }
 
-json_t *run_record_ended(const struct record *record, uint64_t tag, const struct run_end *end)
+void run_record_put_ended(struct json_text *t, const struct record *record, uint64_t tag, const struct run_end *end)
 {
-	const char *exec_error = end->exec_errno ? strerrorname_np(end->exec_errno) : NULL;
-	const char *left       = end->left.kind != ERR_NONE ? end->left.text : NULL;
+	const char      *exec_error = end->exec_errno ? strerrorname_np(end->exec_errno) : NULL;
+	const char      *left       = end->left.kind != ERR_NONE ? end->left.text : NULL;
+	char             text[RECORD_TEXT_MAX], lost[RECORD_TEXT_MAX];
+	struct json_text r = json_text_in(text, sizeof text), l = json_text_in(lost, sizeof lost);
 
-	return protocol_ended(record->run_id, tag, record_json(record), exec_error, lost(end), left);
+	record_put(&r, record);
+	put_lost(&l, end);
+	t->full |= !json_text_end(&r) || !json_text_end(&l);
+	protocol_put_ended(t, record->run_id, tag, text, exec_error, lost, left);
 }

@@ -12,25 +12,39 @@
 
 /* --- what is told --- */
 
-static void tell(struct served_run *r, json_t *event, const int *fds, size_t n)
+enum { STARTED_MAX = 512 };
+
+static void tell(struct served_run *r, struct json_text *event, const int *fds, size_t n)
 {
+	json_text_end(event);
 	if (r->connection)
-		connection_send(r->connection, event, fds, n);
-	else
-		json_decref(event);
+		connection_send_text(r->connection, event->to, event->len, fds, n);
 }
 
-static void on_started(struct served_run *r, int streams[PIPES_MAX])
+static void close_streams(int streams[PIPES_MAX])
 {
-	tell(r, protocol_started(r->id, r->tag, r->with_stdin, r->with_result, r->limits.output_bytes), streams,
-	     pipes_count(r->with_stdin, r->with_result));
 	for (int i = 0; i < PIPES_MAX; i++)
 		fd_closep(&streams[i]);
 }
 
+/* The launcher of a run that went its way without the keeper says so later, without streams: that is known already. */
+static void on_started(struct served_run *r, int streams[PIPES_MAX])
+{
+	char             text[STARTED_MAX];
+	struct json_text t = json_text_in(text, sizeof text);
+
+	if (r->told_started)
+		return;
+	r->told_started = true;
+	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->limits.output_bytes);
+	tell(r, &t, streams, pipes_count(r->with_stdin, r->with_result));
+	close_streams(streams);
+}
+
 static void on_limit(struct served_run *r, const struct run_hit *hit)
 {
-	tell(r, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
+	if (r->connection)
+		connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
 }
 
 static void destroy(struct served_run *r)
@@ -49,14 +63,17 @@ static void destroy(struct served_run *r)
 
 static void on_ended(struct served_run *r, const struct run_end *end)
 {
-	struct record record;
+	struct record    record;
+	char             text[RUN_RECORD_ENDED_MAX];
+	struct json_text t = json_text_in(text, sizeof text);
 
 	loop_remove(&r->door->loop, &r->source);
 	run_done(&r->run);
 	run_record_fill(&record, r->id, r->profile, end);
 	r->door->counts.ended[end->reason]++;
 	attempt_ended(r, &record);
-	tell(r, run_record_ended(&record, r->tag, end), NULL, 0);
+	run_record_put_ended(&t, &record, r->tag, end);
+	tell(r, &t, NULL, 0);
 	destroy(r);
 }
 
@@ -97,16 +114,18 @@ static int refuse(const struct err *e, struct denial *why)
 	return -1;
 }
 
-static int start(struct served_run *r, const struct protocol_request *request, const struct run_plan *plan, const int *fds,
-		 struct err *e)
+static int start(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
+		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
 	struct backend_order order    = {
 		.profile     = plan->profile,
 		.limits      = &r->limits,
 		.words       = &plan->words,
+		.words_text  = plan->words_text,
 		.code_fd     = has_code ? fds[0] : -1,
-		.code_len    = (uint32_t)plan->code_len,
+		.code_len    = (uint32_t)plan->code.len,
+		.code        = plan->code.text,
 		.mounts      = &plan->mounts,
 		.shown       = (const char *const *)plan->shown,
 		.shown_fd    = fds + has_code,
@@ -116,12 +135,14 @@ static int start(struct served_run *r, const struct protocol_request *request, c
 		.cold        = request->cold,
 	};
 
-	if (run_id_make(r->id, e) < 0 || backend_start(&r->door->backend, &r->run, &order, e) < 0)
+	if (run_id_make(r->id, e) < 0 || backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)
 		return -1;
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
 	if (loop_add(&r->door->loop, &r->source, e) == 0)
 		return 0;
 	run_done(&r->run); /* its launcher sees the end of the socket */
+	close_streams(streams);
+	backend_settle(&r->door->backend);
 	return -1;
 }
 
@@ -135,9 +156,10 @@ static void enter(struct served_run *r)
 	r->connection->runs++;
 }
 
-int served_run_start(struct connection *c, const struct protocol_request *request, const struct run_plan *plan, const int *fds,
+int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const int *fds,
 		     struct denial *why)
 {
+	int                streams[PIPES_MAX];
 	double             now = clock_ms(CLOCK_MONOTONIC);
 	struct served_run *r   = calloc(1, sizeof *r);
 	struct err         e;
@@ -151,14 +173,17 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		free(r);
 		return -1;
 	}
-	if (start(r, request, plan, fds, &e) < 0) {
+	if (start(r, request, plan, fds, streams, &e) < 0) {
 		quota_give(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
 		free(r);
 		return refuse(&e, why);
 	}
 	enter(r);
+	if (streams[0] >= 0)
+		on_started(r, streams);
+	backend_settle(&c->door->backend);
 	if (c->door->audit)
-		attempt_note(&r->attempt, request, fds, plan->code_len); /* the run is on its way: it does not wait for this */
+		attempt_note(&r->attempt, request, &plan->code); /* the run is on its way: it does not wait for this */
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct served_run {
 	const struct served_profile *profile;
 	struct limits                limits;
 	uint64_t                     tag;
-	bool                         with_stdin, with_result;
+	bool                         with_stdin, with_result, told_started;
 	char                         id[RUN_ID_LEN + 1];
 	double                       asked_ms;
 	struct run                   run;
@@ -36,7 +36,7 @@ struct served_run {
 };
 
 /* Asks the backend; takes the quota, and gives it back when nothing came of it. fds: the request's. */
-must_use int served_run_start(struct connection *c, const struct protocol_request *request, const struct run_plan *plan,
+must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
 

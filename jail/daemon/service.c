@@ -201,7 +201,7 @@ static void close_all(struct service *s)
 	listener_close(&s->listener);
 	door_close(&s->door);
 	audit_close(s->door.audit);
-	fd_closep(&s->keeper.keeper);
+	backend_service_close(&s->keeper);
 	fd_closep(&s->parts.ids_held);
 	fd_closep(&s->signals);
 	fd_closep(&s->notify);
@@ -210,7 +210,7 @@ static void close_all(struct service *s)
 
 enum service_end service_main(const struct service_wish *wish, struct err *e)
 {
-	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .ids_held = -1 }, .keeper = { .keeper = -1 },
+	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
 			       .signals = -1, .notify = -1 };
 	enum service_end end;
 

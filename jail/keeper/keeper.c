@@ -35,7 +35,7 @@ static bool is_welcome(const struct keeper *k, uint32_t kind)
 {
 	static const enum keeper_state when[] = {
 		[KEEPER_SETUP] = KEEPER_BEGINS, [KEEPER_PROFILE] = KEEPER_LEARNS, [KEEPER_SEAL] = KEEPER_LEARNS,
-		[KEEPER_RUN] = KEEPER_SERVES,   [KEEPER_STATS] = KEEPER_SERVES,
+		[KEEPER_RUN] = KEEPER_SERVES,   [KEEPER_RETURN] = KEEPER_SERVES,  [KEEPER_STATS] = KEEPER_SERVES,
 	};
 
 	return kind < ARRAY_LEN(when) && kind >= KEEPER_SETUP && when[kind] == k->state;
@@ -53,9 +53,15 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 	case KEEPER_RUN:
 		keeper_take_run(k, &w->run, fds);
 		return 0;
+	case KEEPER_RETURN:
+		keeper_take_ticket_back(k, &w->seat);
+		return 0;
 	case KEEPER_STATS:
 		keeper_answer_stats(k);
 		return 0;
+	case KEEPER_TICKET:
+	case KEEPER_VOID:
+		break; /* not welcome */
 	}
 	return 0;
 }

@@ -2,7 +2,9 @@
 #include "keeper_parts.h"
 
 #include "clock.h"
+#include "keeper_check.h"
 #include "packet.h"
+#include "profile_warm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +52,10 @@ static bool is_waiting(const struct seat *s)
 static void drop_waiting(struct keeper *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].profile == number && is_waiting(&k->seat[i]))
+		if (k->seat[i].profile == number && is_waiting(&k->seat[i])) {
+			keeper_call_ticket_in(k, &k->seat[i]);
 			seat_leave(&k->seat[i]);
+		}
 }
 
 /*
@@ -116,7 +120,7 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 	struct seat *seat  = run || is_room_to_wait(k) ? find_free(k, seats) : NULL;
 	struct seat_wishes w = {
 		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
-		.run = run, .shown_fd = shown_fd, .lends = k->outer.kind == OUTER_KEPT,
+		.run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
 	};
 
 	if (!seat) {
@@ -126,7 +130,7 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 	}
 	if (keeper_open_realm(k, number, e) < 0 || seat_open(seat, number, &w, e) < 0)
 		return NULL;
-	k->made++;
+	seat->generation = ++k->made;
 	if (seat >= k->seat + k->top)
 		k->top = (size_t)(seat - k->seat) + 1;
 	return seat;
@@ -134,19 +138,27 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 
 /* --- those that wait --- */
 
-static struct seat *find_in(struct keeper *k, uint32_t number, enum seat_state state)
+/* A cell for the forks of a zygote can have nothing else in it. */
+static bool is_free_for(const struct seat *s, const struct keeper_run *run, const struct limits *made)
+{
+	if (s->profile != run->profile || !s->plain || s->ticketed)
+		return false;
+	return !s->warm || (run->warm && keeper_fits_warm(&run->limits, made, s->group.missing));
+}
+
+static struct seat *find_in(struct keeper *k, const struct keeper_run *run, enum seat_state state)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].profile == number && k->seat[i].plain && k->seat[i].state == state)
+		if (k->seat[i].state == state && is_free_for(&k->seat[i], run, &k->post[run->profile].plan.limits))
 			return &k->seat[i];
 	return NULL;
 }
 
-struct seat *keeper_find_waiting(struct keeper *k, uint32_t number)
+struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run)
 {
-	struct seat *ready = find_in(k, number, SEAT_READY);
+	struct seat *ready = find_in(k, run, SEAT_READY);
 
-	return ready ? ready : find_in(k, number, SEAT_BUILDING);
+	return ready ? ready : find_in(k, run, SEAT_BUILDING);
 }
 
 static uint32_t count_waiting(const struct keeper *k, uint32_t number)
@@ -218,14 +230,19 @@ void keeper_hear_launcher(struct keeper *k, struct seat *s)
 {
 	struct err e;
 	bool       was_waiting = is_waiting(s);
+	int        ticket[TICKET_FDS];
+	size_t     n;
 
-	if (seat_hear(s, &e)) {
+	if (seat_hear(s, ticket, &n, &e)) {
 		if (e.kind != ERR_NONE && was_waiting)
 			back_off(&k->post[s->profile], &e);
 		else if (s->state == SEAT_READY)
 			k->post[s->profile].backoff = 0;
+		if (n)
+			keeper_give_ticket(k, s, ticket);
 		return;
 	}
+	keeper_call_ticket_in(k, s);
 	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->post[s->profile].not_before) { /* killed: it said nothing */
 		err_set(&e, ERR_SETUP, "a launcher ended before its cell was wanted");
 		back_off(&k->post[s->profile], &e);

@@ -1,6 +1,8 @@
 #include "keeper_check.h"
+#include "profile_warm.h"
 
 #include "id_range.h"
+#include "layer.h"
 #include "text.h"
 
 #include <string.h>
@@ -64,7 +66,7 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
-	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > 1 || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
+	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
 	    p->zygote_ms == 0)
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
@@ -101,13 +103,23 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 	return check_shown(r, e);
 }
 
+bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing)
+{
+	return asked->files == made->files && asked->pids == made->pids &&
+	       (missing & LAYER_BIT(CPU_TIME) ? asked->cpu_ms == made->cpu_ms : asked->cpu_ms <= made->cpu_ms);
+}
+
 int keeper_word_fds(const struct keeper_word *w)
 {
 	switch ((enum keeper_kind)w->kind) {
 	case KEEPER_SETUP:
 	case KEEPER_SEAL:
 	case KEEPER_STATS:
+	case KEEPER_RETURN:
 		return 0;
+	case KEEPER_TICKET:
+	case KEEPER_VOID:
+		return -1; /* ours to say */
 	case KEEPER_PROFILE:
 		return 1;
 	case KEEPER_RUN:

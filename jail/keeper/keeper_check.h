@@ -11,5 +11,11 @@ must_use int keeper_check_setup(const struct keeper_setup *s, struct err *e);
 must_use int keeper_check_profile(const struct keeper_profile *p, struct err *e);
 must_use int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *profile, struct err *e);
 
+/*
+ * Does a run fit a warm cell that was made with these limits? What control groups and clocks see to may be lower; what a
+ * ready fork has set already may not. missing: layers that the control groups do not give.
+ */
+bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing);
+
 /* How many descriptors must come with it; -1: no such word. */
 int keeper_word_fds(const struct keeper_word *w);

@@ -49,14 +49,22 @@ must_use int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
 must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
 /* NULL with *e when none can be had. run: what it is for, with the directories that it shows; NULL: whoever comes. */
 struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e);
-/* One that nobody has taken yet, ready or else being built; NULL: none. */
-struct seat *keeper_find_waiting(struct keeper *k, uint32_t number);
+/* One that is free for this run, ready or else being built; NULL: none. */
+struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
 /* Now, or later: the answer is in how many ms to look again. */
 double       keeper_refill(struct keeper *k);
 void         keeper_hear_launcher(struct keeper *k, struct seat *s);
 void         keeper_hear_spawner(struct post *p);
 /* Of cells that are gone: true when nothing is left of any. */
 bool         keeper_clean(struct keeper *k);
+
+/* keeper_ticket.c: cells that the door may use without us */
+/* Of one that has just become ready. The descriptors are closed. */
+void         keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS]);
+/* Before the seat leaves: nothing if it had none. */
+void         keeper_call_ticket_in(struct keeper *k, struct seat *s);
+/* Unless it was used, or the seat is another cell's by now: then nothing. */
+void         keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which);
 
 /* keeper_run.c */
 void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds);

@@ -1,5 +1,5 @@
 /*
- * keeper_protocol.h - what the door may ask of the keeper
+ * keeper_protocol.h - what the door may ask of the keeper, and what it is told
  *
  * Over a SOCK_SEQPACKET pair, descriptor KEEPER_FD of the keeper (KEEPER_LOCK_FD
  * holds the lock on its ids, and is passed on to every cell): one struct
@@ -13,7 +13,19 @@
  *   SEAL     once; no profile after    none; answered
  *   RUN      after SEAL                the run's client (a socket), the words, the program if code_len,
  *                                      then the directories to show
+ *   RETURN   after SEAL                none: the door does not have this ticket
  *   STATS    after SEAL                none; answered
+ *
+ * The keeper answers SEAL and STATS, and sends of its own accord, after SEAL:
+ *
+ *   TICKET   for a seat that is ready  as in launcher.h, TICKET_FDS of them
+ *   VOID     a ticket is void          none
+ *
+ * A ticket is the right to use one seat's cell once, for a run with its profile's
+ * own sizes, without asking the keeper, who hears of it from the launcher. A seat
+ * whose ticket is out is given to no other run unless the door names it: who has
+ * its ticket decides. All that a door can get by lying about tickets is the cells
+ * that the keeper had opened for it.
  *
  * A word of another size, kind, order or number of descriptors is not from a
  * door in its senses: the keeper says so on stderr and ends, and every run with
@@ -28,6 +40,7 @@
 #include "mount_plan.h"
 #include "place.h"
 #include "words.h"
+#include "zygote_report.h"
 
 enum {
 	KEEPER_FD           = 3,
@@ -46,7 +59,7 @@ enum {
 };
 enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_FILTER_MAX = 4096 /* instructions, BPF_MAXINSNS */ };
 
-enum keeper_kind { KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_RUN, KEEPER_STATS };
+enum keeper_kind { KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_RUN, KEEPER_RETURN, KEEPER_STATS, KEEPER_TICKET, KEEPER_VOID };
 
 enum keeper_mode {
 	KEEPER_SERVICE, /* an account of its own, with CAP_SETUID and CAP_SETGID: makes a user namespace per profile */
@@ -70,8 +83,16 @@ struct keeper_profile {
 	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
 };
 
+/* One seat, for as long as it is one cell's. */
+struct keeper_seat {
+	uint64_t number; /* KEEPER_ANY_SEAT: as the keeper likes */
+	uint64_t generation;
+};
+enum { KEEPER_ANY_SEAT = KEEPER_CELLS_MAX };
+
 struct keeper_run {
 	uint32_t      profile;
+	struct keeper_seat seat; /* whose ticket the door has, and gives back with this */
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len, stdin_pipe, result_pipe;
@@ -87,14 +108,24 @@ struct keeper_word {
 		struct keeper_setup   setup;
 		struct keeper_profile profile;
 		struct keeper_run     run;
+		struct keeper_seat    seat; /* RETURN */
 	};
 };
 
 struct keeper_stats {
 	uint32_t ready[KEEPER_PROFILES_MAX], building[KEEPER_PROFILES_MAX], running[KEEPER_PROFILES_MAX];
+	struct zygote_report zygote[KEEPER_PROFILES_MAX]; /* as the spawners tell it */
 	uint64_t made;   /* cells since the start */
 	uint64_t cpu_us; /* of the keeper itself */
 	uint64_t memory_bytes;
+};
+
+/* TICKET and VOID. */
+struct keeper_ticket {
+	uint32_t           kind, profile;
+	struct keeper_seat seat;
+	int64_t            named_s, named_ns; /* when the name of its rootfs got the tree that it has */
+	uint64_t           missing;           /* layers that its control groups do not give */
 };
 
 /* To SEAL and STATS. */

@@ -74,7 +74,7 @@ static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *
 	enum seat_answer     answer = SEAT_IS_GONE;
 	struct seat         *s;
 
-	while (answer == SEAT_IS_GONE && (s = keeper_find_waiting(k, run->profile))) {
+	while (answer == SEAT_IS_GONE && (s = keeper_find_waiting(k, run))) {
 		answer = seat_take(s, run, ready, fds, e);
 		if (answer != SEAT_TOOK_IT)
 			seat_leave(s);
@@ -114,6 +114,7 @@ void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *
 {
 	struct err e;
 
+	keeper_take_ticket_back(k, &run->seat); /* it may be just what the run needs */
 	if (run->profile >= k->posts) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
 		refuse(fds[0], EXIT_denied, &e);

@@ -33,6 +33,8 @@ void keeper_answer_stats(struct keeper *k)
 		a.stats.building[s->profile] += s->state == SEAT_BUILDING;
 		a.stats.running[s->profile] += s->state == SEAT_TAKEN;
 	}
+	for (uint32_t i = 0; i < k->posts; i++)
+		zygote_report_read(k->post[i].realm.report_fd, &a.stats.zygote[i]);
 	getrusage(RUSAGE_SELF, &used);
 	a.stats.made         = k->made;
 	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);

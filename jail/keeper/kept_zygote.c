@@ -6,6 +6,8 @@
 #include "detach.h"
 #include "fd.h"
 #include "net.h"
+#include "launcher.h"
+#include "profile_warm.h"
 #include "program_env.h"
 #include "say.h"
 #include "sys.h"
@@ -25,12 +27,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-enum { RETRY_MS = 10000 };
+enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
 
 void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
 {
-	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
-				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1 };
+	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .up = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
 }
 
 /* --- the zygote's side of the fork --- */
@@ -125,8 +127,8 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGCHLD, SIG_DFL);
-	signal(SIGPIPE, SIG_DFL);
+	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */
+		signal(number, SIG_DFL);
 	setsid();
 	(void)!execute(z, ready, &e);
 	dup2(log, 2);
@@ -140,6 +142,8 @@ static int make_orders(struct kept_zygote *z)
 {
 	if (z->orders[0] >= 0)
 		return 0;
+	if (z->up[0] < 0 && pipe2(z->up, O_CLOEXEC) < 0)
+		return -1;
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
 }
 
@@ -159,7 +163,7 @@ static int start(struct kept_zygote *z, struct one_zygote *one)
 	if (pid == 0)
 		become_zygote(z, ready[1]);
 	close(ready[1]);
-	*one = (struct one_zygote){ .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
+	*one = (struct one_zygote){ .pid = pid, .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
 	if (pid < 0)
 		fd_closep(&one->ready_fd);
 	return pid < 0 ? -1 : 0;
@@ -181,6 +185,9 @@ static void close_orders(struct kept_zygote *z)
 {
 	fd_closep(&z->orders[0]);
 	fd_closep(&z->orders[1]);
+	fd_closep(&z->up[0]);
+	fd_closep(&z->up[1]);
+	z->is_up = false;
 }
 
 static void do_without(struct kept_zygote *z)
@@ -256,6 +263,47 @@ void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, co
 		start_successor(z);
 }
 
+/* --- telling --- */
+
+static enum zygote_state state_of(const struct kept_zygote *z)
+{
+	if (z->now.pidfd < 0)
+		return ZYGOTE_NONE;
+	if (z->now.ready_fd >= 0)
+		return ZYGOTE_STARTING;
+	return z->next.pidfd >= 0 ? ZYGOTE_REPLACED : ZYGOTE_SERVING;
+}
+
+/* Its pages are walked for that. */
+static void measure(struct kept_zygote *z, bool is_quiet)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (!is_quiet && now - z->measured < MEASURE_MS)
+		return;
+	z->measured = now;
+	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd);
+}
+
+void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet)
+{
+	enum zygote_state state = state_of(z);
+
+	if (z->now.pidfd >= 0 && z->report.started_ms != z->now.started) {
+		uint32_t generation = z->report.generation + 1;
+
+		z->report            = zygote_report_none;
+		z->report.generation = generation;
+		z->report.started_ms = z->now.started;
+		z->measured          = z->now.started;
+	}
+	z->report.state = state;
+	z->report.cells = z->now.cells;
+	if (state == ZYGOTE_SERVING)
+		measure(z, is_quiet);
+	zygote_report_write(report_fd, &z->report);
+}
+
 /* --- hearing --- */
 
 static void on_end(struct kept_zygote *z, bool was_ready)
@@ -287,6 +335,42 @@ static bool became_ready(struct one_zygote *one)
 	return is_ready;
 }
 
+/* Nobody takes the byte: launchers see that it is there. Another zygote in the place of this one finds it. */
+static bool first_became_ready(struct kept_zygote *z)
+{
+	if (!became_ready(&z->now))
+		return false;
+	if (!z->is_up)
+		z->is_up = write(z->up[1], "u", 1) == 1;
+	return true;
+}
+
+void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post)
+{
+	post->zygote       = z->orders[0];
+	post->zygote_pidfd = z->now.pidfd;
+	post->zygote_up_fd = z->up[0];
+	post->zygote_ahead = z->setup->warm == WARM_READY;
+}
+
+void kept_zygote_end(const struct kept_zygote *z)
+{
+	enum { END_MS_MAX = 1000 };
+	const int pidfds[] = { z->now.pidfd, z->next.pidfd };
+	double    end = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
+
+	for (size_t i = 0; i < ARRAY_LEN(pidfds); i++)
+		if (pidfds[i] >= 0)
+			pidfd_send_signal(pidfds[i], SIGTERM, NULL, 0);
+	for (size_t i = 0; i < ARRAY_LEN(pidfds); i++) {
+		struct pollfd p = { .fd = pidfds[i], .events = POLLIN };
+		double        left = end - clock_ms(CLOCK_MONOTONIC);
+
+		if (pidfds[i] >= 0 && left > 0)
+			poll(&p, 1, (int)left);
+	}
+}
+
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS])
 {
 	const struct one_zygote *one[KEPT_ZYGOTE_FDS] = { &z->now, &z->next };
@@ -303,6 +387,6 @@ void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE
 	}
 	if (fds[1].revents)
 		on_end_of_next(z);
-	if (fds[0].revents && !became_ready(&z->now))
+	if (fds[0].revents && !first_became_ready(z))
 		on_end(z, z->now.ready_fd < 0);
 }

@@ -21,6 +21,7 @@
 
 /* pidfd -1: there is none. ready_fd: until it has said so. */
 struct one_zygote {
+	pid_t    pid;
 	int      pidfd, ready_fd;
 	double   started; /* CLOCK_MONOTONIC ms */
 	uint32_t cells;
@@ -32,16 +33,27 @@ struct kept_zygote {
 	struct one_zygote now, next;
 	int         filter_fd;
 	int         orders[2];        /* [0]: for launchers; non-blocking */
+	int         up[2];            /* [0]: for launchers; holds a byte when there is a zygote */
+	bool        is_up;
 	int         tree_fd;          /* what it was started in */
 	struct limits limits;
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms */
+	struct zygote_report report;
+	double      measured;         /* when its memory was */
 };
 
 /* Both stay the caller's. */
 void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd);
+/* What a launcher that is forked now is given; all of it stays ours. */
+struct launcher_post;
+void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post);
 /* There is one for this tree, or it is not yet time. tree_fd stays the caller's; limits: sizes of what is mounted. */
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits);
+/* How it is, into the keeper's file; is_quiet: there is time to look at its memory. */
+void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet);
+/* The cells are dying: it reaps what it has forked into them, which nobody else would do so soon. Whoever cannot is killed with us. */
+void kept_zygote_end(const struct kept_zygote *z);
 enum { KEPT_ZYGOTE_FDS = 2 };
 /* To be polled for reading; and what to do with those that can be read: one is ready, or has ended. */
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS]);

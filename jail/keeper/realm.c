@@ -114,10 +114,10 @@ static int start(struct realm *r, const struct realm_wishes *w, const struct id_
 	return privilege_hide(e) < 0 ? -1 : result;
 }
 
-static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
+static int send_setup(const struct realm *r, const struct realm_wishes *w, struct err *e)
 {
+	const int            fds[] = { w->filter_fd, r->report_fd };
 	struct spawner_setup setup;
-	int                  r;
 
 	memset(&setup, 0, sizeof setup);
 	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
@@ -129,10 +129,10 @@ static int send_setup(int sock, const struct realm_wishes *w, struct err *e)
 	setup.warm           = w->profile->warm;
 	setup.zygote_cells   = w->profile->zygote_cells;
 	setup.zygote_ms      = w->profile->zygote_ms;
+	setup.wall_ms_max    = w->profile->ceilings.wall_ms;
 	setup.outer_kind     = w->outer->kind;
-	r                    = packet_send(sock, &setup, sizeof setup, &w->filter_fd, 1);
-	errno                = -r;
-	return r < 0 ? err_sys(e, "spawner: setup") : 0;
+	errno                = -packet_send(r->spawner, &setup, sizeof setup, fds, ARRAY_LEN(fds));
+	return errno ? err_sys(e, "spawner: setup") : 0;
 }
 
 /* The first slot is P's root; the others are for cells. */
@@ -147,7 +147,7 @@ void realm_prepare(struct realm *ret, const struct realm_wishes *w)
 {
 	struct id_range slice = slice_of(w);
 
-	*ret = (struct realm){ .root = slice.base, .spawner = -1, .pidfd = -1 };
+	*ret = (struct realm){ .root = slice.base, .spawner = -1, .pidfd = -1, .report_fd = -1 };
 	if (w->outer->kind != OUTER_KEPT) {
 		id_pool_of_file(&ret->ids, &w->ids, w->setup->runtime);
 		return;
@@ -172,11 +172,14 @@ int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "spawner: socketpair");
+	r->report_fd = zygote_report_open(); /* of the one before nothing is true any more */
 	r->spawner = pair[0];
 	result     = limit_patience(r->spawner) < 0 ? err_sys(e, "spawner: patience") : start(r, w, &slice, pair[1], e);
 	close(pair[1]);
+	if (result == 0 && r->report_fd < 0)
+		result = err_sys(e, "spawner: report");
 	if (result == 0)
-		result = send_setup(r->spawner, w, e);
+		result = send_setup(r, w, e);
 	if (result < 0)
 		realm_stop(r);
 	return result;
@@ -185,6 +188,7 @@ int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
 void realm_stop(struct realm *r)
 {
 	fd_closep(&r->spawner);
+	fd_closep(&r->report_fd);
 	if (r->pidfd >= 0)
 		pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	fd_closep(&r->pidfd);

@@ -19,8 +19,9 @@ struct realm {
 	struct id_pool ids;     /* of its cells */
 	int            spawner; /* socket; -1 when it is dead */
 	int            pidfd;   /* of the spawner */
+	int            report_fd; /* what it says of its zygote (zygote_report.h) */
 };
-#define REALM_NONE ((struct realm){ .spawner = -1, .pidfd = -1 })
+#define REALM_NONE ((struct realm){ .spawner = -1, .pidfd = -1, .report_fd = -1 })
 
 struct realm_wishes {
 	const struct keeper_setup   *setup;

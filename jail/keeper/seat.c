@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* --- opening --- */
 
@@ -42,6 +43,7 @@ static void fill_word(struct spawner_cell *cell, const struct seat *s, const str
 	cell->number     = s->slot.number;
 	cell->init_id    = s->slot.init_id;
 	cell->program_id = s->slot.program_id;
+	cell->warm       = s->warm;
 	cell->limits     = *w->limits;
 	cell->layers     = s->group.layers;
 	cell->missing    = s->group.missing;
@@ -99,6 +101,7 @@ int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, s
 
 	s.profile = profile;
 	s.plain   = !w->run;
+	s.warm    = w->warm;
 	s.state   = SEAT_BUILDING;
 	s.since   = clock_ms(CLOCK_MONOTONIC);
 	if (start(&s, w, e) == 0) {
@@ -150,21 +153,55 @@ static void take_reason(const struct err *why, struct err *e)
 	text_make_plain(e->text);
 }
 
-bool seat_hear(struct seat *s, struct err *e)
+static void drop(int *fds, size_t *n)
+{
+	while (*n)
+		close(fds[--*n]);
+}
+
+/* Twice, when it was built before there was a zygote: it has a ticket the second time. */
+static void on_ready(struct seat *s, int *fds, size_t *n)
+{
+	bool is_welcome = s->state == SEAT_BUILDING || (s->state == SEAT_READY && !s->ticketed);
+
+	if (!is_welcome || *n != TICKET_FDS)
+		drop(fds, n);
+	if (is_welcome)
+		s->state = SEAT_READY;
+}
+
+/* Whoever says so without a ticket that is out spoils nobody's cell but his own. */
+static void on_taken(struct seat *s)
+{
+	if (s->state != SEAT_READY)
+		return;
+	s->state    = SEAT_TAKEN;
+	s->ticketed = false;
+	s->since    = clock_ms(CLOCK_MONOTONIC);
+}
+
+bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 {
 	struct launch_word word;
-	size_t             n;
 
 	e->kind = ERR_NONE;
-	if (packet_receive(s->control, &word, sizeof word, NULL, 0, &n) != sizeof word)
+	if (packet_receive(s->control, &word, sizeof word, fds, TICKET_FDS, n) != sizeof word) {
+		drop(fds, n);
 		return false;
+	}
+	if (word.kind != LAUNCH_READY)
+		drop(fds, n);
 	switch (word.kind) {
 	case LAUNCH_READY:
-		if (s->state == SEAT_BUILDING)
-			s->state = SEAT_READY;
+		on_ready(s, fds, n);
+		return true;
+	case LAUNCH_TAKEN:
+		on_taken(s);
 		return true;
 	case LAUNCH_ENDED:
 		take_reason(&word.end.why, e);
+		if (e->kind == ERR_NONE)
+			s->state = SEAT_TAKEN; /* it leaves because its zygote did: nobody needs to hear of that */
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:

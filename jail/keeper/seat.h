@@ -10,6 +10,7 @@
 #pragma once
 #include "keeper_protocol.h"
 #include "group.h"
+#include "launcher.h"
 #include "realm.h"
 #include "store.h"
 
@@ -19,7 +20,10 @@ struct seat {
 	enum seat_state state;
 	uint32_t        profile;
 	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
+	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
 	int             control;  /* to the launcher */
+	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
+	uint64_t        generation; /* of the cells of this number */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
 	struct id_pool *ids;      /* whose the slot is */
 	struct slot     slot;
@@ -35,6 +39,7 @@ struct seat_wishes {
 	const struct keeper_run *run;   /* what it shows; NULL: nothing */
 	const int               *shown_fd;
 	bool                     lends; /* the launcher has other ids than we */
+	bool                     warm;  /* for a zygote's fork */
 };
 
 /* The launcher begins to build. On failure nothing is left. */
@@ -44,8 +49,11 @@ enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
 /* Hands the run to the launcher, with lower limits where it asks for some. GONE: the launcher has ended; try another. */
 must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e);
 
-/* What the launcher said: false when it is gone. *e: why it failed, if it said so. */
-must_use bool seat_hear(struct seat *s, struct err *e);
+/*
+ * What the launcher said: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
+ * brings a ticket, *n is TICKET_FDS and the descriptors are the caller's; else it is 0.
+ */
+must_use bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
 /* The launcher is gone, or shall be: its cell dies with it. */
 void seat_leave(struct seat *s);

@@ -2,6 +2,7 @@
 #include "spawner_protocol.h"
 
 #include "kept_zygote.h"
+#include "net_pool.h"
 #include "packet.h"
 #include "say.h"
 
@@ -19,6 +20,9 @@ struct spawner {
 	struct spawner_setup setup;
 	struct sock_fprog    filter;
 	struct kept_zygote   zygote;
+	struct net_pool      nets;
+	int                  report_fd;
+	bool                 is_told; /* how its zygote is: nothing has happened since */
 };
 
 static _Noreturn void give_up(const char *what)
@@ -28,30 +32,61 @@ static _Noreturn void give_up(const char *what)
 }
 
 /* The end of file is the keeper's end, and ours. */
-static ssize_t receive(void *word, size_t len, int *fds, size_t max, size_t *n)
+static ssize_t receive(const struct spawner *s, void *word, size_t len, int *fds, size_t max, size_t *n)
 {
 	ssize_t got = packet_receive(SPAWNER_FD, word, len, fds, max, n);
 
-	if (got == 0)
+	if (got == 0) {
+		kept_zygote_end(&s->zygote);
 		_exit(EXIT_SUCCESS);
+	}
 	if (got < 0)
 		give_up("the keeper cannot be heard");
 	return got;
 }
 
+/* A file of our own, for a zygote reads it too. */
+static int copy_filter(const struct sock_fprog *filter)
+{
+	size_t len = filter->len * sizeof *filter->filter;
+	int    fd  = memfd_create("filter", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, filter->filter, len) != (ssize_t)len)
+		give_up("no filter");
+	return fd;
+}
+
+/* A profile that never starts warm has nothing that another run has had. */
+static int keep_networks(struct spawner *s, int filter_fd)
+{
+	struct err e;
+
+	s->nets = NET_POOL_NONE;
+	if (!s->setup.warm)
+		return filter_fd;
+	if (net_pool_open(&s->nets, &s->filter, &e) < 0) {
+		say("brig spawner: %s\n", e.text);
+		_exit(EXIT_FAILURE);
+	}
+	close(filter_fd);
+	return copy_filter(&s->filter);
+}
+
 static void take_setup(struct spawner *s)
 {
-	int    fd;
+	int    fds[2], fd;
 	size_t n, len;
 
-	if (receive(&s->setup, sizeof s->setup, &fd, 1, &n) != sizeof s->setup || n != 1)
+	if (receive(s, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n) != sizeof s->setup || n != ARRAY_LEN(fds))
 		give_up("garbled setup");
+	fd               = fds[0];
+	s->report_fd     = fds[1];
 	len              = (size_t)lseek(fd, 0, SEEK_END);
 	s->filter.len    = (unsigned short)(len / sizeof *s->filter.filter);
-	s->filter.filter = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	s->filter.filter = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (s->filter.filter == MAP_FAILED || len > KEEPER_FILTER_MAX * sizeof *s->filter.filter)
 		give_up("no filter");
-	kept_zygote_init(&s->zygote, &s->setup, fd);
+	kept_zygote_init(&s->zygote, &s->setup, keep_networks(s, fd));
 }
 
 /* --- one launcher --- */
@@ -107,11 +142,19 @@ static _Noreturn void become_launcher(const struct spawner *s, const struct spaw
 	struct err e;
 
 	close(SPAWNER_FD);
+	close(s->report_fd);
 	if (s->zygote.orders[1] >= 0)
 		close(s->zygote.orders[1]); /* or nobody would see that there is no zygote any more */
+	if (s->zygote.up[1] >= 0)
+		close(s->zygote.up[1]);
+	net_pool_forget(&s->nets);
 	m.limits       = cell->limits;
 	m.post.control = fds[0];
-	m.post.zygote  = s->zygote.orders[0];
+	m.post.zygote  = m.post.zygote_pidfd = m.post.zygote_up_fd = -1;
+	m.post.net     = net_pool_place(&s->nets);
+	m.post.wall_ms_max = s->setup.wall_ms_max;
+	if (cell->warm)
+		kept_zygote_fill(&s->zygote, &m.post);
 	m.post.outer   = (struct outer){ .kind = s->setup.outer_kind };
 	m.post.slot    = (struct slot){ .fd = fds[1], .number = cell->number, .init_id = cell->init_id, .program_id = cell->program_id };
 	memcpy(m.post.outer.why, s->setup.outer_why, sizeof m.post.outer.why);
@@ -136,26 +179,36 @@ static void serve_one(struct spawner *s)
 	int                 fds[PACKET_FDS_MAX];
 	size_t              n;
 
-	if (receive(&cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
+	if (receive(s, &cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
 		give_up("garbled word");
-	if (s->setup.warm)
+	if (cell.warm)
 		kept_zygote_want(&s->zygote, fds[2], cell.digest, &cell.limits);
 	if (fork() == 0) /* one that fails is seen by the keeper: the control socket closes */
 		become_launcher(s, &cell, fds);
+	net_pool_taken(&s->nets);
 	while (n)
 		close(fds[--n]);
 }
 
+/* Figures are told at once; memory is looked at when it has been quiet for a while, for that takes some tenths of a millisecond. */
 static void attend(struct spawner *s)
 {
-	struct pollfd fds[1 + KEPT_ZYGOTE_FDS] = { { SPAWNER_FD, POLLIN, 0 } };
+	enum { QUIET_MS = 500 };
+	struct pollfd fds[2 + KEPT_ZYGOTE_FDS] = { { SPAWNER_FD, POLLIN, 0 }, { net_pool_fd(&s->nets), POLLIN, 0 } };
+	int           n;
 
-	kept_zygote_watch(&s->zygote, fds + 1);
-	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+	kept_zygote_watch(&s->zygote, fds + 2);
+	n = poll(fds, ARRAY_LEN(fds), s->is_told || !s->setup.warm ? -1 : QUIET_MS);
+	if (n < 0)
 		return;
-	kept_zygote_hear(&s->zygote, fds + 1);
+	kept_zygote_hear(&s->zygote, fds + 2);
+	if (fds[1].revents)
+		net_pool_hear(&s->nets);
 	if (fds[0].revents)
 		serve_one(s);
+	s->is_told = n == 0;
+	if (s->setup.warm)
+		kept_zygote_tell(&s->zygote, s->report_fd, n == 0);
 }
 
 /* Launchers, and what a launcher leaves when it is killed, are reaped by the kernel: nobody asks for their status. */

@@ -1,7 +1,8 @@
 /*
  * spawner_protocol.h - what the keeper says to the spawner of a profile
  *
- * One way, over descriptor SPAWNER_FD: first a spawner_setup with the filter,
+ * One way, over descriptor SPAWNER_FD: first a spawner_setup with the filter and
+ * a file for figures (zygote_report.h),
  * then a spawner_cell for each launcher, with its control socket, the lock on
  * its ids, the rootfs, its control groups' leaves and the directories to show. The spawner
  * has no answer: its launchers speak for themselves. It ends with the keeper.
@@ -17,6 +18,7 @@ struct spawner_setup {
 	uint32_t workspace_exec, require_all, warm;
 	char     preload[KEEPER_PRELOAD_MAX];
 	uint32_t zygote_cells, zygote_ms;
+	uint64_t wall_ms_max; /* the ceiling */
 	uint32_t outer_kind;
 	char     outer_why[200];
 };
@@ -24,6 +26,7 @@ struct spawner_setup {
 struct spawner_cell {
 	char          digest[STORE_DIGEST + 1];
 	uint32_t      number, init_id, program_id;
+	uint32_t      warm; /* a zygote shall fork into it */
 	struct limits limits;
 	uint64_t      layers, missing;
 	char          group_why[160];

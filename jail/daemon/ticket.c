@@ -1,0 +1,105 @@
+#define _GNU_SOURCE
+#include "ticket.h"
+
+#include "fd.h"
+#include "packet.h"
+
+#include <stdlib.h>
+
+enum { PART_OF_FILES = 4 };
+
+void ticket_box_init(struct ticket_box *b, uint64_t files)
+{
+	for (size_t i = 0; i < ARRAY_LEN(b->of); i++)
+		TAILQ_INIT(&b->of[i]);
+	b->n    = 0;
+	b->most = files / PART_OF_FILES / TICKET_FDS;
+}
+
+static void close_all(int fds[TICKET_FDS])
+{
+	for (size_t i = 0; i < TICKET_FDS; i++)
+		fd_closep(&fds[i]);
+}
+
+void ticket_free(struct ticket *t)
+{
+	if (t)
+		close_all(t->fd);
+	free(t);
+}
+
+bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS])
+{
+	bool           fits = word->profile < ARRAY_LEN(b->of) && b->n < b->most;
+	struct ticket *t    = fits ? malloc(sizeof *t) : NULL;
+
+	if (!t) {
+		close_all(fds);
+		return false;
+	}
+	t->word = *word;
+	for (size_t i = 0; i < TICKET_FDS; i++)
+		t->fd[i] = fd_take(&fds[i]);
+	TAILQ_INSERT_HEAD(&b->of[word->profile], t, link);
+	b->n++;
+	return true;
+}
+
+static void take_out(struct ticket_box *b, struct ticket *t)
+{
+	TAILQ_REMOVE(&b->of[t->word.profile], t, link);
+	b->n--;
+}
+
+struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile)
+{
+	struct ticket *t = profile < ARRAY_LEN(b->of) ? TAILQ_FIRST(&b->of[profile]) : NULL;
+
+	if (t)
+		take_out(b, t);
+	return t;
+}
+
+void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word)
+{
+	struct ticket *t;
+
+	if (word->profile >= ARRAY_LEN(b->of))
+		return;
+	TAILQ_FOREACH(t, &b->of[word->profile], link)
+		if (t->word.seat.number == word->seat.number && t->word.seat.generation == word->seat.generation) {
+			take_out(b, t);
+			ticket_free(t);
+			return;
+		}
+}
+
+void ticket_box_done(struct ticket_box *b)
+{
+	struct ticket *t;
+
+	for (unsigned i = 0; i < ARRAY_LEN(b->of); i++)
+		while ((t = ticket_box_take(b, i)))
+			ticket_free(t);
+}
+
+/* --- using one --- */
+
+/*
+ * The launcher first: when the program begins, its order is there. A launcher that has one, and then sees the end of its
+ * client, ends the cell: so when the letter cannot be sent, nothing begins.
+ */
+bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code)
+{
+	const struct letter_order letter = {
+		.words       = { .fd = -1, .paths = order->words.paths, .argc = order->words.argc, .envc = order->words.envc, .len = order->words.len },
+		.code_len    = order->code_len,
+		.stdin_pipe  = order->stdin_pipe,
+		.result_pipe = order->result_pipe,
+	};
+	struct err ignored;
+
+	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
+	       letter_write(t->fd[TICKET_LETTER], &letter, words, code, &ignored) == 0 && letter_send(t->fd[TICKET_ORDERS], &letter) == 0;
+}

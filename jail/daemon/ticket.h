@@ -1,0 +1,36 @@
+/*
+ * ticket.h - the cells that the door may use without asking the keeper
+ *
+ * They come from the keeper and are of one profile each. Whoever takes one owns
+ * it, and its descriptors. The newest is taken first: what it needs is in the
+ * caches still.
+ */
+#pragma once
+#include "keeper_protocol.h"
+#include "launcher.h"
+#include "letter.h"
+
+#include <sys/queue.h>
+
+struct ticket {
+	TAILQ_ENTRY(ticket) link;
+	struct keeper_ticket word;
+	int                  fd[TICKET_FDS];
+};
+
+struct ticket_box {
+	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_PROFILES_MAX]; /* the newest first */
+	size_t n, most;
+};
+
+/* files: descriptors that the process may have; most of them stay for clients. */
+void ticket_box_init(struct ticket_box *b, uint64_t files);
+/* Takes the descriptors over; false when there is no room for it, or no sense in it. */
+bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS]);
+struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
+void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
+void ticket_box_done(struct ticket_box *b);
+
+/* What goes to the launcher and to the fork that waits. false: the ticket is void, and nothing has begun. */
+must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code);
+void ticket_free(struct ticket *t); /* with those of its descriptors that are still there; NULL is fine */

@@ -1,0 +1,85 @@
+/* keeper_ticket.c - cells that the door may use without us */
+#define _GNU_SOURCE
+#include "keeper_parts.h"
+
+#include "packet.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* --- what a launcher gives, who has no more rights than its cell --- */
+
+static bool is_connection(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t          len = sizeof peer, size = sizeof(int);
+	int                type;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX;
+}
+
+/* Who writes to one waits for nobody; a file of some other kind could make the door wait for ever. */
+static bool is_memory_file(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static bool is_sound(const int fds[TICKET_FDS])
+{
+	return is_connection(fds[TICKET_LAUNCHER]) && is_connection(fds[TICKET_ORDERS]) && is_memory_file(fds[TICKET_LETTER]) &&
+	       is_pipe(fds[TICKET_STDOUT]) && is_pipe(fds[TICKET_STDERR]) && is_pipe(fds[TICKET_STDIN]) && is_pipe(fds[TICKET_RESULT]);
+}
+
+/* --- what the door is told --- */
+
+/* A door that does not listen just now does without: then the seat is ours to give. */
+static int tell(struct keeper *k, uint32_t kind, const struct seat *s, const int *fds, size_t n)
+{
+	struct keeper_ticket word;
+
+	memset(&word, 0, sizeof word);
+	word.kind            = kind;
+	word.seat.number     = (uint32_t)(s - k->seat);
+	word.profile         = s->profile;
+	word.seat.generation = s->generation;
+	word.named_s         = k->post[s->profile].named.tv_sec;
+	word.named_ns        = k->post[s->profile].named.tv_nsec;
+	word.missing         = s->group.missing;
+	return packet_offer(k->door, &word, sizeof word, fds, n);
+}
+
+void keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS])
+{
+	if (s->plain && is_sound(fds))
+		s->ticketed = tell(k, KEEPER_TICKET, s, fds, TICKET_FDS) == 0;
+	for (size_t i = 0; i < TICKET_FDS; i++)
+		close(fds[i]);
+}
+
+/* A word that is lost costs the door a try: its socket to the launcher has closed. */
+void keeper_call_ticket_in(struct keeper *k, struct seat *s)
+{
+	if (s->ticketed)
+		(void)tell(k, KEEPER_VOID, s, NULL, 0);
+	s->ticketed = false;
+}
+
+void keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which)
+{
+	struct seat *s = which->number < KEEPER_CELLS_MAX ? &k->seat[which->number] : NULL;
+
+	if (s && s->state == SEAT_READY && s->generation == which->generation)
+		s->ticketed = false;
+}

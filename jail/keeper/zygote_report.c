@@ -1,0 +1,122 @@
+#define _GNU_SOURCE
+#include "zygote_report.h"
+
+#include "fd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+const struct zygote_report zygote_report_none = { .shared_bytes = ZYGOTE_UNKNOWN, .own_bytes = ZYGOTE_UNKNOWN, .forks = ZYGOTE_UNKNOWN,
+						  .fork_shared_bytes = ZYGOTE_UNKNOWN, .fork_own_bytes = ZYGOTE_UNKNOWN };
+
+/* --- the file --- */
+
+int zygote_report_open(void)
+{
+	scoped_fd fd = memfd_create("zygote-report", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct zygote_report)) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -1;
+	zygote_report_write(fd, &zygote_report_none);
+	return fd_take(&fd);
+}
+
+void zygote_report_read(int fd, struct zygote_report *ret)
+{
+	if (fd < 0 || pread(fd, ret, sizeof *ret, 0) != sizeof *ret)
+		*ret = zygote_report_none;
+}
+
+/* What cannot be written is not known. */
+void zygote_report_write(int fd, const struct zygote_report *report)
+{
+	if (fd >= 0)
+		(void)!pwrite(fd, report, sizeof *report, 0);
+}
+
+/* --- memory --- */
+
+static bool read_text(const char *path, char *text, size_t len)
+{
+	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t   n  = fd < 0 ? -1 : read(fd, text, len - 1);
+
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* "Pss:    4341 kB", in bytes. */
+static bool find_bytes(const char *text, const char *key, uint64_t *ret)
+{
+	const char        *line = strstr(text, key);
+	unsigned long long kib;
+
+	if (!line || sscanf(line + strlen(key), " %llu kB", &kib) != 1)
+		return false;
+	*ret = kib * 1024;
+	return true;
+}
+
+static bool measure(pid_t pid, uint64_t *shared, uint64_t *own)
+{
+	char     path[48], text[2048];
+	uint64_t pss, clean, dirty;
+
+	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+	if (!read_text(path, text, sizeof text) || !find_bytes(text, "\nPss:", &pss) || !find_bytes(text, "\nPrivate_Clean:", &clean) ||
+	    !find_bytes(text, "\nPrivate_Dirty:", &dirty))
+		return false;
+	*shared = pss;
+	*own    = clean + dirty;
+	return true;
+}
+
+/* It holds its letter open until it has a program. A program may make something of that name, too: then it is counted, and measured. */
+static bool is_waiting_fork(pid_t pid)
+{
+	enum { FDS_MAX = 24 };
+	char path[48], name[64];
+
+	for (int fd = 0; fd < FDS_MAX; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+		n = readlink(path, name, sizeof name - 1);
+		name[n > 0 ? n : 0] = 0;
+		if (strcmp(name, "/memfd:letter (deleted)") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void measure_forks(struct zygote_report *report, pid_t pid)
+{
+	char  path[64], text[4096], *at = text, *end;
+	pid_t fork;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+	if (access(path, R_OK) < 0)
+		return;
+	(void)!read_text(path, text, sizeof text); /* empty: there are none */
+	for (report->forks = 0; (fork = (pid_t)strtol(at, &end, 10)) > 0; at = end)
+		if (is_waiting_fork(fork) && report->forks++ == 0 && !measure(fork, &report->fork_shared_bytes, &report->fork_own_bytes))
+			report->fork_shared_bytes = report->fork_own_bytes = ZYGOTE_UNKNOWN;
+}
+
+void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd)
+{
+	struct zygote_report r    = *report;
+	struct pollfd        gone = { .fd = pidfd, .events = POLLIN };
+
+	if (!measure(pid, &r.shared_bytes, &r.own_bytes))
+		r.shared_bytes = r.own_bytes = ZYGOTE_UNKNOWN;
+	r.forks = r.fork_shared_bytes = r.fork_own_bytes = ZYGOTE_UNKNOWN;
+	measure_forks(&r, pid);
+	if (poll(&gone, 1, 0) == 0)
+		*report = r;
+}
