@@ -3,7 +3,6 @@
 #include "command.h"
 #include "datagram.h"
 #include "privilege.h"
-#include "server.h"
 #include "text.h"
 
 static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
@@ -73,6 +72,19 @@ static json_t *exchange(int sock, const json_t *request, struct err *e)
 	return NULL;
 }
 
+int ask_open(struct server *ret, struct err *e)
+{
+	return server_connect(ret, SERVER_SERVICE, e) < 0 ? -1 : privilege_drop(e);
+}
+
+json_t *ask_on(struct server *server, json_t *request, struct err *e)
+{
+	json_t *reply = exchange(server->sock, request, e);
+
+	json_decref(request);
+	return reply;
+}
+
 json_t *ask(json_t *request, struct err *e)
 {
 	struct server server = SERVER_NONE;
@@ -80,8 +92,8 @@ json_t *ask(json_t *request, struct err *e)
 
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "what is asked is not UTF-8");
-	else if (server_connect(&server, SERVER_SERVICE, e) == 0 && privilege_drop(e) == 0)
-		reply = exchange(server.sock, request, e);
+	else if (ask_open(&server, e) == 0)
+		reply = ask_on(&server, json_incref(request), e);
 	(void)server_close(&server);
 	json_decref(request);
 	return reply;

@@ -6,6 +6,7 @@
 #pragma once
 #include "client_protocol.h"
 #include "option.h"
+#include "server.h"
 
 struct ask {
 	bool json;
@@ -17,6 +18,10 @@ int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line
 
 /* Takes the request over. The reply, a new reference, or NULL. */
 must_use json_t *ask(json_t *request, struct err *e);
+
+/* Several, over one connection: open, ask_on() as often as is wanted, server_close(). */
+must_use int     ask_open(struct server *ret, struct err *e);
+must_use json_t *ask_on(struct server *server, json_t *request, struct err *e);
 
 /* A row's number; its text, fit for a terminal, in buf: comm is a name that a process chose. */
 json_int_t ask_figure(const json_t *row, const char *key);

@@ -9,7 +9,9 @@ int exec_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
+int doctor_command(int argc, char **argv); /* brig-doctor's */
 int rootfs_main(int argc, char **argv);

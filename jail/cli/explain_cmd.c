@@ -9,6 +9,7 @@
 #include "profile_file.h"
 #include "program_env.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,27 @@ static void print_layers(const struct explain *x, FILE *out)
 		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), need_words(layer_need(i)), layer_doc(i));
 }
 
+static void print_warm(const struct explain *x, FILE *out)
+{
+	static const char *const how[] = {
+		[WARM_NEVER]  = "each run executes a new Python",
+		[WARM_DEMAND] = "a service forks each run from a Python that stands by, when it is asked for",
+		[WARM_READY]  = "a service has forked a Python that stands by into each cell that stands ready, ahead of its run",
+	};
+	const struct profile *p = &x->profile;
+
+	fprintf(out, "\nwarm      %s: %s\n", profile_warm_name(p->warm), how[p->warm]);
+	if (p->warm == WARM_NEVER)
+		return;
+	fputs("  preloaded", out);
+	for (size_t i = 0; i < json_array_size(p->preload); i++)
+		fprintf(out, " %s", json_string_value(json_array_get(p->preload, i)));
+	fprintf(out, "%s\n", json_array_size(p->preload) ? "" : " nothing");
+	fprintf(out, "  replaced  after %" PRIu64 " runs or %" PRIu64 " s, whichever comes first\n", p->zygote_runs, p->zygote_ms / 1000);
+	fputs("  shared    hash seed and addresses, stack canaries among them, by the runs of one such Python (brig-security(7), WARM RUNS)\n"
+	      "  cold      brig run --cold, brig exec, --private, and whenever no such Python can be had\n", out);
+}
+
 static void print_steps(enum child_table table, const char *title, FILE *out)
 {
 	fprintf(out, "\n%s\n", title);
@@ -129,6 +151,7 @@ static void print_text(const struct explain *x, FILE *out)
 		x->profile.policy);
 	print_limits(x, out);
 	print_layers(x, out);
+	print_warm(x, out);
 	fprintf(out, "\nfiles\n");
 	mount_plan_print(&x->mounts, out);
 	fprintf(out, "\nenvironment\n");
@@ -210,6 +233,15 @@ static json_t *json_env(const struct program_env *env)
 	return list;
 }
 
+static json_t *json_warm(const struct profile *p)
+{
+	bool is = p->warm != WARM_NEVER;
+
+	return json_pack("{ss so so so so}", "mode", profile_warm_name(p->warm), "preload", !is ? json_null() : p->preload ? json_incref((json_t *)p->preload) : json_array(),
+			 "zygote_runs", is ? json_integer((json_int_t)p->zygote_runs) : json_null(), "zygote_ms", is ? json_integer((json_int_t)p->zygote_ms) : json_null(),
+			 "shares", is ? json_pack("[ss]", "hash-seed", "addresses") : json_array());
+}
+
 static json_t *json_names(const json_t *names)
 {
 	return names ? json_incref((json_t *)names) : json_null();
@@ -217,9 +249,9 @@ static json_t *json_names(const json_t *names)
 
 static void print_json(const struct explain *x, FILE *out)
 {
-	json_t *j = json_pack("{ss ss ss ss so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+	json_t *j = json_pack("{ss ss ss ss so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
 			      "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
-			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "mounts", json_mounts(&x->mounts),
+			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
 			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
 			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));
 

@@ -16,3 +16,6 @@ void interrupt_disarm(void); /* before the socket is closed */
 
 /* Which one came; 0: none. */
 int interrupt_caught(void);
+
+/* Of what was blocked before brig began, and no longer is: mask as the kernel has it. One that came meanwhile is caught now. */
+void interrupt_let_in(uint64_t mask);

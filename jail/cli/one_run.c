@@ -5,25 +5,29 @@
 #include "privilege.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-/* Large, for it holds what waits to be written to stdin. */
 static int carry_out(struct server *server, struct request *r, tell_fn *tell)
 {
-	struct session *s = calloc(1, sizeof *s);
-	int             status;
+	struct session s;
+	int            status;
 
-	if (!s) {
-		fputs("brig: out of memory\n", stderr);
-		return STATUS_DENIED;
-	}
-	session_init(s, server, r);
+	session_init(&s, server, r);
 	interrupt_catch();
-	session_run(s);
-	status = tell(s);
-	session_done(s);
-	free(s);
+	if (early_run.connected)
+		session_take_up(&s, &early_run);
+	session_run(&s);
+	status = tell(&s);
+	session_done(&s);
 	return status;
+}
+
+/* Somebody connected, and gave up privilege, before main(). */
+static int carry_out_early(struct request *r, tell_fn *tell)
+{
+	struct server server = { .sock = early_run.sock };
+
+	snprintf(server.name, sizeof server.name, "%s", early_run.name);
+	return carry_out(&server, r, tell);
 }
 
 int one_run_failure(const struct request *r, const struct err *why, tell_fn *tell)
@@ -40,6 +44,8 @@ int one_run(struct request *r, tell_fn *tell)
 	struct err    e;
 	int           status;
 
+	if (early_run.connected)
+		return carry_out_early(r, tell);
 	if (server_connect(&server, r->private ? SERVER_PRIVATE : SERVER_ANY, &e) < 0 || privilege_drop(&e) < 0)
 		status = one_run_failure(r, &e, tell);
 	else

@@ -1,34 +1,35 @@
 /* ps_cmd.c - brig ps: the runs of the brigd that runs here */
 #include "ask.h"
 #include "command.h"
+#include "page.h"
 
-static void print_text(const json_t *row, const char *key, int width)
+static void print_text(const json_t *row, const char *key, int width, FILE *out)
 {
 	char text[64];
 
-	printf("%-*s ", width, ask_text(json_object_get(row, key), text, sizeof text));
+	fprintf(out, "%-*s ", width, ask_text(json_object_get(row, key), text, sizeof text));
 }
 
-static void print_run(const json_t *run)
+static void print_run(const json_t *run, FILE *out)
 {
 	char comm[64];
 
-	print_text(run, "run", RUN_ID_LEN);
-	print_text(run, "profile", 12);
-	print_text(run, "state", 8);
-	printf("%8.1f %6" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT " ", (double)ask_figure(run, "age_ms") / 1000, ask_figure(run, "uid"), ask_figure(run, "pid"));
-	puts(ask_text(json_object_get(run, "comm"), comm, sizeof comm));
+	print_text(run, "run", RUN_ID_LEN, out);
+	print_text(run, "profile", 12, out);
+	print_text(run, "state", 8, out);
+	fprintf(out, "%8.1f %6" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT " ", (double)ask_figure(run, "age_ms") / 1000, ask_figure(run, "uid"), ask_figure(run, "pid"));
+	fprintf(out, "%s\n", ask_text(json_object_get(run, "comm"), comm, sizeof comm));
 }
 
-static void print_runs(const json_t *reply)
+void ps_print_runs(const json_t *reply, FILE *out)
 {
 	const json_t *runs = json_object_get(reply, "runs");
 
-	printf("%-*s %-12s %-8s %8s %6s %7s COMMAND\n", RUN_ID_LEN, "RUN", "PROFILE", "STATE", "SECONDS", "UID", "PID");
+	fprintf(out, "%-*s %-12s %-8s %8s %6s %7s COMMAND\n", RUN_ID_LEN, "RUN", "PROFILE", "STATE", "SECONDS", "UID", "PID");
 	for (size_t i = 0; i < json_array_size(runs); i++)
-		print_run(json_array_get(runs, i));
+		print_run(json_array_get(runs, i), out);
 	if (ask_figure(reply, "left_out"))
-		printf("and %" JSON_INTEGER_FORMAT " more\n", ask_figure(reply, "left_out"));
+		fprintf(out, "and %" JSON_INTEGER_FORMAT " more\n", ask_figure(reply, "left_out"));
 }
 
 int ps_main(int argc, char **argv)
@@ -48,7 +49,7 @@ int ps_main(int argc, char **argv)
 	if (a.json)
 		ask_print_json(reply);
 	else
-		print_runs(reply);
+		ps_print_runs(reply, stdout);
 	json_decref(reply);
 	return STATUS_OK;
 }

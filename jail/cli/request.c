@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "request.h"
 
+#include "early.h"
 #include "fd.h"
 #include "file.h"
 #include "profile_file.h"
@@ -288,6 +289,20 @@ static int read_program(struct request *r, const char *path, struct bytes *ret, 
 	return file_read_fd(fd, r->program, PROTOCOL_CODE_MAX, ret, e);
 }
 
+static int put_program(struct request *r, const char *path, struct err *e)
+{
+	scoped_bytes text = { 0 };
+	int          fd;
+
+	if (read_program(r, path, &text, e) < 0)
+		return -1;
+	fd = sealed_open("main.py", text.data, text.len, e);
+	if (fd < 0)
+		return err_wrap(e, "set-up step seal-program");
+	r->fd[r->fds++] = fd;
+	return 0;
+}
+
 static void put_mode(struct request *r)
 {
 	if (r->mode != MODE_script)
@@ -296,17 +311,10 @@ static void put_mode(struct request *r)
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
-	scoped_bytes text = { 0 };
-	int          fd;
-
 	r->program = strcmp(path, "-") == 0 ? "stdin" : path;
 	r->message = json_pack("{ss}", "op", "run");
-	if (read_program(r, path, &text, e) < 0)
+	if (!early_run.sent && put_program(r, path, e) < 0)
 		return -1;
-	fd = sealed_open("main.py", text.data, text.len, e);
-	if (fd < 0)
-		return err_wrap(e, "set-up step seal-program");
-	r->fd[r->fds++] = fd;
 	put_mode(r);
 	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
 }

@@ -6,13 +6,19 @@
 #include "interrupt.h"
 #include "program_report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static_assert((int)EARLY_ID_LEN == RUN_ID_LEN && (int)EARLY_DATAGRAM_MAX == PROTOCOL_MAX && (int)EARLY_FDS_MAX == DATAGRAM_FDS_MAX, "early.h says them again");
+
+enum { PENDING_MAX = 64 * 1024 };
 
 void session_init(struct session *s, struct server *server, struct request *request)
 {
@@ -23,6 +29,8 @@ void session_init(struct session *s, struct server *server, struct request *requ
 	s->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
 	s->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
 	*server   = SERVER_NONE;
+	if (s->stdin_from >= 0 && !(s->pending = malloc(PENDING_MAX)))
+		err_set(&s->lost, ERR_LIMIT, "out of memory");
 }
 
 void session_done(struct session *s)
@@ -33,6 +41,7 @@ void session_done(struct session *s)
 	stream_done(&s->out);
 	stream_done(&s->err);
 	stream_done(&s->report);
+	free(s->pending);
 	json_decref(s->ended);
 	json_decref(s->refused);
 	(void)server_close(&s->server);
@@ -48,7 +57,7 @@ static void close_stdin(struct session *s)
 
 static void fill_pending(struct session *s)
 {
-	ssize_t n = read(s->stdin_from, s->pending, sizeof s->pending);
+	ssize_t n = read(s->stdin_from, s->pending, PENDING_MAX);
 
 	if (n < 0 && errno == EINTR)
 		return;
@@ -277,6 +286,52 @@ static void hear_last_word(struct session *s)
 	s->lost = sent;
 }
 
+static void send_request(struct session *s)
+{
+	if (datagram_send(s->server.sock, s->request->message, s->request->fd, s->request->fds, &s->lost) < 0)
+		hear_last_word(s);
+	else
+		s->sent = true;
+}
+
+/* --- what began early --- */
+
+static void take_up_stream(struct stream *s, const struct early_stream *early, uint64_t keep)
+{
+	s->fd     = early->fd;
+	s->keep   = keep;
+	s->seen   = early->seen;
+	s->broken = early->broken;
+	s->unread = early->unread;
+}
+
+static void take_up_start(struct session *s, const struct early *early)
+{
+	s->started = true;
+	snprintf(s->run, sizeof s->run, "%s", early->run);
+	take_up_stream(&s->out, &early->out, early->keep);
+	take_up_stream(&s->err, &early->err, early->keep);
+	interrupt_arm(s->server.sock, s->run);
+	if (s->out.broken || s->err.broken)
+		cancel(s, "cancelled");
+}
+
+void session_take_up(struct session *s, struct early *early)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	s->sent = early->sent;
+	if (early->started)
+		take_up_start(s, early);
+	if (early->masked)
+		interrupt_let_in(early->mask);
+	errno = early->lost;
+	if (errno)
+		err_sys(&s->lost, "brigd cannot be heard");
+	else if (early->len && datagram_parse(&d, early->text, early->len, early->fd, early->fds, &s->lost) == 0)
+		on_answer(s, &d);
+}
+
 /*
  * Until brigd has cleaned up and the last byte is read. Every process of the
  * cell is dead by then; the pipes need not be closed, for a program may have
@@ -284,10 +339,8 @@ static void hear_last_word(struct session *s)
  */
 void session_run(struct session *s)
 {
-	if (datagram_send(s->server.sock, s->request->message, s->request->fd, s->request->fds, &s->lost) < 0)
-		hear_last_word(s);
-	else
-		s->sent = true;
+	if (!s->sent && s->lost.kind == ERR_NONE)
+		send_request(s);
 	while (!s->ended && !s->refused && s->lost.kind == ERR_NONE)
 		attend(s);
 	drain(&s->out);

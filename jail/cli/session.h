@@ -7,6 +7,7 @@
  * The connection is closed; session_done() waits for a private brigd.
  */
 #pragma once
+#include "early.h"
 #include "request.h"
 #include "server.h"
 #include "stream.h"
@@ -17,7 +18,7 @@ struct session {
 	struct stream         out, err;
 	struct stream         report; /* of the guest runner: hostile, too */
 	int                   stdin_from, stdin_to; /* -1: closed */
-	char                  pending[64 * 1024];
+	char                 *pending; /* what waits to be written to stdin; NULL: there is no stdin */
 	size_t                pending_at, pending_len;
 	bool                  sent, started, cancelled;
 	char                  run[RUN_ID_LEN + 1]; /* "": not started */
@@ -29,5 +30,7 @@ struct session {
 
 /* Takes the server and the request's stdin over. */
 void session_init(struct session *s, struct server *server, struct request *request);
+/* Of a run that began early (early.h): after interrupt_catch(). */
+void session_take_up(struct session *s, struct early *early);
 void session_run(struct session *s);
 void session_done(struct session *s);

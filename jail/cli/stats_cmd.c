@@ -1,24 +1,25 @@
 /* stats_cmd.c - brig stats: what the brigd that runs here has done, and what it costs */
 #include "ask.h"
 #include "command.h"
+#include "page.h"
 #include "text.h"
 
-static void print_up(const json_t *reply)
+static void print_up(const json_t *reply, FILE *out)
 {
 	json_int_t seconds = ask_figure(reply, "uptime_ms") / 1000;
 
-	printf("up          %" JSON_INTEGER_FORMAT " d %02d:%02d:%02d, connections %" JSON_INTEGER_FORMAT "\n", seconds / 86400,
+	fprintf(out, "up          %" JSON_INTEGER_FORMAT " d %02d:%02d:%02d, connections %" JSON_INTEGER_FORMAT "\n", seconds / 86400,
 	       (int)(seconds / 3600 % 24), (int)(seconds / 60 % 60), (int)(seconds % 60), ask_figure(reply, "connections"));
 }
 
-static void print_runs(const json_t *reply)
+static void print_runs(const json_t *reply, FILE *out)
 {
 	const json_t *runs = json_object_get(reply, "runs");
 	const char   *reason, *before = "ended       ";
 	json_t       *times;
 	char          name[32];
 
-	printf("runs        started %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT "\n",
+	fprintf(out, "runs        started %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT "\n",
 	       ask_figure(runs, "started"), ask_figure(reply, "running"), ask_figure(reply, "refused"));
 	json_object_foreach(json_object_get(runs, "ended"), reason, times)
 	{
@@ -26,56 +27,97 @@ static void print_runs(const json_t *reply)
 			continue;
 		snprintf(name, sizeof name, "%s", reason);
 		text_make_plain(name);
-		printf("%s%s %" JSON_INTEGER_FORMAT, before, name, json_integer_value(times));
+		fprintf(out, "%s%s %" JSON_INTEGER_FORMAT, before, name, json_integer_value(times));
 		before = ", ";
 	}
 	if (*before == ',')
-		putchar('\n');
+		fputc('\n', out);
 }
 
-static void print_profiles(const json_t *profiles)
+static void print_memory(const json_t *row, const char *all, const char *own, FILE *out)
+{
+	const json_t *bytes = json_object_get(row, all), *alone = json_object_get(row, own);
+
+	if (!json_is_integer(bytes))
+		return;
+	fprintf(out, ", memory %.1f MiB", (double)json_integer_value(bytes) / MIB);
+	if (json_is_integer(alone))
+		fprintf(out, " (%.1f its own)", (double)json_integer_value(alone) / MIB);
+}
+
+static void print_zygote(const char *profile, const json_t *row, FILE *out)
+{
+	const json_t *age = json_object_get(row, "age_ms"), *forks = json_object_get(row, "forks");
+	char          state[16];
+
+	fprintf(out, "zygote      %s: %s", profile, ask_text(json_object_get(row, "state"), state, sizeof state));
+	if (json_is_integer(age))
+		fprintf(out, ", generation %" JSON_INTEGER_FORMAT ", for %.0f s and %" JSON_INTEGER_FORMAT " runs", ask_figure(row, "generation"),
+			(double)json_integer_value(age) / 1000, ask_figure(row, "runs"));
+	print_memory(row, "memory_bytes", "own_bytes", out);
+	if (json_is_integer(forks))
+		fprintf(out, "; ready forks %" JSON_INTEGER_FORMAT, json_integer_value(forks));
+	if (json_is_integer(forks) && json_integer_value(forks) > 0)
+		print_memory(row, "fork_memory_bytes", "fork_own_bytes", out);
+	fputc('\n', out);
+}
+
+static void print_profiles(const json_t *profiles, FILE *out)
 {
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
-		const json_t *row = json_array_get(profiles, i);
-		char          name[64];
+		const json_t *row = json_array_get(profiles, i), *zygote = json_object_get(row, "zygote");
+		char          name[64], warm[16];
 
-		printf("profile     %s: ready %" JSON_INTEGER_FORMAT ", building %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT "\n",
-		       ask_text(json_object_get(row, "name"), name, sizeof name), ask_figure(row, "ready"), ask_figure(row, "building"), ask_figure(row, "running"));
+		fprintf(out, "profile     %s: ready %" JSON_INTEGER_FORMAT ", building %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", warm %s\n",
+			ask_text(json_object_get(row, "name"), name, sizeof name), ask_figure(row, "ready"), ask_figure(row, "building"),
+			ask_figure(row, "running"), ask_text(json_object_get(row, "warm"), warm, sizeof warm));
+		if (json_is_object(zygote))
+			print_zygote(name, zygote, out);
 	}
 }
 
-static void print_process(const json_t *reply, const char *key)
+static void print_process(const json_t *reply, const char *key, FILE *out)
 {
 	const json_t *row = json_object_get(reply, key), *memory = json_object_get(row, "memory_bytes"), *cpu = json_object_get(row, "cpu_ms");
 
 	if (!json_is_object(row))
 		return;
-	printf("%-11s pid %" JSON_INTEGER_FORMAT, key, ask_figure(row, "pid"));
+	fprintf(out, "%-11s pid %" JSON_INTEGER_FORMAT, key, ask_figure(row, "pid"));
 	if (json_is_integer(memory))
-		printf(", memory %.1f MiB", (double)json_integer_value(memory) / MIB);
+		fprintf(out, ", memory %.1f MiB", (double)json_integer_value(memory) / MIB);
 	if (json_is_number(cpu))
-		printf(", cpu %.0f ms", json_number_value(cpu));
-	putchar('\n');
+		fprintf(out, ", cpu %.0f ms", json_number_value(cpu));
+	fputc('\n', out);
 }
 
-static void print_confinement(const json_t *list)
+static void print_confinement(const json_t *list, FILE *out)
 {
 	char text[64];
 
-	fputs("held by     ", stdout);
+	fputs("held by     ", out);
 	for (size_t i = 0; i < json_array_size(list); i++)
-		printf("%s%s", i ? ", " : "", ask_text(json_array_get(list, i), text, sizeof text));
-	puts(json_array_size(list) ? "" : "nothing");
+		fprintf(out, "%s%s", i ? ", " : "", ask_text(json_array_get(list, i), text, sizeof text));
+	fprintf(out, "%s\n", json_array_size(list) ? "" : "nothing");
+}
+
+void stats_print_service(const json_t *reply, FILE *out)
+{
+	print_up(reply, out);
+	print_runs(reply, out);
+}
+
+void stats_print_processes(const json_t *reply, FILE *out)
+{
+	print_process(reply, "door", out);
+	print_process(reply, "keeper", out);
 }
 
 static void print_stats(const json_t *reply)
 {
-	print_up(reply);
-	print_runs(reply);
-	print_profiles(json_object_get(reply, "profiles"));
-	print_process(reply, "door");
-	print_process(reply, "keeper");
-	print_confinement(json_object_get(reply, "confinement"));
+	stats_print_service(reply, stdout);
+	print_profiles(json_object_get(reply, "profiles"), stdout);
+	stats_print_processes(reply, stdout);
+	print_confinement(json_object_get(reply, "confinement"), stdout);
 }
 
 int stats_main(int argc, char **argv)

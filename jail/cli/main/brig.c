@@ -1,6 +1,5 @@
 /* brig.c - one word chooses what is done */
 #include "command.h"
-#include "doctor.h"
 #include "file.h"
 
 #include <errno.h>
@@ -19,8 +18,9 @@ static const struct command {
 	{ "ps",      ps_main,      "list the runs of the brigd that runs here" },
 	{ "kill",    kill_main,    "end one of them" },
 	{ "stats",   stats_main,   "print what that brigd has done, and what it costs" },
+	{ "top",     top_main,     "show zygotes, cells that stand ready, and runs, again and again" },
 	{ "explain", explain_main, "print what a profile means, layer by layer" },
-	{ "doctor",  doctor_main,  "try what a jail needs on this host, and say what to change" },
+	{ "doctor",  doctor_command, "try what a jail needs on this host, and say what to change" },
 	{ "profile", profile_main, "list, check or describe profiles" },
 	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
 	{ "audit",   audit_main,   "print what was run or refused here, by whom, and what it cost" },

@@ -1,0 +1,564 @@
+/*
+ * early.c - a plain `brig run FILE` through a service, from the first instruction on and without a C library
+ *
+ * glibc's start asks the processor for its features some thirty times (6 µs each in a virtual machine) and touches forty pages:
+ * 0.6 ms, of a run of one. What is done here is done once more, in full, by session.c and its neighbours, which say what it means;
+ * they take over (early.h) at whatever is not the plain case: any other option, no service, a signal, a limit, a refusal,
+ * output that cannot be written, an end that has to be told in words.
+ *
+ * Nothing outside this file may be called but by falling through to _start: there is no thread pointer and nothing is relocated.
+ */
+#include "../early.h"
+
+#include <asm/fcntl.h>
+#include <asm/poll.h>
+#include <asm/signal.h>
+#include <asm/stat.h>
+#include <asm/unistd.h>
+#include <linux/auxvec.h>
+#include <linux/capability.h>
+#include <linux/memfd.h>
+#include <linux/prctl.h>
+
+enum {
+	FILE_MAX = 64 * 1024, REQUEST_MAX = 16 * 1024, PATH_ROOM = 108,
+	K_ENOENT = 2, K_EINTR = 4, K_EAGAIN = 11, K_EINVAL = 22, K_EMSGSIZE = 90, K_ECONNRESET = 104,
+	K_UNIX = 1, K_SEQPACKET = 5, K_CLOEXEC = 02000000, K_RIGHTS = 1, K_SOCKET = 1,
+	K_NOSIGNAL = 0x4000, K_CMSG_CLOEXEC = 0x40000000, K_CTRUNC = 8, K_TRUNC = 0x20,
+	GOES_ON = -1, HAND_OVER = -2,
+	K_ADD_SEALS = 1033, K_ALL_SEALS = 0xf, K_GETFD = 1, K_SETFL = 4, K_REGULAR = 0100000, K_FORMAT = 0170000,
+};
+
+#if defined(__x86_64__)
+static long call(long nr, long a, long b, long c, long d, long e)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8")   = e;
+	long          r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+	return r;
+}
+__asm__(".globl early_start\n.hidden early_start\nearly_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rbx\n\tmov %rdx, %r12\n\tmov %rsp, %rdi\n"
+	"\tand $-16, %rsp\n\tcall early_main\n\tmov %r12, %rdx\n\tmov %rbx, %rsp\n\tjmp _start\n");
+#elif defined(__aarch64__)
+static long call(long nr, long a, long b, long c, long d, long e)
+{
+	register long x8 __asm__("x8") = nr;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+	return x0;
+}
+__asm__(".globl early_start\n.hidden early_start\nearly_start:\n\tmov x29, #0\n\tmov x30, #0\n\tmov x19, x0\n\tmov x0, sp\n"
+	"\tbl early_main\n\tmov x0, x19\n\tmov x29, #0\n\tmov x30, #0\n\tb _start\n");
+#endif
+
+struct text {
+	const char *at;
+	size_t      len;
+};
+#define TEXT(literal) ((struct text){ literal, sizeof literal - 1 })
+
+struct pollfd_kernel {
+	int   fd;
+	short events, revents;
+};
+
+struct io_kernel {
+	void  *at;
+	size_t len;
+};
+
+struct message_kernel {
+	void             *name;
+	int               name_len;
+	struct io_kernel *io;
+	size_t            ios;
+	void             *control;
+	size_t            control_len;
+	unsigned          flags;
+};
+
+struct control_kernel {
+	size_t len;
+	int    level, type;
+	int    fd[EARLY_FDS_MAX];
+};
+
+struct address_kernel {
+	unsigned short family;
+	char           path[PATH_ROOM];
+};
+
+struct action_kernel {
+	void         (*handler)(int);
+	unsigned long  flags;
+	void         (*restorer)(void);
+	unsigned long  mask;
+};
+
+/* What was asked, as far as it is the plain case. */
+struct plain {
+	const char *file, *profile, *socket;
+	char      **words;
+	int         signals; /* a signalfd: those that end the run */
+};
+
+static char program[FILE_MAX]; /* then what comes out of it */
+static char request[REQUEST_MAX];
+
+/* --- texts --- */
+
+static size_t length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n])
+		n++;
+	return n;
+}
+
+static bool begins(const char *text, size_t len, struct text with)
+{
+	if (len < with.len)
+		return false;
+	for (size_t i = 0; i < with.len; i++)
+		if (text[i] != with.at[i])
+			return false;
+	return true;
+}
+
+static bool is(const char *text, struct text other)
+{
+	return length(text) == other.len && begins(text, other.len, other);
+}
+
+static bool put(char *buf, size_t room, size_t *n, struct text text)
+{
+	if (text.len > room - *n)
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+		buf[(*n)++] = text.at[i];
+	return true;
+}
+
+/* Needs no word of JSON. */
+static bool is_simple(const char *word)
+{
+	for (; *word; word++)
+		if (*word < 0x20 || *word > 0x7e || *word == '"' || *word == '\\')
+			return false;
+	return true;
+}
+
+/* Narrower than text_is_name(). */
+static bool is_name(const char *name)
+{
+	size_t n = length(name);
+
+	for (size_t i = 0; i < n; i++)
+		if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9') || (i && name[i] == '-')))
+			return false;
+	return n > 0 && n < 64;
+}
+
+/* At most 18 digits; how many there were. */
+static size_t number(const char *text, size_t len, uint64_t *ret)
+{
+	size_t n = 0;
+
+	for (*ret = 0; n < len && n < 18 && text[n] >= '0' && text[n] <= '9'; n++)
+		*ret = *ret * 10 + (uint64_t)(text[n] - '0');
+	return n;
+}
+
+/* --- what was asked --- */
+
+static bool is_secure(const unsigned long *auxv)
+{
+	for (; auxv[0] != AT_NULL; auxv += 2)
+		if (auxv[0] == AT_SECURE)
+			return auxv[1] != 0;
+	return true;
+}
+
+static const char *find_env(char **env, struct text name)
+{
+	for (; *env; env++)
+		if (begins(*env, length(*env), name))
+			return *env + name.len;
+	return "";
+}
+
+/* Installed: a build tree has no service of the host (place.h). */
+static bool is_installed(void)
+{
+	static const char where[] = BRIG_BINDIR "/brig";
+	char              path[sizeof where + 1];
+	long              n = call(__NR_readlinkat, -100, (long)"/proc/self/exe", (long)path, sizeof path, 0);
+
+	return n == sizeof where - 1 && begins(path, (size_t)n, TEXT(where));
+}
+
+static bool find_socket(struct plain *p, char **env)
+{
+	const char *profiles = find_env(env, TEXT("BRIG_PROFILES=")), *store = find_env(env, TEXT("BRIG_STORE="));
+
+	if ((*profiles && *profiles != '/') || (*store && *store != '/'))
+		return false;
+	p->socket = find_env(env, TEXT("BRIG_SOCKET="));
+	if (*p->socket)
+		return *p->socket == '/' && length(p->socket) < PATH_ROOM;
+	return !*profiles && !*store && is_installed();
+}
+
+static bool parse(struct plain *p, char **argv)
+{
+	if (!argv[0] || !argv[1] || !is(argv[1], TEXT("run")))
+		return false;
+	p->profile = "basic";
+	argv += 2;
+	if (argv[0] && argv[1] && (is(argv[0], TEXT("-p")) || is(argv[0], TEXT("--profile")))) {
+		p->profile = argv[1];
+		argv += 2;
+	}
+	p->file = argv[0];
+	if (!p->file || !*p->file || *p->file == '-' || !is_name(p->profile))
+		return false;
+	p->words = argv + 1;
+	return true;
+}
+
+/* --- the request --- */
+
+static size_t build_request(const struct plain *p)
+{
+	size_t n  = 0;
+	bool   ok = put(request, sizeof request, &n, TEXT("{\"op\":\"run\",\"args\":["));
+
+	for (char **word = p->words; ok && *word; word++)
+		ok = is_simple(*word) && (word == p->words || put(request, sizeof request, &n, TEXT(","))) &&
+		     put(request, sizeof request, &n, TEXT("\"")) && put(request, sizeof request, &n, (struct text){ *word, length(*word) }) &&
+		     put(request, sizeof request, &n, TEXT("\""));
+	ok = ok && put(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
+	     put(request, sizeof request, &n, (struct text){ p->profile, length(p->profile) }) &&
+	     put(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[]}"));
+	return ok ? n : 0;
+}
+
+/* A sealed memory file of the program, or -1: a file that is not regular, not small, or not readable is for others to judge. */
+static int seal_program(const char *path)
+{
+	struct stat st;
+	long        fd = call(__NR_openat, -100, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0), n = -1, file = -1;
+
+	if (fd < 0)
+		return -1;
+	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && (st.st_mode & K_FORMAT) == K_REGULAR && st.st_size > 0 && st.st_size < FILE_MAX)
+		n = call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
+	call(__NR_close, fd, 0, 0, 0, 0);
+	if (n != st.st_size)
+		return -1;
+	file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
+	if (file == -K_EINVAL)
+		file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
+	if (file >= 0 && call(__NR_write, file, (long)program, n, 0, 0) == n && call(__NR_fcntl, file, K_ADD_SEALS, K_ALL_SEALS, 0, 0) == 0)
+		return (int)file;
+	if (file >= 0)
+		call(__NR_close, file, 0, 0, 0, 0);
+	return -1;
+}
+
+/* --- the connection --- */
+
+/* A negative errno when it cannot be. */
+static int connect_to(const char *path)
+{
+	struct address_kernel at = { .family = K_UNIX };
+	long                  fd = call(__NR_socket, K_UNIX, K_SEQPACKET | K_CLOEXEC, 0, 0, 0), r;
+
+	if (fd < 0)
+		return (int)fd;
+	for (size_t i = 0; path[i]; i++)
+		at.path[i] = path[i];
+	r = call(__NR_connect, fd, (long)&at, sizeof at, 0, 0);
+	if (r == 0)
+		return (int)fd;
+	call(__NR_close, fd, 0, 0, 0, 0);
+	return (int)r;
+}
+
+/* The user's own service comes first; one of his that is there and does not answer is for server.c to tell. */
+static int connect_usual(const char **name)
+{
+	static char own[] = "/run/user/0000000000/brig/brig.sock";
+	char        digits[10];
+	int         fd;
+	size_t      n = 0, at = sizeof "/run/user/" - 1;
+	long        uid = call(__NR_geteuid, 0, 0, 0, 0, 0);
+
+	do
+		digits[n++] = (char)('0' + uid % 10);
+	while ((uid /= 10) && n < sizeof digits);
+	while (n)
+		own[at++] = digits[--n];
+	for (const char *rest = "/brig/brig.sock"; (own[at] = *rest); at++, rest++)
+		;
+	*name = own;
+	fd    = connect_to(own);
+	if (fd != -K_ENOENT)
+		return fd;
+	*name = "/run/brig/brig.sock";
+	return connect_to(*name);
+}
+
+/* As privilege_drop(). */
+static bool drop_privilege(void)
+{
+	struct __user_cap_header_struct head   = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   set[2] = { { 0 } };
+
+	if (call(__NR_capget, (long)&head, (long)set, 0, 0, 0) < 0)
+		return false;
+	set[0].effective   = set[0].permitted & (1u << CAP_KILL);
+	set[0].permitted   = set[0].effective;
+	set[0].inheritable = 0;
+	set[1]             = (struct __user_cap_data_struct){ 0 };
+	return call(__NR_capset, (long)&head, (long)set, 0, 0, 0) == 0 && call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+static void ignore(int number)
+{
+	struct action_kernel action = { .handler = SIG_IGN };
+
+	call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.mask, 0);
+}
+
+/* They stay blocked, so that whoever takes over gets them; what the caller ignores is taken for one, and dropped there. */
+static bool watch_signals(struct plain *p)
+{
+	const uint64_t ending = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGHUP - 1);
+
+	if (call(__NR_rt_sigprocmask, SIG_BLOCK, (long)&ending, (long)&early_run.mask, sizeof ending, 0) < 0)
+		return false;
+	early_run.masked = true;
+	p->signals   = (int)call(__NR_signalfd4, -1, (long)&ending, sizeof ending, K_CLOEXEC, 0);
+	return p->signals >= 0;
+}
+
+static bool send_request(size_t len, int file)
+{
+	struct io_kernel      io      = { request, len };
+	struct control_kernel control = { .len = 16 + sizeof(int), .level = K_SOCKET, .type = K_RIGHTS, .fd = { file } };
+	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = 24 };
+
+	return call(__NR_sendmsg, early_run.sock, (long)&message, K_NOSIGNAL, 0, 0) == (long)len;
+}
+
+/* --- output --- */
+
+static bool write_all(int to, const char *bytes, size_t len, int *broken)
+{
+	while (len) {
+		long n = call(__NR_write, to, (long)bytes, (long)len, 0, 0);
+
+		if (n == -K_EAGAIN) {
+			struct pollfd_kernel wait = { to, POLLOUT, 0 };
+
+			call(__NR_ppoll, (long)&wait, 1, 0, 0, 0);
+		} else if (n >= 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (n != -K_EINTR) {
+			*broken = (int)-n;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Once. False: not ours to go on with; what was read was written, or could not be. *empty: nothing was there. */
+static bool pass_on(struct early_stream *s, int to, bool *empty)
+{
+	uint64_t left = early_run.keep - s->seen;
+	long     n;
+
+	if (left == 0)
+		return false;
+	n      = call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
+	*empty = n <= 0;
+	if (n == -K_EINTR || n == -K_EAGAIN)
+		return true;
+	if (n == 0) {
+		call(__NR_close, s->fd, 0, 0, 0, 0);
+		s->fd = -1;
+		return true;
+	}
+	if (n < 0) {
+		s->broken = (int)-n;
+		s->unread = true;
+		return false;
+	}
+	s->seen += (uint64_t)n;
+	return write_all(to, program, (size_t)n, &s->broken);
+}
+
+/* What is there, without waiting for more. */
+static bool drain(struct early_stream *s, int to)
+{
+	for (bool empty = false; s->fd >= 0 && !empty;)
+		if (!pass_on(s, to, &empty))
+			return false;
+	return true;
+}
+
+/* --- what brigd says --- */
+
+/* Into `early_run`; false: nothing came, or it was not received whole. */
+static bool receive(void)
+{
+	struct control_kernel control;
+	struct io_kernel      io      = { early_run.text, sizeof early_run.text };
+	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = sizeof control };
+	long                  n       = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
+
+	if (n < 0) {
+		early_run.lost = n == -K_EINTR || n == -K_ECONNRESET ? 0 : (int)-n;
+		return false;
+	}
+	early_run.fds = message.control_len >= 16 && control.level == K_SOCKET && control.type == K_RIGHTS ? (control.len - 16) / sizeof(int) : 0;
+	for (size_t i = 0; i < early_run.fds; i++)
+		early_run.fd[i] = control.fd[i];
+	early_run.len = (size_t)n;
+	if (message.flags & (K_CTRUNC | K_TRUNC) || (early_run.fds && !early_run.len)) {
+		while (early_run.fds)
+			call(__NR_close, early_run.fd[--early_run.fds], 0, 0, 0, 0);
+		early_run.len  = 0;
+		early_run.lost = K_EMSGSIZE;
+	}
+	return early_run.len > 0;
+}
+
+static bool take_start(void)
+{
+	const struct text before = TEXT("{\"event\":\"started\",\"run\":\""),
+			  after  = TEXT("\",\"streams\":[\"stdout\",\"stderr\"],\"output_bytes\":");
+	size_t   at = before.len + EARLY_ID_LEN + after.len, n;
+	uint64_t keep;
+
+	if (early_run.started || early_run.fds != 2 || early_run.len < at || !begins(early_run.text, early_run.len, before) || !begins(early_run.text + before.len + EARLY_ID_LEN, after.len, after))
+		return false;
+	for (size_t i = 0; i < EARLY_ID_LEN; i++) {
+		char c = early_run.text[before.len + i];
+
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'))
+			return false;
+		early_run.run[i] = c;
+	}
+	n = number(early_run.text + at, early_run.len - at, &keep);
+	if (n == 0 || at + n + 1 != early_run.len || early_run.text[at + n] != '}')
+		return false;
+	early_run.keep    = keep;
+	early_run.out     = (struct early_stream){ .fd = early_run.fd[0] };
+	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
+	early_run.started = true;
+	early_run.len = early_run.fds = 0;
+	call(__NR_fcntl, early_run.out.fd, K_SETFL, O_NONBLOCK, 0, 0); /* the program can open the other ends again (session.c) */
+	call(__NR_fcntl, early_run.err.fd, K_SETFL, O_NONBLOCK, 0, 0);
+	return true;
+}
+
+/* The program exited by itself, and there is nothing to be told: its status, else -1. A quote inside a text has a backslash before it. */
+static int plain_end(void)
+{
+	const struct text before = TEXT("{\"event\":\"ended\",\"run\":\""), after = TEXT("\",\"record\":{"),
+			  end  = TEXT(",\"exec_error\":null,\"lost\":[],\"left\":null}"),
+			  how  = TEXT(",\"exit_reason\":\"exited\",\"exit_code\":"), then = TEXT(",\"signal\":null,");
+	size_t   at = before.len + EARLY_ID_LEN + after.len;
+	uint64_t code;
+
+	if (!early_run.started || early_run.fds || early_run.len < at + end.len || !begins(early_run.text, early_run.len, before) ||
+	    !begins(early_run.text + before.len, EARLY_ID_LEN, (struct text){ early_run.run, EARLY_ID_LEN }) ||
+	    !begins(early_run.text + before.len + EARLY_ID_LEN, after.len, after) || !begins(early_run.text + early_run.len - end.len, end.len, end))
+		return -1;
+	while (at < early_run.len && !begins(early_run.text + at, early_run.len - at, how))
+		at++;
+	if (at == early_run.len)
+		return -1;
+	at += how.len;
+	at += number(early_run.text + at, early_run.len - at, &code);
+	return begins(early_run.text + at, early_run.len - at, then) && code <= 255 ? (int)code : -1;
+}
+
+/* --- the run --- */
+
+/* What it exits with, when that is known. */
+static int attend(const struct plain *p)
+{
+	struct pollfd_kernel fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
+				       { early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
+	bool                 empty;
+	int                  status;
+
+	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
+		return GOES_ON;
+	if (fds[3].revents || (fds[1].revents && !pass_on(&early_run.out, 1, &empty)) || (fds[2].revents && !pass_on(&early_run.err, 2, &empty)))
+		return HAND_OVER;
+	if (!fds[0].revents)
+		return GOES_ON;
+	if (!receive())
+		return HAND_OVER;
+	if (take_start())
+		return GOES_ON;
+	status = plain_end();
+	return status >= 0 && drain(&early_run.out, 1) && drain(&early_run.err, 2) ? status : HAND_OVER;
+}
+
+static void run(struct plain *p)
+{
+	size_t len  = build_request(p);
+	int    file = len ? seal_program(p->file) : -1, status = GOES_ON;
+
+	if (file < 0)
+		return;
+	early_run.name = p->socket;
+	early_run.sock = *p->socket ? connect_to(p->socket) : connect_usual(&early_run.name);
+	if (early_run.sock >= 0 && drop_privilege()) {
+		early_run.connected = true;
+		if (watch_signals(p)) {
+			ignore(SIGPIPE);
+			early_run.sent = send_request(len, file);
+			while (early_run.sent && status == GOES_ON)
+				status = attend(p);
+			if (status >= 0)
+				call(__NR_exit_group, status, 0, 0, 0, 0);
+			call(__NR_close, p->signals, 0, 0, 0, 0);
+		}
+	} else if (early_run.sock >= 0) {
+		call(__NR_close, early_run.sock, 0, 0, 0, 0);
+	}
+	call(__NR_close, file, 0, 0, 0, 0);
+}
+
+/* Returns when there is more to do than this. */
+__attribute__((used, visibility("hidden"))) void early_main(unsigned long *stack);
+void early_main(unsigned long *stack)
+{
+	char         **argv = (char **)(stack + 1), **env = argv + stack[0] + 1, **end = env;
+	struct plain   p    = { .signals = -1 };
+
+	while (*end)
+		end++;
+	if (stack[0] < 3 || !parse(&p, argv) || is_secure((unsigned long *)(end + 1)) || !find_socket(&p, env))
+		return;
+	for (int fd = 0; fd <= 2; fd++)
+		if (call(__NR_fcntl, fd, K_GETFD, 0, 0, 0) < 0)
+			return;
+	ignore(SIGXFSZ);
+	run(&p);
+}

@@ -1,0 +1,3 @@
+#include "early.h"
+
+struct early early_run;

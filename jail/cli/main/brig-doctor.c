@@ -1,0 +1,27 @@
+/* brig-doctor.c - brig doctor: it looks up accounts, which a static program cannot, and knows all that the kernel floor can try */
+#include "doctor.h"
+#include "file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 };
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (argc < 1)
+		return STATUS_USAGE;
+	if (file_fill_standard() < 0) {
+		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
+		return STATUS_DENIED;
+	}
+	argv[0] = (char *)"doctor";
+	status  = doctor_main(argc, argv);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "brig: write to standard output: %s\n", strerror(errno));
+	return STATUS_FAILED;
+}

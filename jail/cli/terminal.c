@@ -1,0 +1,166 @@
+#define _GNU_SOURCE
+#include "terminal.h"
+
+#include "file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* Another screen, no cursor, and what is too long after all ends at the margin; and back. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+static struct {
+	bool           open, has_keys;
+	struct termios before;
+	sigset_t       mask;
+	int            signals;
+} at = { .signals = -1 };
+
+static void say(const char *text)
+{
+	(void)!file_write_all(STDOUT_FILENO, text, strlen(text));
+}
+
+static void enter(void)
+{
+	struct termios keys = at.before;
+
+	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	keys.c_cc[VMIN]  = 0;
+	keys.c_cc[VTIME] = 0;
+	if (at.has_keys)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+	say(ENTER);
+}
+
+static void leave(void)
+{
+	say(LEAVE);
+	if (at.has_keys)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &at.before);
+}
+
+/* Blocked before anything is changed: whichever comes is taken between two pages. */
+int terminal_open(struct err *e)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+	sigset_t         ours;
+
+	sigemptyset(&ours);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaddset(&ours, numbers[i]);
+	if (sigprocmask(SIG_BLOCK, &ours, &at.mask) < 0 || (at.signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+		return err_sys(e, "signalfd");
+	signal(SIGPIPE, SIG_IGN);
+	at.has_keys = tcgetattr(STDIN_FILENO, &at.before) == 0;
+	at.open     = true;
+	enter();
+	return 0;
+}
+
+void terminal_close(void)
+{
+	if (!at.open)
+		return;
+	at.open = false;
+	leave();
+	close(at.signals);
+	sigprocmask(SIG_SETMASK, &at.mask, NULL);
+}
+
+/* --- drawing --- */
+
+/* Bytes of one line that fit; a letter of several bytes is not cut. */
+static size_t fitting(const char *line, size_t len, size_t columns)
+{
+	size_t n = 0, wide = 0;
+
+	while (n < len && wide < columns) {
+		n++;
+		while (n < len && ((unsigned char)line[n] & 0xc0) == 0x80)
+			n++;
+		wide++;
+	}
+	return n;
+}
+
+void terminal_draw(const char *text, size_t len)
+{
+	struct winsize size = { 0 };
+	char          *page = NULL;
+	size_t         page_len = 0, rows, columns;
+	FILE          *out;
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	rows    = size.ws_row ? size.ws_row : 24;
+	columns = size.ws_col ? size.ws_col : 80;
+	out     = open_memstream(&page, &page_len);
+	if (!out)
+		return;
+	fputs("\033[H", out);
+	for (size_t row = 0; len && row < rows; row++) {
+		const char *end = memchr(text, '\n', len);
+		size_t      n   = end ? (size_t)(end - text) : len;
+
+		fprintf(out, "%s%.*s\033[K", row ? "\r\n" : "", (int)fitting(text, n, columns), text);
+		n += end != NULL;
+		text += n;
+		len -= n;
+	}
+	fputs("\033[J", out);
+	fclose(out);
+	(void)!file_write_all(STDOUT_FILENO, page, page_len);
+	free(page);
+}
+
+/* --- waiting --- */
+
+/* Its own stop is the one that cannot be caught: the terminal is given back before, and taken again after. */
+static void stop(void)
+{
+	leave();
+	raise(SIGSTOP);
+	enter();
+}
+
+static enum terminal_event take_signal(void)
+{
+	struct signalfd_siginfo info;
+
+	if (read(at.signals, &info, sizeof info) != sizeof info)
+		return TERMINAL_RESIZED;
+	if (info.ssi_signo == SIGTSTP)
+		stop();
+	return info.ssi_signo == SIGTSTP || info.ssi_signo == SIGWINCH ? TERMINAL_RESIZED : TERMINAL_END;
+}
+
+/* The end of keys is no key: a page may go on without. */
+static enum terminal_event take_key(char *key)
+{
+	if (read(STDIN_FILENO, key, 1) == 1)
+		return TERMINAL_KEY;
+	at.has_keys = false;
+	return TERMINAL_END;
+}
+
+enum terminal_event terminal_wait(int ms, char *key)
+{
+	struct pollfd fds[] = { { at.signals, POLLIN, 0 }, { at.has_keys ? STDIN_FILENO : -1, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
+
+	if (poll(fds, ARRAY_LEN(fds), ms) < 0)
+		return TERMINAL_RESIZED;
+	if (fds[2].revents)
+		return TERMINAL_END; /* nobody looks any more */
+	if (fds[0].revents)
+		return take_signal();
+	return fds[1].revents ? take_key(key) : TERMINAL_TIME;
+}

@@ -1,0 +1,247 @@
+/* top_cmd.c - brig top: zygotes, cells that stand ready, and runs, as they are now and again a second later */
+#define _GNU_SOURCE
+#include "ask.h"
+#include "command.h"
+#include "page.h"
+#include "terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct top {
+	bool        json, once;
+	const char *delay;
+};
+
+static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct top *)into)->json = true;
+	return 0;
+}
+
+static int set_once(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct top *)into)->once = true;
+	return 0;
+}
+
+static int set_delay(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)e;
+	((struct top *)into)->delay = value;
+	return 0;
+}
+
+static const struct option_row options[] = {
+	{ "once", '1', NULL, "Print one page and end, as where the output is no terminal", set_once },
+	{ "json", 0, NULL, "Print the answers to stats and list, once, as one JSON object", set_json },
+	{ "delay", 'd', "S", "Seconds between two pages, 0.1 to 3600; 1 when not said", set_delay },
+	{ 0 },
+};
+
+/* --- one page --- */
+
+static void print_bytes(const json_t *row, const char *key, FILE *out)
+{
+	const json_t *bytes = json_object_get(row, key);
+
+	if (json_is_integer(bytes))
+		fprintf(out, " %7.1fM", (double)json_integer_value(bytes) / MIB);
+	else
+		fprintf(out, " %8s", "-");
+}
+
+static void print_count(const json_t *row, const char *key, int width, FILE *out)
+{
+	const json_t *n = json_object_get(row, key);
+
+	if (json_is_integer(n))
+		fprintf(out, " %*" JSON_INTEGER_FORMAT, width, json_integer_value(n));
+	else
+		fprintf(out, " %*s", width, "-");
+}
+
+static void print_age(const json_t *row, FILE *out)
+{
+	const json_t *ms      = json_object_get(row, "age_ms");
+	json_int_t    seconds = json_integer_value(ms) / 1000;
+
+	if (json_is_integer(ms))
+		fprintf(out, " %5" JSON_INTEGER_FORMAT ":%02d", seconds / 60, (int)(seconds % 60));
+	else
+		fprintf(out, " %8s", "-");
+}
+
+static void print_profile(const json_t *row, FILE *out)
+{
+	const json_t *zygote = json_object_get(row, "zygote");
+	char          name[64], warm[16], state[16];
+
+	fprintf(out, "%-16s %-7s", ask_text(json_object_get(row, "name"), name, sizeof name), ask_text(json_object_get(row, "warm"), warm, sizeof warm));
+	print_count(row, "ready", 5, out);
+	print_count(row, "building", 5, out);
+	print_count(row, "running", 4, out);
+	fprintf(out, "  %-9s", json_is_object(zygote) ? ask_text(json_object_get(zygote, "state"), state, sizeof state) : "-");
+	print_count(zygote, "generation", 4, out);
+	print_age(zygote, out);
+	print_count(zygote, "runs", 7, out);
+	print_bytes(zygote, "memory_bytes", out);
+	print_bytes(zygote, "own_bytes", out);
+	print_count(zygote, "forks", 5, out);
+	print_bytes(zygote, "fork_memory_bytes", out);
+	print_bytes(zygote, "fork_own_bytes", out);
+	fputc('\n', out);
+}
+
+static void print_page(const json_t *stats, const json_t *list, FILE *out)
+{
+	const json_t *profiles = json_object_get(stats, "profiles");
+
+	stats_print_service(stats, out);
+	stats_print_processes(stats, out);
+	fprintf(out, "\n%-16s %-7s READY BUILD  RUN  %-9s  GEN %8s %7s %8s %8s FORKS %8s %8s\n", "PROFILE", "WARM", "ZYGOTE", "AGE", "RUNS", "MEMORY",
+		"OWN", "MEMORY", "OWN");
+	for (size_t i = 0; i < json_array_size(profiles); i++)
+		print_profile(json_array_get(profiles, i), out);
+	fputc('\n', out);
+	ps_print_runs(list, out);
+}
+
+/* --- asking --- */
+
+struct figures {
+	json_t *stats, *list;
+};
+
+static void figures_done(struct figures *f)
+{
+	json_decref(f->stats);
+	json_decref(f->list);
+	*f = (struct figures){ 0 };
+}
+
+static int figures_ask(struct figures *f, struct server *server, struct err *e)
+{
+	f->stats = ask_on(server, json_pack("{ss}", "op", "stats"), e);
+	f->list  = f->stats ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL;
+	return f->list ? 0 : -1;
+}
+
+static void print_once(const struct figures *f, bool json)
+{
+	if (!json) {
+		print_page(f->stats, f->list, stdout);
+		return;
+	}
+	json_object_del(f->list, "reply");
+	json_object_set(f->stats, "list", f->list);
+	ask_print_json(f->stats);
+}
+
+/* --- again and again --- */
+
+static void draw(const struct figures *f)
+{
+	char  *text = NULL;
+	size_t len  = 0;
+	FILE  *out  = open_memstream(&text, &len);
+
+	if (!out)
+		return;
+	print_page(f->stats, f->list, out);
+	fputs("\nq: quit\n", out);
+	fclose(out);
+	terminal_draw(text, len);
+	free(text);
+}
+
+/* True when another page is due. */
+static bool wait_for_next(const struct figures *f, int ms)
+{
+	char key = 0;
+
+	for (;;)
+		switch (terminal_wait(ms, &key)) {
+		case TERMINAL_TIME:
+			return true;
+		case TERMINAL_RESIZED:
+			draw(f);
+			break;
+		case TERMINAL_KEY:
+			if (key == 'q' || key == 'Q' || key == 4) /* Ctrl-D */
+				return false;
+			return true;
+		case TERMINAL_END:
+			return false;
+		}
+}
+
+static int live(struct server *server, int ms, struct err *e)
+{
+	struct figures f = { 0 };
+	int            r;
+
+	if (terminal_open(e) < 0)
+		return -1;
+	do {
+		figures_done(&f);
+		r = figures_ask(&f, server, e);
+		if (r == 0)
+			draw(&f);
+	} while (r == 0 && wait_for_next(&f, ms));
+	figures_done(&f);
+	terminal_close();
+	return r;
+}
+
+static int once(struct server *server, bool json, struct err *e)
+{
+	struct figures f = { 0 };
+	int            r = figures_ask(&f, server, e);
+
+	if (r == 0)
+		print_once(&f, json);
+	figures_done(&f);
+	return r;
+}
+
+static int parse_delay(const char *text, int *ms, struct err *e)
+{
+	char  *end;
+	double seconds = text ? strtod(text, &end) : 1;
+
+	if (text && (end == text || *end || !(seconds >= 0.1 && seconds <= 3600)))
+		return err_set(e, ERR_BAD_SPEC, "--delay: \"%.20s\" is no number of seconds from 0.1 to 3600", text);
+	*ms = (int)(seconds * 1000);
+	return 0;
+}
+
+int top_main(int argc, char **argv)
+{
+	struct top    t      = { 0 };
+	struct server server = SERVER_NONE;
+	struct err    e;
+	int           n = options_parse(options, argc, argv, &t, &e), ms = 0, r;
+
+	if (n == OPTIONS_HELP) {
+		puts("usage: brig top [OPTION]...\n\nShow zygotes, cells that stand ready, and runs, of the brigd that runs here; q ends it.\n");
+		options_print(options, stdout);
+		return STATUS_OK;
+	}
+	if (n >= 0 && n + 1 < argc)
+		n = err_set(&e, ERR_BAD_SPEC, "write: brig top [OPTION]...");
+	if (n < 0 || parse_delay(t.delay, &ms, &e) < 0) {
+		fprintf(stderr, "brig top: %s\n", e.text);
+		return STATUS_USAGE;
+	}
+	r = ask_open(&server, &e);
+	if (r == 0)
+		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, ms, &e);
+	(void)server_close(&server);
+	if (r < 0)
+		fprintf(stderr, "brig top: %s\n", e.text);
+	return r < 0 ? STATUS_FAILED : STATUS_OK;
+}
