@@ -9,16 +9,15 @@ import json
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
 import lib
+import peers
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BRIG = REPO / "build/bin/brig"
-FILTERS = pathlib.Path("/run/brig/filters")
 PYTHON = ["/usr/bin/python3", "-I", "-c", "print(1)"]
 TRUE = ["/bin/true"]
 SHOWN = {"print(1)": (PYTHON, "1\n"), "/bin/true": (TRUE, "")}
@@ -49,18 +48,6 @@ def clean_up(scratch):
     shutil.rmtree(scratch)
 
 
-def find_rootfs(wanted):
-    if "/" in wanted:
-        return pathlib.Path(wanted).resolve()
-    listed = subprocess.run([REPO / "build/bin/brig-rootfs", "list", "--json"], capture_output=True, text=True)
-    rows = json.loads(listed.stdout) if listed.returncode == 0 and listed.stdout.strip() else []
-    rows = rows.get("rootfs", []) if isinstance(rows, dict) else rows
-    for row in rows:
-        if row["name"] == wanted:
-            return pathlib.Path(row["path"])
-    sys.exit(f"no rootfs {wanted} in the store: ./dev rootfs {wanted}")
-
-
 # --- the peers ------------------------------------------------------------------------------------------------------
 
 def chroot(tree, command):
@@ -86,34 +73,10 @@ def bwrap_closest(tree, command, bpf):
 def crun(tree, command, scratch, title):
     bundle = scratch / f"bundle-{'true' if command == TRUE else 'python'}"
     bundle.mkdir()
-    (bundle / "config.json").write_text(json.dumps(oci_config(tree, command), indent=1))
+    (bundle / "config.json").write_text(json.dumps(peers.oci_config(tree, command), indent=1))
     argv = ["crun", "--root", scratch / "crun", "--cgroup-manager", "cgroupfs", "run", "--bundle", bundle, "ID"]
     return lib.Candidate("crun", argv, "syscall filter (none in its default bundle), Landlock, CPU-time and wall limit, output limit, "
                          "PID 1 of its own, record", prepare=lambda a, i: [*a[:-1], f"bench-{title}-{os.getpid()}-{i}"])
-
-
-def oci_config(tree, command):
-    caps = {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")}
-    tmpfs = ["nosuid", "nodev", "noexec", "mode=1777", "size=65536k"]
-    return {
-        "ociVersion": "1.0.0",
-        "process": {"terminal": False, "user": {"uid": 1000, "gid": 1000}, "args": command, "cwd": "/",
-                    "env": ["PATH=/usr/bin:/bin", "LANG=C.UTF-8"], "capabilities": caps, "noNewPrivileges": True,
-                    "rlimits": [{"type": "RLIMIT_NOFILE", "hard": 256, "soft": 256}]},
-        "root": {"path": str(tree), "readonly": True},
-        "hostname": "brig",
-        "mounts": [
-            {"destination": "/proc", "type": "proc", "source": "proc"},
-            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
-            {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": tmpfs},
-        ],
-        "linux": {
-            "uidMappings": [{"containerID": 0, "hostID": 3000000, "size": 65536}],
-            "gidMappings": [{"containerID": 0, "hostID": 3000000, "size": 65536}],
-            "namespaces": [{"type": t} for t in ("pid", "network", "ipc", "uts", "mount", "cgroup", "user")],
-            "resources": {"memory": {"limit": 256 << 20}, "pids": {"limit": 64}, "cpu": {"quota": 100000, "period": 100000}},
-        },
-    }
 
 
 def brig(command, scratch):
@@ -121,18 +84,6 @@ def brig(command, scratch):
         return lib.Candidate("brig", [BRIG, "exec", "--", *TRUE])
     (scratch / "print.py").write_text("print(1)\n")
     return lib.Candidate("brig", [BRIG, "run", scratch / "print.py"])
-
-
-def compiled_filter(scratch):
-    """The very filter that brig loads, from its cache: magic, instructions, key length, the program, the texts it came from."""
-    subprocess.run([BRIG, "exec", "--", *TRUE], check=True)  # compiled now, if it was not before
-    ours, strict = ((REPO / f"profiles/{name}.policy").read_bytes() for name in ("python", "python-strict"))
-    cached = [path.read_bytes() for path in sorted(FILTERS.glob("*.bpf"), key=lambda path: path.stat().st_mtime)]
-    newest = [data for data in cached if ours in data and strict not in data][-1]
-    instructions = struct.unpack_from("I", newest, 8)[0]
-    path = scratch / "filter.bpf"
-    path.write_bytes(newest[16:16 + 8 * instructions])
-    return path
 
 
 # --- one table --------------------------------------------------------------------------------------------------------
@@ -166,14 +117,14 @@ def main():
     parser.add_argument("--rootfs", default="basic")
     parser.add_argument("--without", action="append", default=[])
     options = parser.parse_args()
-    rootfs = find_rootfs(options.rootfs)
+    rootfs = peers.find_rootfs(options.rootfs)
     if os.getloadavg()[0] > os.cpu_count() / 4:
         print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="brig-bench-"))
     scratch.chmod(0o755)  # crun's user namespace has to reach the bundle
     try:
         tree = make_private(scratch, rootfs)
-        bpf = compiled_filter(scratch)
+        bpf = peers.compiled_filter(scratch)
         groups = {title: measure(title, tree, scratch, bpf, options) for title in SHOWN}
         judge(groups)
         print("\nthe command lines, and what the others lack (brig: every layer and every limit on)\n")

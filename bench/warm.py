@@ -1,151 +1,589 @@
 #!/usr/bin/python3
-"""What a run costs that a zygote forks into its cell, against one that executes a new interpreter, through the same service.
+"""What a run costs that is forked ahead (ready) or on demand, against one that executes a new Python (cold), and against other launchers.
 
-usage: bench/warm.py [--rounds N] [--pause MS] [--quick] [--json FILE]
+usage: bench/warm.py [--quick] [--only PART,...] [--rounds N] [--seconds S] [--ready N] [--rtprio N] [--without PEER]... [--table [FILE]] [--json FILE] [--profile]
+
+One service serves all of it. What is below a millisecond is measured by a client in C; candidates take turns in an order that is
+drawn anew in each round. 5 ms lie between two runs, so that nobody pays for what the one before him has left to be cleaned up; "paced" is with
+40 ms, where no loop keeps caches warm, "tight" with none, in blocks whose first run does not count. A peer that cannot run here is left out, and its own words say
+why. --table writes the table into the README, --table FILE into that file, --table - to stdout.
+
+The parts, and the lines NAME VALUE UNIT that they end in; WAY is ready, demand or cold, PLACE is p50, p95 or p99:
+
+latency    warm.[paced.|tight.]first_output.WAY.PLACE ms       from the request to the first byte of output, connected client
+           warm.[paced.|tight.]record.WAY.PLACE ms             from the request to the record
+pandas     warm.pandas.first_output.WAY.PLACE ms               the same of import pandas; DataFrame(...).sum()
+           warm.pandas.record.WAY.PLACE ms
+           warm.pandas.whole_process.{WAY|PEER}.PLACE ms       a whole process of it
+           warm.pandas.whole_process.ratio_PEER x              median of the peer / median of brig run, ready
+           warm.pandas.whole_process.demand.ratio_PEER x       the same, on demand
+whole      warm.[paced.|tight.]whole_process.{WAY|PEER}.PLACE ms
+           warm.[paced.|tight.]whole_process.ratio_PEER x      as above; PEER: bare bwrap bwrap_seccomp firejail crun runc nsjail isolate runsc docker
+           warm.[paced.|tight.]whole_process.demand.ratio_PEER x
+sustained  warm.sustained.{WAY|bwrap_seccomp|bare}.N_clients.rate /s
+           warm.sustained.WAY.N_clients.{p50,p99} ms           to the record
+           warm.sustained.WAY.N_clients.ratio_bwrap_seccomp x  rate / that of bwrap + seccomp, so many at once
+           warm.sustained.whole_process.N_clients.{rate,ratio_bwrap_seccomp}   brig run, ready
+bombs      warm.bombs.ready.N_clients.{p50,p99} ms             the honest ones, a tenth of the runs being bombs
+           warm.bombs.ready.N_clients.ratio_p99 x              / that without bombs
+           warm.bombs.ready.N_clients.lost runs                that did not end as they should
+mcp        warm.mcp.tools_call.PLACE ms                        execute_code print(1) over stdio
+rotation   warm.rotation.{steady,replacing}.PLACE ms           first output on demand while Pythons are replaced without end
+           warm.rotation.ratio_p99 x
+memory     warm.memory.{basic,data_science}.all_in MB          one more ready fork: PSS, page tables, kernel memory of all of its processes
+           warm.memory.{basic,data_science}.{pss,page_tables,kernel,fork_pss,launcher_pss} MB; without_fork instead of all_in when there is only the cell
 """
 import argparse
 import json
 import os
 import pathlib
+import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
 import time
 
+import clients
 import lib
+import peers
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
+from support import host  # noqa: E402
+
+import footprint  # noqa: E402
+import shares  # noqa: E402
+import stdio_server  # noqa: E402
 
 BRIG = REPO / "build/bin/brig"
-PYTHON = "/usr/bin/python3"
-PROGRAM = "print(1)\n"
 CONFIG = {"runs": 64, "access": [{"uid": 0, "runs": 64, "runs_per_minute": 1000000}]}
-ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+PRINT, PANDAS = "print(1)\n", 'import pandas as pd\nprint(pd.DataFrame({"a": [1, 2, 3]}).sum().iloc[0])\n'
+PROGRAMS = {"print": (PRINT, "1\n", ["-I", "-S"]), "pandas": (PANDAS, "6\n", ["-I"])} # pandas lies where only site looks
+BOMBS = {
+    "memory": "kept = []\nwhile True:\n    kept.append(bytearray(1 << 20))\n",
+    "fork": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n",
+    "output": "while True:\n    print('x' * 65536)\n",
+    "spin": "while True:\n    pass\n",
+}
+BOMB_FILES = {f"{name}.py" for name in BOMBS}
+BOMB_KEYS = '"limits":{"wall_ms":500}'
+MEASURED = {"plain-ready": ("basic", "ready"), "plain-demand": ("basic", "demand"), "science-ready": ("data-science", "ready"), "science-demand": ("data-science", "demand")}
+WAYS = {"ready": "all", "demand": "all", "cold": "all"}
+BLOCK = 6 # of the runs without a pause; the first one does not count
+PARTS = ("latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "memory")
+QUICK = ("latency", "whole", "pandas", "sustained", "bombs", "mcp")
+ZYGOTE_RUNS = 10
+# What it wants to reach: a figure, the bound, and whether it is the most or the least.
+GOALS = [
+    ("first output, ready, p50", "warm.first_output.ready.p50", 0.25, "most"), ("first output, ready, p99", "warm.first_output.ready.p99", 1.0, "most"),
+    ("first output, on demand, p50", "warm.first_output.demand.p50", 0.9, "most"), ("first output, on demand, p99", "warm.first_output.demand.p99", 2.0, "most"),
+    ("record, on demand, p50", "warm.record.demand.p50", 1.4, "most"),
+    ("brig run against bwrap + seccomp, ready", "warm.whole_process.ratio_bwrap_seccomp", 6, "least"),
+    ("brig run against bwrap + seccomp, on demand", "warm.whole_process.demand.ratio_bwrap_seccomp", 4, "least"),
+    ("brig run against crun, ready", "warm.whole_process.ratio_crun", 10, "least"),
+    ("pandas, first output, ready", "warm.pandas.first_output.ready.p50", 1.5, "most"),
+    ("pandas, first output, on demand", "warm.pandas.first_output.demand.p50", 6.0, "most"),
+    ("pandas, brig run against bwrap", "warm.pandas.whole_process.ratio_bwrap", 20, "least"),
+    ("4 clients against bwrap + seccomp, ready", "warm.sustained.ready.4_clients.ratio_bwrap_seccomp", 8, "least"),
+    ("16 clients against bwrap + seccomp, ready", "warm.sustained.ready.16_clients.ratio_bwrap_seccomp", 8, "least"),
+    ("p99 beside bombs against without", "warm.bombs.ready.4_clients.ratio_p99", 3, "most"),
+    ("MCP tools/call, p50", "warm.mcp.tools_call.p50", 1.5, "most"),
+    ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99", 2, "most"),
+    ("MB of an idle ready fork, basic", "warm.memory.basic.all_in", 0.8, "most"),
+    ("MB of an idle ready fork, data-science", "warm.memory.data_science.all_in", 2.5, "most"),
+]
 
 
-class Series:
-    """One figure of one candidate."""
+# --- who is measured -----------------------------------------------------------------------------------------------
 
-    def __init__(self, name):
-        self.name, self.ms = name, []
+class Subject:
+    """One candidate: a client, and what it has measured, by pace."""
 
-    def at(self, share):
-        return lib.percentile(self.ms, share)
+    def __init__(self, key, name, layers, client, shown=""):
+        self.key, self.name, self.layers, self.client, self.shown = key, name, layers, client, shown
+        self.took = {}
 
+    def run(self, pace, pause, tight):
+        runs = self.client.paced(BLOCK if tight else 1, pause).runs
+        self.took.setdefault(pace, []).extend(runs[1:] if tight else runs)
 
-class Service:
-    """Runs on a kept connection, asked by this script: from the request to the first byte of output, and to the record."""
-
-    def __init__(self, name, talk, is_warm, **keys):
-        self.talk, self.is_warm, self.keys = talk, is_warm, keys
-        self.series = [Series(f"{name}, first output"), Series(f"{name}, record"), Series(f"{name}, set-up")]
-
-    def once(self, _):
-        began = time.perf_counter_ns()
-        run = self.talk.start(PROGRAM, **self.keys)
-        said = run.line()
-        first = time.perf_counter_ns()
-        record = run.wait()
-        end = time.perf_counter_ns()
-        run.close()
-        if said != "1" or record["exit_code"] != 0 or record["warm"] != self.is_warm:
-            sys.exit(f"{self.series[0].name}: {said!r}, {record}")
-        return (first - began) / 1e6, (end - began) / 1e6, record["setup_ms"]
+    def series(self, pace, kind):
+        return [getattr(run, kind) for run in self.took.get(pace, []) if getattr(run, kind) is not None]
 
 
-class Command:
-    """A whole process, from its start to its end."""
+class Bench:
+    """The service, the place, and every figure in the order in which it was found."""
 
-    def __init__(self, name, argv, env=None):
-        self.candidate, self.series = lib.Candidate(name, argv, env=env or ENV), [Series(name)]
+    def __init__(self, options, scratch):
+        self.options, self.scratch, self.figures, self.rows, self.left_out = options, scratch, {}, [], {}
+        self.filter = peers.compiled_filter(scratch)
+        self.files = {}
+        for name, text in [*((name, text) for name, (text, _, _) in PROGRAMS.items()), *BOMBS.items()]:
+            self.files[name] = scratch / f"{name}.py"
+            self.files[name].write_text(text)
+        self.env = {**peers.ENV}
+        self.opened, self.service = [], None
 
-    def once(self, i):
-        ms, status = lib.once(self.candidate, i)
-        if status != 0:
-            sys.exit(f"{self.series[0].name}: status {status}: {self.candidate.shown()}")
-        return (ms,)
+    def serve(self, daemon):
+        self.service, self.env["BRIG_SOCKET"] = daemon, str(daemon.path)
+        wait_warm(daemon, MEASURED)
+
+    def note(self, name, value, unit):
+        self.figures["warm." + name] = (value, unit)
+
+    def places(self, name, ms, shares_=(0.5, 0.95, 0.99)):
+        for share in shares_:
+            self.note(f"{name}.p{share * 100:.0f}", lib.percentile(ms, share), "ms")
+
+    def keep(self, client):
+        self.opened.append(client)
+        return client
+
+    def close(self):
+        """Clients go, and what a peer has made for itself."""
+        opened, self.opened = self.opened, []
+        for client in opened:
+            client.close()
+            if client.after:
+                client.after()
+
+    # a connected client, a whole brig run, a peer
+
+    def asker(self, way, program="print", **kw):
+        family = "science" if program == "pandas" else "plain"
+        keys = '"cold":true' if way == "cold" else ""
+        profile = f"{family}-{'demand' if way == 'cold' else way}"
+        return self.keep(clients.service_client(self.env["BRIG_SOCKET"], self.files[program], PROGRAMS[program][1], profile=profile,
+                                                warm=way != "cold", keys=keys, **kw))
+
+    def connected(self, way, program="print"):
+        return Subject(way, {"ready": "ready fork", "demand": "fork on demand", "cold": "cold"}[way], WAYS[way], self.asker(way, program))
+
+    def command(self, way, program):
+        family = "science" if program == "pandas" else "plain"
+        return [BRIG, "run", "-p", f"{family}-{'demand' if way == 'cold' else way}", *(["--cold"] if way == "cold" else []), self.files[program]]
+
+    def whole(self, way, program="print"):
+        argv = self.command(way, program)
+        client = self.keep(clients.process_client(argv, PROGRAMS[program][1], self.env))
+        return Subject(way, "brig run, " + {"ready": "ready fork", "demand": "fork on demand", "cold": "cold"}[way], WAYS[way], client)
+
+    def peer(self, place, make, program):
+        """A Subject, or None when it cannot do it, which is told."""
+        text, expect, flags = PROGRAMS[program]
+        one = make(place, ["/usr/bin/python3", *flags, "-c", text.strip().replace("\n", "; ")])
+        if one.key in self.options.without or (one.key not in peers.PACKAGED and not one.is_there()):
+            return None
+        if one.before:
+            one.before()
+        client = self.keep(clients.process_client(one.argv, expect, self.env, opens=one.opens, enter=one.enter))
+        client.after = one.after
+        try:
+            client.paced(2, 0)
+        except clients.Failed as e:
+            if one.name not in self.left_out:
+                print(f"left out: {one.name}: {str(e)[:400]}", flush=True)
+            self.left_out[one.name] = str(e)
+            return None
+        return Subject(one.key, one.name, layers_of(one), client, one.shown())
+
+    def peers_of(self, rootfs, program, wanted=peers.ALL):
+        place = peers.Place(self.scratch, peers.find_rootfs(rootfs), self.filter)
+        return [found for make in wanted if (found := self.peer(place, make, program))]
 
 
-def profiles_with_a_zygote(scratch):
-    """The shipped ones, and basic with a zygote."""
-    folder = scratch / "profiles"
-    shutil.copytree(REPO / "profiles", folder)
-    for path in (scratch, folder):
-        path.chmod(0o755)
-    path = folder / "basic.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "warm": "demand"}))
-    return folder
+def layers_of(peer):
+    return "none" if peer.lacks.startswith("everything") else f"all but: {peer.lacks}"
 
 
-def interleave(candidates, rounds, pause, warmup=5):
-    for i in range(-warmup, rounds):
-        turn = i % len(candidates)
-        for candidate in candidates[turn:] + candidates[:turn]: # nobody is always behind the same one
-            time.sleep(pause) # the next cell is built meanwhile, and no loop hides what an idle machine pays
-            figures = candidate.once(i)
-            if i >= 0:
-                for series, ms in zip(candidate.series, figures):
-                    series.ms.append(ms)
+def wait_warm(daemon, names):
+    """Until every profile has its Python: before that runs are cold, and imports would be measured beside them."""
+    daemon.settle()
+    for name in names:
+        if not host.poll(lambda: daemon.run("pass", profile=name).record["warm"], 60, every=0.1):
+            raise RuntimeError(f"runs of {name} stay cold\n{daemon.words()}")
 
 
-def candidates_of(daemon, talk, scratch):
-    file = scratch / "print.py"
-    file.write_text(PROGRAM)
-    env = {**ENV, "BRIG_SOCKET": str(daemon.path)}
-    return [
-        Service("warm", talk, True),
-        Service("cold", talk, False, cold=True),
-        Command("whole brig run, warm", [BRIG, "run", file], env),
-        Command("whole brig run, cold", [BRIG, "run", "--cold", file], env),
-        Command("bare python3 -I -S", [PYTHON, "-I", "-S", "-c", PROGRAM]),
-    ]
+def interleave(subjects, rounds, seconds, pace, pause, tight=False):
+    """Turns until there are so many rounds or the time is over; five at least."""
+    order, end = random.Random(1), time.monotonic() + seconds
+    for subject in subjects:
+        subject.client.paced(3, pause)
+    done = 0
+    while done < rounds and (done < min(5, rounds) or time.monotonic() < end):
+        for subject in order.sample(subjects, len(subjects)):
+            subject.run(pace, pause, tight)
+        done += 1
+    return done
 
 
-def show(candidates):
-    print(f"{'':<28} {'p50 ms':>8} {'p95':>8} {'p99':>8}")
-    for series in (s for c in candidates for s in c.series):
-        print(f"{series.name:<28} {statistics.median(series.ms):>8.2f} {series.at(0.95):>8.2f} {series.at(0.99):>8.2f}")
+# --- the parts -----------------------------------------------------------------------------------------------------
+
+def latency(bench):
+    quick, rounds = bench.options.quick, bench.options.rounds
+    warm = [bench.connected("ready"), bench.connected("demand")]
+    cold = bench.connected("cold")
+    interleave([*warm, cold], max(3, rounds // 8), 3 if quick else 60, "", 5)
+    interleave(warm, rounds, 4 if quick else 60, "", 5)
+    interleave([*warm, cold], max(3, rounds // 10), 2 if quick else 60, "paced.", 40)
+    interleave(warm, max(3, rounds // 2), 5 if quick else 120, "paced.", 40)
+    interleave(warm, max(3, rounds // 5), 1 if quick else 20, "tight.", 0, tight=True)
+    for pace in ("", "paced.", "tight."):
+        for subject in [*warm, cold]:
+            for kind, name in (("first", "first_output"), ("record", "record")):
+                if ms := subject.series(pace, kind):
+                    bench.places(f"{pace}{name}.{subject.key}", ms)
+    shown = [("first", "to the first output byte"), ("record", "to the result record")]
+    for kind, words in shown:
+        for subject in [*warm, cold]:
+            bench.rows.append((f"request {words}, {subject.name}", subject.series("", kind), subject.series("paced.", kind), None, subject.layers))
+    show("print(1), connected client, from the request", [(f"{words}, {s.name}", s.series("", kind), s.series("paced.", kind), s.series("tight.", kind))
+                                                           for kind, words in shown for s in [*warm, cold]])
+    bench.close()
 
 
-def tell(candidates):
-    """For programs: one figure a line."""
-    by_name = {s.name: statistics.median(s.ms) for c in candidates for s in c.series}
-    bare = by_name["bare python3 -I -S"]
+def ratios(bench, name, pace, ours, others):
+    for peer in others:
+        for subject in ours:
+            if subject.series(pace, "record") and peer.series(pace, "record"):
+                ratio = median(peer, pace) / median(subject, pace)
+                middle = "" if subject.key == "ready" else f"{subject.key}."
+                bench.note(f"{name}.{middle}ratio_{peer.key}", ratio, "x")
+
+
+def median(subject, pace):
+    return statistics.median(subject.series(pace, "record"))
+
+
+def whole(bench):
+    quick, rounds = bench.options.quick, bench.options.rounds
+    ours = [bench.whole(way) for way in WAYS]
+    others = bench.peers_of("basic", "print")
+    some = [s for s in others if s.key in ("bare", "bwrap_seccomp", "crun")]
+    interleave([*ours, *others], max(3, rounds // 3), 8 if quick else 120, "", 5)
+    interleave([*ours[:2], *some], max(3, rounds // 5), 4 if quick else 90, "paced.", 40)
+    interleave([*ours[:2], *some], max(3, rounds // 10), 2 if quick else 30, "tight.", 0, tight=True)
+    for pace in ("", "paced.", "tight."):
+        for subject in [*ours, *others]:
+            if ms := subject.series(pace, "record"):
+                bench.places(f"{pace}whole_process.{subject.key}", ms)
+        ratios(bench, f"{pace}whole_process", pace, ours[:2], others)
+    finish_whole(bench, "print(1), whole process", ours, others)
+
+
+def finish_whole(bench, title, ours, others):
+    base = next((s for s in others if s.key == "bwrap_seccomp"), None)
+    for subject in [*ours, *others]:
+        ratio = median(base, "") / median(subject, "") if base else None
+        bench.rows.append((f"{title}: {subject.name}", subject.series("", "record"), subject.series("paced.", "record"), ratio, subject.layers))
+    show(title, [(s.name, *(s.series(pace, "record") for pace in ("", "paced.", "tight."))) for s in [*ours, *others]])
     print()
-    for series in (s for c in candidates for s in c.series):
-        name = "warm." + series.name.replace(", ", "_").replace(" ", "_").replace("-", "_")
-        for words, value in (("p50", by_name[series.name]), ("p95", series.at(0.95)), ("p99", series.at(0.99))):
-            print(f"{name}_{words} {value:.3f} ms")
-    for name in ("warm, first output", "warm, record", "whole brig run, warm"):
-        print(f"warm.ratio_bare_{name.replace(', ', '_').replace(' ', '_')} {bare / by_name[name]:.2f} x")
-    print(f"warm.ratio_cold_record {by_name['cold, record'] / by_name['warm, record']:.2f} x")
+    for subject in others:
+        print(f"{subject.name}: {lib.folded(subject.shown, 4)}\n    layers {lib.folded(subject.layers, 4)}")
+    bench.close()
+
+
+def pandas(bench):
+    quick, rounds = bench.options.quick, bench.options.rounds
+    warm = [bench.connected(way, "pandas") for way in ("ready", "demand")]
+    interleave(warm, max(3, rounds // 2), 3 if quick else 60, "", 5)
+    interleave(warm, max(3, rounds // 10), 2 if quick else 60, "paced.", 40)
+    for subject in warm:
+        for kind, name in (("first", "first_output"), ("record", "record")):
+            bench.places(f"pandas.{name}.{subject.key}", subject.series("", kind))
+            bench.places(f"paced.pandas.{name}.{subject.key}", subject.series("paced.", kind))
+            bench.rows.append((f"pandas, request to {name.replace('_', ' ')}, {subject.name}", subject.series("", kind), subject.series("paced.", kind), None,
+                               subject.layers))
+    show("DataFrame(...).sum(), connected client", [(f"{words}, {s.name}", s.series("", kind), s.series("paced.", kind), [])
+                                                     for kind, words in (("first", "first output"), ("record", "record")) for s in warm])
+    bench.close()
+    ours = [bench.whole(way, "pandas") for way in ("ready", "demand")]
+    wanted = (peers.bwrap, peers.bwrap_seccomp) if quick else (peers.bwrap, peers.bwrap_seccomp, peers.crun, peers.chroot)
+    others = bench.peers_of("data-science", "pandas", wanted)
+    interleave([*ours, *others], max(3, rounds // 10), 4 if quick else 60, "", 5)
+    for subject in [*ours, *others]:
+        bench.places(f"pandas.whole_process.{subject.key}", subject.series("", "record"))
+    ratios(bench, "pandas.whole_process", "", ours, others)
+    finish_whole(bench, "DataFrame(...).sum(), whole process", ours, others)
+
+
+def sustained(bench):
+    """Slices, in turns: a machine that drifts drifts for all of them."""
+    seconds, slices = bench.options.seconds, 1 if bench.options.quick else 3
+    base = bench.peers_of("basic", "print", (peers.bwrap_seccomp,) if bench.options.quick else (peers.bwrap_seccomp, peers.bare))
+    makers = {"ready": lambda: bench.asker("ready"), "demand": lambda: bench.asker("demand")}
+    if not bench.options.quick:
+        makers |= {"whole_process": lambda: bench.whole("ready").client, "cold": lambda: bench.asker("cold")}
+    opened = {**{p.key: p.client for p in base}, **{key: make() for key, make in makers.items()}}
+    print(f"\nsustained print(1), {slices} x {seconds:g} s each, in turns, {bench.options.ready} cells kept ready\n")
+    print(f"{'':<24} {'clients':>8} {'runs/s':>9} {'p50 ms':>9} {'p99':>9} {'/ bwrap + seccomp':>18} {'own CPU of the client':>22}")
+    for parallel in (4, 16):
+        rates, ms, cpu = {key: [] for key in opened}, {key: [] for key in opened}, {}
+        for _ in range(slices):
+            for key, client in opened.items():
+                told = client.sustained(seconds, parallel)
+                rates[key].append(len(told.runs) / told.seconds)
+                ms[key] += [run.record for run in told.runs]
+                cpu[key] = told.cpu / told.seconds
+        for key in opened:
+            name, rate = f"sustained.{key}.{parallel}_clients", statistics.median(rates[key])
+            bench.note(f"{name}.rate", rate, "/s")
+            bench.places(name, ms[key], (0.5, 0.99))
+            ratio = rate / statistics.median(rates["bwrap_seccomp"]) if "bwrap_seccomp" in rates else None
+            if ratio and key not in ("bwrap_seccomp", "bare"):
+                bench.note(f"{name}.ratio_bwrap_seccomp", ratio, "x")
+            print(f"{key:<24} {parallel:>8} {rate:>9.0f} {lib.percentile(ms[key], 0.5):>9.2f} {lib.percentile(ms[key], 0.99):>9.2f} "
+                  f"{ratio or 0:>18.2f} {cpu[key]:>21.0%}", flush=True)
+    bench.close()
+
+
+def bombs(bench):
+    seconds = bench.options.seconds * (2 if bench.options.quick else 4)
+    for parallel in (4,) if bench.options.quick else (4, 16):
+        steady, beside = bench.asker("ready"), bench.asker("ready", bombs=[bench.files[name] for name in BOMBS], bomb_keys=BOMB_KEYS)
+        before = [run.record for run in steady.sustained(seconds / 2, parallel).runs]
+        told = beside.sustained(seconds, parallel)
+        honest = [run.record for run in told.runs if run.kind == "run"]
+        bombs_ = [run for run in told.runs if run.kind in BOMB_FILES]
+        lost = [run for run in told.runs if run.kind == "lost"]
+        name = f"bombs.ready.{parallel}_clients"
+        if not honest:
+            sys.exit("bombs: nobody honest came through")
+        bench.places(name, honest, (0.5, 0.99))
+        bench.note(f"{name}.lost", len(lost), "runs")
+        if lost:
+            print(f"\nbeside bombs {len(lost)} runs did not end as they should: {beside.said()}")
+        bench.note(f"{name}.ratio_p99", lib.percentile(honest, 0.99) / lib.percentile(before, 0.99), "x")
+        print(f"\n{parallel} clients, {len(honest)} honest runs beside {len(bombs_)} bombs (memory, fork, output, spin; 500 ms each at most): "
+              f"record p50 {lib.percentile(honest, 0.5):.2f} p99 {lib.percentile(honest, 0.99):.2f} ms; "
+              f"without bombs {lib.percentile(before, 0.5):.2f} and {lib.percentile(before, 0.99):.2f}", flush=True)
+        bench.close()
+
+
+def mcp(bench):
+    calls, ms = min(bench.options.rounds, 100 if bench.options.quick else 1000), []
+    with stdio_server.Server({"BRIG_SOCKET": bench.env["BRIG_SOCKET"]}, "--server", "service", "--profile", "plain-ready") as server:
+        for i in range(-3, calls):
+            time.sleep(0.005)
+            line = server.line("tools/call", name="execute_code", arguments={"code": PRINT})
+            began = time.perf_counter_ns()
+            server.write(line)
+            said = server.read()
+            took = (time.perf_counter_ns() - began) / 1e6
+            if stdio_server.stdout_of(said) != "1\n":
+                sys.exit(f"brig-mcp: {said[:500]}")
+            if i >= 0:
+                ms.append(took)
+    bench.places("mcp.tools_call", ms)
+    bench.rows.append(("MCP tools/call execute_code over stdio, ready fork", ms, [], None, "all"))
+    show("MCP tools/call execute_code print(1) over stdio", [("brig-mcp, ready fork", ms, [], [])])
+
+
+def rotation(bench):
+    """On demand, for a fork that stands ready does not feel it. The other zygote's import is what the CPU has to do beside."""
+    rounds = bench.options.rounds
+    with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
+        folder = profiles(pathlib.Path(name), {"steady": ("basic", {"warm": "demand", "zygote_runs": 1000000}),
+                                               "replacing": ("basic", {"warm": "demand", "zygote_runs": ZYGOTE_RUNS})})
+        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(folder)}) as daemon:
+            wait_warm(daemon, ("steady", "replacing"))
+            before = set(daemon.of_kind("zygote"))
+            subjects = [Subject(key, key, "all", bench.keep(clients.service_client(daemon.path, bench.files["print"], "1\n", profile=key)))
+                        for key in ("steady", "replacing")]
+            interleave(subjects, rounds, 20 if bench.options.quick else 120, "", 5)
+            replaced = before - set(daemon.of_kind("zygote"))
+            bench.close()
+    if rounds > 3 * ZYGOTE_RUNS and not replaced:
+        sys.exit("rotation: no Python was replaced, so there is nothing to compare")
+    found = {s.key: s.series("", "first") for s in subjects}
+    for key, ms in found.items():
+        bench.places(f"rotation.{key}", ms)
+        bench.rows.append((f"first output, on demand, {key}", ms, [], None, "all"))
+    bench.note("rotation.ratio_p99", lib.percentile(found["replacing"], 0.99) / lib.percentile(found["steady"], 0.99), "x")
+    show(f"first output on demand; replacing: a new Python every {ZYGOTE_RUNS} runs", [(key, ms, [], []) for key, ms in found.items()])
+
+
+def memory(bench):
+    print("\nmemory of one more ready fork (MB: 1,000,000 bytes), everything that comes with it\n")
+    for key, base in (("basic", "basic"), ("data_science", "data-science")):
+        found = footprint.of_one_fork(lambda folder, ready, base=base: profiles(folder, {"plain": (base, {"warm": "ready", "ready": ready})}, alone=True),
+                                      CONFIG, repeats=1 if bench.options.quick else 3)
+        for name, mb in found.items():
+            bench.note(f"memory.{key}.{name}", mb, "MB")
+        print(f"{key:<14} " + ", ".join(f"{name.replace('_', ' ')} {mb:.3f}" for name, mb in found.items()), flush=True)
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+
+def show(title, rows):
+    """Name, then p50, p95, p99 of the usual pace, p50 and p99 of the two others."""
+    print(f"\n{title}\n\n{'ms':<42} {'runs':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'paced p50':>10} {'p99':>8} {'tight p50':>10} {'p99':>8}")
+    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if ms else "-"
+    for name, usual, paced, tight in rows:
+        print(f"{name:<42} {len(usual):>6} {at(usual, .5):>8} {at(usual, .95):>8} {at(usual, .99):>8} {at(paced, .5):>10} {at(paced, .99):>8} "
+              f"{at(tight, .5):>10} {at(tight, .99):>8}", flush=True)
+
+
+def judge(figures):
+    print("\nwhat it wants to reach\n")
+    for words, name, bound, which in GOALS:
+        if name in figures:
+            value, unit = figures[name]
+            reached = value <= bound if which == "most" else value >= bound
+            print(f"  {words:<48} {value:>8.2f} {unit:<3} goal: at {which} {bound:g}   {'reached' if reached else 'MISSED'}")
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in host.read("/proc/cpuinfo").splitlines() if line.startswith("model name")), "unknown CPU")
+    return f"{model}, {host.cpus()} CPUs, Linux {os.uname().release}, cgroup {'v1' if 'cgroup' in host.kinds_of_groups() else 'v2'}"
+
+
+def table(bench):
+    """Markdown."""
+    options = [word for word in sys.argv[1:] if word != "--table" and word != bench.options.table]
+    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if ms else ""
+    lines = ["| ms | p50 | p95 | p99 | p50, 40 ms apart | bwrap + seccomp / this | layers |", "|---|---:|---:|---:|---:|---:|---|"]
+    for name, usual, paced, ratio, layers in bench.rows:
+        lines.append(f"| {name} | {at(usual, .5)} | {at(usual, .95)} | {at(usual, .99)} | {at(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
+    rates = [(name, value) for name, (value, unit) in bench.figures.items() if name.endswith(".rate")]
+    if rates:
+        lines += ["", "| runs a second | 4 at once | 16 at once |", "|---|---:|---:|"]
+        of = lambda key, n: bench.figures[f"warm.sustained.{key}.{n}_clients.rate"][0]
+        ratio = lambda key, n: bench.figures.get(f"warm.sustained.{key}.{n}_clients.ratio_bwrap_seccomp")
+        cell = lambda key, n: f"{of(key, n):.0f}" + (f" ({ratio(key, n)[0]:.1f} x)" if ratio(key, n) else "")
+        for key in dict.fromkeys(name.split(".")[2] for name, _ in rates):
+            lines.append(f"| {RATE_NAMES.get(key, key)} | {cell(key, 4)} | {cell(key, 16)} |")
+    lines += ["", *(f"- {words}: {figure(bench, name)}" for words, name in BESIDE if name in bench.figures)]
+    lines += ["", f"{machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
+              + f"{bench.options.ready} cells kept ready."
+              + (f" Not there: {', '.join(bench.left_out)}." if bench.left_out else "")
+              + (f" The machine was busy (load {bench.busy:.1f}): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
+    return "\n".join(lines) + "\n"
+
+
+def write_table(path, text):
+    """Between its two marks, where a file has them."""
+    if path == "-":
+        return print(text)
+    before = host.read(path)
+    if MARKS[0] in before and MARKS[1] in before:
+        text = f"{before.split(MARKS[0])[0]}{MARKS[0]}\n{text}{MARKS[1]}{before.split(MARKS[1])[1]}"
+    pathlib.Path(path).write_text(text)
+
+
+MARKS = "<!-- bench warm --table: begin -->", "<!-- bench warm --table: end -->"
+RATE_NAMES = {"ready": "connected, ready forks", "demand": "connected, forks on demand", "cold": "connected, cold", "whole_process": "`brig run`, ready forks",
+              "bwrap_seccomp": "bwrap + seccomp", "bare": "bare `python3 -I -S`"}
+BESIDE = [("p99 of honest runs beside 10 % bombs, 4 clients", "warm.bombs.ready.4_clients.p99"), ("that against no bombs", "warm.bombs.ready.4_clients.ratio_p99"),
+          ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99"),
+          ("one idle ready fork of `basic`, all in", "warm.memory.basic.all_in"), ("of `data-science`", "warm.memory.data_science.all_in")]
+
+
+def figure(bench, name):
+    value, unit = bench.figures[name]
+    return f"{value:.2f} {unit}"
+
+
+# --- the service -----------------------------------------------------------------------------------------------------
+
+def profiles(folder, wanted, alone=False):
+    """Those that are shipped (not when alone), and those that are wanted: name: (shipped one, keys that differ)."""
+    made = folder / "profiles"
+    shutil.copytree(REPO / "profiles", made)
+    shipped = {path.stem: json.loads(path.read_text()) for path in made.glob("*.json")}
+    for path in made.glob("*.json"):
+        if alone or path.stem not in ("basic",):
+            path.unlink()
+    for name, (base, keys) in wanted.items():
+        (made / f"{name}.json").write_text(json.dumps({**shipped[base], **keys}))
+    for path in (folder, made):
+        path.chmod(0o755)
+    return made
+
+
+def measured_profiles(scratch, ready):
+    return profiles(scratch, {name: (base, {"warm": way, "ready": ready}) for name, (base, way) in MEASURED.items()})
+
+
+def through(rtprio):
+    """The service's words before its own: what LimitRTPRIO= does in a unit."""
+    return [*daemons.with_accounts(), *(["prlimit", f"--rtprio={rtprio}"] if rtprio else [])]
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0].strip())
+    parser.add_argument("--quick", action="store_true", help="the main figures, in less than 50 s on a quiet machine")
+    parser.add_argument("--only", default="", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, help="of one slice of what is sustained")
+    parser.add_argument("--ready", type=int, default=8, help="cells that each profile keeps ready")
+    parser.add_argument("--rtprio", type=int, help="as LimitRTPRIO= of the unit")
+    parser.add_argument("--without", action="append", default=[], help="a peer to leave out")
+    parser.add_argument("--table", metavar="FILE", nargs="?", const=str(REPO / "README.md"))
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--profile", action="store_true", help="only: where the CPU time of sustained print(1) goes, by perf")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (150 if options.quick else 1000)
+    options.seconds = options.seconds or (1.2 if options.quick else 5.0)
+    options.parts = options.only.split(",") if options.only else QUICK if options.quick else PARTS
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"--only: no part {', '.join(sorted(unknown))}; there are: {', '.join(PARTS)}")
+    return options
+
+
+def measure(bench):
+    started = [part for part in bench.options.parts if part not in ("rotation", "memory")]
+    if started or bench.options.profile:
+        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(measured_profiles(bench.scratch, bench.options.ready))}, through=through(bench.options.rtprio)) as daemon:
+            bench.serve(daemon)
+            try:
+                if bench.options.profile:
+                    return shares.tell(bench.asker("ready"), daemon, bench.options.seconds, bench.scratch)
+                for part in started:
+                    globals()[part](bench)
+            finally:
+                bench.close()
+    for part in bench.options.parts:
+        if part in ("rotation", "memory"):
+            globals()[part](bench)
+
+
+def ended(number, _):
+    sys.exit(f"bench warm: ended by {signal.Signals(number).name}") # by way of every finally
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--pause", type=float, default=40, help="between two runs, in ms")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json")
-    options = parser.parse_args()
-    rounds = min(options.rounds, 100) if options.quick else options.rounds
-    if os.getloadavg()[0] > os.cpu_count() / 4:
-        print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
-    with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
+    options = parse()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
+    busy = os.getloadavg()[0] if os.getloadavg()[0] > os.cpu_count() / 4 else None
+    if busy:
+        print(f"This machine is busy (load {busy:.2f}): the figures below are not worth quoting.", flush=True)
+    with tempfile.TemporaryDirectory(prefix="brig-bench-", ignore_cleanup_errors=True) as name:
         scratch = pathlib.Path(name)
-        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(profiles_with_a_zygote(scratch))}) as daemon, daemon.connect() as talk:
-            daemon.settle()
-            candidates = candidates_of(daemon, talk, scratch)
-            interleave(candidates, rounds, options.pause / 1000)
-    print(f"\n{rounds} interleaved rounds, {options.pause:g} ms between two runs\n")
-    show(candidates)
-    tell(candidates)
+        scratch.chmod(0o755) # users of the jails have to reach the bundles
+        bench = Bench(options, scratch)
+        bench.busy = busy
+        try:
+            measure(bench)
+        except (clients.Failed, RuntimeError) as e: # the latter: no service could be started
+            sys.exit(f"bench warm: {e}")
+        finally:
+            bench.close()
+    if options.profile:
+        return
+    judge(bench.figures)
+    print()
+    for name, (value, unit) in bench.figures.items():
+        print(f"{name} {value:.3f} {unit}")
+    if options.table:
+        write_table(options.table, table(bench))
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({s.name: s.ms for c in candidates for s in c.series}, indent=1))
+        pathlib.Path(options.json).write_text(json.dumps({"machine": machine(), "figures": bench.figures, "left_out": bench.left_out}, indent=1))
 
 
 main()
