@@ -4,11 +4,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
 from support import brig as brig_tool
-from support import host, matrix, users
+from support import host, matrix, runs, users
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -25,9 +26,11 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, meaning in TIERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", "private(why): its subject is a brigd of one's own, also where runs are warm")
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
     config.pluginmanager.register(MustRun(config), "must-run")
+    config.pluginmanager.register(Runs(config), "runs")
     config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
 
 
@@ -179,6 +182,38 @@ def must_run_patterns(text):
     return patterns
 
 
+# --- warm and cold runs ---------------------------------------------------------------------------------
+
+class Runs:
+    """$BRIG_TEST_RUNS: how the runs of this session begin, and how many did (support/runs.py)."""
+
+    def __init__(self, config):
+        self.config, self.wrong = config, None
+        if not config.option.collectonly:
+            runs.SESSION.begin()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item):
+        mark = item.get_closest_marker("private")
+        assert not mark or mark.args, f"{item.nodeid}: @private says no reason"
+        runs.SESSION.private = mark and mark.args[0]
+
+    def pytest_sessionfinish(self, session):
+        self.wrong = runs.SESSION.wrong()
+        if self.wrong and session.exitstatus == 0:
+            session.exitstatus = 1
+
+    def pytest_terminal_summary(self, terminalreporter):
+        count = runs.SESSION.count
+        if count:
+            terminalreporter.write_line(f"runs: {count['warm']} warm, {count['cold']} cold ({runs.mode() or 'as the profiles say'})")
+        if self.wrong:
+            terminalreporter.write_line(f"RUNS: {self.wrong}", red=True)
+
+    def pytest_unconfigure(self):
+        runs.SESSION.end()
+
+
 # --- fixtures -------------------------------------------------------------------------------------------
 
 def require(*needs):
@@ -208,7 +243,7 @@ def needs_rootfs():
 def jail(needs_root, needs_rootfs, tmp_path_factory):
     """Asked for by every test that starts a real jail."""
     require("cgroup:memory", "cgroup:pids")
-    brig_tool.run(program="pass", folder=tmp_path_factory.mktemp("first")) # the first one since boot makes what /run/brig keeps
+    brig_tool.run(program="pass", folder=tmp_path_factory.mktemp("first"), env={"BRIG_SOCKET": None}) # the first one since boot makes what /run/brig keeps
 
 
 @pytest.fixture(scope="session")
@@ -246,6 +281,17 @@ def asan_build():
         done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return build
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """A service shows with --ro what its launchers may walk to, and they are nobody: pytest's own folders are closed."""
+    if not runs.SESSION.stands_in():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as folder:
+        pathlib.Path(folder).chmod(0o755)
+        yield pathlib.Path(folder)
 
 
 @pytest.fixture

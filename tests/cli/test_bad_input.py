@@ -78,6 +78,7 @@ def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig,
 
 # --- names ------------------------------------------------------------------------------------------------
 
+@pytest.mark.private("a service tells nobody which profiles it has")
 def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
     one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", str(host.build_dir() / "profiles")[:80])
 
@@ -249,6 +250,7 @@ LACKS = [
 ]
 
 
+@pytest.mark.private("what brig's own host lacks, a service may have")
 @pytest.mark.parametrize("prefix, words", [row[1:] for row in LACKS], ids=[f"a host without {row[0]} is told, with doctor" for row in LACKS])
 @pytest.mark.requirement("B3")
 def test_host_lacks(jail, prefix, words, tmp_path):

@@ -71,7 +71,7 @@ def test_a_checker_that_is_not_understood_finds_nothing_valid(report, options):
 REFUSED = [
     # words, status, in stderr
     ((), 2, "name one file"), (("a", "b"), 2, "name one file"), (("--fast", "a"), 2, "no such option"), (("/nonexistent.py",), 125, "/nonexistent.py: No such file"),
-    (("/",), 125, "is a directory"), (("-p", "nope", "-"), 125, "there are: basic"), (("--timeout", "1", "-"), 2, "no such option"),
+    (("/",), 125, "is a directory"), (("-p", "nope", "-"), 125, "nope"), (("--timeout", "1", "-"), 2, "no such option"),
 ]
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs node demo test vm matrix requirements bench lint fuzz install clean help".split()
+COMMANDS = "setup build rootfs node demo test vm matrix compat requirements bench lint fuzz install clean help".split()
 
 
 def dev(*words, before=()):
@@ -42,7 +42,7 @@ def test_who_cannot_install_packages_is_told_which_are_missing(tmp_path):
     (tmp_path / "dpkg-query").chmod(0o755)
     done = dev("setup", "bench", before=[*other, "env", f"PATH={tmp_path}:/usr/bin:/bin"])
     assert done.returncode == 1
-    assert done.stderr == "./dev: these packages are missing: bubblewrap crun; type:  sudo ./dev setup bench\n"
+    assert done.stderr == "./dev: these packages are missing: bubblewrap crun firejail runc; type:  sudo ./dev setup bench\n"
 
 
 def test_help_names_every_group_of_packages():

@@ -127,6 +127,7 @@ def test_a_variable_may_be_given(jail, run_brig):
     assert run.out == "hello=world ''\n", str(run)
 
 
+@pytest.mark.private("a service shows what everybody may walk to")
 def test_a_directory_may_be_shown(jail, run_brig, tmp_path):
     """Also below a folder that nobody else may enter, with files that only we may read."""
     folder = tmp_path / "closed" / "data"

@@ -258,6 +258,10 @@ LIE(shown_pipe)          { show(l, "a", a_pipe()); }
 LIE(shown_proc)          { show(l, "a", opened("/proc", O_PATH)); }
 LIE(client_pipe)         { exchange(l, 0, a_pipe()); }
 LIE(client_directory)    { exchange(l, 0, opened("/usr", O_PATH)); }
+LIE(seat)                { l->word.run.seat = (struct keeper_seat){ .number = 0, .generation = 1 }; }
+LIE(seat_huge)           { l->word.run.seat = (struct keeper_seat){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
+LIE(back)                { l->word.seat = (struct keeper_seat){ .number = 0, .generation = 1 }; }
+LIE(back_huge)           { l->word.seat = (struct keeper_seat){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
 LIE(asked_nan)           { l->word.run.asked = NAN; }
 LIE(asked_never)         { l->word.run.asked = -1e308; }
 
@@ -332,6 +336,14 @@ static const struct row {
 	{ "sealed: a huge kind",                SEALED, KEEPER_STATS, lie_kind_huge, ENDS },
 	{ "sealed: a question too short",       SEALED, KEEPER_STATS, lie_short, ENDS },
 	{ "sealed: a question with a file",     SEALED, KEEPER_STATS, lie_fd_more, ENDS },
+	{ "before the seal: a ticket back",     AFTER_PROFILE, KEEPER_RETURN, lie_nothing, ENDS },
+	{ "a ticket: too short",                SEALED, KEEPER_RETURN, lie_short, ENDS },
+	{ "a ticket: with a descriptor",        SEALED, KEEPER_RETURN, lie_fd_more, ENDS },
+	{ "a ticket: given to the keeper",      SEALED, KEEPER_TICKET, lie_nothing, ENDS },
+	{ "a ticket: given with a descriptor",  SEALED, KEEPER_TICKET, lie_fd_more, ENDS },
+	{ "a ticket: called in by the door",    SEALED, KEEPER_VOID, lie_nothing, ENDS },
+	{ "a ticket: back, of no seat",         SEALED, KEEPER_RETURN, lie_back_huge, HARMLESS },
+	{ "a ticket: back, never given",        SEALED, KEEPER_RETURN, lie_back, HARMLESS },
 	{ "run: too short",                     SEALED, KEEPER_RUN, lie_short, ENDS },
 	{ "run: too long",                      SEALED, KEEPER_RUN, lie_long, ENDS },
 	{ "run: a descriptor less",             SEALED, KEEPER_RUN, lie_fd_less, ENDS },
@@ -386,6 +398,8 @@ static const struct row {
 	{ "run: /proc as directory",            SEALED, KEEPER_RUN, lie_shown_proc, REFUSED },
 	{ "run: a pipe as client",              SEALED, KEEPER_RUN, lie_client_pipe, REFUSED },
 	{ "run: a directory as client",         SEALED, KEEPER_RUN, lie_client_directory, REFUSED },
+	{ "run: with a ticket of no seat",      SEALED, KEEPER_RUN, lie_seat_huge, HARMLESS },
+	{ "run: with a ticket never given",     SEALED, KEEPER_RUN, lie_seat, HARMLESS },
 	{ "run: asked at no time",              SEALED, KEEPER_RUN, lie_asked_nan, HARMLESS },
 	{ "run: asked long ago",                SEALED, KEEPER_RUN, lie_asked_never, HARMLESS },
 	{ "run: the truth",                     SEALED, KEEPER_RUN, lie_nothing, HARMLESS },

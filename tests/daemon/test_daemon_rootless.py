@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from support import client, host, users
+from support import client, host, users, warm
 from support import daemon as daemons
 from support.users import OTHER
 
@@ -44,17 +44,18 @@ def test_a_plain_users_daemon_runs_his_programs(own):
 
 def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(built, world, user):
     profile = world.root / "profiles" / "basic.json"
-    world.change(f"""sed -i.cold 's/"rootfs": "basic"/"warm": "demand", "rootfs": "basic"/' {profile}""")
+    world.change(f"""sed -i.shipped 's/"warm": "ready"/"warm": "demand"/' {profile}""")
     daemon = UsersDaemon(world, user, world.path(f"home/{user.name}"))
     try:
         with daemon.connect_as() as talk:
+            warm.wait(talk)
             for _ in range(3):
                 ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
                 assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
                 assert ended.record["warm"], daemon.words()
     finally:
         daemon.close()
-        world.change(f"mv {profile}.cold {profile}")
+        world.change(f"mv {profile}.shipped {profile}")
 
 
 @pytest.mark.parametrize("uid", [OTHER.uid, 0], ids=["another user", "root"])

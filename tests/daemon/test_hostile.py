@@ -128,6 +128,8 @@ def check_error(body):
     return error["code"]
 
 
+
+
 class Flat:
     """Descriptors and memory of the daemon's own processes, which must not grow."""
 
@@ -137,7 +139,7 @@ class Flat:
         self.before = self.take()
 
     def take(self):
-        return {pid: (daemons.descriptors(pid), daemons.resident(pid)) for pid in self.pids}
+        return {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in self.pids}
 
     def grown(self, bytes_=1 << 20):
         """What has more than before: descriptors two seconds later, or so much more memory."""
@@ -320,7 +322,7 @@ def served(daemon, uid, seconds=1.0):
 def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
     door = two.one("door")
     served(two, ANN)
-    before = daemons.descriptors(door)
+    before = daemons.lasting_descriptors(door)
     flood = as_user(BOB, host.PYTHON, "-c", FLOOD, two.path, 2000)
     try:
         held, _ = map(int, flood.stdout.readline().split())
@@ -328,10 +330,10 @@ def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
         assert served(two, ANN), "a neighbour waits"
         with two.connect() as talk:
             assert talk.ask("hello")["version"] == 1, "root waits"
-        assert daemons.descriptors(door) < 1024, "as many as anybody likes are held"
+        assert daemons.lasting_descriptors(door) < 1024, "as many as anybody likes are held"
     finally:
         flood.communicate()
-    assert host.poll(lambda: daemons.descriptors(door) <= before, 3), f"{daemons.descriptors(door)} descriptors, there were {before}"
+    assert host.poll(lambda: daemons.lasting_descriptors(door) <= before, 3), f"{daemons.lasting_descriptors(door)} descriptors, there were {before}"
     assert served(two, BOB), "who has stopped is served again"
 
 
@@ -442,7 +444,8 @@ def test_a_daemon_whose_log_nobody_reads_serves_all_the_same(start_daemon):
             for _ in range(200):
                 say(talk, b"no JSON", [])
                 assert hear_out(talk) == "bad_message"
-            assert talk.run("print('served')").stdout == "served\n"
+            # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
+            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n", 5)
         assert daemon.stop() == 0
     finally:
         client.close_all([reading, writing])
@@ -458,7 +461,8 @@ def test_a_keeper_that_has_to_complain_to_nobody_goes_on(start_daemon):
         for pid in daemon.of_kind("spawner"):
             daemons.kill(pid)
         with daemon.connect(10) as talk:
-            assert talk.run("print('served')").stdout == "served\n"
+            # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
+            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n", 5)
         assert daemon.stop() == 0
     finally:
         client.close_all([reading, writing])

@@ -39,7 +39,7 @@ def check(daemon, clients, each):
     before = left.Snapshot()
     assert all(good(*row) for row in crowd(daemon, 10, 5)), "the first ones"
     own = [*daemon.of_kind("door"), *daemon.of_kind("keeper"), *daemon.of_kind("spawner")]
-    take = lambda: {pid: (daemons.descriptors(pid), daemons.resident(pid)) for pid in own}
+    take = lambda: {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in own}
     started, first = count(daemon), take()
     found = crowd(daemon, clients, each)
     wrong = [f"{word}: {ended}" for word, ended in found if not good(word, ended)]

@@ -34,7 +34,7 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
-        assert talk.run("print(1)").record["warm"]
+        warm.wait(talk)
         for _ in range(3):
             old = zygote_of(daemon)
             daemons.kill(old)
@@ -47,6 +47,7 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
 def test_a_run_whose_zygote_dies_has_an_honest_end(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     with daemon.connect() as talk:
+        warm.wait(talk)
         run = talk.start("import time; print('here', flush=True); time.sleep(30)")
         assert run.line() == "here"
         daemons.kill(zygote_of(daemon))
@@ -55,18 +56,27 @@ def test_a_run_whose_zygote_dies_has_an_honest_end(nothing_left, folder, start_d
         run.close()
 
 
-def test_a_zygote_that_stands_still_is_not_waited_for(nothing_left, folder, start_daemon):
+def test_a_zygote_that_stands_still_is_killed_and_its_run_asked_of_the_next(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
-        assert talk.run("print(1)").record["warm"]
+        warm.wait(talk)
         stopped = zygote_of(daemon)
         os.kill(stopped, signal.SIGSTOP)
-        late = talk.run("print(2)")
-        assert late.stdout == "2\n" and late.record["warm"] is False, late
-        os.kill(stopped, signal.SIGCONT)
-        assert talk.run("print(3)").stdout == "3\n"
-    assert "started cold" in daemon.words()
+        late = [talk.run(f"print({n})") for n in range(3)]
+        assert [run.stdout for run in late] == ["0\n", "1\n", "2\n"], late
+        assert new_zygote(daemon, stopped)
+
+
+def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, folder, start_daemon):
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        run = talk.start("import time; print('here', flush=True); time.sleep(30)", limits={"wall_ms": 1000})
+        assert run.line() == "here"
+        os.kill(zygote_of(daemon), signal.SIGSTOP)
+        assert run.wait(15)["exit_reason"] == "timeout_wall", run.ended
+        run.close()
 
 
 NO_ZYGOTE = """#!/bin/sh
@@ -92,19 +102,31 @@ def test_a_rootfs_whose_python_cannot_be_a_zygote_runs_cold(nothing_left, folder
         for n in range(5):
             run = talk.run(f"print({n})")
             assert run.stdout == f"{n}\n" and run.record["warm"] is False, run
-    assert daemon.words().count("profile basic has no zygote") == 1, daemon.words()
+    assert 1 <= daemon.words().count("profile basic has no zygote") <= host.SLOWER, daemon.words()
+
+
+def most_descriptors(daemon, zygote):
+    """With those of the cells that wait: when as many are built as there shall be."""
+    daemon.settle()
+    held = [daemons.descriptors(zygote)]
+
+    def is_steady():
+        held.append(daemons.descriptors(zygote))
+        return len(held) > 20 and len(set(held[-20:])) == 1
+    assert host.poll(is_steady, 10), held
+    return held[-1]
 
 
 def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
-        talk.run("print(0)")
+        warm.wait(talk)
         zygote = zygote_of(daemon)
-        held = daemons.descriptors(zygote), daemons.resident(zygote)
+        held = most_descriptors(daemon, zygote), daemons.resident(zygote)
         for n in range(100):
             assert talk.run(f"print({n})").stdout == f"{n}\n"
-        assert zygote_of(daemon) == zygote and daemons.descriptors(zygote) == held[0]
+        assert zygote_of(daemon) == zygote and most_descriptors(daemon, zygote) == held[0]
         assert daemons.resident(zygote) < held[1] + (1 << 20)
 
 
@@ -118,7 +140,7 @@ def test_a_zygote_is_replaced_and_no_run_notices(nothing_left, start_daemon, bui
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
     daemon.settle()
     with daemon.connect() as talk:
-        talk.run("print(0)")
+        warm.wait(talk)
         long = talk.start("import sys; print('long', flush=True); print(sys.stdin.read())", stdin=True)
         assert long.line() == "long"
         first, seen, seeds = zygote_of(daemon), set(), set()

@@ -26,6 +26,7 @@ CLASSES = {
     "EPERM EAGAIN": "setresuid setresgid setgroups",
     "EPERM EACCES": "capset capget prctl sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
     "EDQUOT EACCES": "keyctl",
+    "EBUSY ENOMEM EINVAL": "seccomp",
     "ENOMEM EINTR": "poll ppoll epoll_wait",
     "ENOBUFS EPIPE EINTR ENOMEM": "sendmsg sendto",
     "ENOMEM EINTR ECONNRESET": "recvmsg recvfrom",

@@ -14,6 +14,7 @@ FALSE = {
 RUN = " && exec \"$1\" run \"$2/program.py\""
 
 
+@pytest.mark.private("brig's own mounts are false; a service has the host's")
 @pytest.mark.row("B16")
 @pytest.mark.parametrize("swap", FALSE.values(), ids=[f"{what} as /dev/null is refused" for what in FALSE])
 def test_false_null(jail, tmp_path, nothing_left, swap):

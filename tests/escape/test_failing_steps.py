@@ -7,6 +7,8 @@ import pytest
 
 from support import brig, host
 
+pytestmark = pytest.mark.private("a brig and brigd of its own, built to fail")
+
 FAILS = host.build_dir() / "tests" / "fails" # a brig, and beside it the brigd that fails
 ERRNOS = [errno.EPERM, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EINTR]
 NO_WAY_BACK = ("become-init", "exec") # have no "after"

@@ -12,6 +12,8 @@ import pytest
 import faults
 from support import brig, host
 
+pytestmark = pytest.mark.private("its calls are traced from brig to program, one process below the other")
+
 PROGRAM = "print('ran')\n"
 
 

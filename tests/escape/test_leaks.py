@@ -87,6 +87,7 @@ def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_lef
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
 
 
+@pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, start_brig, run_brig, token, nothing_left):
     """Nobody is left to tidy up, so the next run does."""
@@ -99,6 +100,7 @@ def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, 
     assert run_brig(program="pass").status == 0
 
 
+@pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_a_killed_brigd_takes_its_jail_along_and_brig_says_so(jail, start_brig, token, nothing_left):
     child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
@@ -109,6 +111,7 @@ def test_a_killed_brigd_takes_its_jail_along_and_brig_says_so(jail, start_brig, 
     assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
 
 
+@pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
     """Nobody was left to remove the control groups of three slots; the next run takes one slot, and removes all."""

@@ -1,4 +1,4 @@
-"""Every small attack, twice: in a jail, where it must fail, and outside of one, where it must succeed."""
+"""Every small attack in a jail of each kind, where it must fail, and outside of one, where it must succeed."""
 import functools
 import secrets
 import socket
@@ -8,7 +8,8 @@ import pytest
 import outside
 import probes_calls, probes_files, probes_kernel, probes_limits  # they register
 from outside import PROBES
-from support import brig, host, users
+from support import brig, host, runs, users, warm
+from support import daemon as daemons
 
 GROUPS = (4, 24, 27) # brig is started with them, so that there is something to drop
 
@@ -44,26 +45,40 @@ def given(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def runners(tmp_path_factory):
-    """One way of starting a jail each: runner(*options, program) -> Run."""
-    def as_root(*options, program):
-        return brig.run(*options, program=program, folder=tmp_path_factory.mktemp("jail"), timeout=90, popen={"extra_groups": GROUPS})
-
-    def as_user(world, user):
-        return lambda *options, program: world.run(user, *options, program=program, timeout=90, groups=GROUPS)
-    return {"root": as_root} | {mode: functools.partial(as_user, user=user) for mode, user in users.MODES.items()}
+def zygotes(jail):
+    """A service of root whose runs are forked, whatever the session's are."""
+    scratch, profiles = warm.scratch_profiles()
+    with scratch, daemons.Daemon(runs.CONFIG, env={"BRIG_PROFILES": str(profiles)}) as service:
+        with service.connect() as talk:
+            warm.wait(talk)
+        yield service
 
 
 @pytest.fixture(scope="session")
-def jailed(request, runners, given):
+def runners(request, tmp_path_factory):
+    """One way of starting a jail each: runner(*options, program) -> Run."""
+    def as_root(*options, program, **kw):
+        return brig.run(*options, program=program, folder=tmp_path_factory.mktemp("jail"), timeout=90, popen={"extra_groups": GROUPS}, **kw)
+
+    def forked(*options, program):
+        run = as_root(*options, program=program, env={"BRIG_SOCKET": str(request.getfixturevalue("zygotes").path)})
+        assert run.record["warm"], str(run)
+        return run
+
+    def as_user(user, *options, program):
+        return request.getfixturevalue("world").run(user, *options, program=program, timeout=90, groups=GROUPS)
+    return {"root": as_root, "warm": forked} | {mode: functools.partial(as_user, user) for mode, user in users.MODES.items()}
+
+
+@pytest.fixture(scope="session")
+def jailed(runners, given):
     """Runs the probes of one set of options together in one jail of each kind; {probe: result} and the run."""
     done = {}
 
     def result(wanted, mode):
         key = wanted.options, mode
         if key not in done:
-            runner = runners[mode] if mode == "root" else runners[mode](request.getfixturevalue("world"))
-            done[key] = run_batch([p for p in PROBES if p.options == wanted.options], given, runner)
+            done[key] = run_batch([p for p in PROBES if p.options == wanted.options], given, runners[mode])
         return done[key]
     return result
 
@@ -76,7 +91,8 @@ def run_batch(batch, given, runner):
     return run, outside.answers(run.out)
 
 
-@pytest.mark.parametrize("mode", ["root", *users.MODES])
+@pytest.mark.private("a jail of each kind is its subject")
+@pytest.mark.parametrize("mode", ["root", "warm", *users.MODES])
 @pytest.mark.parametrize("probe", each(PROBES))
 def test_jail(jail, probe, mode, jailed):
     run, found = jailed(probe, mode)

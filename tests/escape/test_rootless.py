@@ -17,6 +17,8 @@ from support.users import BARE, OTHER, PLAIN
 
 LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time-limit"}
 WAIT = "import time; print('ready', flush=True); time.sleep(60)"
+pytestmark = pytest.mark.private("users without a service; of root's runs beside theirs, the processes are looked at")
+
 KILL_SEED = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
 
 

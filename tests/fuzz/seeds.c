@@ -314,6 +314,35 @@ static void put_shape_words(struct seeds *s, const struct shape *table)
 	}
 }
 
+static void put_text_answer(struct seeds *s, struct json_text *t, char fds)
+{
+	json_text_end(t);
+	put_answer(s, json_loads(t->to, 0, NULL), fds);
+}
+
+static void put_started(struct seeds *s)
+{
+	char             text[512];
+	struct json_text t = json_text_in(text, sizeof text);
+
+	protocol_put_started(&t, "r", 1, true, true, 1);
+	put_text_answer(s, &t, 'D');
+}
+
+static void put_ended(struct seeds *s, const struct record *record, const char *exec_error, const char *lost, const char *left)
+{
+	char             inner[RECORD_TEXT_MAX] = "{}", text[2 * RECORD_TEXT_MAX];
+	struct json_text r = json_text_in(inner, sizeof inner), t = json_text_in(text, sizeof text);
+
+	if (record)
+		record_put(&r, record);
+	else
+		json_text_raw(&r, "{}");
+	json_text_end(&r);
+	protocol_put_ended(&t, "r", 1, inner, exec_error, lost, left);
+	put_text_answer(s, &t, '@');
+}
+
 static void make_answer(struct seeds *s)
 {
 	struct denial d;
@@ -333,17 +362,17 @@ static void make_answer(struct seeds *s)
 		deny(&d, (enum denial_code)i, "f", "m");
 		put_answer(s, protocol_error(&d, 1), '@');
 	}
-	put_answer(s, protocol_started("r", 1, true, true, 1), 'D');
+	put_started(s);
 	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
 	record_init(&record);
 	record_add_hit(&record, "pids", 1, 2, 3);
 	for (int i = 0; i < EXIT_REASONS; i++) {
 		record.exit_reason = (enum exit_reason)i;
 		record.exit_code = record.signal = i;
-		put_answer(s, protocol_ended("r", 1, record_json(&record), NULL, json_array(), NULL), '@');
+		put_ended(s, &record, NULL, "[]", NULL);
 		word(s, exit_reason_name((enum exit_reason)i));
 	}
-	put_answer(s, protocol_ended("r", 1, json_object(), "ENOENT", json_pack("[{s[s]ss}]", "layers", "a", "why", "b"), "l"), '@');
+	put_ended(s, NULL, "ENOENT", "[{\"layers\":[\"a\"],\"why\":\"b\"}]", "l");
 }
 
 static void make_program_report(struct seeds *s)

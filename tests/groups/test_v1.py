@@ -8,6 +8,8 @@ import pytest
 from support import host
 from support.groups import start
 
+pytestmark = pytest.mark.private("cells below the groups that their caller is in")
+
 
 @pytest.fixture
 def new_memory_group(needs_root):

@@ -14,6 +14,8 @@ from support.users import PLAIN
 MIB = 1 << 20
 NOBODY = 65534
 
+pytestmark = pytest.mark.private("cells below the groups that their caller is in")
+
 
 def below(group, *before):
     """Puts a shell into a group and lets it become brig, so that brig is alone in it."""

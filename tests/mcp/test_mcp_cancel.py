@@ -249,6 +249,7 @@ def test_a_server_that_is_killed_at_any_moment_leaves_nothing(start_mcp, nothing
 
 # --- brigd goes -------------------------------------------------------------------------------------------
 
+@pytest.mark.private("it kills the server's own brigd")
 def test_brigd_killed_is_a_clear_error_and_the_next_call_works(start_mcp, nothing_left):
     mcp = start_mcp("--progress", "0.25")
     asked, mark = begin(mcp)
@@ -262,12 +263,14 @@ def test_brigd_killed_is_a_clear_error_and_the_next_call_works(start_mcp, nothin
     assert jailed.gone_within(mark, 5)
 
 
+@pytest.mark.private("it kills the server's own brigd")
 def test_brigd_killed_while_idle_goes_unnoticed(mcp):
     for _ in range(5):
         assert mcp.execute("2 + 2")["result"] == 4
         jailed.kill(jailed.brigd_of(mcp))
 
 
+@pytest.mark.private("it kills the server's own brigd")
 def test_brigd_killed_ends_all_calls_that_were_open(start_mcp, nothing_left):
     mcp = start_mcp("--progress", "0.25")
     mcp.execute("1")

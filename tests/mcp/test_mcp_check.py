@@ -40,6 +40,7 @@ def ready(needs_rootfs):
     """Root's own jails want control groups; a plain user's do not."""
 
 
+@pytest.mark.private("it tells which brigd there is")
 def test_mcp_check_shows_what_a_client_would_see(ready):
     found, reply = all_in_order(check())
     assert found["server"].startswith("brig ") and "MCP 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05" in found["server"]
@@ -70,6 +71,7 @@ def test_mcp_check_leaves_nothing_behind(ready):
     assert host.files_below(host.runtime_dir()) == before
 
 
+@pytest.mark.private("it tells which brigd there is")
 @pytest.mark.parametrize("args, env, wanted, doctor", [
     ((), {"BRIG_STORE": "/absent"}, "build it: brig rootfs build basic", True),
     (("--server", "service"), {}, "no brigd runs here; start one (systemctl start brigd, or brigd --foreground)", True),

@@ -157,6 +157,7 @@ def mentions(pid, what):
     return found
 
 
+@pytest.mark.private("the processes below the server are looked at")
 def test_nobody_can_read_the_token_from_a_process_or_a_jail(built_mcp):
     with HttpServer(token=TOKEN) as one:
         client = one.client()

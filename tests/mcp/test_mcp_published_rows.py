@@ -49,7 +49,7 @@ WRONG = [
     ({"code": "1", "timeout": 0}, ["timeout"]), ({"code": "1", "allowed_imports": "math,os;"}, ["allowed_imports"]),
     ({"code": "1", "allowed_imports": [7]}, ["allowed_imports"]), ({"code": "1", "capture_output": "maybe"}, ["capture_output"]),
     ({"code": "1", "memory_limit": "much"}, ["memory_limit"]), ({"code": "1", "memory_limit": "99999g"}, ["memory_limit"]),
-    ({"code": "1", "profile": "no-such"}, ["no-such", "basic", "strict"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": []}}, ["env"]),
+    ({"code": "1", "profile": "no-such"}, ["no-such"]), ({"code": "a\0b"}, ["NUL"]), ({"code": "1", "env": {"A": []}}, ["env"]),
     ({"code": "1", "env": {"A=B": "c"}}, ["env", "A=B", "="]), ({"code": "1", "env": {"LD_PRELOAD": "x"}}, ["env", "LD_PRELOAD"]),
     ({"code": "1", "args": [1.5]}, ["args"]), ({"code": "1", "format": "xml"}, ["format", "json", "text"]),
 ]

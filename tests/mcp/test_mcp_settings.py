@@ -402,6 +402,7 @@ def test_the_published_way_to_serve_http_with_a_dotenv(place):
             assert mcp.request("ping", revision="2025-11-25") == {}
 
 
+@pytest.mark.private("the private brigd is looked at")
 @pytest.mark.requirement("A38")
 def test_no_program_sees_the_token_nor_does_a_private_brigd(place, needs_rootfs):
     with http_server([binary(), "--http", "--port", "0"], {"HOME": str(place.home), "SANDBOX_API_TOKEN": TOKEN}, place.work) as (url, pid):

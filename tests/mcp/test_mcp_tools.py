@@ -35,7 +35,7 @@ MISTAKES = {
     "timeout-zero": ({"code": "1", "timeout": 0}, r"^timeout: 0 is outside 0.01"),
     "timeout-negative": ({"code": "1", "timeout": -3}, r"^timeout: -3 is outside"),
     "timeout-is-a-word": ({"code": "1", "timeout": "soon"}, r'^timeout: expected a number, not "soon"'),
-    "unknown-profile": ({"code": "1", "profile": "nope"}, r'profile "nope" does not exist; there are: .*basic.*strict'),
+    "unknown-profile": ({"code": "1", "profile": "nope"}, r'profile "nope" (does not exist; there are: .*basic.*strict|is none that you may use$)'),
     "profile-is-a-path": ({"code": "1", "profile": "../../etc/passwd"}, r"profile: .*is no name"),
     "memory-is-a-word": ({"code": "1", "memory_limit": "much"}, r'^memory_limit: expected a size as "256m"'),
     "memory-above-the-ceiling": ({"code": "1", "memory_limit": "64g"}, r"^memory_limit: 64G is too much; the maximum is 1G$"),
@@ -260,7 +260,7 @@ def test_what_brings_a_parser_down_is_told_honestly(shared, name, code):
 
 
 @pytest.mark.parametrize("arguments, words", [({"code": ""}, "Empty code provided"), ({}, "code: missing"), ({"code": "x" * 100001}, "Code too large (max 100KB)"),
-                                              ({"code": "1", "profile": "nope"}, "there are: ")])
+                                              ({"code": "1", "profile": "nope"}, 'profile "nope"')])
 def test_validate_code_tells_mistakes(shared, arguments, words):
     result = shared.call("validate_code", arguments)
     assert result["isError"] is True and words in mcp_client.text_of(result)

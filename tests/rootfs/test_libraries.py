@@ -222,6 +222,7 @@ a = np.random.default_rng(1).random((300, 300)); assert np.allclose(np.linalg.in
     assert (run.status, run.out, run.record["stderr"]) == (0, "fine\n", ""), str(run)
 
 
+@pytest.mark.private("a zygote has one thread when it imports numpy, and so has each fork's OpenBLAS")
 @pytest.mark.parametrize("cpus, threads", [("1", 1), ("2", 2), ("1.5", 2), ("0.5", 1)], ids=lambda value: str(value))
 def test_every_library_has_as_many_threads_as_cpus(needs, run_brig, cpus, threads):
     """threadpoolctl asks the libraries themselves. (On a machine with fewer CPUs joblib has fewer workers.)"""

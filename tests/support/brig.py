@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from support import host
+from support import host, runs
 
 KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES")
 numbers = itertools.count(1)
@@ -46,11 +46,11 @@ class Run:
 
 
 def environment(extra=None):
-    """$BRIG_TEST_SOCKET: of a service that tests which are made for a brig of one's own shall ask instead, like one whose profiles have zygotes."""
+    """Where runs are warm they are those of the session's service, but for whoever names a socket, profiles or a store of his own."""
+    extra = extra or {}
     env = {name: os.environ[name] for name in KEEP if name in os.environ}
-    if "BRIG_TEST_SOCKET" in os.environ:
-        env["BRIG_SOCKET"] = os.environ["BRIG_TEST_SOCKET"]
-    env.update(extra or {})
+    socket = None if extra.keys() & {"BRIG_SOCKET", "BRIG_PROFILES", "BRIG_STORE"} else runs.SESSION.socket()
+    env.update({"BRIG_SOCKET": socket and str(socket), **extra})
     return {name: value for name, value in env.items() if value is not None}
 
 
@@ -117,7 +117,7 @@ def parse(text):
         record = json.loads(text)
     except ValueError:
         return None
-    return record if isinstance(record, dict) else None
+    return runs.SESSION.saw(record) if isinstance(record, dict) else None
 
 
 def start(*options, env=None, popen=None, **kw):

@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 
-from support import host
+from support import host, runs
 
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 DATAGRAM_MAX = 64 * 1024
@@ -217,6 +217,7 @@ class Run:
         self.events.append(body)
         if body["event"] == "ended":
             self.ended = body
+            runs.SESSION.saw(body["record"])
         return body
 
     def wait(self, timeout=None):

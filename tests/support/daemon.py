@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import signal
 import socket
 import subprocess
@@ -100,7 +101,7 @@ class Daemon:
             path.unlink(missing_ok=True)
             told.bind(str(path))
             path.chmod(0o777)
-            env = brig.environment({"NOTIFY_SOCKET": str(path), "LANG": "C.UTF-8", **self.env})
+            env = brig.environment({"BRIG_SOCKET": None, "NOTIFY_SOCKET": str(path), "LANG": "C.UTF-8", **self.env})
             stderr = subprocess.PIPE if self.wanted_stderr is None else self.wanted_stderr
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env=env)
             self.pid = self.process.pid
@@ -200,6 +201,21 @@ class Daemon:
             waiting = [pid for pid in self.of_kind("launcher") if not children(pid)]
             return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
         assert host.poll(settled, seconds), f"{self.tree()}\n{self.words()}"
+        host.poll(self.has_tickets, 3) # a cell may have none, and is asked by the keeper
+
+    def has_tickets(self):
+        """The zygotes stand, and the door has a letter for each cell that stands ready for their forks."""
+        try:
+            with self.connect() as talk:
+                profiles = talk.ask("stats")["profiles"]
+        except (client.Refused, client.Closed, OSError): # not ours to know
+            return True
+        warm = [one for one in profiles if one["zygote"] and one["ready"]]
+        return all(one["zygote"]["state"] == "serving" for one in warm) and len(self.letters()) >= sum(one["ready"] for one in warm)
+
+    def letters(self):
+        """Descriptors of the door: one for each warm cell that it may give a run to by itself."""
+        return [fd for fd in listed(f"/proc/{self.pid}/fd") if "memfd:letter" in link_of(f"/proc/{self.pid}/fd/{fd}")]
 
     # --- its processes ---
 
@@ -235,6 +251,13 @@ def listed(path):
         return []
 
 
+def link_of(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
 def kind_of(pid):
     """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its launcher until there is a program for it."""
     status = host.read(f"/proc/{pid}/status")
@@ -254,6 +277,21 @@ def kill(pid, number=signal.SIGKILL):
 
 def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
+
+
+SPARE = re.compile(r"/memfd:letter|net:\[|/proc/[0-9]+/net/(sockstat|dev)$")
+
+
+def lasting_descriptors(pid):
+    """Without those of what is kept for the next runs, of which there are as many as there happen to be: tickets (7 each, with one letter) and
+    networks that are used again."""
+    held = []
+    for fd in listed(f"/proc/{pid}/fd"):
+        try:
+            held.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except OSError: # closed meanwhile
+            pass
+    return len(held) - sum(bool(SPARE.match(path)) for path in held) - 6 * sum(path.startswith("/memfd:letter") for path in held)
 
 
 def resident(pid):
@@ -281,7 +319,7 @@ class Private:
         with theirs:
             argv = [str(binary()), "--private", "--fd", str(theirs.fileno())]
             self.process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=stderr, env=brig.environment(env))
+                                            stderr=stderr, env=brig.environment({"BRIG_SOCKET": None, **(env or {})}))
         self.client = client.Client(ours)
         self.pid = self.process.pid
 

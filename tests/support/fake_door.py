@@ -41,7 +41,7 @@ class Connection:
         return json.loads(data) if data else None
 
     def send(self, answer, fds=()):
-        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        data = answer if isinstance(answer, bytes) else json.dumps(answer, separators=(",", ":")).encode() # as brigd writes it: brig knows the plain ones by sight
         socket.send_fds(self.sock, [data], list(fds)) if fds else self.sock.send(data)
 
     def start(self, *more, **keys):

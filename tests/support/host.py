@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import time
 
+from support import runs
+
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = "/usr/bin/python3"
 SLOWER = float(os.environ.get("BRIG_TEST_SLOWER", "1")) # by so much whoever waits waits longer: a machine without hardware of its own
@@ -120,6 +122,10 @@ def cgroup_dirs():
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
 
 
+def pids_in(group):
+    return set(map(int, read(f"{group}/cgroup.procs").split()))
+
+
 def group_cpu_seconds(pid):
     """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
     for line in read(f"/proc/{pid}/cgroup").splitlines():
@@ -187,11 +193,46 @@ def files_below(path):
     return {os.path.join(d, name) for d, dirs, names in os.walk(path) for name in dirs + names}
 
 
+class Growth:
+    """Files that were added below a folder since it was first looked at. A store has a hundred thousand: only its folders are asked, for their times."""
+
+    def __init__(self, top):
+        self.first = {folder: (changed_at(folder), {*folders, *names}) for folder, folders, names in os.walk(top)}
+
+    def added(self):
+        found = set()
+        for folder, (changed, names) in self.first.items():
+            now = changed_at(folder)
+            if now != changed or now > time.time_ns() - 10**9: # that clock goes by ticks
+                for path in (os.path.join(folder, name) for name in set(listed(folder)) - names):
+                    found |= {path, *files_below(path)}
+        return found
+
+
+def changed_at(path):
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError: # it is gone
+        return 0
+
+
+def listed(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+@functools.lru_cache(maxsize=None)
+def growth(top):
+    return Growth(top)
+
+
 def brig_files(folder):
     """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
     for entry in os.scandir(folder):
         try:
-            if entry.name.startswith("brig-test-"): # of the tests that run beside these
+            if entry.name.startswith(("brig-test-", "brig-bench-")): # of what runs beside these tests
                 continue
             if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
                 yield entry.path
@@ -234,6 +275,22 @@ def cell_processes():
     return {(pid, comm, uids[0]) for pid, comm, uids, _ in processes() if uids[0] not in known and uids[0] >= 65536}
 
 
+def neighbours():
+    """Processes of brigs that are not below us: others use the machine at the same time."""
+    parent, names = {}, {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        name, _, rest = read(f"/proc/{pid}/stat").rpartition(")")
+        if rest:
+            parent[pid], names[pid] = int(rest.split()[1]), name.partition("(")[2]
+
+    def is_theirs(pid):
+        found = False
+        while pid in parent and pid != os.getpid():
+            found, pid = found or names[pid] in ("brig", "brigd", "brig-mcp", "brig-mcp-http"), parent[pid]
+        return found and pid != os.getpid()
+    return {pid for pid in parent if is_theirs(pid)}
+
+
 def with_token(token):
     """Processes that have the token among their arguments: [(pid, uid)]."""
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
@@ -255,21 +312,33 @@ def open_files():
     return int(read("/proc/sys/fs/file-nr").split()[0])
 
 
+def counted(things, is_service):
+    """Of the session's service, how many: its cells come and go, whoever asks for a run."""
+    theirs = {thing for thing in things if is_service(thing)}
+    return set(things) - theirs | {("of the session's service", n) for n in range(len(theirs))}
+
+
 class Snapshot:
     """What a run must not change; compare with `left_since`."""
 
     def __init__(self):
+        served = runs.settled()
         self.things = self.take()
+        if not served: # it may begin after this
+            for kind in ("cgroup", "process"):
+                self.things[kind] |= counted(range(10000), lambda _: True)
         self.open_files = open_files()
 
     @staticmethod
     def take():
+        others = neighbours()
+        pids, groups = runs.of_service()
         return {
             "mount": {line.split(" ", 3)[-1] for line in read("/proc/self/mountinfo").splitlines()},
-            "cgroup": cgroup_dirs(),
-            "process": cell_processes(),
-            "store": files_below(store_dir()) if store_dir().is_dir() else set(),
-            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith(".bpf")}, # a filter is kept, one for each policy
+            "cgroup": counted({group for group in cgroup_dirs() if not others & pids_in(group[0])}, lambda group: groups and groups in group[0]),
+            "process": counted({process for process in cell_processes() if process[0] not in others}, lambda process: process[0] in pids),
+            "store": growth(store_dir()).added(),
+            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith((".bpf", "/brig/view"))}, # kept: a filter of each policy, where zygotes look
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 

@@ -27,9 +27,9 @@ def heading():
 HEADING = heading() # of the moment when the tests began
 
 
-def write(title, lines):
+def write(title, lines, log=LOG):
     """Puts the block in the place of the one of this title, or at the end."""
     block = "\n".join([f"== {title} ==", *HEADING, "", *lines, "", ""])
-    text = LOG.read_text() if LOG.exists() else ""
+    text = log.read_text() if log.exists() else ""
     old = re.compile(rf"^== {re.escape(title)} ==\n.*?(?=^== |\Z)", re.M | re.S)
-    LOG.write_text(old.sub(lambda _: block, text) if old.search(text) else text + block)
+    log.write_text(old.sub(lambda _: block, text) if old.search(text) else text + block)

@@ -5,7 +5,7 @@ import pathlib
 import pwd
 import subprocess
 
-from support import host
+from support import host, runs
 
 UNIT, SOCKET, SLICE = "brigd.service", "brigd.socket", "brig.slice"
 GROUP = pathlib.Path("/sys/fs/cgroup/brig.slice/brigd.service")
@@ -71,7 +71,7 @@ def run(user, program, *options):
     """The record of a program that came from standard input."""
     done = brig(user, "run", "--json", *options, "-", stdin=program)
     assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+    return runs.SESSION.saw(json.loads(done.stdout))
 
 
 class Running:

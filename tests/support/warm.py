@@ -23,3 +23,8 @@ def scratch_profiles(*names, **keys):
     """The folder, which is kept by who calls, and the profiles in it."""
     scratch = tempfile.TemporaryDirectory(prefix="brig-test-warm-")
     return scratch, profiles(scratch.name, *names, **keys)
+
+
+def wait(talk, profile="basic", seconds=20):
+    """Until the profile's zygote is there: a service does not wait for it, and neither does a run."""
+    assert host.poll(lambda: talk.run("pass", profile=profile).record["warm"], seconds), f"no zygote of profile {profile}"

@@ -23,7 +23,7 @@ static const struct {
 	{ "a rootfs with a slash is refused", "{\"rootfs\":\"../etc\",\"policy\":\"p\"}", ERR_BAD_SPEC, "rootfs: \"../etc\" is no name" },
 	{ "a NUL inside a text is refused", "{\"rootfs\":\"a\\u0000b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
 	{ "require takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"require\":\"some\"}", ERR_BAD_SPEC, "require: \"some\" is none of mode, all" },
-	{ "warm takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"warm\":\"always\"}", ERR_BAD_SPEC, "warm: \"always\" is none of never, demand" },
+	{ "warm takes one of two words", "{\"rootfs\":\"b\",\"policy\":\"p\",\"warm\":\"always\"}", ERR_BAD_SPEC, "warm: \"always\" is none of never, demand, ready" },
 	{ "a zygote for no run is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"zygote_runs\":0}", ERR_BAD_SPEC, "zygote_runs: " },
 	{ "what is preloaded has the name of a module", "{\"rootfs\":\"b\",\"policy\":\"p\",\"preload\":[\"os\",\"x\\\";y\"]}", ERR_BAD_SPEC, "preload[1]: " },
 	{ "modules and calls are names", "{\"rootfs\":\"b\",\"policy\":\"p\",\"modules\":[\"os.path\",\"_x9\"],\"calls\":[\"eval\",\"os.system\",\"subprocess.*\"]}", ERR_NONE, "" },
@@ -50,7 +50,7 @@ static void check_presets(void)
 	tap_ok(p.limits.cpus == 500, "0.5 CPUs are 500 thousandths");
 	tap_ok(p.limits.memory_bytes == 256 * MIB && p.ceilings.memory_bytes == GIB, "what is not said has its preset");
 	tap_ok(p.workspace_exec && p.require == REQUIRE_MODE, "the workspace may execute unless the profile says no");
-	tap_ok(p.warm == WARM_NEVER, "runs are cold unless the profile says otherwise");
+	tap_ok(p.warm == WARM_DEMAND, "runs are warm unless the profile says otherwise");
 }
 
 /* Each name is within its bounds, all of them together are not. */

@@ -12,10 +12,12 @@
 static struct words built(char *const *argv, char *const *envp)
 {
 	static const char *const paths[] = { "/usr/bin/python3", NULL };
-	struct words w = WORDS_NONE;
+	struct words w    = WORDS_NONE;
+	char        *text = NULL;
 	struct err   e;
 
-	(void)!words_build(&w, paths, argv, envp, &e);
+	(void)!(words_pack(&w, &text, paths, argv, envp, &e) < 0 || words_seal(&w, text, &e) < 0);
+	free(text);
 	return w;
 }
 

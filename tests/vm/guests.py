@@ -3,17 +3,20 @@
 To add tests: put them into a part, or add one. Tests that need what the other host lacks say so with a skip.
 """
 import os
+import shlex
 
 SLOWER = 10   # by so much whoever waits in a guest waits longer
 SILENCE = 300 # seconds without a word after which a guest is lost
 
-FEW = {"BRIG_LEAK_RUNS": os.environ.get("BRIG_LEAK_RUNS", "20"), "BRIG_DAEMON_KILLS": os.environ.get("BRIG_DAEMON_KILLS", "15")}
+RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
+FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "15", "BRIG_WARM_RUNS": "100", "BRIG_ZYGOTE_KILLS": "14"}
+FEW = {name: os.environ.get(name, few) for name, few in FEW.items()}
 IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
 
 def part(name, tests, through=(), user=None, env=None, before=()):
     """`tests` is pytest's command line; `through` is put before it, and decides about the control group. `before`: what root runs first."""
-    return {"name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": env or {}, "before": list(before)}
+    return {"name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": {**RUNS, **(env or {})}, "before": list(before)}
 
 
 def login(user):
@@ -39,6 +42,9 @@ LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test
 )]
 DAEMON = ["tests/daemon", *(f"--deselect=tests/daemon/{name}" for name in (
     "test_many.py", # a thousand runs
+    "test_zygote_kills.py", # wants more runs than kills, at a tenth of the speed
+    "test_warm_faults.py", # the calls of a fork one by one, under strace
+    "test_zygote.py::test_a_zygote_is_replaced_and_no_run_notices[rule1", # after a second, which is less than a start takes there
     "test_waiting.py::test_large_programs", "test_waiting.py::test_streams_that_nobody_takes", # seconds that are ten times as many
     "test_hostile.py::test_three_thousand", "test_talks.py::test_with_a_door_of_ones_own", # as on the other host
     "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the door; here it stops the test, too
@@ -73,3 +79,7 @@ GUESTS = {
         "parts": [part("root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py"])],
     },
 }
+
+ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
+if ASKED: # pytest's command line: those and nothing else
+    GUESTS = {"systemd": {**GUESTS["systemd"], "parts": [part("asked for", ASKED, env=FEW)]}}

@@ -1,0 +1,134 @@
+"""Runs by ticket: the keeper is not asked, and a door that has gone mad gets no more out of one than its profile allows (ticket_lies.c)."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+import left
+from rules import MANY
+from support import brig, host, warm
+from support import daemon as daemons
+
+PROGRAM = host.build_dir() / "tests" / "ticket_lies"
+SOURCE = pathlib.Path(__file__).parent / "ticket_lies.c"
+LIES = re.findall(r'^\t\{ "(.*?)", +lie', SOURCE.read_text(), re.M)
+# The spawner is nobody on this host, and the store may be below a closed directory.
+WHERE_ALL_CAN_SEE = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh"]
+# A ready fork may have begun before the launcher has looked: in the cell as it was built.
+DENIED = r"output [04]\nended denied: more was asked .*"
+WALL = r"output 4\nended timeout_wall: "
+# It may have begun before the launcher saw that nobody had given an order.
+KILLED = r"output [04]\n(hung up|ended cancelled: .*|ended client_gone: .*)"
+FATES = {
+    "an order that is too short": KILLED, "an order with a descriptor": KILLED, "a letter without an order": KILLED, "an order, and gone": KILLED,
+    "a letter that is none": r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )", # a ready fork has nobody to tell
+    # Whatever a launcher that has its order hears and does not know is its client's end.
+    "a ticket used twice": r"output [04]\n(hung up|ended exited: )", "a ticket used twice, for more": r"output [04]\n(hung up|ended exited: )",
+    "the truth, for ever": WALL,
+}
+
+
+def tell(lie, mode):
+    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), PROGRAM, lie, daemons.binary("keeper"), "/mnt", host.runtime_dir(), mode]
+    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=60 * host.SLOWER)
+    assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def liar(built):
+    if not PROGRAM.exists():
+        pytest.fail(f"{PROGRAM} is missing: ./dev build")
+    before = left.Snapshot()
+    yield tell
+    assert not left.wrong(before), left.wrong(before)
+
+
+def test_every_lie_about_a_ticket_is_told(liar):
+    listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert listed == LIES and set(FATES) < set(LIES)
+
+
+@pytest.mark.parametrize("mode", ["demand", "ready"])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_ticket_is_good_for_one_run_within_its_profile(liar, lie, mode):
+    """Whatever became of it, the next ticket is good."""
+    said = liar(lie, mode)
+    assert re.fullmatch(FATES.get(lie, DENIED) + r"\nlives\n", said), said
+
+
+@pytest.fixture(params=["demand", "ready"])
+def daemon(start_daemon, built, request):
+    scratch, profiles = warm.scratch_profiles("basic", warm=request.param)
+    started = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    started.settle()
+    with started.connect() as talk:
+        warm.wait(talk)
+        assert host.poll(lambda: letters(started) >= 2 * sum(warm_profiles(profiles)), 20), started.words()
+    yield started
+    scratch.cleanup()
+
+
+def warm_profiles(folder):
+    """Each has two cells that stand ready."""
+    return [json.loads(path.read_text()).get("warm") != "never" for path in folder.glob("*.json")]
+
+
+def letters(daemon):
+    """One of each ticket that the door has."""
+    return sum(os.readlink(path).startswith("/memfd:letter") for path in pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir() if path.is_symlink())
+
+
+def test_a_run_by_ticket_needs_no_keeper(nothing_left, daemon):
+    keeper = daemon.of_kind("keeper")[0]
+    with daemon.connect() as talk:
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            assert [talk.run(f"print({n})").stdout for n in range(2)] == ["0\n", "1\n"]
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        assert talk.run("print(2)").stdout == "2\n"
+        assert host.poll(lambda: letters(daemon) >= 2, 20), "no new tickets"
+
+
+def test_a_ticket_whose_launcher_was_killed_costs_no_run(nothing_left, daemon):
+    with daemon.connect() as talk:
+        launchers = daemon.of_kind("launcher")
+        for pid in launchers:
+            daemons.kill(pid)
+        assert host.poll(lambda: not set(launchers) & set(daemon.of_kind("launcher")), 10), "they do not die"
+        ends = [talk.run(f"print({n})") for n in range(3)]
+        assert [end.stdout for end in ends] == ["0\n", "1\n", "2\n"], f"{ends[0].record} {daemon.words()}"
+        assert host.poll(lambda: letters(daemon) >= 2, 20), "no new tickets"
+
+
+def test_what_does_not_fit_a_ticket_gets_what_it_asked_for(nothing_left, daemon):
+    with daemon.connect() as talk:
+        less = talk.run("b = bytearray(60 << 20)", limits={"memory_bytes": 40 << 20}).record
+        assert less["exit_reason"] == "oom", less
+        files = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+        assert talk.run(files, limits={"files": 100}).stdout == "100\n"
+        assert talk.run(files).stdout != "100\n"
+        spent = talk.run("while True: pass", limits={"cpu_ms": 200, "wall_ms": 20000}).record
+        assert spent["exit_reason"] == "timeout_cpu", spent
+        assert talk.run("print(1)", cold=True).record["warm"] is False
+        late = talk.run("import time; time.sleep(100)", limits={"wall_ms": 300}).record
+        assert late["exit_reason"] == "timeout_wall", late
+
+
+def test_more_runs_than_tickets_all_run(nothing_left, daemon):
+    with daemon.connect() as talk:
+        runs = [talk.start(f"import sys; print(sys.stdin.read(), {n})", stdin=True) for n in range(12)]
+        for run in runs:
+            run.feed(b"x")
+        assert [run.finish().stdout for run in runs] == [f"x {n}\n" for n in range(12)]
+
+
+def test_a_long_program_fits_a_letter(nothing_left, daemon):
+    with daemon.connect() as talk:
+        for size in (60_000, 70_000, 8_000_000):
+            assert talk.run("#" * size + "\nprint('long')").stdout == "long\n"

@@ -1,0 +1,101 @@
+"""What brig stats and brig top say of a zygote is true."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from rules import MANY
+from support import brig as tool
+from support import daemon as daemons
+from support import host, warm
+
+
+@pytest.fixture(scope="module")
+def service(built):
+    scratch, profiles = warm.scratch_profiles("basic", zygote_runs=12)
+    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(profiles)}) as one, scratch:
+        one.settle()
+        with one.connect() as talk:
+            warm.wait(talk, "basic")
+        yield one
+
+
+@pytest.fixture
+def talk(service):
+    with service.connect() as made:
+        yield made
+
+
+def row(talk, name="basic"):
+    return next(row for row in talk.ask("stats")["profiles"] if row["name"] == name)
+
+
+def wait_for(talk, wanted):
+    """The zygote of basic, when it is as is wanted."""
+    found = host.poll(lambda: wanted(row(talk)["zygote"]) and [row(talk)["zygote"]], 30)
+    assert found, row(talk)
+    return found[0]
+
+
+def measured(zygote):
+    return zygote["state"] == "serving" and zygote["memory_bytes"] is not None
+
+
+def processes(name):
+    """(pid, memory) of each, as root sees it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm") as comm, open(f"/proc/{pid}/smaps_rollup") as rollup:
+                if comm.read().strip() == name:
+                    lines = dict(line.split(":") for line in rollup.read().splitlines()[1:])
+                    yield int(pid), int(lines["Pss"].split()[0]) * 1024
+        except (OSError, ValueError):
+            continue
+
+
+def test_a_zygote_is_told_with_its_memory(talk):
+    zygote = wait_for(talk, measured)
+    assert zygote["generation"] >= 1 and zygote["age_ms"] > 0 and zygote["runs"] > 0, zygote
+    assert 1 << 20 < zygote["own_bytes"] <= zygote["memory_bytes"] < 100 << 20, zygote
+    near = [pss for _, pss in processes("brig-zygote") if abs(pss - zygote["memory_bytes"]) < zygote["memory_bytes"] / 2]
+    assert near, (zygote, list(processes("brig-zygote")))
+
+
+def test_a_profile_that_is_cold_has_none(talk):
+    assert (row(talk, "strict")["warm"], row(talk, "strict")["zygote"]) == ("never", None)
+
+
+def test_after_as_many_runs_as_the_profile_says_it_is_another(talk):
+    before = wait_for(talk, measured)["generation"]
+    for _ in range(30):
+        talk.run("pass")
+    after = wait_for(talk, lambda zygote: zygote["generation"] > before and measured(zygote))
+    assert after["runs"] < 30
+
+
+def test_one_that_was_killed_is_not_told_any_more(talk, service):
+    before = wait_for(talk, measured)
+    ours = [pid for pid, _ in processes("brig-zygote") if is_below(pid, service.pid)]
+    for pid in ours:
+        os.kill(pid, signal.SIGKILL)
+    assert ours and wait_for(talk, lambda zygote: zygote["generation"] > before["generation"] and measured(zygote))
+
+
+def is_below(pid, ancestor):
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                pid = int(f.read().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+def test_top_shows_it(service, talk):
+    wait_for(talk, measured)
+    done = subprocess.run([tool.binary(), "top", "--once"], env=tool.environment({"BRIG_SOCKET": str(service.path)}), capture_output=True, text=True, timeout=20)
+    line = next(line.split() for line in done.stdout.splitlines() if line.startswith("basic "))
+    assert line[5] == "serving" and line[9].endswith("M") and line[10].endswith("M"), done

@@ -1,0 +1,137 @@
+"""What a fork of a zygote can find of others: of the zygote, of the run before, of the run beside it."""
+import re
+
+from support import daemon as daemons
+from warm_runs import folder, kept, talk # noqa: F401
+
+POISON = """
+import atexit, builtins, codecs, copyreg, gc, io, json, linecache, locale, os, re, signal, sys, threading, warnings
+mark = 'poison'
+for m in list(sys.modules.values()):
+    try: m.poison = mark
+    except Exception: pass
+builtins.print, p = None, print
+sys.modules['poison'] = sys
+sys.path.append('/poison'); sys.meta_path.append(None); sys.path_hooks.clear(); sys.argv.append('poison')
+os.environ['POISON'] = '1'; os.putenv('POISON2', '1')
+gc.callbacks.append(lambda *a: None); gc.set_threshold(1, 1, 1); gc.disable()
+warnings.simplefilter('error'); warnings.onceregistry['poison'] = 1
+codecs.register(lambda name: None); copyreg.pickle(complex, lambda c: (complex, (0,)))
+signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+threading.stack_size(1 << 20); sys.setrecursionlimit(50000); sys.setswitchinterval(1); sys.settrace(lambda *a: None)
+os.umask(0); os.chdir('/tmp'); atexit.register(p, 'poison')
+for folder in '/tmp', '/workspace', '/dev/shm': open(folder + '/poison', 'w').write('poison')
+sys.excepthook = sys.displayhook = sys.unraisablehook = None
+type('Poison', (), {}); sys.intern('poison' * 3)
+p('poisoned')
+"""
+LOOK = """
+import builtins, codecs, copyreg, gc, os, signal, sys, threading, warnings
+print([n for n, m in sys.modules.items() if hasattr(m, 'poison') or n == 'poison'], sys.argv, sys.path, len(sys.meta_path), len(sys.path_hooks))
+print({k: v for k, v in os.environ.items() if 'POISON' in k}, gc.callbacks, gc.get_threshold(), gc.isenabled())
+print(warnings.filters, warnings.onceregistry, complex in copyreg.dispatch_table and copyreg.dispatch_table[complex].__module__)
+print(signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(0, []), threading.stack_size(), sys.getrecursionlimit(), sys.getswitchinterval(), sys.gettrace())
+print(oct(os.umask(0)), os.getcwd(), [os.listdir(f) for f in ('/tmp', '/workspace', '/dev/shm')], sys.excepthook, sys.displayhook, sys.unraisablehook)
+print([c for c in object.__subclasses__() if c.__name__ == 'Poison'])
+"""
+# Every byte that can be read of the process: the stack, the heap, what libraries hold, what was mapped by us.
+MEMORY = """
+import re
+def memory():
+    with open('/proc/self/mem', 'rb', 0) as mem:
+        for line in open('/proc/self/maps'):
+            begin, end, rights = re.match('(\\\\w+)-(\\\\w+) (\\\\S+)', line).groups()
+            if rights[0] != 'r' or '[v' in line: continue
+            mem.seek(int(begin, 16))
+            try: yield line, mem.read(int(end, 16) - int(begin, 16))
+            except OSError: pass
+"""
+
+
+def test_nothing_of_a_run_is_seen_by_the_next(talk):
+    expected = talk.run(LOOK, cold=True).stdout
+    first, second = talk.run(POISON), talk.run(LOOK)
+    assert first.record["warm"] and "poisoned" in first.stdout, first
+    assert second.record["warm"] and second.stdout == expected, second
+
+
+def test_the_words_and_the_text_of_a_run_are_in_no_memory_of_the_next(talk):
+    """Those of a run that has ended, and of one that goes on."""
+    secret = "s3cr3t" + "-of-a-run"
+    beside = talk.start(f"import time; x = '{secret}'; print('on', flush=True); time.sleep(30)", env=[f"SECRET={secret}"], args=[secret])
+    assert beside.line() == "on"
+    assert talk.run(f"x = '{secret}' * 2; print(x)", env=[f"SECRET={secret}"], args=[secret]).status == 0
+    run = talk.run(MEMORY + "print([line for line, data in memory() if re.search(b'[s]3cr3t-of-a-run', data)])\n")
+    talk.ask("cancel", run=beside.id)
+    beside.wait(5)
+    beside.close()
+    assert run.record["warm"] and run.stdout == "[]\n", run
+
+
+def test_no_memory_names_a_place_of_the_host(talk, kept):
+    """The zygote has been a process of the keeper's: its socket, its folder, its environment."""
+    names = [f"[{name[0]}]{name[1:]}".encode() for name in (str(kept.folder), "BRIG_PROFILES", "NOTIFY_SOCKET")] # so that it does not find itself
+    run = talk.run(MEMORY + f"print([(n, line) for line, data in memory() for n in {names} if re.search(n, data)])\n")
+    assert run.record["warm"] and run.stdout == "[]\n", run
+
+
+def test_no_memory_has_the_numbers_of_other_programs(talk, kept):
+    """The zygote lives among the host's processes, and knows each of its forks by that number."""
+    beside = talk.start("import time; print('on', flush=True); time.sleep(30)")
+    assert beside.line() == "on"
+    pids = [pid for zygote in kept.of_kind("zygote") for pid in daemons.children(zygote)]
+    run = talk.run(MEMORY + f"""
+def entry(number): # struct zygote_cell: the number, a descriptor, and no request
+    return re.escape((number - 1).to_bytes(4, 'little')) + b'[\\x05-\\xff][\\0-\\3]\\0\\0\\0{{8}}'
+print([line for line, data in memory() for number in {[pid + 1 for pid in pids]} if re.search(entry(number), data)])
+""")
+    talk.ask("cancel", run=beside.id)
+    beside.wait(5)
+    beside.close()
+    assert pids and run.record["warm"] and run.stdout == "[]\n", (pids, run)
+
+
+def test_descriptors_of_a_fork_are_the_three(talk):
+    run = talk.run("import os\nprint(sorted(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')))\n")
+    assert run.record["warm"] and run.stdout == "[0, 1, 2]\n", run
+
+
+def test_no_memory_is_shared_with_anybody(talk):
+    """A mapping that is shared and can be written to would be a way from cell to cell."""
+    run = talk.run("print([l for l in open('/proc/self/maps') if l.split()[1][3] == 's'])")
+    assert run.record["warm"] and run.stdout == "[]\n", run
+
+
+def test_the_zygote_is_nobody_that_a_fork_could_reach(talk):
+    run = talk.run("""
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *args): return libc.syscall(number, *args), ctypes.get_errno()
+print(os.getppid(), sorted(n for n in os.listdir('/proc') if n.isdigit()))
+for pid in 0, 2, 3, 4, 1000:
+    if pid == os.getpid(): continue
+    for name in 'mem', 'maps', 'environ', 'fd', 'root':
+        try: print(pid, name, os.stat(f'/proc/{pid}/{name}') and 'there')
+        except OSError as e: pass
+print([call(101, 16, pid, 0, 0)[0] for pid in (0, 1, 3, 1000)]) # ptrace
+print([call(310, pid, 0, 0, 0, 0, 0)[0] for pid in (1, 3, 1000)]) # process_vm_readv
+print([call(434, pid, 0)[1] for pid in (3, 1000)]) # pidfd_open
+""")
+    assert run.record["warm"] and run.status == 0, run
+    lines = run.stdout.split("\n")
+    assert lines[:3] == ["0 ['2']", "[-1, -1, -1, -1]", "[-1, -1, -1]"] and not re.search(r"\b0\b", lines[3]), run
+
+
+def test_a_signal_to_the_parent_of_a_fork_reaches_nobody(talk):
+    """It is outside of the cell, and is seen as 0: who signals that signals his own group."""
+    run = talk.run("import os, signal\nsignal.signal(signal.SIGUSR1, lambda *a: print('mine'))\nos.kill(os.getppid(), signal.SIGUSR1)\n")
+    assert run.record["warm"] and run.stdout == "mine\n", run
+    assert talk.run("print(1)").record["warm"]
+
+
+def test_a_fork_cannot_have_its_zygotes_answers(talk):
+    """A run that breaks all it can reach of the extension spoils its own process."""
+    run = talk.run("import gc, sys\nfor o in gc.get_objects():\n    if type(o) is dict:\n        try: o.clear()\n        except Exception: pass\n")
+    assert run.record["warm"], run
+    again = talk.run("print(1)")
+    assert again.record["warm"] and again.stdout == "1\n", again

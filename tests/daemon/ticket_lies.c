@@ -1,0 +1,348 @@
+/*
+ * ticket_lies.c - a door that has gone mad and has a ticket, for tests/daemon/test_tickets.py
+ *
+ *   ticket_lies                            the lies, a line each
+ *   ticket_lies NAME KEEPER STORE RUNTIME demand|ready
+ *       gets tickets from a real keeper, tells that lie to a launcher or to the fork
+ *       that waits, and prints what came of it: "output N" (bytes of the program), "ended REASON: WHY" or "hung up";
+ *       then "lives" when an honest run by another ticket does what it should
+ */
+#define _GNU_SOURCE
+#include "clock.h"
+#include "fd.h"
+#include "keeper_protocol.h"
+#include "launcher.h"
+#include "letter.h"
+#include "packet.h"
+#include "profile_warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 20000, WALL_MS = 3000 };
+
+static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep(1000)\n", short_program[] = "print('ran')\n";
+static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
+
+struct mad_door {
+	int           keeper;
+	pid_t         pid;
+	struct limits limits;
+};
+
+struct ticket {
+	int fd[TICKET_FDS];
+};
+
+static _Noreturn void give_up(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	exit(EXIT_FAILURE);
+}
+
+static int must(int r, const char *what)
+{
+	return r < 0 ? (give_up(what), -1) : r;
+}
+
+/* --- to the keeper --- */
+
+static int sealed(const void *bytes, size_t len)
+{
+	int fd = must(memfd_create("filter", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create");
+
+	if (write(fd, bytes, len) != (ssize_t)len || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		give_up("memfd");
+	return fd;
+}
+
+static void tell(const struct mad_door *d, const struct keeper_word *word, const int *fds, size_t n)
+{
+	must(-packet_send(d->keeper, word, sizeof *word, fds, n) > 0 ? -1 : 0, "the keeper");
+}
+
+static void begin(struct mad_door *d, const char *store, const char *runtime, uint32_t warm)
+{
+	static struct keeper_word word;
+	struct sock_filter        allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	int                       filter = sealed(&allow, sizeof allow);
+
+	word = (struct keeper_word){ .kind = KEEPER_SETUP, .setup = { .mode = KEEPER_SERVICE, .id_base = 0x60000000, .id_count = 65536 } };
+	snprintf(word.setup.store[0], sizeof word.setup.store[0], "%s", store);
+	snprintf(word.setup.runtime, sizeof word.setup.runtime, "%s", runtime);
+	tell(d, &word, NULL, 0);
+	fields_preset(limits_fields, &d->limits);
+	d->limits.wall_ms = WALL_MS;
+	word = (struct keeper_word){ .kind = KEEPER_PROFILE };
+	word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 2, .warm = warm,
+						.zygote_cells = 1000, .zygote_ms = 1000000, .limits = d->limits, .ceilings = d->limits };
+	tell(d, &word, &filter, 1);
+	close(filter);
+	word = (struct keeper_word){ .kind = KEEPER_SEAL };
+	tell(d, &word, NULL, 0);
+}
+
+/* Answers are of no interest. */
+static struct ticket await_ticket(const struct mad_door *d)
+{
+	union {
+		struct keeper_answer answer;
+		struct keeper_ticket ticket;
+	} says;
+	struct pollfd p = { .fd = d->keeper, .events = POLLIN };
+	struct ticket t;
+	size_t        n;
+
+	while (poll(&p, 1, PATIENCE_MS) > 0) {
+		if (packet_receive(d->keeper, &says, sizeof says, t.fd, TICKET_FDS, &n) <= 0)
+			break;
+		if (says.ticket.kind == KEEPER_TICKET && n == TICKET_FDS)
+			return t;
+	}
+	errno = ETIME;
+	give_up("no ticket");
+}
+
+/* --- to the launcher and to the fork --- */
+
+static struct launch_order order_of(const struct mad_door *d, const char *code)
+{
+	struct launch_order o;
+
+	memset(&o, 0, sizeof o);
+	o.limits   = d->limits;
+	o.words    = (struct words){ .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof words };
+	o.code_len = (uint32_t)strlen(code);
+	o.warm     = true;
+	o.asked    = clock_ms(CLOCK_MONOTONIC);
+	return o;
+}
+
+static void send_order(const struct ticket *t, const struct launch_order *o)
+{
+	(void)packet_send(t->fd[TICKET_LAUNCHER], o, sizeof *o, NULL, 0);
+}
+
+static void send_letter(const struct ticket *t, const struct launch_order *o, const char *code)
+{
+	struct letter_order letter = { .words = o->words, .code_len = o->code_len };
+	struct err          e;
+
+	(void)!letter_write(t->fd[TICKET_LETTER], &letter, words, code, &e);
+	(void)!letter_send(t->fd[TICKET_ORDERS], &letter);
+}
+
+/* Until the program's last byte. */
+static size_t read_output(const struct ticket *t)
+{
+	char   text[4096];
+	size_t all = 0;
+
+	for (ssize_t n; (n = read(t->fd[TICKET_STDOUT], text, sizeof text)) > 0;)
+		all += (size_t)n;
+	return all;
+}
+
+static void hear_end(const struct ticket *t)
+{
+	struct launch_word w;
+	size_t             n;
+
+	for (;;) {
+		if (packet_receive(t->fd[TICKET_LAUNCHER], &w, sizeof w, NULL, 0, &n) != sizeof w) {
+			puts("hung up");
+			return;
+		}
+		if (w.kind == LAUNCH_ENDED) {
+			printf("ended %s: %s\n", exit_reason_name(w.end.reason), w.end.why.text);
+			return;
+		}
+	}
+}
+
+static void judge(const struct ticket *t)
+{
+	printf("output %zu\n", read_output(t));
+	hear_end(t);
+}
+
+static void run_honestly(const struct mad_door *d)
+{
+	struct ticket       t = await_ticket(d);
+	struct launch_order o = order_of(d, short_program);
+
+	send_order(&t, &o);
+	send_letter(&t, &o, short_program);
+	if (read_output(&t) == 4)
+		puts("lives");
+}
+
+/* --- the lies --- */
+
+/* clang-format off */
+#define MORE(name, change) static void more_##name(struct launch_order *o) { change; }
+MORE(nothing, (void)o)
+MORE(wall,      o->limits.wall_ms++)
+MORE(cpu,       o->limits.cpu_ms++)
+MORE(memory,    o->limits.memory_bytes += 4096)
+MORE(less,      o->limits.memory_bytes -= 4096)
+MORE(pids,      o->limits.pids++)
+MORE(cpus,      o->limits.cpus++)
+MORE(files,     o->limits.files++)
+MORE(tmp,       o->limits.tmp_bytes++)
+MORE(workspace, o->limits.workspace_bytes++)
+MORE(inodes,    o->limits.inodes++)
+MORE(all,       memset(&o->limits, 0xff, sizeof o->limits))
+/* clang-format on */
+
+static void lie_in_order(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	more(&o);
+	send_order(t, &o);
+	send_letter(t, &o, program);
+	judge(t);
+}
+
+static void lie_twice(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, short_program), again = order_of(d, short_program);
+
+	more(&again);
+	send_order(t, &o);
+	send_letter(t, &o, short_program);
+	send_order(t, &again);
+	send_letter(t, &again, short_program);
+	judge(t);
+}
+
+/* The fork is told, and nobody who watches it. */
+static void lie_without_order(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	send_letter(t, &o, program);
+	judge(t);
+}
+
+static void lie_garbled(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o - 1, NULL, 0);
+	send_letter(t, &o, program);
+	judge(t);
+}
+
+static void lie_with_descriptor(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o, &t->fd[TICKET_LETTER], 1);
+	send_letter(t, &o, program);
+	judge(t);
+}
+
+/* It is gone when the launcher looks: nobody reads what the program would say. */
+static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	send_order(t, &o);
+	send_letter(t, &o, program);
+	shutdown(t->fd[TICKET_LAUNCHER], SHUT_RDWR);
+	judge(t);
+}
+
+static void lie_in_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+	struct letter_order l = { .words = o.words, .code_len = UINT32_MAX, .files = UINT64_MAX, .cpu_s = UINT64_MAX, .processes = UINT64_MAX };
+
+	(void)more;
+	send_order(t, &o);
+	(void)!letter_send(t->fd[TICKET_ORDERS], &l);
+	judge(t);
+}
+
+/* clang-format off */
+static const struct row {
+	const char *name;
+	void (*tell)(const struct mad_door *, const struct ticket *, void (*)(struct launch_order *));
+	void (*more)(struct launch_order *);
+} rows[] = {
+	{ "more wall time than the ceiling",  lie_in_order,        more_wall },
+	{ "more CPU time",                    lie_in_order,        more_cpu },
+	{ "more memory",                      lie_in_order,        more_memory },
+	{ "less memory",                      lie_in_order,        more_less },
+	{ "more processes",                   lie_in_order,        more_pids },
+	{ "more of a CPU",                    lie_in_order,        more_cpus },
+	{ "more descriptors",                 lie_in_order,        more_files },
+	{ "a larger /tmp",                    lie_in_order,        more_tmp },
+	{ "a larger workspace",               lie_in_order,        more_workspace },
+	{ "more files",                       lie_in_order,        more_inodes },
+	{ "all there is",                     lie_in_order,        more_all },
+	{ "an order that is too short",       lie_garbled,         more_nothing },
+	{ "an order with a descriptor",       lie_with_descriptor, more_nothing },
+	{ "a letter without an order",        lie_without_order,   more_nothing },
+	{ "a letter that is none",            lie_in_letter,       more_nothing },
+	{ "an order, and gone",               lie_and_leave,       more_nothing },
+	{ "a ticket used twice",              lie_twice,           more_nothing },
+	{ "a ticket used twice, for more",    lie_twice,           more_all },
+	{ "the truth, for ever",              lie_in_order,        more_nothing },
+};
+/* clang-format on */
+
+static void start(struct mad_door *d, const char *keeper)
+{
+	int pair[2];
+
+	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
+	d->keeper = pair[0];
+	d->pid    = must(fork(), "fork");
+	if (d->pid) {
+		close(pair[1]);
+		return;
+	}
+	if ((pair[1] == KEEPER_FD ? fcntl(KEEPER_FD, F_SETFD, 0) : dup2(pair[1], KEEPER_FD)) >= 0)
+		execl(keeper, "keeper", (char *)NULL);
+	_exit(127);
+}
+
+int main(int argc, char **argv)
+{
+	struct mad_door   d;
+	struct ticket     t;
+	const struct row *row = NULL;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (argc == 1)
+			puts(rows[i].name);
+		else if (strcmp(rows[i].name, argv[1]) == 0)
+			row = &rows[i];
+	if (argc != 6 || !row)
+		return argc == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
+	start(&d, argv[2]);
+	begin(&d, argv[3], argv[4], strcmp(argv[5], "ready") == 0 ? WARM_READY : WARM_DEMAND);
+	t = await_ticket(&d);
+	row->tell(&d, &t, row->more);
+	run_honestly(&d);
+	close(d.keeper);
+	must(waitpid(d.pid, NULL, 0), "waitpid");
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,151 @@
+/* test_letter.c - an order as a warm cell gets it, and as a door that was taken over would send it */
+#define _GNU_SOURCE
+#include "letter.h"
+#include "sealed.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char words[] = "/usr/bin/python3\0python3\0a b\0K=V";
+static const char code[]  = "print(1)\n";
+
+static struct letter_order order(void)
+{
+	return (struct letter_order){ .words = { .paths = 1, .argc = 2, .envc = 1, .len = sizeof words }, .code_len = sizeof code - 1, .files = 64 };
+}
+
+struct desk {
+	int orders[2], letter;
+};
+
+static struct desk desk_open(void)
+{
+	struct desk d;
+	struct err  e;
+
+	d.letter = letter_make(&e);
+	if (d.letter < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, d.orders) < 0)
+		abort();
+	return d;
+}
+
+static void desk_close(struct desk *d)
+{
+	close(d->letter);
+	close(d->orders[0]);
+	close(d->orders[1]);
+}
+
+/* What the reader says to this header and that file. */
+static int answer(const void *header, size_t len, const char *bytes, size_t n)
+{
+	struct desk         d = desk_open();
+	struct letter_order got;
+	char               *text, *program;
+	int                 r;
+
+	if (pwrite(d.letter, bytes, n, 0) != (ssize_t)n || send(d.orders[0], header, len, 0) != (ssize_t)len)
+		abort();
+	shutdown(d.orders[0], SHUT_WR);
+	r = letter_read(d.orders[1], d.letter, &got, &text, &program);
+	desk_close(&d);
+	return r;
+}
+
+static void arrives(void)
+{
+	static struct word_lists lists;
+	struct desk         d = desk_open();
+	struct letter_order o = order(), got;
+	char               *text = NULL, *program = NULL;
+	struct err          e;
+
+	tap_ok(letter_write(d.letter, &o, words, code, &e) == 0 && letter_send(d.orders[0], &o) == 0, "a letter is written and sent");
+	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == 0, "it can be read");
+	tap_ok(memcmp(&got, &o, sizeof o) == 0, "its numbers arrive");
+	tap_ok(words_split(&got.words, text, &lists) && strcmp(lists.argv[1], "a b") == 0 && strcmp(lists.envp[0], "K=V") == 0, "its words arrive");
+	tap_ok(program && strcmp(program, code) == 0, "its program arrives, and ends with a NUL");
+	tap_ok(pwrite(d.letter, "XXXX", 4, 0) == 4 && *text == '/', "what is written into the letter later is not seen");
+	desk_close(&d);
+}
+
+static void is_copied(void)
+{
+	enum { BIG = 3 * 16 * 1024 + 5 };
+	static char         big[BIG];
+	struct desk         d = desk_open();
+	struct letter_order o = order(), got;
+	char               *text = NULL, *program = NULL;
+	struct err          e;
+	int                 from[2];
+
+	memset(big, 'x', sizeof big);
+	o.code_len = sizeof big;
+	from[0]    = sealed_open("words", words, sizeof words, &e);
+	from[1]    = sealed_open("code", big, sizeof big, &e);
+	tap_ok(letter_copy(d.letter, &o, from[0], from[1], &e) == 0 && letter_send(d.orders[0], &o) == 0, "memory files are copied into a letter");
+	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == 0 && memcmp(text, words, sizeof words) == 0 &&
+	               memcmp(program, big, sizeof big) == 0, "a long program arrives, too");
+	o.code_len = sizeof big + 1;
+	tap_ok(letter_copy(d.letter, &o, from[0], from[1], &e) < 0, "one that is shorter than was said is refused");
+	close(from[0]);
+	close(from[1]);
+	desk_close(&d);
+}
+
+static void without_program(void)
+{
+	struct desk         d = desk_open();
+	struct letter_order o = order(), got;
+	char               *text, *program = d.letter < 0 ? NULL : (char *)words;
+	struct err          e;
+
+	o.code_len = 0;
+	tap_ok(letter_write(d.letter, &o, words, NULL, &e) == 0 && letter_send(d.orders[0], &o) == 0 &&
+	               letter_read(d.orders[1], d.letter, &got, &text, &program) == 0 && !program, "a letter may have no program");
+	close(d.orders[0]);
+	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == -EPIPE, "the end of who would have sent one is noticed");
+	d.orders[0] = dup(d.orders[1]);
+	tap_ok(letter_send(d.orders[0], &o) == -EPIPE, "the end of who would have read one is noticed");
+	desk_close(&d);
+}
+
+static void lies(void)
+{
+	struct letter_order o = order();
+	char                file[256] = { 0 }, longer[sizeof o + 1] = { 0 };
+
+	memcpy(file, words, sizeof words);
+	memcpy(longer, &o, sizeof o);
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == 0, "an order that is none of these lies is taken");
+	tap_ok(answer(&o, sizeof o - 1, file, sizeof file) == -EPROTO, "an order that is too short is refused");
+	tap_ok(answer(longer, sizeof longer, file, sizeof file) == -EPROTO, "an order that is too long is refused");
+	tap_ok(answer(&o, sizeof o, file, sizeof words) == -EPROTO, "a file that is shorter than the order says is refused");
+	tap_ok(answer(&o, sizeof o, file, 0) == -EPROTO, "an empty file is refused");
+	o.code_len = LETTER_CODE_MAX + 1;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a program above the bound is refused");
+	o            = order();
+	o.words.len  = WORDS_BYTES_MAX + 1;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "words above the bound are refused");
+	o            = order();
+	o.words.argc = 0;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "an order without a word is refused");
+	o             = order();
+	o.result_pipe = 2;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a truth that is neither 0 nor 1 is refused");
+	o          = order();
+	o.reserved = 1;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a number that means nothing must be 0");
+}
+
+int main(void)
+{
+	arrives();
+	is_copied();
+	without_program();
+	lies();
+	return tap_done();
+}
