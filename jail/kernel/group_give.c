@@ -50,7 +50,7 @@ static bool has_processes(int top, const char *name)
 	return group_read_file(top, path, first, sizeof first) && first[0];
 }
 
-enum { DYING_MS_MAX = 1500 }; /* some hosts have a PID 1 that reaps once a second */
+enum { DYING_MS_MAX = 3000 }; /* some hosts have a PID 1 that reaps once a second; all leftovers share this patience */
 
 /* False: somebody in there is still dying. */
 static bool remove_below(int dir, const char *name)
@@ -78,14 +78,14 @@ static bool has_helpers(int top)
 }
 
 /* Of one that has died its helpers and cells die too, but not at once. */
-static void remove_service(int above, const char *name, pid_t pid)
+static void remove_service(int above, const char *name, pid_t pid, int *patience_ms)
 {
 	scoped_fd top  = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	bool      dies = kill(pid, 0) < 0 && errno == ESRCH;
 
 	if (top < 0 || (!dies && has_helpers(top)))
 		return;
-	for (int ms = 0; ms < DYING_MS_MAX && (has_helpers(top) || !remove_below(top, "brig")); ms++)
+	for (; (has_helpers(top) || !remove_below(top, "brig")) && *patience_ms > 0; --*patience_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	remove_below(top, "brig-launcher");
 	unlinkat(above, name, AT_REMOVEDIR);
@@ -96,11 +96,11 @@ static void remove_services(int top, const char *own)
 	int            fd  = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int            pid;
+	int            pid, patience_ms = DYING_MS_MAX;
 
 	while (dir && (entry = readdir(dir)))
 		if (sscanf(entry->d_name, "brigd-%d", &pid) == 1 && strcmp(entry->d_name, own) != 0)
-			remove_service(fd, entry->d_name, pid);
+			remove_service(fd, entry->d_name, pid, &patience_ms);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)

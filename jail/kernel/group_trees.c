@@ -210,16 +210,21 @@ static int open_group(int above, const char *name)
 	return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Nearly always there already: asked for before it is made. */
+/*
+ * Nearly always there already: asked for before it is made. A service that starts takes an empty group for a leftover,
+ * and may remove it before it is opened: it is made again then. Giving up would put us into the group above.
+ */
 static int open_or_make(int above, const char *name)
 {
+	enum { TRIES = 20 };
 	int fd = open_group(above, name);
 
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (mkdirat(above, name, 0755) < 0 && errno != EEXIST)
-		return -1;
-	return open_group(above, name);
+	for (int n = 0; n < TRIES && fd < 0 && errno == ENOENT; n++) {
+		if (mkdirat(above, name, 0755) < 0 && errno != EEXIST)
+			return -1;
+		fd = open_group(above, name);
+	}
+	return fd;
 }
 
 /* Below our own group: a container's limit then bounds its cells too (nsjail#219). */
