@@ -1,5 +1,4 @@
 """Runs by ticket: the keeper is not asked, and a door that has gone mad gets no more out of one than its profile allows (ticket_lies.c)."""
-import json
 import os
 import pathlib
 import re
@@ -64,18 +63,16 @@ def test_a_ticket_is_good_for_one_run_within_its_profile(liar, lie, mode):
 @pytest.fixture(params=["demand", "ready"])
 def daemon(start_daemon, built, request):
     scratch, profiles = warm.scratch_profiles("basic", warm=request.param)
+    for path in profiles.glob("*.json"):
+        if path.stem != "basic":
+            path.unlink() # a machine may have no rootfs for them, and every letter is basic's
     started = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
     started.settle()
     with started.connect() as talk:
         warm.wait(talk)
-        assert host.poll(lambda: letters(started) >= 2 * sum(warm_profiles(profiles)), 20), started.words()
+        assert host.poll(lambda: letters(started) == 2, 20), started.words()
     yield started
     scratch.cleanup()
-
-
-def warm_profiles(folder):
-    """Each has two cells that stand ready."""
-    return [json.loads(path.read_text()).get("warm") != "never" for path in folder.glob("*.json")]
 
 
 def letters(daemon):
