@@ -11,6 +11,7 @@ from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
 
 MODULE = type(sys)
+RECORD = type(sys.implementation) # a class of our own would be seen by every program: a zygote executes this before it forks
 
 REPORT_MAX = 1 << 20
 RESULT_MAX = 512 << 10 # bytes of the result as JSON
@@ -59,44 +60,47 @@ def change_filters(action):
     _warnings._filters_mutated()
 
 
-class Pipe:
-    """Where the report goes: once, and only from this process. A fork of it has nothing to report."""
+# --- where the report goes: once, and only from this process; a fork of it has nothing to report ---
 
-    def __init__(self, fd):
-        self.fd, self.pid = fd, getpid()
-        self.identity = self.look()
-        set_inheritable(fd, False)
-        register_at_fork(after_in_child=self.close)
+def open_pipe(fd):
+    pipe = RECORD(fd=fd, pid=getpid(), identity=identity_of(fd))
+    set_inheritable(fd, False)
+    register_at_fork(after_in_child=lambda: close_pipe(pipe))
+    return pipe
 
-    def look(self):
-        status = fstat(self.fd)
-        return status.st_dev, status.st_ino
 
-    def is_ours(self):
-        """The program may have closed it, and opened something else that got its number."""
+def identity_of(fd):
+    status = fstat(fd)
+    return status.st_dev, status.st_ino
+
+
+def is_as_opened(pipe):
+    """The program may have closed it, and opened something else that got its number."""
+    try:
+        return pipe.fd >= 0 and getpid() == pipe.pid and identity_of(pipe.fd) == pipe.identity
+    except OSError:
+        return False
+
+
+def close_pipe(pipe):
+    if is_as_opened(pipe) or getpid() != pipe.pid:
         try:
-            return self.fd >= 0 and getpid() == self.pid and self.look() == self.identity
+            close(pipe.fd)
         except OSError:
-            return False
+            pass
+    pipe.fd = -1
 
-    def close(self):
-        if self.is_ours() or getpid() != self.pid:
-            try:
-                close(self.fd)
-            except OSError:
-                pass
-        self.fd = -1
 
-    def send(self, text):
-        if not self.is_ours():
-            return
-        rest = memoryview(text.encode("utf-8", "replace"))
-        try:
-            while rest:
-                rest = rest[write(self.fd, rest):]
-        except OSError:
-            pass # nobody reads any more
-        self.close()
+def send(pipe, text):
+    if not is_as_opened(pipe):
+        return
+    rest = memoryview(text.encode("utf-8", "replace"))
+    try:
+        while rest:
+            rest = rest[write(pipe.fd, rest):]
+    except OSError:
+        pass # nobody reads any more
+    close_pipe(pipe)
 
 
 # --- JSON text ---

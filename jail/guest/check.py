@@ -296,4 +296,4 @@ def check_text(bytes, path, allowed, calls):
 
 def run_check(pipe, allowed, calls):
     path = f"{getcwd()}/{MAIN_FILE}"
-    pipe.send(check_text(read_file(path), path, allowed, calls))
+    send(pipe, check_text(read_file(path), path, allowed, calls))

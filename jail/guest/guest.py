@@ -1,8 +1,11 @@
 # guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS -- ARG...
+#
+# A zygote executes it with the name `ahead`, which leaves all that a run needs in this namespace, and again in each fork.
 import builtins
 from marshal import loads
 
-__builtins__ = dict(builtins.__dict__) # of every function from here on
+if "OURS" not in globals():
+    __builtins__ = dict(builtins.__dict__) # of every function from here on
 PARTS = "the other files, compiled; pack.py puts them here"
 OUR_FOLDER = "/usr/lib/brig/" # of these files, wherever they are compiled
 
@@ -21,7 +24,7 @@ def names_of(text):
 
 def start(argv):
     mode, fd, imports, modules, calls = argv[1:6]
-    pipe = Pipe(int(fd))
+    pipe = open_pipe(int(fd))
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")
         return run_check(pipe, names_of(modules if imports == "*" else imports), names_of(calls) or [])
@@ -31,9 +34,12 @@ def start(argv):
 
 OURS = globals()
 need("base")
-ended = start(sys.argv)
-if ended is not None:
-    try:
-        raise ended
-    finally:
-        del ended # it has the program's frames, and they have what is to be destroyed
+if "ahead" in OURS:
+    need("last", "program")
+else:
+    ended = start(sys.argv)
+    if ended is not None:
+        try:
+            raise ended
+        finally:
+            del ended # it has the program's frames, and they have what is to be destroyed

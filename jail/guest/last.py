@@ -18,22 +18,21 @@ def refuse_nul(source, path):
 
 # --- in two ---
 
-class Stop(BaseException):
-    pass
-
-
 def code_of(run, source, path):
     """What exec or eval would execute: they are stopped before the first instruction. A warning is an error here."""
-    found = []
+    found, stopped = [], BaseException()
 
     def stop(frame, event, arg):
         found.append(frame.f_code)
-        raise Stop
+        raise stopped
     change_filters("error")
     settrace(stop)
     try:
         run(source, {})
-    except Stop:
+    except BaseException as error:
+        if error is not stopped:
+            raise
+        error.__traceback__ = None # it has this frame, which has it
         fix_filename(found[0], path)
         return found[0]
     finally:

@@ -80,24 +80,21 @@ def exit_code_of(error):
     return code & 255 if -1 << 63 <= code < 1 << 63 else 255
 
 
-class Program:
-    def __init__(self, path):
-        self.path, self.source, self.codes, self.names, self.value = path, b"", [], {}, None
+def begin(program):
+    program.source = read_file(program.path)
+    program.names = fresh_main(program.path)
+    program.codes = compile_program(program.source, program.path)
+    value = execute(program.codes, program.names)
+    program.value = program.names.pop(VALUE, value)
 
-    def start(self):
-        self.source = read_file(self.path)
-        self.names = fresh_main(self.path)
-        self.codes = compile_program(self.source, self.path)
-        value = execute(self.codes, self.names)
-        self.value = self.names.pop(VALUE, value)
 
-    def run(self):
-        """Returns the exception that ended it, or None."""
-        try:
-            self.start()
-        except BaseException as error:
-            return error
-        return None
+def run(program):
+    """Returns the exception that ended it, or None."""
+    try:
+        begin(program)
+    except BaseException as error:
+        return error
+    return None
 
 
 def report_text(program, error, failure, blocked):
@@ -130,8 +127,8 @@ def run_report(pipe, imports, args):
     sys.argv[:] = [MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)
-    program = Program(f"{getcwd()}/{MAIN_FILE}")
-    error = program.run()
+    program = RECORD(path=f"{getcwd()}/{MAIN_FILE}", source=b"", codes=[], names={}, value=None)
+    error = run(program)
     settrace(None)
     setprofile(None)
     setrecursionlimit(max(getrecursionlimit(), 1000))
@@ -143,7 +140,7 @@ def run_report(pipe, imports, args):
         report = report_text(program, error, failure, blocked)
     except BaseException:
         report = report_short(error, blocked)
-    pipe.send(report)
+    send(pipe, report)
     if error is not None and not is_a(error, SystemExit):
         sys.excepthook = say_nothing # it has been told; the interpreter only chooses the exit status now
     return error

@@ -36,24 +36,42 @@ def load(path):
     return module
 
 
-# No compile() for these: its first call makes the classes of the syntax tree, which a program would see.
+# No compile() for this: its first call makes the classes of the syntax tree, which a program would see.
 calling = (lambda: exec(LOADED["part"], globals())).__code__
+
+
+def new_main(path):
+    main = MODULE("__main__")
+    kind = "SourcelessFileLoader" if path == GUEST else "SourceFileLoader"
+    loader = getattr(sys.modules["_frozen_importlib_external"], kind)("__main__", path)
+    main.__dict__.update(__loader__=loader, __annotations__={}, __builtins__=builtins, __file__=path, __cached__=None)
+    return main
 
 
 def load_guest():
     """
-    The runner and its parts. Those lie in it as bytes: they are read once here, and what it finds in their place executes
-    them from LOADED, so that their bytecode is every fork's.
+    The runner, and the module that it is executed in, where what each run needs is made here and is every fork's. Its other
+    parts lie in it as bytes: they are read once, and what it finds in their place executes them from LOADED.
     """
     try:
         code = loads(read_file(GUEST)[16:])
     except FileNotFoundError:
-        return None, {}
+        return None, None
     parts = next(const for const in code.co_consts if type(const) is dict)
-    loaded = {name: loads(part) for name, part in parts.items()}
+    main = new_main(GUEST)
+    names = main.__dict__
+    names["LOADED"] = {name: loads(part) for name, part in parts.items()}
     for name in parts:
         parts[name] = dumps(calling.replace(co_consts=tuple(name if const == "part" else const for const in calling.co_consts)))
-    return code, loaded
+    if "ahead" in code.co_consts: # a rootfs of an older brig has one that does all of it in the fork
+        names["ahead"] = True
+        exec(code, names)
+        del names["ahead"]
+    return code, main
+
+
+def is_guest_ahead():
+    return guest is not None and "OURS" in guest_main.__dict__
 
 
 # --- in the fork ---
@@ -88,18 +106,6 @@ def open_stdin():
     sys.stdin.mode = "r"
 
 
-def fresh_main(path):
-    main = MODULE("__main__")
-    if path == GUEST:
-        loader = sys.modules["_frozen_importlib_external"].SourcelessFileLoader("__main__", path)
-    else:
-        path = path if path[:1] == "/" else f"/workspace/{path}"
-        loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
-    main.__dict__.update(__loader__=loader, __annotations__={}, __builtins__=builtins, __file__=path, __cached__=None)
-    sys.modules["__main__"] = main
-    return path, main.__dict__
-
-
 def become(argv, entries, has_stdin, code):
     """Its path, and what is to be executed."""
     words = [decode(word) for word in argv]
@@ -107,9 +113,10 @@ def become(argv, entries, has_stdin, code):
     set_environ(entries)
     if has_stdin:
         open_stdin()
-    path, names = fresh_main(words[2])
+    path = words[2] if words[2][:1] == "/" else f"/workspace/{words[2]}"
+    sys.modules["__main__"] = guest_main if path == GUEST else new_main(path)
     if path == GUEST:
-        code, names["LOADED"] = guest, loaded
+        return path.encode(), guest
     return path.encode(), read_file(path) if code is None else code
 
 
@@ -130,14 +137,22 @@ SAMPLES = {
 }
 
 
+def act(words, code):
+    zygote.rehearse(*become([b"python3", b"-I", *words], [b"=".join(pair) for pair in first_environ.items()], False, code), collect)
+
+
 def rehearse():
     """
     The way of a run with a program that shows nothing: its bytecode is specialised, caches are filled, and in a fork its
     pages are its own.
     """
-    entries = [b"=".join(pair) for pair in first_environ.items()]
-    for code in REHEARSAL, *(code for name, code in SAMPLES.items() if name in sys.modules):
-        zygote.rehearse(*become([b"python3", b"-I", b"main.py"], entries, False, code), collect)
+    act([b"main.py"], REHEARSAL)
+
+
+def rehearse_samples():
+    for name, code in SAMPLES.items():
+        if name in sys.modules:
+            act([b"main.py"], code)
 
 
 def unseen(*rehearsals):
@@ -151,26 +166,16 @@ def unseen(*rehearsals):
     _warnings._filters_mutated()
 
 
-# What the runner shall not do in a rehearsal: be heard of by later forks, read the zygote's program, end threads. In its namespace.
-def mute_base():
-    exec(SPOKEN["base"], globals())
-    globals().update(register_at_fork=lambda **_: None, read_file=lambda _: REHEARSAL)
-
-
-def mute_program():
-    exec(SPOKEN["program"], globals())
-    globals().update(join_threads=lambda: None)
-
-
 def rehearse_guest():
-    parts = next(const for const in guest.co_consts if type(const) is dict)
-    kept, fd = dict(parts), open_file("/dev/null", 0o2000001)
-    words = [b"python3", b"-I", GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"]
-    muted = {"base": mute_base.__code__, "program": mute_program.__code__}
-    path, code = become(words, [b"=".join(pair) for pair in first_environ.items()], False, None)
-    sys.modules["__main__"].__dict__.update(LOADED={**loaded, **muted}, SPOKEN=loaded, REHEARSAL=REHEARSAL)
-    zygote.rehearse(path, code, collect)
-    parts.update(kept) # each run takes them out
+    """What the runner shall not do: be heard of by later forks, read the zygote's program, end threads."""
+    names, fd = guest_main.__dict__, open_file("/dev/null", 0o2000001)
+    muted = {"register_at_fork": lambda **_: None, "read_file": lambda _: REHEARSAL, "join_threads": lambda: None}
+    kept, length = {name: names[name] for name in muted}, len(names)
+    names.update(muted)
+    act([GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"], None)
+    names.update(kept)
+    while len(names) > length: # what it has made came last
+        names.popitem()
     try:
         close(fd)
     except OSError:
@@ -196,22 +201,22 @@ def preload(name):
 
 
 def begin():
-    global guest, loaded
+    global guest, guest_main
     names = [name for name in PRELOAD.split(",") if name]
     pins = reserve_arenas() if names else None
     for name in names:
         preload(name)
-    guest, loaded = load_guest()
+    guest, guest_main = load_guest()
     del pins
     gc.disable()
     gc.freeze() # each rehearsal collects
-    if guest:
+    if is_guest_ahead():
         unseen(*[rehearse_guest] * REHEARSALS)
     gc.unfreeze()
     collect()
     zygote.settle(sorted(map(id, gc.get_objects())) if names else ())
     gc.freeze()
-    unseen(*[rehearse] * REHEARSALS) # last: what the most frequent way needs lies together
+    unseen(*[rehearse, rehearse_samples] * REHEARSALS) # last: what the most frequent way needs lies together
     gc.freeze()
 
 
@@ -220,7 +225,7 @@ def begin_fork(is_early):
     reseed()
     gc.enable()
     if is_early:
-        unseen(rehearse)
+        unseen(rehearse_guest if is_guest_ahead() else rehearse, rehearse_samples) # the runner's way has all of the plain one's
 
 
 def tell(what, error):

@@ -210,8 +210,9 @@ class Daemon:
                 profiles = talk.ask("stats")["profiles"]
         except (client.Refused, client.Closed, OSError): # not ours to know
             return True
-        warm = [one for one in profiles if one["zygote"] and one["ready"]]
-        return all(one["zygote"]["state"] == "serving" for one in warm) and len(self.letters()) >= sum(one["ready"] for one in warm)
+        warm = [one for one in profiles if one["zygote"] and one["zygote"]["state"] != "none"]
+        return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] for one in warm) \
+            and len(self.letters()) >= sum(one["ready"] for one in warm)
 
     def letters(self):
         """Descriptors of the door: one for each warm cell that it may give a run to by itself."""
