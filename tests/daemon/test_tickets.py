@@ -52,8 +52,8 @@ def test_every_lie_about_a_ticket_is_told(liar):
     assert listed == LIES and set(FATES) < set(LIES)
 
 
-@pytest.mark.parametrize("mode", ["demand", "ready"])
 @pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("mode", ["demand", "ready"])
 def test_a_ticket_is_good_for_one_run_within_its_profile(liar, lie, mode):
     """Whatever became of it, the next ticket is good."""
     said = liar(lie, mode)

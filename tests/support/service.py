@@ -132,8 +132,16 @@ def ids(user):
 
 
 def programs():
-    """Programs in jails: (pid, host uid)."""
-    return [(int(pid), int(uid)) for pid, comm, uid in left() if comm.startswith("python")]
+    """Programs in jails: (pid, host uid). A fork that stands ready is none yet."""
+    return [(int(pid), int(uid)) for pid, comm, uid in left() if comm.startswith("python") and not waits(pid)]
+
+
+def waits(pid):
+    """It holds the letter that its program will be in."""
+    try:
+        return any("memfd:letter" in os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd"))
+    except OSError: # it has gone
+        return False
 
 
 FIRST_OF_JAILS = 1879048192 # id_range.h: where a host has no subordinate ids of brig

@@ -23,18 +23,29 @@ class GuestsFile(pytest.File):
 
 
 class Guest(pytest.Item):
-    """A boot. Its own result says whether the guest came up and went through all of its parts."""
+    """A boot. Its own result says whether the guest came up and went through all of its parts. The next one boots beside it: each needs one processor."""
 
     def __init__(self, *, guest, **kw):
         super().__init__(**kw)
-        self.guest = guest
+        self.guest, self.machine = guest, None
+
+    def boot(self):
+        if self.machine is None:
+            order = {"slower": guests.SLOWER, "parts": self.guest["parts"]}
+            self.machine = machine.Machine(self.name, self.guest["boot"], order, guests.SILENCE)
+        return self.machine
+
+    def next(self):
+        following = self.session.items[self.session.items.index(self) + 1:]
+        return [item for item in following if isinstance(item, Guest)][:1]
 
     def runtest(self):
-        order = {"slower": guests.SLOWER, "parts": self.guest["parts"]}
-        running = machine.Machine(self.name, self.guest["boot"], order)
+        running = self.boot()
         try:
-            left = [part["name"] for part in order["parts"]]
-            for word in running.words(guests.SILENCE):
+            for item in self.next():
+                item.boot()
+            left = [part["name"] for part in self.guest["parts"]]
+            for word in running.words():
                 with self.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
                     self.hear(word, left) # on the terminal, not into this item's captured output
             assert not left, f"never ran: {left}"

@@ -49,6 +49,10 @@ DAEMON = ["tests/daemon", *(f"--deselect=tests/daemon/{name}" for name in (
     "test_hostile.py::test_three_thousand", "test_talks.py::test_with_a_door_of_ones_own", # as on the other host
     "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the door; here it stops the test, too
     "test_daemon_lifetime.py::test_control_what_is_killed", # of version 1: with version 2 nothing stays
+    "test_keeper.py::test_a_run_that_cannot_be", "test_keeper.py::test_a_word_that_no_door", # looked at before any group or namespace
+    "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile[demand", # a ready fork is the harder one
+    "test_warm.py::test_a_warm_run_is_the_same_as_a_cold_one[demand", "test_warm_interpreter.py::test_the_end_is_the_interpreters[demand",
+    "test_warm_interpreter.py::test_the_interpreter_is_as_if_it_had_just_begun[demand", # the same fork, by clone3()
 ))]
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
@@ -66,6 +70,11 @@ GUESTS = {
             part("plain", USER, user="plain"),
             part("bare", USER, user="bare"),
             part("plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
+        ],
+    },
+    "daemon": { # the other half: two boots side by side take half the time
+        "boot": "systemd.unit=brig-tests.target",
+        "parts": [
             part("daemon", DAEMON, env=FEW),
             part("service", ["tests/service"], before=["tests/vm/install-brig"]),
         ],

@@ -1,9 +1,11 @@
 """A guest under qemu, by software alone: it runs where there is no /dev/kvm, and where there is one that hangs."""
 import json
 import pathlib
+import queue
 import select
 import subprocess
 import tempfile
+import threading
 import time
 
 import image
@@ -22,9 +24,9 @@ def command(kernel, base, tree, boot, *serial):
 
 
 class Machine:
-    """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long."""
+    """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long. It runs on while nobody listens."""
 
-    def __init__(self, name, boot, order):
+    def __init__(self, name, boot, order, silence):
         self.name = name
         kernel, base = image.base()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=host.build_dir() / "vm")
@@ -35,13 +37,26 @@ class Machine:
         self.began = time.monotonic()
         self.process = subprocess.Popen(command(kernel, base, tree, boot, *serial), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.heard = queue.SimpleQueue()
+        self.listener = threading.Thread(target=self.listen, args=(silence,), daemon=True)
+        self.listener.start()
 
-    def words(self, silence):
-        """Also kept in build/vm/words-NAME, with the seconds since the start."""
-        with open(host.build_dir() / "vm" / f"words-{self.name}", "w") as kept:
-            for word in self.hear(silence):
-                print(f"{time.monotonic() - self.began:.1f}", json.dumps(word), file=kept, flush=True)
-                yield word
+    def words(self):
+        while (word := self.heard.get()) is not None:
+            if isinstance(word, Exception):
+                raise word
+            yield word
+
+    def listen(self, silence):
+        """What it says is also kept in build/vm/words-NAME, with the seconds since the start."""
+        try:
+            with open(host.build_dir() / "vm" / f"words-{self.name}", "w") as kept:
+                for word in self.hear(silence):
+                    print(f"{time.monotonic() - self.began:.1f}", json.dumps(word), file=kept, flush=True)
+                    self.heard.put(word)
+            self.heard.put(None)
+        except Exception as error: # for whoever waits for words
+            self.heard.put(error)
 
     def hear(self, silence):
         rest = b""
@@ -63,7 +78,9 @@ class Machine:
 
     def close(self):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.listener.join()
+        self.process.stdout.close()
         self.scratch.cleanup()
 
 
