@@ -107,7 +107,7 @@ def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(st
 def test_services_that_start_at_once_all_start(built):
     """Each takes empty groups of services for leftovers: the one that the other has just made, too."""
     daemons.with_accounts() # made once, by one of us
-    for _ in range(8):
+    for _ in range(4):
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             starts = [pool.submit(daemons.Daemon) for _ in range(3)]
         for one in starts:
