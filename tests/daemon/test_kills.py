@@ -77,6 +77,8 @@ def one_kill(daemon, who, dice, token):
     finally:
         daemons.kill(started)
         os.waitpid(started, 0)
+    if hit and who in ("door", "keeper"): # a door that has not heard of it yet would still give a run to a cell that stands ready
+        host.poll(lambda: not daemon.alive(), 5)
     wrong = [recover(daemon), left.wrong(before, token, 5)]
     return hit, [text for text in wrong if text]
 
