@@ -80,7 +80,7 @@ def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig,
 
 @pytest.mark.private("a service tells nobody which profiles it has")
 def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
-    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", str(host.build_dir() / "profiles")[:80])
+    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", os.environ.get("BRIG_PROFILES", str(host.build_dir() / "profiles"))[:80])
 
 
 def test_a_profile_given_as_a_file_is_told_how_to_name_one(jail, run_brig):
