@@ -118,8 +118,7 @@ def main():
     parser.add_argument("--without", action="append", default=[])
     options = parser.parse_args()
     rootfs = peers.find_rootfs(options.rootfs)
-    if os.getloadavg()[0] > os.cpu_count() / 4:
-        print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
+    lib.look_whether_busy()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="brig-bench-"))
     scratch.chmod(0o755)  # crun's user namespace has to reach the bundle
     try:

@@ -162,8 +162,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json")
     options = parser.parse_args()
-    if os.getloadavg()[0] > os.cpu_count() / 4:
-        print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
+    lib.look_whether_busy()
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as scratch, daemons.Daemon(CONFIG) as daemon, daemon.connect() as talk:
         figures = measure(daemon, talk, pathlib.Path(scratch), options)
     if options.json:

@@ -7,6 +7,26 @@ import sys
 import time
 
 
+LITTLE = 0.1 # of the machine: less disturbs nobody
+
+
+def idle_and_all():
+    ticks = [int(word) for word in open("/proc/stat", encoding="ascii").readline().split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def look_whether_busy(seconds=0.5):
+    """Which part of the machine others are using just now, and says so; 0 when it is little. A load average would tell of the last minutes."""
+    before = idle_and_all()
+    time.sleep(seconds)
+    idle, whole = (now - then for now, then in zip(idle_and_all(), before))
+    busy = 1 - idle / whole
+    if busy < LITTLE:
+        return 0
+    print(f"This machine is busy ({busy:.0%} of its CPU time): the figures below are not worth quoting.", flush=True)
+    return busy
+
+
 class Candidate:
     """A command line, told in full, with the layers it lacks. prepare(i) may change argv for round i (unique names)."""
 

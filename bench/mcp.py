@@ -5,9 +5,7 @@ usage: bench/mcp.py [--rounds N] [--json FILE]
 """
 import argparse
 import json
-import os
 import pathlib
-import re
 import sys
 import tempfile
 import time
@@ -18,7 +16,6 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
-from support import host  # noqa: E402
 
 from stdio_server import PATHS, Server, stdout_of  # noqa: E402
 
@@ -138,8 +135,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--json")
     options = parser.parse_args()
-    if os.getloadavg()[0] > os.cpu_count() / 4:
-        print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
+    lib.look_whether_busy()
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as scratch, daemons.Daemon(CONFIG) as service, service.connect() as talk:
         served, own, idle = Server({"BRIG_SOCKET": str(service.path)}), Server({}, "--server", "private"), Server({})
         try:

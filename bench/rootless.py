@@ -4,7 +4,6 @@
 usage: bench/rootless.py [--rounds N]
 """
 import argparse
-import os
 import pathlib
 import sys
 import tempfile
@@ -49,8 +48,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
     parser.add_argument("--rounds", type=int, default=100)
     options = parser.parse_args()
-    if os.getloadavg()[0] > os.cpu_count() / 4:
-        print(f"This machine is busy (load {os.getloadavg()[0]:.2f}): the figures below are not worth quoting.")
+    lib.look_whether_busy()
     world = users.World()
     try:
         tree = (host.store_dir() / "names" / "basic").resolve() / "tree"

@@ -461,7 +461,7 @@ def table(bench):
     lines += ["", f"{machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
               + f"{bench.options.ready} cells kept ready."
               + (f" Not there: {', '.join(bench.left_out)}." if bench.left_out else "")
-              + (f" The machine was busy (load {bench.busy:.1f}): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
+              + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
     return "\n".join(lines) + "\n"
 
 
@@ -560,9 +560,7 @@ def main():
     options = parse()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
-    busy = os.getloadavg()[0] if os.getloadavg()[0] > os.cpu_count() / 4 else None
-    if busy:
-        print(f"This machine is busy (load {busy:.2f}): the figures below are not worth quoting.", flush=True)
+    busy = lib.look_whether_busy()
     with tempfile.TemporaryDirectory(prefix="brig-bench-", ignore_cleanup_errors=True) as name:
         scratch = pathlib.Path(name)
         scratch.chmod(0o755) # users of the jails have to reach the bundles
