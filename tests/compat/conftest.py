@@ -12,8 +12,5 @@ def service(jail, tmp_path_factory):
     lack = cpython.lacks()
     if lack:
         pytest.skip(lack)
-    folder = tmp_path_factory.mktemp("cpython")
-    for place in (folder, *folder.parents[:2]):
-        place.chmod(0o755) # the door has an account of its own
-    with cpython.service(folder, kind="ready") as made:
+    with cpython.service(tmp_path_factory, kind="ready") as made:
         yield made

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from support import daemon as daemons
-from support import host
+from support import host, warm_load
 
 sys.path.insert(0, os.path.dirname(__file__)) # for what the tests of this folder share
 
@@ -83,6 +83,14 @@ def start_daemon(stock):
     yield start
     for one in started:
         one.close()
+
+
+@pytest.fixture(scope="module", params=["demand", "ready"])
+def only_basic(request, built):
+    """A folder of profiles of which none but basic is warm: one zygote."""
+    scratch, profiles = warm_load.only_basic(request.param)
+    yield profiles
+    scratch.cleanup()
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@
 #define _GNU_SOURCE
 #include "clock.h"
 #include "fd.h"
-#include "keeper_protocol.h"
 #include "launcher.h"
+#include "mad_door.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -45,27 +45,7 @@ struct mad_door {
 	pid_t       pid;
 };
 
-static _Noreturn void give_up(const char *what)
-{
-	fprintf(stderr, "keeper_lies: %s: %s\n", what, strerror(errno));
-	exit(EXIT_FAILURE);
-}
-
-static int must(int r, const char *what)
-{
-	return r < 0 ? (give_up(what), -1) : r;
-}
-
 /* --- descriptors --- */
-
-static int memory(const void *bytes, size_t len, int seals)
-{
-	int fd = must(memfd_create("lie", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create");
-
-	if (write(fd, bytes, len) != (ssize_t)len || (seals && fcntl(fd, F_ADD_SEALS, seals) < 0))
-		give_up("memfd");
-	return fd;
-}
 
 static int filter_of(size_t n)
 {
@@ -109,9 +89,7 @@ static struct lie honest_setup(const struct mad_door *d)
 {
 	struct lie l = begin(KEEPER_SETUP);
 
-	l.word.setup = (struct keeper_setup){ .mode = KEEPER_SERVICE, .id_base = 0x60000000, .id_count = 65536 };
-	snprintf(l.word.setup.store[0], sizeof l.word.setup.store[0], "%s", d->store);
-	snprintf(l.word.setup.runtime, sizeof l.word.setup.runtime, "%s", d->runtime);
+	l.word.setup = setup_of(d->store, d->runtime);
 	return l;
 }
 
@@ -543,22 +521,6 @@ static void hear_keeper(struct mad_door *d)
 	tell_status(status);
 }
 
-static void start(struct mad_door *d, const char *keeper)
-{
-	int pair[2];
-
-	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
-	d->keeper = pair[0];
-	d->pid    = must(fork(), "fork");
-	if (d->pid) {
-		close(pair[1]);
-		return;
-	}
-	if ((pair[1] == KEEPER_FD ? fcntl(KEEPER_FD, F_SETFD, 0) : dup2(pair[1], KEEPER_FD)) >= 0)
-		execl(keeper, "keeper", (char *)NULL);
-	_exit(127);
-}
-
 static const struct row *find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -581,7 +543,7 @@ int main(int argc, char **argv)
 	row       = find(argv[1]);
 	d.store   = argv[3];
 	d.runtime = argv[4];
-	start(&d, argv[2]);
+	d.pid     = start_keeper(argv[2], &d.keeper);
 	come_to(&d, row->stage);
 	tell(&d, row->kind, row->tell);
 	if (row->kind == KEEPER_RUN)

@@ -1,41 +1,28 @@
 """The keeper believes nothing: a door that has gone mad tells it what cannot be, one lie a test (keeper_lies.c)."""
 import pathlib
 import re
-import subprocess
 
 import pytest
 
-import left
-from support import brig, host
-from support import daemon as daemons
+import lies
 
-PROGRAM = host.build_dir() / "tests" / "keeper_lies"
 SOURCE = pathlib.Path(__file__).parent / "keeper_lies.c"
 # Read from the source, so that a program that was not built fails its tests and not their collection.
 LIES = re.findall(r'^\t\{ "(.*?)", .*?(ENDS|REFUSED|HARMLESS) \},$', SOURCE.read_text(), re.M)
-# The spawner is nobody on this host, and the store may be below a closed directory.
-WHERE_ALL_CAN_SEE = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh"]
-
-
 def tell(lie):
     """Lines of what became of it, and the keeper's own words."""
-    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), PROGRAM, lie, daemons.binary("keeper"), "/mnt", host.runtime_dir()]
-    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=60 * host.SLOWER)
-    assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
+    done = lies.tell("keeper_lies", lie)
     return done.stdout.splitlines(), done.stderr
 
 
 @pytest.fixture(scope="module")
 def liar(built):
-    if not PROGRAM.exists():
-        pytest.fail(f"{PROGRAM} is missing: ./dev build")
-    before = left.Snapshot()
-    yield tell
-    assert not left.wrong(before), left.wrong(before)
+    with lies.leaving_nothing("keeper_lies"):
+        yield tell
 
 
 def test_every_lie_is_told(liar):
-    listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = lies.listed("keeper_lies")
     assert sorted(listed) == sorted(f"{fate.lower()}\t{lie}" for lie, fate in LIES) and len(LIES) > 90
 
 

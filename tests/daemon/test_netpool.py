@@ -5,7 +5,7 @@ import pytest
 
 from rules import MANY
 from support import daemon as daemons
-from support import host, warm_load
+from support import host
 
 # The number alone is given to the next network when one is thrown away; the time when it was made is not.
 WHICH = "import os; _s = os.stat('/proc/self/ns/net'); print(_s.st_ino, _s.st_ctime_ns)\n"
@@ -68,16 +68,9 @@ LOCAL = {
 }
 
 
-@pytest.fixture(scope="module", params=["demand", "ready"])
-def folder(request, built):
-    scratch, profiles = warm_load.only_basic(request.param)
-    yield profiles
-    scratch.cleanup()
-
-
 @pytest.fixture(scope="module")
-def kept(folder):
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(folder)}) as one:
+def kept(only_basic):
+    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(only_basic)}) as one:
         one.settle()
         yield one
 

@@ -3,20 +3,16 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 
 import pytest
 
-import left
+import lies
 from rules import MANY
-from support import brig, host, warm
+from support import host, warm
 from support import daemon as daemons
 
-PROGRAM = host.build_dir() / "tests" / "ticket_lies"
 SOURCE = pathlib.Path(__file__).parent / "ticket_lies.c"
 LIES = re.findall(r'^\t\{ "(.*?)", +lie', SOURCE.read_text(), re.M)
-# The spawner is nobody on this host, and the store may be below a closed directory.
-WHERE_ALL_CAN_SEE = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh"]
 # A ready fork may have begun before the launcher has looked: in the cell as it was built.
 DENIED = r"output [04]\nended denied: more was asked .*"
 WALL = r"output 4\nended timeout_wall: "
@@ -31,24 +27,14 @@ FATES = {
 }
 
 
-def tell(lie, mode):
-    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), PROGRAM, lie, daemons.binary("keeper"), "/mnt", host.runtime_dir(), mode]
-    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=60 * host.SLOWER)
-    assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def liar(built):
-    if not PROGRAM.exists():
-        pytest.fail(f"{PROGRAM} is missing: ./dev build")
-    before = left.Snapshot()
-    yield tell
-    assert not left.wrong(before), left.wrong(before)
+    with lies.leaving_nothing("ticket_lies"):
+        yield lambda lie, mode: lies.tell("ticket_lies", lie, mode).stdout
 
 
 def test_every_lie_about_a_ticket_is_told(liar):
-    listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = lies.listed("ticket_lies")
     assert listed == LIES and set(FATES) < set(LIES)
 
 

@@ -161,7 +161,7 @@ class Attempt:
 
 
 def check(daemon, attempts, log, seconds):
-    bad, reached, seen, end = [], collections.Counter(), set(), time.monotonic() + seconds
+    bad, seen, end = [], set(), time.monotonic() + seconds
     for call, error in attempts:
         if time.monotonic() > end and (call.role, call.name) in seen:
             continue

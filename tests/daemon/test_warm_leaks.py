@@ -1,8 +1,6 @@
 """A thousand warm runs: each has its own result, and afterwards nobody holds more than before. Ten thousand: tests/long."""
 import os
 
-import pytest
-
 import left
 from rules import MANY
 from support import host, warm_load
@@ -10,16 +8,9 @@ from support import host, warm_load
 RUNS = int(os.environ.get("BRIG_WARM_RUNS", "1000"))
 
 
-@pytest.fixture(params=["demand", "ready"])
-def folder(request, built):
-    scratch, profiles = warm_load.only_basic(request.param)
-    yield profiles
-    scratch.cleanup()
-
-
-def test_a_thousand_warm_runs_leak_nothing_and_mix_up_nothing(folder, start_daemon):
+def test_a_thousand_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon):
     there = left.Snapshot()
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
     daemon.settle()
     assert warm_load.is_warm_again(daemon), daemon.words()
     warm_load.run_many(daemon, 60) # what is done for the first time

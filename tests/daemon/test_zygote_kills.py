@@ -17,16 +17,9 @@ KILLS = int(os.environ.get("BRIG_ZYGOTE_KILLS", "40"))
 SEED = int(os.environ.get("BRIG_ZYGOTE_SEED", "1"))
 
 
-@pytest.fixture(params=["demand", "ready"])
-def folder(request, built):
-    scratch, profiles = warm_load.only_basic(request.param)
-    yield profiles
-    scratch.cleanup()
-
-
-def test_no_run_is_lost_when_helpers_are_killed_under_load(folder, start_daemon):
+def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_daemon):
     there = left.Snapshot()
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
     daemon.settle()
     assert is_warm_again(daemon), daemon.words()
     ends, hit, wrong = kill_under_load(daemon, KILLS, SEED)
@@ -58,8 +51,8 @@ def zygote_of(daemon):
 
 
 @pytest.mark.parametrize("reason", ["cancelled", "timeout_wall"])
-def test_a_killed_cell_is_reaped_at_once_though_its_zygote_stands_still(folder, start_daemon, token, reason):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+def test_a_killed_cell_is_reaped_at_once_though_its_zygote_stands_still(only_basic, start_daemon, token, reason):
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
     daemon.settle()
     with daemon.connect() as talk:
         assert is_warm_again(daemon)

@@ -10,9 +10,9 @@
 #define _GNU_SOURCE
 #include "clock.h"
 #include "fd.h"
-#include "keeper_protocol.h"
 #include "launcher.h"
 #include "letter.h"
+#include "mad_door.h"
 #include "packet.h"
 #include "profile_warm.h"
 
@@ -43,27 +43,7 @@ struct ticket {
 	int fd[TICKET_FDS];
 };
 
-static _Noreturn void give_up(const char *what)
-{
-	printf("%s: %s\n", what, strerror(errno));
-	exit(EXIT_FAILURE);
-}
-
-static int must(int r, const char *what)
-{
-	return r < 0 ? (give_up(what), -1) : r;
-}
-
 /* --- to the keeper --- */
-
-static int sealed(const void *bytes, size_t len)
-{
-	int fd = must(memfd_create("filter", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create");
-
-	if (write(fd, bytes, len) != (ssize_t)len || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-		give_up("memfd");
-	return fd;
-}
 
 static void tell(const struct mad_door *d, const struct keeper_word *word, const int *fds, size_t n)
 {
@@ -74,11 +54,9 @@ static void begin(struct mad_door *d, const char *store, const char *runtime, ui
 {
 	static struct keeper_word word;
 	struct sock_filter        allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	int                       filter = sealed(&allow, sizeof allow);
+	int                       filter = memory(&allow, sizeof allow, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
 
-	word = (struct keeper_word){ .kind = KEEPER_SETUP, .setup = { .mode = KEEPER_SERVICE, .id_base = 0x60000000, .id_count = 65536 } };
-	snprintf(word.setup.store[0], sizeof word.setup.store[0], "%s", store);
-	snprintf(word.setup.runtime, sizeof word.setup.runtime, "%s", runtime);
+	word = (struct keeper_word){ .kind = KEEPER_SETUP, .setup = setup_of(store, runtime) };
 	tell(d, &word, NULL, 0);
 	fields_preset(limits_fields, &d->limits);
 	d->limits.wall_ms = WALL_MS;
@@ -307,22 +285,6 @@ static const struct row {
 };
 /* clang-format on */
 
-static void start(struct mad_door *d, const char *keeper)
-{
-	int pair[2];
-
-	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
-	d->keeper = pair[0];
-	d->pid    = must(fork(), "fork");
-	if (d->pid) {
-		close(pair[1]);
-		return;
-	}
-	if ((pair[1] == KEEPER_FD ? fcntl(KEEPER_FD, F_SETFD, 0) : dup2(pair[1], KEEPER_FD)) >= 0)
-		execl(keeper, "keeper", (char *)NULL);
-	_exit(127);
-}
-
 int main(int argc, char **argv)
 {
 	struct mad_door   d;
@@ -337,7 +299,7 @@ int main(int argc, char **argv)
 			row = &rows[i];
 	if (argc != 6 || !row)
 		return argc == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
-	start(&d, argv[2]);
+	d.pid = start_keeper(argv[2], &d.keeper);
 	begin(&d, argv[3], argv[4], strcmp(argv[5], "ready") == 0 ? WARM_READY : WARM_DEMAND);
 	t = await_ticket(&d);
 	row->tell(&d, &t, row->more);

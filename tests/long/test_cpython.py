@@ -21,10 +21,7 @@ def service(jail, tmp_path_factory):
     lack = cpython.lacks()
     if lack:
         pytest.skip(lack)
-    folder = tmp_path_factory.mktemp("cpython")
-    for place in (folder, *folder.parents[:2]):
-        place.chmod(0o755) # the door has an account of its own
-    with cpython.service(folder, before=NICE) as made:
+    with cpython.service(tmp_path_factory, before=NICE) as made:
         yield made
 
 

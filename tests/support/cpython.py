@@ -8,7 +8,6 @@ import fnmatch
 import functools
 import json
 import os
-import pathlib
 import subprocess
 import tempfile
 
@@ -49,13 +48,16 @@ def lacks():
     return None
 
 
-def service(folder, kind="demand", before=()):
-    """A daemon whose one profile is ours; kind: when its zygote forks; before: words like nice."""
-    (pathlib.Path(folder) / "profiles").mkdir()
+def service(factory, kind="demand", before=()):
+    """A daemon whose one profile is ours; factory: pytest's, of folders; kind: when its zygote forks; before: words like nice."""
+    folder = factory.mktemp("cpython")
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(0o755) # the door has an account of its own
+    (folder / "profiles").mkdir()
     policies = [(path.name, path.read_text()) for path in (host.REPO / "profiles").glob("*.policy")]
     for name, text in [(f"{NAME}.json", json.dumps({**PROFILE, "warm": kind})), *policies]:
-        (pathlib.Path(folder) / "profiles" / name).write_text(text)
-    made = daemon.Daemon(SERVICE, env={"BRIG_PROFILES": str(pathlib.Path(folder) / "profiles")}, through=[*daemon.with_accounts(), *before])
+        (folder / "profiles" / name).write_text(text)
+    made = daemon.Daemon(SERVICE, env={"BRIG_PROFILES": str(folder / "profiles")}, through=[*daemon.with_accounts(), *before])
     try:
         with made.connect() as talk:
             warm.wait(talk, NAME, 60)
