@@ -1,4 +1,5 @@
 """What a fork of a zygote can find of others: of the zygote, of the run before, of the run beside it."""
+import os
 import re
 
 from support import daemon as daemons
@@ -34,7 +35,8 @@ print(signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(0, []), threading
 print(oct(os.umask(0)), os.getcwd(), [os.listdir(f) for f in ('/tmp', '/workspace', '/dev/shm')], sys.excepthook, sys.displayhook, sys.unraisablehook)
 print([c for c in object.__subclasses__() if c.__name__ == 'Poison'])
 """
-# Every byte that can be read of the process: the stack, the heap, what libraries hold, what was mapped by us.
+# Every byte of the process that a zygote could have written to: the stack, the heap, what libraries hold, what was mapped by us. What is
+# mapped of the rootfs's own files to be read is left out: anything looks like a number in a table of symbols.
 MEMORY = """
 import re
 def memory():
@@ -42,6 +44,7 @@ def memory():
         for line in open('/proc/self/maps'):
             begin, end, rights = re.match('(\\\\w+)-(\\\\w+) (\\\\S+)', line).groups()
             if rights[0] != 'r' or '[v' in line: continue
+            if rights[1] != 'w' and ' /' in line and '(deleted)' not in line: continue
             mem.seek(int(begin, 16))
             try: yield line, mem.read(int(end, 16) - int(begin, 16))
             except OSError: pass
@@ -79,11 +82,14 @@ def test_no_memory_has_the_numbers_of_other_programs(talk, kept):
     """The zygote lives among the host's processes, and knows each of its forks by that number."""
     beside = talk.start("import time; print('on', flush=True); time.sleep(30)")
     assert beside.line() == "on"
-    pids = [pid for zygote in kept.of_kind("zygote") for pid in daemons.children(zygote)]
+    zygotes = kept.of_kind("zygote")
+    pids = [pid for zygote in zygotes for pid in daemons.children(zygote)]
+    last = max(int(name) for zygote in zygotes for name in os.listdir(f"/proc/{zygote}/fd")) # no descriptor of an entry is beyond
     run = talk.run(MEMORY + f"""
-def entry(number): # struct zygote_cell: the number, a descriptor, and no request
-    return re.escape((number - 1).to_bytes(4, 'little')) + b'[\\x05-\\xff][\\0-\\3]\\0\\0\\0{{8}}'
-print([line for line, data in memory() for number in {[pid + 1 for pid in pids]} if re.search(entry(number), data)])
+def entries(data, number): # struct zygote_cell, aligned like a pointer: the number, a descriptor, and no request
+    pattern = re.escape((number - 1).to_bytes(4, 'little')) + b'[\\x05-\\x{last:02x}]\\0\\0\\0\\0{{8}}'
+    return [found.start() for found in re.finditer(pattern, data) if found.start() % 8 == 0]
+print([line for line, data in memory() for number in {[pid + 1 for pid in pids]} if entries(data, number)])
 """)
     talk.ask("cancel", run=beside.id)
     beside.wait(5)
