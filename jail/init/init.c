@@ -8,8 +8,11 @@
  * exits, the kernel kills the rest of the cell.
  */
 #include "protocol.h"
+#include "raw_call.h"
 
-#include <asm/unistd.h>
+#include <asm/errno.h>
+#include <asm/poll.h>
+#include <asm/signal.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -21,42 +24,14 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
-static long call(long nr, long a, long b, long c, long d, long e)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8")   = e;
-	long          r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
-	return r;
-}
 __asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
-static long call(long nr, long a, long b, long c, long d, long e)
-{
-	register long x8 __asm__("x8") = nr;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-	return x0;
-}
 __asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x0, sp\n\tbl run\n");
-#else
-#error "brig-init knows x86_64 and aarch64"
 #endif
 
 /* The main program of a cell is always the first process that PID 1 left behind. */
-enum { PROGRAM_PID = 2, EXIT_BROKEN = 70, KERNEL_EINTR = 4, POLL_HUP = 0x10, SIGNAL_KILL = 9 };
-
-struct pollfd_kernel {
-	int   fd;
-	short events, revents;
-};
+enum { PROGRAM_PID = 2, EXIT_BROKEN = 70 };
 
 struct statfs_kernel {
 	long type, bsize;
@@ -93,14 +68,14 @@ static void drop_capabilities(void)
  */
 static void die_with_launcher(void)
 {
-	struct pollfd_kernel launcher = { .fd = INIT_FD_STATUS };
+	struct pollfd launcher = { .fd = INIT_FD_STATUS };
 	struct {
 		long sec, nsec;
 	} now = { 0, 0 };
 
-	need(call(__NR_prctl, PR_SET_PDEATHSIG, SIGNAL_KILL, 0, 0, 0));
+	need(call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
 	need(call(__NR_ppoll, (long)&launcher, 1, (long)&now, 0, 0));
-	if (launcher.revents & POLL_HUP)
+	if (launcher.revents & POLLHUP)
 		leave(EXIT_BROKEN);
 }
 
@@ -135,7 +110,7 @@ static int reap_until_program_ends(void)
 
 		if (pid == PROGRAM_PID)
 			return status;
-		if (pid < 0 && pid != -KERNEL_EINTR)
+		if (pid < 0 && pid != -EINTR)
 			leave(EXIT_BROKEN);
 	}
 }
@@ -151,7 +126,7 @@ static int hear_program_end(void)
 
 	do
 		n = call(__NR_read, INIT_FD_STATUS, (long)&status, sizeof status, 0, 0);
-	while (n == -KERNEL_EINTR);
+	while (n == -EINTR);
 	if (n != sizeof status)
 		leave(EXIT_BROKEN);
 	return status;

@@ -31,8 +31,8 @@ FLOORS = {
     "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance", "mcp/http"],
     "rootfs-builder/main": ["common", "common/json", "common/io", "rootfs-builder"],
 }
-APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher",
-         "jail/cli/early": "what brig does before its C library begins: alone, but for early.h"}
+APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
+         "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 SHARED = {"jail/init": ["protocol.h"]}
 PURE = ["libcommon.a", "libcommon_json.a", "libjail_spec.a"]
 # What changes or asks the machine. Memory, text, time conversion and printing to a FILE are not among them.

@@ -9,51 +9,33 @@
  * Nothing outside this file may be called but by falling through to _start: there is no thread pointer and nothing is relocated.
  */
 #include "../early.h"
+#include "raw_call.h"
 
-#include <asm/fcntl.h>
+#include <asm/errno.h>
 #include <asm/poll.h>
 #include <asm/signal.h>
 #include <asm/stat.h>
-#include <asm/unistd.h>
 #include <linux/auxvec.h>
 #include <linux/capability.h>
+#include <linux/fcntl.h>
 #include <linux/memfd.h>
 #include <linux/prctl.h>
+#include <linux/stat.h>
+#include <linux/uio.h>
+#include <linux/un.h>
 
 enum {
-	FILE_MAX = 64 * 1024, REQUEST_MAX = 16 * 1024, PATH_ROOM = 108,
-	K_ENOENT = 2, K_EINTR = 4, K_EAGAIN = 11, K_EINVAL = 22, K_EMSGSIZE = 90, K_ECONNRESET = 104,
-	K_UNIX = 1, K_SEQPACKET = 5, K_CLOEXEC = 02000000, K_RIGHTS = 1, K_SOCKET = 1,
+	FILE_MAX = 64 * 1024, REQUEST_MAX = 16 * 1024,
+	K_UNIX = 1, K_SEQPACKET = 5, K_RIGHTS = 1, K_SOCKET = 1,
 	K_NOSIGNAL = 0x4000, K_CMSG_CLOEXEC = 0x40000000, K_CTRUNC = 8, K_TRUNC = 0x20,
 	GOES_ON = -1, HAND_OVER = -2,
-	K_ADD_SEALS = 1033, K_ALL_SEALS = 0xf, K_GETFD = 1, K_SETFL = 4, K_REGULAR = 0100000, K_FORMAT = 0170000,
+	ALL_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
 };
 
 #if defined(__x86_64__)
-static long call(long nr, long a, long b, long c, long d, long e)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8")   = e;
-	long          r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
-	return r;
-}
 __asm__(".globl early_start\n.hidden early_start\nearly_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rbx\n\tmov %rdx, %r12\n\tmov %rsp, %rdi\n"
 	"\tand $-16, %rsp\n\tcall early_main\n\tmov %r12, %rdx\n\tmov %rbx, %rsp\n\tjmp _start\n");
 #elif defined(__aarch64__)
-static long call(long nr, long a, long b, long c, long d, long e)
-{
-	register long x8 __asm__("x8") = nr;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-	return x0;
-}
 __asm__(".globl early_start\n.hidden early_start\nearly_start:\n\tmov x29, #0\n\tmov x30, #0\n\tmov x19, x0\n\tmov x0, sp\n"
 	"\tbl early_main\n\tmov x0, x19\n\tmov x29, #0\n\tmov x30, #0\n\tb _start\n");
 #endif
@@ -64,20 +46,10 @@ struct text {
 };
 #define TEXT(literal) ((struct text){ literal, sizeof literal - 1 })
 
-struct pollfd_kernel {
-	int   fd;
-	short events, revents;
-};
-
-struct io_kernel {
-	void  *at;
-	size_t len;
-};
-
 struct message_kernel {
 	void             *name;
 	int               name_len;
-	struct io_kernel *io;
+	struct iovec     *io;
 	size_t            ios;
 	void             *control;
 	size_t            control_len;
@@ -88,18 +60,6 @@ struct control_kernel {
 	size_t len;
 	int    level, type;
 	int    fd[EARLY_FDS_MAX];
-};
-
-struct address_kernel {
-	unsigned short family;
-	char           path[PATH_ROOM];
-};
-
-struct action_kernel {
-	void         (*handler)(int);
-	unsigned long  flags;
-	void         (*restorer)(void);
-	unsigned long  mask;
 };
 
 /* What was asked, as far as it is the plain case. */
@@ -200,7 +160,7 @@ static bool is_installed(void)
 {
 	static const char where[] = BRIG_BINDIR "/brig";
 	char              path[sizeof where + 1];
-	long              n = call(__NR_readlinkat, -100, (long)"/proc/self/exe", (long)path, sizeof path, 0);
+	long              n = call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path, 0);
 
 	return n == sizeof where - 1 && begins(path, (size_t)n, TEXT(where));
 }
@@ -213,7 +173,7 @@ static bool find_socket(struct plain *p, char **env)
 		return false;
 	p->socket = find_env(env, TEXT("BRIG_SOCKET="));
 	if (*p->socket)
-		return *p->socket == '/' && length(p->socket) < PATH_ROOM;
+		return *p->socket == '/' && length(p->socket) < UNIX_PATH_MAX;
 	return !*profiles && !*store && is_installed();
 }
 
@@ -255,19 +215,19 @@ static size_t build_request(const struct plain *p)
 static int seal_program(const char *path)
 {
 	struct stat st;
-	long        fd = call(__NR_openat, -100, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0), n = -1, file = -1;
+	long        fd = call(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0), n = -1, file = -1;
 
 	if (fd < 0)
 		return -1;
-	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && (st.st_mode & K_FORMAT) == K_REGULAR && st.st_size > 0 && st.st_size < FILE_MAX)
+	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
 		n = call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
 	call(__NR_close, fd, 0, 0, 0, 0);
 	if (n != st.st_size)
 		return -1;
 	file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
-	if (file == -K_EINVAL)
+	if (file == -EINVAL)
 		file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
-	if (file >= 0 && call(__NR_write, file, (long)program, n, 0, 0) == n && call(__NR_fcntl, file, K_ADD_SEALS, K_ALL_SEALS, 0, 0) == 0)
+	if (file >= 0 && call(__NR_write, file, (long)program, n, 0, 0) == n && call(__NR_fcntl, file, F_ADD_SEALS, ALL_SEALS, 0, 0) == 0)
 		return (int)file;
 	if (file >= 0)
 		call(__NR_close, file, 0, 0, 0, 0);
@@ -279,13 +239,13 @@ static int seal_program(const char *path)
 /* A negative errno when it cannot be. */
 static int connect_to(const char *path)
 {
-	struct address_kernel at = { .family = K_UNIX };
-	long                  fd = call(__NR_socket, K_UNIX, K_SEQPACKET | K_CLOEXEC, 0, 0, 0), r;
+	struct sockaddr_un at = { .sun_family = K_UNIX };
+	long               fd = call(__NR_socket, K_UNIX, K_SEQPACKET | O_CLOEXEC, 0, 0, 0), r;
 
 	if (fd < 0)
 		return (int)fd;
 	for (size_t i = 0; path[i]; i++)
-		at.path[i] = path[i];
+		at.sun_path[i] = path[i];
 	r = call(__NR_connect, fd, (long)&at, sizeof at, 0, 0);
 	if (r == 0)
 		return (int)fd;
@@ -311,7 +271,7 @@ static int connect_usual(const char **name)
 		;
 	*name = own;
 	fd    = connect_to(own);
-	if (fd != -K_ENOENT)
+	if (fd != -ENOENT)
 		return fd;
 	*name = "/run/brig/brig.sock";
 	return connect_to(*name);
@@ -334,9 +294,9 @@ static bool drop_privilege(void)
 
 static void ignore(int number)
 {
-	struct action_kernel action = { .handler = SIG_IGN };
+	struct sigaction action = { .sa_handler = SIG_IGN };
 
-	call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.mask, 0);
+	call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.sa_mask, 0);
 }
 
 /* They stay blocked, so that whoever takes over gets them; what the caller ignores is taken for one, and dropped there. */
@@ -347,13 +307,13 @@ static bool watch_signals(struct plain *p)
 	if (call(__NR_rt_sigprocmask, SIG_BLOCK, (long)&ending, (long)&early_run.mask, sizeof ending, 0) < 0)
 		return false;
 	early_run.masked = true;
-	p->signals   = (int)call(__NR_signalfd4, -1, (long)&ending, sizeof ending, K_CLOEXEC, 0);
+	p->signals   = (int)call(__NR_signalfd4, -1, (long)&ending, sizeof ending, O_CLOEXEC, 0);
 	return p->signals >= 0;
 }
 
 static bool send_request(size_t len, int file)
 {
-	struct io_kernel      io      = { request, len };
+	struct iovec          io      = { request, len };
 	struct control_kernel control = { .len = 16 + sizeof(int), .level = K_SOCKET, .type = K_RIGHTS, .fd = { file } };
 	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = 24 };
 
@@ -367,14 +327,14 @@ static bool write_all(int to, const char *bytes, size_t len, int *broken)
 	while (len) {
 		long n = call(__NR_write, to, (long)bytes, (long)len, 0, 0);
 
-		if (n == -K_EAGAIN) {
-			struct pollfd_kernel wait = { to, POLLOUT, 0 };
+		if (n == -EAGAIN) {
+			struct pollfd wait = { to, POLLOUT, 0 };
 
 			call(__NR_ppoll, (long)&wait, 1, 0, 0, 0);
 		} else if (n >= 0) {
 			bytes += n;
 			len -= (size_t)n;
-		} else if (n != -K_EINTR) {
+		} else if (n != -EINTR) {
 			*broken = (int)-n;
 			return false;
 		}
@@ -392,7 +352,7 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	n      = call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
 	*empty = n <= 0;
-	if (n == -K_EINTR || n == -K_EAGAIN)
+	if (n == -EINTR || n == -EAGAIN)
 		return true;
 	if (n == 0) {
 		call(__NR_close, s->fd, 0, 0, 0, 0);
@@ -423,12 +383,12 @@ static bool drain(struct early_stream *s, int to)
 static bool receive(void)
 {
 	struct control_kernel control;
-	struct io_kernel      io      = { early_run.text, sizeof early_run.text };
+	struct iovec          io      = { early_run.text, sizeof early_run.text };
 	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = sizeof control };
 	long                  n       = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
 
 	if (n < 0) {
-		early_run.lost = n == -K_EINTR || n == -K_ECONNRESET ? 0 : (int)-n;
+		early_run.lost = n == -EINTR || n == -ECONNRESET ? 0 : (int)-n;
 		return false;
 	}
 	early_run.fds = message.control_len >= 16 && control.level == K_SOCKET && control.type == K_RIGHTS ? (control.len - 16) / sizeof(int) : 0;
@@ -439,7 +399,7 @@ static bool receive(void)
 		while (early_run.fds)
 			call(__NR_close, early_run.fd[--early_run.fds], 0, 0, 0, 0);
 		early_run.len  = 0;
-		early_run.lost = K_EMSGSIZE;
+		early_run.lost = EMSGSIZE;
 	}
 	return early_run.len > 0;
 }
@@ -468,8 +428,8 @@ static bool take_start(void)
 	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
 	early_run.started = true;
 	early_run.len = early_run.fds = 0;
-	call(__NR_fcntl, early_run.out.fd, K_SETFL, O_NONBLOCK, 0, 0); /* the program can open the other ends again (session.c) */
-	call(__NR_fcntl, early_run.err.fd, K_SETFL, O_NONBLOCK, 0, 0);
+	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the other ends again (session.c) */
+	call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
 	return true;
 }
 
@@ -500,10 +460,10 @@ static int plain_end(void)
 /* What it exits with, when that is known. */
 static int attend(const struct plain *p)
 {
-	struct pollfd_kernel fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
-				       { early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
-	bool                 empty;
-	int                  status;
+	struct pollfd fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
+				{ early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
+	bool          empty;
+	int           status;
 
 	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
 		return GOES_ON;
@@ -557,7 +517,7 @@ void early_main(unsigned long *stack)
 	if (stack[0] < 3 || !parse(&p, argv) || is_secure((unsigned long *)(end + 1)) || !find_socket(&p, env))
 		return;
 	for (int fd = 0; fd <= 2; fd++)
-		if (call(__NR_fcntl, fd, K_GETFD, 0, 0, 0) < 0)
+		if (call(__NR_fcntl, fd, F_GETFD, 0, 0, 0) < 0)
 			return;
 	ignore(SIGXFSZ);
 	run(&p);
