@@ -159,6 +159,19 @@ int store_open_first(const char *const stores[2], const char *name, struct store
 		       stores[0], stores[1], name);
 }
 
+bool store_when_named(const char *const stores[2], const char *name, struct timespec *ret)
+{
+	char        path[STORE_PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < 2; i++)
+		if (stores[i][0] && snprintf(path, sizeof path, "%s/names/%s", stores[i], name) < (int)sizeof path && lstat(path, &st) == 0) {
+			*ret = st.st_mtim;
+			return true;
+		}
+	return false;
+}
+
 int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e)
 {
 	if (!store_is_digest(digest))

@@ -20,6 +20,8 @@
 #pragma once
 #include "err.h"
 
+#include <time.h>
+
 #define STORE_DIGEST   64 /* hex digits of a SHA-256 */
 #define STORE_PATH_MAX 1280
 
@@ -35,7 +37,9 @@ struct store_tree {
 must_use int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e);
 /* In the first store that has it; the second may be empty. */
 must_use int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e);
-/* The same when the digest is known. */
+/* When the name got its tree, in the first store that has it: a tree that was built anew is known by it. False, and *ret as it was: no such name. */
+bool         store_when_named(const char *const stores[2], const char *name, struct timespec *ret);
+/* The same as store_open() when the digest is known. */
 must_use int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e);
 void         store_close(struct store_tree *t); /* may be called twice */
 #define scoped_store_tree scoped(store_close) struct store_tree

@@ -325,17 +325,11 @@ static int start_by_keeper(const struct backend_service *b, struct run *ret, con
  */
 static bool is_named(const struct backend_service *b, const struct served_profile *profile, const struct keeper_ticket *word)
 {
-	char        name[PLACE_MAX + KEEPER_NAME_MAX + 8];
-	struct stat st;
+	const char *const store[2] = { b->places->store[0], b->places->store[1] };
+	struct timespec   named;
 
-	if (b->mode == KEEPER_USER)
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(b->places->store); i++) {
-		snprintf(name, sizeof name, "%s/names/%s", b->places->store[i], profile->profile.rootfs);
-		if (b->places->store[i][0] && lstat(name, &st) == 0)
-			return st.st_mtim.tv_sec == word->named_s && st.st_mtim.tv_nsec == word->named_ns;
-	}
-	return false;
+	return b->mode == KEEPER_USER ||
+	       (store_when_named(store, profile->profile.rootfs, &named) && named.tv_sec == word->named_s && named.tv_nsec == word->named_ns);
 }
 
 /* The wall clock starts with the program, and a ceiling was looked at before. */
@@ -372,14 +366,7 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 /* Whoever uses it has its streams at once. */
 static void take_over(struct ticket *t, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX])
 {
-	size_t n = 0;
-
-	streams[n++] = fd_take(&t->fd[TICKET_STDOUT]);
-	streams[n++] = fd_take(&t->fd[TICKET_STDERR]);
-	if (o->stdin_pipe)
-		streams[n++] = fd_take(&t->fd[TICKET_STDIN]);
-	if (o->result_pipe)
-		streams[n++] = fd_take(&t->fd[TICKET_RESULT]);
+	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
 	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the launcher says it again */
 }
 
@@ -389,25 +376,23 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 {
 	struct launch_order order;
 	struct ticket      *t;
-	bool                used = false;
 
 	if (!is_warm(o) || o->shown_len)
 		return false;
 	fill_launch(&order, o);
-	while (!used && (t = take_valid(b, o))) {
-		bool fit = fits(o->limits, &o->profile->profile.limits, &t->word);
-
-		used = fit && ticket_use(t, &order, o->words_text, o->code);
-		if (!fit)
+	while ((t = take_valid(b, o))) {
+		if (!fits(o->limits, &o->profile->profile.limits, &t->word)) {
 			*seat = t->word.seat;
-		if (!used)
 			ticket_free(t);
-		if (!fit)
 			return false;
+		}
+		if (ticket_use(t, &order, o->words_text, o->code)) {
+			take_over(b->spent = t, ret, o, streams);
+			return true;
+		}
+		ticket_free(t);
 	}
-	if (used)
-		take_over(b->spent = t, ret, o, streams);
-	return used;
+	return false;
 }
 
 static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)

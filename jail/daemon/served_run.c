@@ -27,15 +27,11 @@ static void close_streams(int streams[PIPES_MAX])
 		fd_closep(&streams[i]);
 }
 
-/* The launcher of a run that went its way without the keeper says so later, without streams: that is known already. */
 static void on_started(struct served_run *r, int streams[PIPES_MAX])
 {
 	char             text[STARTED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
 
-	if (r->told_started)
-		return;
-	r->told_started = true;
 	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->limits.output_bytes);
 	tell(r, &t, streams, pipes_count(r->with_stdin, r->with_result));
 	close_streams(streams);

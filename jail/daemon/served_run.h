@@ -27,7 +27,7 @@ struct served_run {
 	const struct served_profile *profile;
 	struct limits                limits;
 	uint64_t                     tag;
-	bool                         with_stdin, with_result, told_started;
+	bool                         with_stdin, with_result;
 	char                         id[RUN_ID_LEN + 1];
 	double                       asked_ms;
 	struct run                   run;

@@ -30,20 +30,6 @@ int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
 	return realm_start(&p->realm, &w, e);
 }
 
-/* When the name got its tree; all zero when it has none. */
-static struct timespec when_named(const struct keeper *k, const char *rootfs)
-{
-	char        name[PLACE_MAX + KEEPER_NAME_MAX + 8];
-	struct stat st;
-
-	for (size_t i = 0; i < ARRAY_LEN(k->setup.store); i++) {
-		snprintf(name, sizeof name, "%s/names/%s", k->setup.store[i], rootfs);
-		if (k->setup.store[i][0] && lstat(name, &st) == 0)
-			return st.st_mtim;
-	}
-	return (struct timespec){ 0 };
-}
-
 static bool is_waiting(const struct seat *s)
 {
 	return s->plain && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
@@ -66,9 +52,10 @@ int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 {
 	struct post        *p     = &k->post[number];
 	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
-	struct timespec     named = when_named(k, p->plan.rootfs);
+	struct timespec     named = { 0 }; /* when there is no such name */
 	struct store_tree   tree;
 
+	store_when_named(store, p->plan.rootfs, &named);
 	if (p->tree.tree_fd >= 0 && (k->outer.kind != OUTER_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
 		return 0;
 	if (store_open_first(store, p->plan.rootfs, &tree, e) < 0)

@@ -36,7 +36,7 @@ static void say_quietly(int sock, const struct launch_word *word)
 void launcher_say_started(struct watch *w)
 {
 	struct launch_word word = { .kind = LAUNCH_STARTED };
-	size_t             n = w->streams[0] < 0 ? 0 : pipes_count(w->order->stdin_pipe, w->order->result_pipe);
+	size_t             n = pipes_count(w->order->stdin_pipe, w->order->result_pipe);
 	struct err         e;
 
 	if (launcher_say(w->client, &word, w->streams, n, &e) < 0)

@@ -75,16 +75,8 @@ static void tell_streams(struct watch *w)
 	if (!w->ordered || w->told || w->cell.warm.state < WARM_PREPARED)
 		return;
 	w->told = true;
-	if (!w->has_ticket_order) {
-		size_t n = 0;
-
-		w->streams[n++] = fd_take(&client[0]);
-		w->streams[n++] = fd_take(&client[1]);
-		if (w->order->stdin_pipe)
-			w->streams[n++] = fd_take(&client[2]);
-		if (w->order->result_pipe)
-			w->streams[n++] = fd_take(&client[3]);
-	}
+	if (!w->has_ticket_order)
+		pipes_take(w->streams, client, w->order->stdin_pipe, w->order->result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
 	if (!w->has_ticket_order) /* whoever used a ticket has its streams, and need not be woken for what he knows */
