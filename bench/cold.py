@@ -86,6 +86,9 @@ def brig(command, scratch):
     return lib.Candidate("brig", [BRIG, "run", scratch / "print.py"])
 
 
+PEERS = {"brig", "bwrap", "bwrap, closest", "crun", "chroot (no jail)"}
+
+
 # --- one table --------------------------------------------------------------------------------------------------------
 
 def measure(title, tree, scratch, bpf, options):
@@ -112,11 +115,13 @@ def judge(groups):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=lib.count, default=100)
     parser.add_argument("--json")
     parser.add_argument("--rootfs", default="basic")
     parser.add_argument("--without", action="append", default=[])
     options = parser.parse_args()
+    if unknown := set(options.without) - PEERS:
+        parser.error(f"--without: no peer {', '.join(sorted(unknown))}; there are: {', '.join(sorted(PEERS))}")
     rootfs = peers.find_rootfs(options.rootfs)
     lib.look_whether_busy()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="brig-bench-"))

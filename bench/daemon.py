@@ -19,6 +19,7 @@ sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
 from support import host  # noqa: E402
+from support import warm  # noqa: E402
 
 BRIG = REPO / "build/bin/brig"
 PROGRAM = "print(1)\n"
@@ -158,13 +159,15 @@ def tell(name, value, unit):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=lib.count, default=200)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json")
     options = parser.parse_args()
     lib.look_whether_busy()
-    with tempfile.TemporaryDirectory(prefix="brig-bench-") as scratch, daemons.Daemon(CONFIG) as daemon, daemon.connect() as talk:
-        figures = measure(daemon, talk, pathlib.Path(scratch), options)
+    with tempfile.TemporaryDirectory(prefix="brig-bench-") as scratch:
+        profiles = warm.profiles(scratch, warm="never") # cells stand ready, as they do for warm runs
+        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(profiles)}) as daemon, daemon.connect() as talk:
+            figures = measure(daemon, talk, pathlib.Path(scratch), options)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures, indent=1))
 

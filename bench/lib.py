@@ -1,4 +1,5 @@
 """Interleaved measuring: every round runs each candidate once, so that a drifting machine drifts for all of them."""
+import argparse
 import json
 import os
 import shlex
@@ -84,6 +85,13 @@ def interleave(candidates, rounds, warmup=5):
                 sys.exit(f"{candidate.name}: status {status} in round {i}: {candidate.shown()}")
             if i >= 0:
                 candidate.ms.append(ms)
+
+
+def count(text):
+    """Of rounds, as an option's type."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
 
 
 def percentile(values, share):

@@ -132,7 +132,7 @@ def row(name, values):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=lib.count, default=200)
     parser.add_argument("--json")
     options = parser.parse_args()
     lib.look_whether_busy()

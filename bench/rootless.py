@@ -46,7 +46,7 @@ def measure(world, title, rounds, scratch):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=lib.count, default=100)
     options = parser.parse_args()
     lib.look_whether_busy()
     world = users.World()

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import time
 
+import lib
+
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BRIG = str(REPO / "build/bin/brig")
 
@@ -71,7 +73,7 @@ def show_calls(argv, most=16):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].strip())
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=lib.count, default=50)
     options = parser.parse_args()
     true = [BRIG, "exec", "--json", "--", "/bin/true"]
     with tempfile.NamedTemporaryFile("w", suffix=".py") as program:

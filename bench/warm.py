@@ -3,7 +3,7 @@
 
 usage: bench/warm.py [--quick] [--only PART,...] [--rounds N] [--seconds S] [--ready N] [--rtprio N] [--without PEER]... [--table [FILE]] [--json FILE] [--profile]
 
-One service serves all of it. What is below a millisecond is measured by a client in C; candidates take turns in an order that is
+One service serves all of it but rotation and memory, which start their own, without --ready and --rtprio. What is below a millisecond is measured by a client in C; candidates take turns in an order that is
 drawn anew in each round. 5 ms lie between two runs, so that nobody pays for what the one before him has left to be cleaned up; "paced" is with
 40 ms, where no loop keeps caches warm, "tight" with none, in blocks whose first run does not count. A peer that cannot run here is left out, and its own words say
 why. --table writes the table into the README, --table FILE into that file, --table - to stdout.
@@ -13,7 +13,7 @@ The parts, and the lines NAME VALUE UNIT that they end in; WAY is ready, demand 
 latency    warm.[paced.|tight.]first_output.WAY.PLACE ms       from the request to the first byte of output, connected client
            warm.[paced.|tight.]record.WAY.PLACE ms             from the request to the record
 pandas     warm.pandas.first_output.WAY.PLACE ms               the same of import pandas; DataFrame(...).sum()
-           warm.pandas.record.WAY.PLACE ms
+           warm.pandas.record.WAY.PLACE ms, and warm.paced.pandas. of both
            warm.pandas.whole_process.{WAY|PEER}.PLACE ms       a whole process of it
            warm.pandas.whole_process.ratio_PEER x              median of the peer / median of brig run, ready
            warm.pandas.whole_process.demand.ratio_PEER x       the same, on demand
@@ -75,6 +75,7 @@ MEASURED = {"plain-ready": ("basic", "ready"), "plain-demand": ("basic", "demand
 WAYS = {"ready": "all", "demand": "all", "cold": "all"}
 BLOCK = 6 # of the runs without a pause; the first one does not count
 PARTS = ("latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "memory")
+PEERS = tuple(make.__name__ for make in (*peers.ALL, peers.chroot))
 QUICK = ("latency", "whole", "pandas", "sustained", "bombs", "mcp")
 ZYGOTE_RUNS = 10
 # What it wants to reach: a figure, the bound, and whether it is the most or the least.
@@ -176,7 +177,10 @@ class Bench:
         """A Subject, or None when it cannot do it, which is told."""
         text, expect, flags = PROGRAMS[program]
         one = make(place, ["/usr/bin/python3", *flags, "-c", text.strip().replace("\n", "; ")])
-        if one.key in self.options.without or (one.key not in peers.PACKAGED and not one.is_there()):
+        if one.key in self.options.without:
+            return None
+        if one.key not in peers.PACKAGED and not one.is_there():
+            self.left_out[one.name] = "not installed"
             return None
         if one.before:
             one.before()
@@ -422,7 +426,7 @@ def memory(bench):
 def show(title, rows):
     """Name, then p50, p95, p99 of the usual pace, p50 and p99 of the two others."""
     print(f"\n{title}\n\n{'ms':<42} {'runs':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'paced p50':>10} {'p99':>8} {'tight p50':>10} {'p99':>8}")
-    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if ms else "-"
+    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else "-" # of so few it would be the slowest
     for name, usual, paced, tight in rows:
         print(f"{name:<42} {len(usual):>6} {at(usual, .5):>8} {at(usual, .95):>8} {at(usual, .99):>8} {at(paced, .5):>10} {at(paced, .99):>8} "
               f"{at(tight, .5):>10} {at(tight, .99):>8}", flush=True)
@@ -445,7 +449,7 @@ def machine():
 def table(bench):
     """Markdown."""
     options = [word for word in sys.argv[1:] if word != "--table" and word != bench.options.table]
-    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if ms else ""
+    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else "" # of so few it would be the slowest
     lines = ["| ms | p50 | p95 | p99 | p50, 40 ms apart | bwrap + seccomp / this | layers |", "|---|---:|---:|---:|---:|---:|---|"]
     for name, usual, paced, ratio, layers in bench.rows:
         lines.append(f"| {name} | {at(usual, .5)} | {at(usual, .95)} | {at(usual, .99)} | {at(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
@@ -460,7 +464,7 @@ def table(bench):
     lines += ["", *(f"- {words}: {figure(bench, name)}" for words, name in BESIDE if name in bench.figures)]
     lines += ["", f"{machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
               + f"{bench.options.ready} cells kept ready."
-              + (f" Not there: {', '.join(bench.left_out)}." if bench.left_out else "")
+              + (f" Did not run here: {', '.join(bench.left_out)}." if bench.left_out else "")
               + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
     return "\n".join(lines) + "\n"
 
@@ -491,12 +495,12 @@ def figure(bench, name):
 # --- the service -----------------------------------------------------------------------------------------------------
 
 def profiles(folder, wanted, alone=False):
-    """Those that are shipped (not when alone), and those that are wanted: name: (shipped one, keys that differ)."""
+    """The shipped `basic` (not when alone), and those that are wanted: name: (shipped one, keys that differ)."""
     made = folder / "profiles"
     shutil.copytree(REPO / "profiles", made)
     shipped = {path.stem: json.loads(path.read_text()) for path in made.glob("*.json")}
     for path in made.glob("*.json"):
-        if alone or path.stem not in ("basic",):
+        if alone or path.stem != "basic":
             path.unlink()
     for name, (base, keys) in wanted.items():
         (made / f"{name}.json").write_text(json.dumps({**shipped[base], **keys}))
@@ -518,7 +522,7 @@ def parse():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0].strip())
     parser.add_argument("--quick", action="store_true", help="the main figures, in less than 50 s on a quiet machine")
     parser.add_argument("--only", default="", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--rounds", type=lib.count)
     parser.add_argument("--seconds", type=float, help="of one slice of what is sustained")
     parser.add_argument("--ready", type=int, default=8, help="cells that each profile keeps ready")
     parser.add_argument("--rtprio", type=int, help="as LimitRTPRIO= of the unit")
@@ -527,6 +531,12 @@ def parse():
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--profile", action="store_true", help="only: where the CPU time of sustained print(1) goes, by perf")
     options = parser.parse_args()
+    if options.seconds is not None and not options.seconds > 0:
+        parser.error("--seconds: more than 0")
+    if not 1 <= options.ready <= 64:
+        parser.error("--ready: from 1 to 64")
+    if unknown := set(options.without) - set(PEERS):
+        parser.error(f"--without: no peer {', '.join(sorted(unknown))}; there are: {', '.join(PEERS)}")
     options.rounds = options.rounds or (150 if options.quick else 1000)
     options.seconds = options.seconds or (1.2 if options.quick else 5.0)
     options.parts = options.only.split(",") if options.only else QUICK if options.quick else PARTS

@@ -62,6 +62,21 @@ def test_a_part_that_is_none_is_refused_with_the_list(brig):
     assert done.returncode == 2 and "no part lunch; there are: latency, " in done.stderr
 
 
+@pytest.mark.parametrize("bench, words, said", [
+    ("warm", ["--rounds", "0"], "--rounds: '0' is no whole number above 0"),
+    ("warm", ["--rounds", "-1"], "--rounds: '-1' is no whole number above 0"),
+    ("warm", ["--seconds", "0"], "--seconds: more than 0"),
+    ("warm", ["--ready", "0"], "--ready: from 1 to 64"),
+    ("warm", ["--ready", "65"], "--ready: from 1 to 64"),
+    ("warm", ["--without", "nobody"], "--without: no peer nobody; there are: bare, bwrap, "),
+    ("cold", ["--without", "nobody"], "--without: no peer nobody; there are: brig, "),
+    *((name, ["--rounds", "0"], "--rounds: '0' is no whole number above 0") for name in ("cold", "rootless", "steps", "daemon", "mcp")),
+])
+def test_a_value_that_would_measure_nothing_is_refused_before_anything_is_started(brig, bench, words, said):
+    done = subprocess.run(["/usr/bin/python3", BENCH / f"{bench}.py", *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and said in done.stderr, done
+
+
 def order(argv, said, env=None):
     return subprocess.run([str(word) for word in argv], input=said, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", **(env or {})})
 

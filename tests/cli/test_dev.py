@@ -25,6 +25,16 @@ def test_an_unknown_command_is_refused_with_the_list():
     assert done.returncode == 2 and "usage:" in done.stderr
 
 
+@pytest.mark.parametrize("words, said", [
+    (["bench", "lib"], 'bench: no "lib"; there are: warm, cold, '),
+    (["test", "lunch"], 'test: no tier "lunch"; there are: long, vm, all; '),
+    (["test", "long", "--warm"], 'test: "--warm" after "long": one tier; before it, --warm, --ready or --cold'),
+])
+def test_a_word_that_it_does_not_know_is_refused_before_anything_is_built(words, said):
+    done = dev(*words)
+    assert done.returncode != 0 and said in done.stderr and done.stdout == "", done
+
+
 @pytest.mark.parametrize("command", ["test", "bench", "install"])
 def test_who_is_not_root_gets_the_line_to_type(command):
     other = ["unshare", "--user", "--map-user=1000"]
