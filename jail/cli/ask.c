@@ -93,9 +93,10 @@ json_t *ask(json_t *request, struct err *e)
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "what is asked is not UTF-8");
 	else if (ask_open(&server, e) == 0)
-		reply = ask_on(&server, json_incref(request), e);
+		reply = ask_on(&server, request, e);
+	else
+		json_decref(request);
 	(void)server_close(&server);
-	json_decref(request);
 	return reply;
 }
 

@@ -21,13 +21,15 @@ static int carry_out(struct server *server, struct request *r, tell_fn *tell)
 	return status;
 }
 
-/* Somebody connected, and gave up privilege, before main(). */
-static int carry_out_early(struct request *r, tell_fn *tell)
+/* A server, and no privilege: both were seen to before main(), or are now. */
+static int reach(struct server *server, const struct request *r, struct err *e)
 {
-	struct server server = { .sock = early_run.sock };
-
-	snprintf(server.name, sizeof server.name, "%s", early_run.name);
-	return carry_out(&server, r, tell);
+	if (early_run.connected) {
+		server->sock = early_run.sock;
+		snprintf(server->name, sizeof server->name, "%s", early_run.name);
+		return 0;
+	}
+	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 
 int one_run_failure(const struct request *r, const struct err *why, tell_fn *tell)
@@ -44,9 +46,7 @@ int one_run(struct request *r, tell_fn *tell)
 	struct err    e;
 	int           status;
 
-	if (early_run.connected)
-		return carry_out_early(r, tell);
-	if (server_connect(&server, r->private ? SERVER_PRIVATE : SERVER_ANY, &e) < 0 || privilege_drop(&e) < 0)
+	if (reach(&server, r, &e) < 0)
 		status = one_run_failure(r, &e, tell);
 	else
 		status = carry_out(&server, r, tell);

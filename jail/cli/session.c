@@ -316,7 +316,7 @@ static void take_up_start(struct session *s, const struct early *early)
 		cancel(s, "cancelled");
 }
 
-void session_take_up(struct session *s, struct early *early)
+void session_take_up(struct session *s, const struct early *early)
 {
 	scoped_datagram d = DATAGRAM_NONE;
 

@@ -31,6 +31,6 @@ struct session {
 /* Takes the server and the request's stdin over. */
 void session_init(struct session *s, struct server *server, struct request *request);
 /* Of a run that began early (early.h): after interrupt_catch(). */
-void session_take_up(struct session *s, struct early *early);
+void session_take_up(struct session *s, const struct early *early);
 void session_run(struct session *s);
 void session_done(struct session *s);

@@ -78,13 +78,12 @@ static void print_profiles(const json_t *profiles, FILE *out)
 
 static void print_process(const json_t *reply, const char *key, FILE *out)
 {
-	const json_t *row = json_object_get(reply, key), *memory = json_object_get(row, "memory_bytes"), *cpu = json_object_get(row, "cpu_ms");
+	const json_t *row = json_object_get(reply, key), *cpu = json_object_get(row, "cpu_ms");
 
 	if (!json_is_object(row))
 		return;
 	fprintf(out, "%-11s pid %" JSON_INTEGER_FORMAT, key, ask_figure(row, "pid"));
-	if (json_is_integer(memory))
-		fprintf(out, ", memory %.1f MiB", (double)json_integer_value(memory) / MIB);
+	print_memory(row, "memory_bytes", "own_bytes", out);
 	if (json_is_number(cpu))
 		fprintf(out, ", cpu %.0f ms", json_number_value(cpu));
 	fputc('\n', out);

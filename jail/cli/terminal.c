@@ -3,7 +3,6 @@
 
 #include "file.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,11 +18,11 @@
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
 static struct {
-	bool           open, has_keys;
+	bool           has_keys;
 	struct termios before;
 	sigset_t       mask;
 	int            signals;
-} at = { .signals = -1 };
+} at;
 
 static void say(const char *text)
 {
@@ -62,16 +61,12 @@ int terminal_open(struct err *e)
 		return err_sys(e, "signalfd");
 	signal(SIGPIPE, SIG_IGN);
 	at.has_keys = tcgetattr(STDIN_FILENO, &at.before) == 0;
-	at.open     = true;
 	enter();
 	return 0;
 }
 
 void terminal_close(void)
 {
-	if (!at.open)
-		return;
-	at.open = false;
 	leave();
 	close(at.signals);
 	sigprocmask(SIG_SETMASK, &at.mask, NULL);
@@ -143,12 +138,11 @@ static enum terminal_event take_signal(void)
 	return info.ssi_signo == SIGTSTP || info.ssi_signo == SIGWINCH ? TERMINAL_RESIZED : TERMINAL_END;
 }
 
-/* The end of keys is no key: a page may go on without. */
+/* The end of keys is the end: nobody could say another word. */
 static enum terminal_event take_key(char *key)
 {
 	if (read(STDIN_FILENO, key, 1) == 1)
 		return TERMINAL_KEY;
-	at.has_keys = false;
 	return TERMINAL_END;
 }
 

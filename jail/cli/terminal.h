@@ -13,7 +13,7 @@
 enum terminal_event { TERMINAL_KEY, TERMINAL_TIME, TERMINAL_RESIZED, TERMINAL_END };
 
 must_use int terminal_open(struct err *e);
-void         terminal_close(void); /* may be called when nothing is open */
+void         terminal_close(void); /* of one that was opened */
 
 /* As many lines and columns as there are; longer lines are cut, and no byte of text is a control character. */
 void terminal_draw(const char *text, size_t len);

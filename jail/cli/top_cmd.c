@@ -6,7 +6,6 @@
 #include "terminal.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct top {

@@ -81,18 +81,18 @@ static json_t *known(uint64_t figure)
 	return figure > TAG_MAX ? json_null() : json_integer((json_int_t)figure);
 }
 
-static json_t *zygote(const struct zygote_report *z)
+static json_t *zygote(const struct zygote_report *told)
 {
 	static const char *const states[] = { [ZYGOTE_NONE] = "none", [ZYGOTE_STARTING] = "starting", [ZYGOTE_SERVING] = "serving",
 					      [ZYGOTE_REPLACED] = "replaced" };
-	double age = clock_ms(CLOCK_MONOTONIC) - z->started_ms;
-	bool   is  = z->state > ZYGOTE_NONE && z->state < ARRAY_LEN(states);
+	bool                        is  = told->state > ZYGOTE_NONE && told->state < ARRAY_LEN(states);
+	const struct zygote_report *z   = is ? told : &zygote_report_none;
+	double                      age = clock_ms(CLOCK_MONOTONIC) - z->started_ms;
 
-	return json_pack("{ss sI so so so so so so so}", "state", states[is ? z->state : ZYGOTE_NONE], "generation", (json_int_t)z->generation,
+	return json_pack("{ss sI so so so so so so so}", "state", states[z->state], "generation", (json_int_t)told->generation,
 			 "age_ms", is && age >= 0 && age < (double)TAG_MAX ? known((uint64_t)age) : json_null(), "runs", is ? known(z->cells) : json_null(),
-			 "memory_bytes", known(is ? z->shared_bytes : ZYGOTE_UNKNOWN), "own_bytes", known(is ? z->own_bytes : ZYGOTE_UNKNOWN),
-			 "forks", known(is ? z->forks : ZYGOTE_UNKNOWN), "fork_memory_bytes", known(is ? z->fork_shared_bytes : ZYGOTE_UNKNOWN),
-			 "fork_own_bytes", known(is ? z->fork_own_bytes : ZYGOTE_UNKNOWN));
+			 "memory_bytes", known(z->shared_bytes), "own_bytes", known(z->own_bytes), "forks", known(z->forks),
+			 "fork_memory_bytes", known(z->fork_shared_bytes), "fork_own_bytes", known(z->fork_own_bytes));
 }
 
 static json_t *profiles(const struct connection *c)

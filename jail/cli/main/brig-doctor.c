@@ -1,12 +1,11 @@
 /* brig-doctor.c - brig doctor: it looks up accounts, which a static program cannot, and knows all that the kernel floor can try */
+#include "command.h"
 #include "doctor.h"
 #include "file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 };
 
 int main(int argc, char **argv)
 {
