@@ -337,6 +337,8 @@ static json_t *field_schema(const struct field *f)
 		json_object_set_new(s, "default", json_boolean(f->preset));
 	if (f->type == FIELD_LIST || f->type == FIELD_WORDS)
 		json_object_set_new(s, "items", json_pack("{ss}", "type", "string"));
+	if (f->type == FIELD_LIST && f->max)
+		json_object_set_new(s, "maxItems", json_integer((json_int_t)f->max));
 	if (f->type == FIELD_CHOICE) {
 		json_t *names = json_array();
 

@@ -114,8 +114,8 @@ static void print_warm(const struct explain *x, FILE *out)
 	for (size_t i = 0; i < json_array_size(p->preload); i++)
 		fprintf(out, " %s", json_string_value(json_array_get(p->preload, i)));
 	fprintf(out, "%s\n", json_array_size(p->preload) ? "" : " nothing");
-	fprintf(out, "  replaced  after %" PRIu64 " runs or %" PRIu64 " s, whichever comes first\n", p->zygote_runs, p->zygote_ms / 1000);
-	fputs("  shared    hash seed and addresses, stack canaries among them, by the runs of one such Python (brig-security(7), WARM RUNS)\n"
+	fprintf(out, "  replaced  after %" PRIu64 " runs or %g s, whichever comes first\n", p->zygote_runs, (double)p->zygote_ms / 1000);
+	fputs("  shared    hash seed and addresses, stack canaries among them, by the runs of one such Python (brig-security(7), Warm runs)\n"
 	      "  cold      brig run --cold, brig exec, --private, and whenever no such Python can be had\n", out);
 }
 

@@ -112,7 +112,7 @@ const struct option_row request_options[] = {
 	{ "env", 0, "K=V", "One more variable for the program", set_env },
 	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME", set_shown },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
-	{ "cold", 0, NULL, "Start a new interpreter (what happens anyway, for now)", set_cold },
+	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
 	{ "private", 0, NULL, "Start a brigd for this run alone, though a service runs here", set_private },
 	{ "verbose", 'v', NULL, "Print the one-line summary also when the program simply exited", set_verbose },
 	{ 0 },

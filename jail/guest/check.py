@@ -229,7 +229,7 @@ class Check:
             self.find(self.warnings, node, f"Access to '{name}' leads into the interpreter's internals")
 
     def loop(self, node):
-        ends = self.ast.Break, self.ast.Return, self.ast.Raise, self.ast.Yield, self.ast.Await
+        ends = self.ast.Break, self.ast.Return, self.ast.Raise, self.ast.Yield, self.ast.YieldFrom, self.ast.Await
         if not (isinstance(node.test, self.ast.Constant) and node.test.value):
             return
         inner = [each for each, _ in walk(node)]

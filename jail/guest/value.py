@@ -146,10 +146,7 @@ class Short:
         self.pieces.append(text)
 
     def text(self, value):
-        rest = len(value) - self.left
-        self.put(repr(value[:self.left]) if rest > 0 else repr(value))
-        if rest > 0:
-            self.put(" ...")
+        self.put(repr(value[:self.left]) if len(value) > self.left else repr(value)) # too long with its quotes: put() raises
 
     def items(self, value, kind):
         for i, item in enumerate(dict.items(value) if kind is dict else kind.__iter__(value)):

@@ -103,7 +103,7 @@ void launcher_finish(struct watch *w)
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
-	w->end.warm = w->cell.warm.state != WARM_COLD;
+	w->end.warm = w->started > 0 && w->cell.warm.state != WARM_COLD;
 	if (w->is_alone) { /* nothing of the program is left: who waits need not wait for what PID 1 still holds */
 		say_ended(w);
 		fd_closep(&w->client);

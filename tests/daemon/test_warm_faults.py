@@ -30,7 +30,7 @@ HARMLESS = [
     ("fork", "openat|read", "/proc/.*/?stat", "", "what ps shows as its arguments are the zygote's then"),
     ("fork", "prctl", "PR_SET_MM|PR_SET_NAME", "", "what ps shows"),
     ("fork", "ioprio_set", "", "ENOSYS", "a kernel without it has nothing to reset"),
-    ("zygote", ".*", "", "", "the run is started cold, or the zygote ends and another one is started"),
+    ("zygote", ".*", "", "", "the zygote ends, and another one is started"),
 ]
 
 Call = collections.namedtuple("Call", "role name nth words")

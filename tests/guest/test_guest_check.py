@@ -227,7 +227,7 @@ def test_there_is_advice(guest, source, advice):
     assert any(text.startswith(advice) for text in check(guest, source)["recommendations"])
 
 
-@pytest.mark.parametrize("source", ["while True:\n    break", "def f():\n    while True:\n        return 1", "import sys\nwhile 1:\n    sys.exit()",
+@pytest.mark.parametrize("source", ["while True:\n    break", "def f():\n    while True:\n        return 1", "def f():\n    while True:\n        yield from g()", "import sys\nwhile 1:\n    sys.exit()",
                                     "def g():\n    while True:\n        yield 1", "while x:\n    pass", "print(1)"])
 def test_and_none_where_there_is_nothing_to_say(guest, source):
     assert check(guest, source, "*")["recommendations"] == []
