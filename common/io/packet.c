@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include "packet.h"
 
+#include "fd.h"
+
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 union control {
 	struct cmsghdr head; /* for its alignment */
@@ -59,6 +61,23 @@ static size_t take_fds(struct msghdr *msg, int *fds)
 	return n;
 }
 
+bool packet_is_there(int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	return sock >= 0 && poll(&p, 1, 0) == 1;
+}
+
+void packet_drop(int *fds, size_t n)
+{
+	static const struct linger none = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof none); /* ENOTSOCK, mostly */
+		fd_closep(&fds[i]);
+	}
+}
+
 ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n)
 {
 	union control control;
@@ -72,8 +91,8 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	*n = got < 0 ? 0 : take_fds(&msg, fds);
 	if (got >= 0 && msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
-		while (*n)
-			close(fds[--*n]);
+		packet_drop(fds, *n);
+		*n    = 0;
 		errno = EMSGSIZE;
 		return -1;
 	}

@@ -22,3 +22,9 @@ int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t
  * than `len`; no descriptor is kept then.
  */
 ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n);
+
+/* Can something be received now, or its end? False of -1. */
+bool packet_is_there(int sock);
+
+/* Closes what somebody sent. A socket whose close would wait for its other end (SO_LINGER) does not. */
+void packet_drop(int *fds, size_t n);

@@ -141,8 +141,7 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 		take_ticket(b, &says.ticket, fds, n);
 		return WORD_NONE;
 	}
-	while (n)
-		close(fds[--n]);
+	packet_drop(fds, n);
 	if (says.kind == KEEPER_VOID) {
 		ticket_box_void(&b->tickets, &says.ticket);
 		return WORD_NONE;

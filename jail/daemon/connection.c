@@ -179,15 +179,6 @@ static void refuse_unread(struct connection *c)
 	refuse(c, &unknown, &why);
 }
 
-/* The close of a socket may wait for its other end, if whoever sent it asked for that: not here. */
-static void let_go(int *fd)
-{
-	static const struct linger none = { 0 };
-
-	(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &none, sizeof none); /* ENOTSOCK, mostly */
-	fd_closep(fd);
-}
-
 static void on_ready(void *owner)
 {
 	struct connection *c = owner;
@@ -207,8 +198,7 @@ static void on_ready(void *owner)
 		refuse_unread(c);
 	else
 		serve(c, &in);
-	while (in.fds)
-		let_go(&in.fd[--in.fds]);
+	packet_drop(in.fd, in.fds);
 }
 
 /* --- life --- */

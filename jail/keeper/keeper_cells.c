@@ -82,7 +82,7 @@ static bool is_room_to_wait(const struct keeper *k)
 /* Where descriptors are few, some stay free for what the door sends: a word that came without its own would end us. */
 static size_t count_seats(const struct keeper *k)
 {
-	enum { OF_SEAT = 2 + GROUP_TREES_MAX, OF_POST = 5, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
+	enum { OF_SEAT = 2 + GROUP_TREES_MAX, OF_POST = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
 	struct rlimit files;
 	rlim_t        used = BESIDE + k->posts * OF_POST;
 

@@ -26,8 +26,7 @@ static void refuse(int client, enum exit_reason reason, const struct err *why)
 	packet_send(client, &word, sizeof word, NULL, 0);
 }
 
-/* One of a pair, as the door makes them: our words, and our name with them, go nowhere else. */
-static bool is_connection(int fd)
+bool keeper_is_pair(int fd)
 {
 	struct sockaddr_un peer;
 	socklen_t          len = sizeof peer, size = sizeof(int);
@@ -42,7 +41,7 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	size_t      len;
 	struct statx st;
 
-	if (!is_connection(fds[0]))
+	if (!keeper_is_pair(fds[0]))
 		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a launcher");
 	if (sealed_check(fds[1], WORDS_BYTES_MAX, &len, e) < 0 || (len != run->words.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");

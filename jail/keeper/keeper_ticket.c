@@ -6,22 +6,9 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 /* --- what a launcher gives, who has no more rights than its cell --- */
-
-static bool is_connection(int fd)
-{
-	struct sockaddr_un peer;
-	socklen_t          len = sizeof peer, size = sizeof(int);
-	int                type;
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
-	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX;
-}
 
 /* Who writes to one waits for nobody; a file of some other kind could make the door wait for ever. */
 static bool is_memory_file(int fd)
@@ -38,7 +25,7 @@ static bool is_pipe(int fd)
 
 static bool is_sound(const int fds[TICKET_FDS])
 {
-	return is_connection(fds[TICKET_LAUNCHER]) && is_connection(fds[TICKET_ORDERS]) && is_memory_file(fds[TICKET_LETTER]) &&
+	return keeper_is_pair(fds[TICKET_LAUNCHER]) && keeper_is_pair(fds[TICKET_ORDERS]) && is_memory_file(fds[TICKET_LETTER]) &&
 	       is_pipe(fds[TICKET_STDOUT]) && is_pipe(fds[TICKET_STDERR]) && is_pipe(fds[TICKET_STDIN]) && is_pipe(fds[TICKET_RESULT]);
 }
 
@@ -64,8 +51,7 @@ void keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS])
 {
 	if (s->plain && is_sound(fds))
 		s->ticketed = tell(k, KEEPER_TICKET, s, fds, TICKET_FDS) == 0;
-	for (size_t i = 0; i < TICKET_FDS; i++)
-		close(fds[i]);
+	packet_drop(fds, TICKET_FDS);
 }
 
 /* A word that is lost costs the door a try: its socket to the launcher has closed. */

@@ -28,6 +28,8 @@
 #include <sys/stat.h>
 
 enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
+/* Of what is mounted for a zygote: no run sees it, and none says how large it is. */
+enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
 void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
 {
@@ -38,10 +40,13 @@ void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, 
 /* --- the zygote's side of the fork --- */
 
 /* Those of a cell, but for /proc, of which only a process id namespace of its own could make one. */
-static int plan_mounts(struct mount_plan *plan, const struct limits *limits, struct err *e)
+static int plan_mounts(struct mount_plan *plan, struct err *e)
 {
-	struct mount_wishes wishes = mount_wishes_of(limits, true); /* what it loads lies in /workspace */
-	size_t              n      = 0;
+	const struct mount_wishes wishes = { .tmp_bytes       = PLACE_BYTES,
+					     .workspace_bytes = PLACE_BYTES,
+					     .inodes          = PLACE_INODES,
+					     .workspace_exec  = true }; /* what it loads lies there */
+	size_t                    n = 0;
 
 	if (mount_plan_build(plan, &wishes, e) < 0)
 		return -1;
@@ -59,14 +64,14 @@ static int open_root(const struct kept_zygote *z, struct err *e)
 	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->setup->rootfs, e);
 }
 
-static int build_place(const struct kept_zygote *z, const struct limits *limits, struct err *e)
+static int build_place(const struct kept_zygote *z, struct err *e)
 {
 	struct mount_plan plan;
 	struct child_ctx  c = { .mounts = &plan, .hostname = "brig" };
 	unsigned          step;
 	int               r;
 
-	if (plan_mounts(&plan, limits, e) < 0)
+	if (plan_mounts(&plan, e) < 0)
 		return -1;
 	c.root_fd       = open_root(z, e);
 	c.order.code_fd = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.order.code_len, e);
@@ -105,12 +110,11 @@ static int arrange(const struct kept_zygote *z, int ready)
 
 static int execute(const struct kept_zygote *z, int ready, struct err *e)
 {
-	char *const        argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
-	struct limits      limits = z->limits;
-	struct program_env env;
+	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
+	const struct limits limits = { .cpus = 1000 }; /* so many threads the numeric libraries start when they are imported: a zygote has one */
+	struct program_env  env;
 
-	limits.cpus = 1000; /* so many threads the numeric libraries start when they are imported: a zygote has one */
-	if (program_env_init(&env, &limits, e) < 0 || build_place(z, &limits, e) < 0)
+	if (program_env_init(&env, &limits, e) < 0 || build_place(z, e) < 0)
 		return -1;
 	umask(022);
 	if (chdir("/workspace") < 0 || arrange(z, ready) < 0)
@@ -247,13 +251,12 @@ static void succeed(struct kept_zygote *z)
 	z->next = ONE_ZYGOTE_NONE;
 }
 
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits)
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
 {
 	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
 		let_go(z);
 	if (z->tree_fd < 0) {
 		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
-		z->limits  = *limits;
 		snprintf(z->digest, sizeof z->digest, "%s", digest);
 	}
 	z->now.cells++;
@@ -351,6 +354,16 @@ void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post)
 	post->zygote_pidfd = z->now.pidfd;
 	post->zygote_up_fd = z->up[0];
 	post->zygote_ahead = z->setup->warm == WARM_READY;
+	post->zygote_starts = z->now.ready_fd >= 0;
+}
+
+void kept_zygote_leave(const struct kept_zygote *z, bool asks)
+{
+	const int kept[] = { z->orders[1], z->up[1], z->filter_fd, asks ? -1 : z->orders[0], asks ? -1 : z->up[0] };
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		if (kept[i] >= 0)
+			close(kept[i]);
 }
 
 void kept_zygote_end(const struct kept_zygote *z)

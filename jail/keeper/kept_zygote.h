@@ -12,7 +12,6 @@
  */
 #pragma once
 #include "err.h"
-#include "limits.h"
 #include "spawner_protocol.h"
 #include "store.h"
 
@@ -36,7 +35,6 @@ struct kept_zygote {
 	int         up[2];            /* [0]: for launchers; holds a byte when there is a zygote */
 	bool        is_up;
 	int         tree_fd;          /* what it was started in */
-	struct limits limits;
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms */
 	struct zygote_report report;
@@ -48,8 +46,10 @@ void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, 
 /* What a launcher that is forked now is given; all of it stays ours. */
 struct launcher_post;
 void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post);
-/* There is one for this tree, or it is not yet time. tree_fd stays the caller's; limits: sizes of what is mounted. */
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest, const struct limits *limits);
+/* In a launcher: what it does not need, and by which nobody would see that there is no zygote any more, or none that is asked. */
+void kept_zygote_leave(const struct kept_zygote *z, bool asks);
+/* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
+void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
 /* How it is, into the keeper's file; is_quiet: there is time to look at its memory. */
 void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet);
 /* The cells are dying: it reaps what it has forked into them, which nobody else would do so soon. Whoever cannot is killed with us. */

@@ -155,8 +155,8 @@ static void take_reason(const struct err *why, struct err *e)
 
 static void drop(int *fds, size_t *n)
 {
-	while (*n)
-		close(fds[--*n]);
+	packet_drop(fds, *n);
+	*n = 0;
 }
 
 /* Twice, when it was built before there was a zygote: it has a ticket the second time. */

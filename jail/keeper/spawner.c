@@ -5,6 +5,7 @@
 #include "net_pool.h"
 #include "packet.h"
 #include "say.h"
+#include "sealed.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -45,14 +46,16 @@ static ssize_t receive(const struct spawner *s, void *word, size_t len, int *fds
 	return got;
 }
 
-/* A file of our own, for a zygote reads it too. */
+/* A file of our own, for a zygote reads it too: sealed, for every launcher is a fork of us and holds it. */
 static int copy_filter(const struct sock_fprog *filter)
 {
-	size_t len = filter->len * sizeof *filter->filter;
-	int    fd  = memfd_create("filter", MFD_CLOEXEC);
+	struct err e;
+	int        fd = sealed_open("filter", filter->filter, filter->len * sizeof *filter->filter, &e);
 
-	if (fd < 0 || write(fd, filter->filter, len) != (ssize_t)len)
-		give_up("no filter");
+	if (fd < 0) {
+		say("brig spawner: %s\n", e.text);
+		_exit(EXIT_FAILURE);
+	}
 	return fd;
 }
 
@@ -143,10 +146,7 @@ static _Noreturn void become_launcher(const struct spawner *s, const struct spaw
 
 	close(SPAWNER_FD);
 	close(s->report_fd);
-	if (s->zygote.orders[1] >= 0)
-		close(s->zygote.orders[1]); /* or nobody would see that there is no zygote any more */
-	if (s->zygote.up[1] >= 0)
-		close(s->zygote.up[1]);
+	kept_zygote_leave(&s->zygote, cell->warm);
 	net_pool_forget(&s->nets);
 	m.limits       = cell->limits;
 	m.post.control = fds[0];
@@ -182,7 +182,7 @@ static void serve_one(struct spawner *s)
 	if (receive(s, &cell, sizeof cell, fds, ARRAY_LEN(fds), &n) != sizeof cell || !is_sound(&cell, n))
 		give_up("garbled word");
 	if (cell.warm)
-		kept_zygote_want(&s->zygote, fds[2], cell.digest, &cell.limits);
+		kept_zygote_want(&s->zygote, fds[2], cell.digest);
 	if (fork() == 0) /* one that fails is seen by the keeper: the control socket closes */
 		become_launcher(s, &cell, fds);
 	net_pool_taken(&s->nets);

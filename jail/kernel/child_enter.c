@@ -114,8 +114,8 @@ static int show_words(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_enter_steps[] = {
-	{ "read-letter",       read_letter,               "first: who has no order has nothing to enter for" },
 	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
+	{ "read-letter",       read_letter,               "counted for the cell: who has no order has nothing to enter for" },
 	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
 	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },
 	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },

@@ -348,7 +348,8 @@ static int lend_leaf(const struct group_leaf *leaf, struct err *e)
 	if (fchmod(leaf->fd, 0750) < 0)
 		return err_sys(e, "set-up step make-groups: leaf");
 	if (leaf->v2) /* since 5.14; killing PID 1 does it as well */
-		return lend_file(leaf->fd, "cgroup.procs", 0664, e) == 0 && (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) == 0 || errno == ENOENT) ? 0 : -1;
+		return fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT ? err_sys(e, "set-up step make-groups: cgroup.kill")
+											 : lend_file(leaf->fd, "cgroup.procs", 0664, e);
 	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
 		return -1;
 	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "cgroup.event_control", 0220, e) : 0;

@@ -52,7 +52,7 @@ struct launch_order {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len;
-	bool          stdin_pipe, result_pipe, warm;
+	uint32_t      stdin_pipe, result_pipe, warm; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 
@@ -68,6 +68,7 @@ struct launcher_post {
 	uint64_t         wall_ms_max; /* the profile's ceiling, for who uses a ticket */
 	int              zygote, zygote_pidfd, zygote_up_fd; /* who forks into cells; -1: nobody. As in warm.h */
 	bool             zygote_ahead; /* it forks before there is an order */
+	bool             zygote_starts; /* it still imports: that may take longer */
 };
 
 /* The streams go to the client, and are closed here. */

@@ -55,6 +55,7 @@ _Noreturn void launcher_serve(const struct launcher_post *post)
 	w.cell.warm.zygote_pidfd = post->zygote_pidfd;
 	w.cell.warm.up_fd   = post->zygote_up_fd;
 	w.cell.warm.ahead   = post->zygote_ahead;
+	w.cell.warm.starts  = post->zygote_starts;
 	w.cell.net          = post->net;
 	if (build(&w, &e) < 0)
 		watch_fail(&w, EXIT_setup_failed, &e);

@@ -17,8 +17,7 @@ struct letter_order {
 	struct words words; /* fd: without meaning */
 	uint32_t     code_len;
 	uint32_t     stdin_pipe, result_pipe;
-	uint32_t     reserved;                /* 0 */
-	uint64_t     files, cpu_s, processes; /* rlimits; what the cell was registered with is never exceeded */
+	uint32_t     reserved; /* 0 */
 };
 
 /* In numbers only. */

@@ -137,7 +137,7 @@ bool net_receive(struct net *ret, int fd)
 		*ret = (struct net){ fds[0], fds[1], fds[2] };
 		return true;
 	}
-	while (got >= 0 && n)
-		close(fds[--n]);
+	if (got >= 0)
+		packet_drop(fds, n);
 	return false;
 }

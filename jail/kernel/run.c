@@ -162,8 +162,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 		streams[i] = -1;
 	got = packet_receive(run->sock, &word, sizeof word, streams, PIPES_MAX, &n);
 	if (got != sizeof word || !is_in_order(run, &word, n)) {
-		for (size_t i = 0; i < n; i++)
-			fd_closep(&streams[i]);
+		packet_drop(streams, n);
 		judge_silence(got < 0, end);
 		clean_after_launcher(run);
 		return RUN_ENDED;

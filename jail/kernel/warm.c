@@ -31,18 +31,11 @@ int warm_open(struct warm *w, struct err *e)
 	return w->letter < 0 ? -1 : 0;
 }
 
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
-
 bool warm_is_possible(const struct warm *w)
 {
 	struct pollfd p = { .fd = w->zygotes };
 
-	if (w->zygotes < 0 || (w->up_fd >= 0 && !is_readable(w->up_fd)))
+	if (w->zygotes < 0 || (w->up_fd >= 0 && !packet_is_there(w->up_fd)))
 		return false;
 	return poll(&p, 1, 0) == 0; /* nobody holds the other end: none can be started */
 }
@@ -176,10 +169,12 @@ static void close_handed(struct warm *w)
 		fd_closep(&w->prepared[i]);
 }
 
+/* The next one that answers is another: nobody shall be killed for its silence. */
 static enum warm_answer ask_again(struct warm *w)
 {
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
+	fd_closep(&w->zygote_pidfd);
 	w->state = WARM_PREPARED;
 	return WARM_AGAIN;
 }

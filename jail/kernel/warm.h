@@ -23,10 +23,10 @@ struct warm {
 	bool            ahead;        /* the fork is wanted before the order */
 	bool            stands;       /* it has said so: everything is given up, the filter is on */
 	bool            is_hard;      /* PID 1 is as hard as it gets */
-	bool            retires;      /* the zygote has a successor */
+	bool            starts;       /* the zygote still imported when the launcher was forked */
 	unsigned        asked_times;
 	int             zygotes;      /* where they are asked; the launcher's; -1: there is none */
-	int             zygote_pidfd; /* of the one there was when the launcher was forked; -1: none */
+	int             zygote_pidfd; /* of the one there was when the launcher was forked; -1: none, or another was asked since */
 	int             up_fd;        /* can be read when there is one; -1: there is, or none */
 	int             orders[2];    /* [0]: who sends; [1]: the program's end */
 	int             letter;
@@ -39,7 +39,8 @@ struct warm {
 };
 extern const struct warm WARM_NONE;
 
-enum { WARM_MS_MAX = 3000, WARM_ASKED_MAX = 3 }; /* a zygote that says nothing for so long is killed; so often one is asked */
+/* A zygote that says nothing for so long is killed, and one that imports; so often one is asked. */
+enum { WARM_MS_MAX = 3000, WARM_START_MS_MAX = 9000, WARM_ASKED_MAX = 3 };
 
 /* Before the clone: what PID 1 does not make. */
 must_use int warm_open(struct warm *w, struct err *e);

@@ -249,14 +249,16 @@ static void on_control_end(struct watch *w)
 /* From a process of ours; checked all the same, for what it lets into the cell. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
-	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2);
+	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2) && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->warm <= 1;
 }
 
 static void take_figures(struct watch *w, const struct launch_order *o)
 {
+	double now = clock_ms(CLOCK_MONOTONIC);
+
 	w->ordered            = true;
 	w->unread             = -1;
-	w->asked              = o->asked;
+	w->asked              = o->asked <= now ? o->asked : now; /* a set-up from the future, or of no time at all, would never be late */
 	w->limits             = o->limits;
 	w->served.stdin_pipe  = o->stdin_pipe;
 	w->served.result_pipe = o->result_pipe;
@@ -321,7 +323,7 @@ bool watch_take_ticket(struct watch *w)
 	}
 	w->client      = fd_take(&w->ticket);
 	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + TAKEN_MS;
-	if (!is_within_ticket(w, &o.limits)) {
+	if (!is_within_ticket(w, &o.limits) || o.stdin_pipe > 1 || o.result_pipe > 1) {
 		w->ordered = true;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
 		watch_fail(w, EXIT_denied, &e);
@@ -431,15 +433,21 @@ static double check_taken(struct watch *w, double left)
 	return left;
 }
 
-/* A cell that does not die waits for a zygote that does not reap. */
+/*
+ * A cell that does not die, and uses no CPU for it, waits for a zygote that does not reap. One with little of the CPU, or much
+ * memory to give back, only takes its time: for that nobody else shall lose his zygote.
+ */
 static void check_death(struct watch *w)
 {
-	double now = clock_ms(CLOCK_MONOTONIC);
+	double  now  = clock_ms(CLOCK_MONOTONIC);
+	int64_t used = group_cpu_ns(&w->cell.group);
 
-	if (w->killed == 0)
-		w->killed = now;
-	else if (now - w->killed >= KILL_MS_MAX)
+	if (w->killed == 0 || used != w->dying_ns) {
+		w->killed   = now;
+		w->dying_ns = used;
+	} else if (now - w->killed >= KILL_MS_MAX && w->cell.warm.answer_fd >= 0) {
 		warm_kill_zygote(&w->cell.warm);
+	}
 }
 
 /* In this order: what a ticket brings is before what came of it, and what a process said before its end. */

@@ -29,7 +29,8 @@ struct watch {
 	bool                    is_warm_order, has_ticket_order; /* for a zygote's fork; that somebody else gives to it */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
 	bool                    told;     /* the client has the streams of a warm run */
-	double                  killed;   /* CLOCK_MONOTONIC ms; 0: it may live */
+	double                  killed;   /* CLOCK_MONOTONIC ms, or when something in it last used the CPU since; 0: it may live */
+	int64_t                 dying_ns; /* of CPU, by then */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct init_report      init;
 };

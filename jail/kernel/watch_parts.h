@@ -11,9 +11,6 @@ void watch_hear_fork(struct watch *w);
 /* The cell waits for its order: said to who gives it. */
 void watch_say_ready(struct watch *w);
 
-/* What the fork reports, if it does. */
-void watch_hear_fork(struct watch *w);
-
 /* watch_warm.c: what happened, in the order of a run's life */
 void watch_warm_built(struct watch *w);
 void watch_warm_is_up(struct watch *w);

@@ -7,7 +7,6 @@
 #include "packet.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
@@ -17,13 +16,6 @@
 static void leave(struct watch *w)
 {
 	watch_decide(w, EXIT_cancelled);
-}
-
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return fd >= 0 && poll(&p, 1, 0) == 1;
 }
 
 /* --- preparing --- */
@@ -119,8 +111,10 @@ void watch_warm_hard(struct watch *w)
 
 static void begin(struct watch *w)
 {
-	if (w->ordered && w->cell.warm.stands && !w->started && !w->decided)
-		watch_begin(w);
+	if (!w->ordered || !w->cell.warm.stands || w->started || w->decided)
+		return;
+	watch_begin(w);
+	fd_closep(&w->cell.warm.letter); /* its bytes are counted for nobody, and the program has its own */
 }
 
 /* Everything is given up, the filter is on. */
@@ -161,9 +155,9 @@ static void on_program_end(struct watch *w, int status)
 {
 	struct err e;
 
-	if (is_readable(w->ticket)) /* a program can be faster than its launcher, and be over while that looks away */
+	if (packet_is_there(w->ticket)) /* a program can be faster than its launcher, and be over while that looks away */
 		(void)watch_take_ticket(w);
-	while (is_readable(w->cell.warm.report_fd)) /* and have said more than one word before its end */
+	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one word before its end */
 		watch_hear_fork(w);
 	if (!w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote died while it was set up");
@@ -186,7 +180,9 @@ static void on_program_end(struct watch *w, int status)
 void watch_warm_read(struct watch *w)
 {
 	w->unread = -1;
-	if (is_readable(w->ticket))
+	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one word before it read */
+		watch_hear_fork(w);
+	if (packet_is_there(w->ticket))
 		(void)watch_take_ticket(w);
 	if (!w->ordered && w->cell.warm.stands)
 		leave(w);
@@ -232,7 +228,7 @@ void watch_warm_hear(struct watch *w)
 /* One that is stopped, or has more to do than it can. Its death lets whoever keeps it start another one. */
 double watch_warm_patience(struct watch *w, double now)
 {
-	double end = w->cell.warm.asked + WARM_MS_MAX;
+	double end = w->cell.warm.asked + (w->cell.warm.starts ? WARM_START_MS_MAX : WARM_MS_MAX);
 
 	if (w->cell.warm.state != WARM_ASKED)
 		return WARM_MS_MAX;

@@ -17,11 +17,19 @@ def folder(built):
     scratch.cleanup()
 
 
-def zygote_of(daemon, profile="basic"):
-    """The zygote that answers for it: profiles are told, and their spawners made, in the order of their names."""
+def spawner_of(daemon, profile="basic"):
+    """Profiles are told, and their spawners made, in the order of their names."""
     names = sorted(path.stem for path in (host.REPO / "profiles").glob("*.json"))
-    spawner = daemon.of_kind("spawner")[names.index(profile)]
-    found = [pid for pid in daemons.children(spawner) if daemons.kind_of(pid) == "zygote"]
+    return daemon.of_kind("spawner")[names.index(profile)]
+
+
+def children_of_kind(pid, kind):
+    return [child for child in daemons.children(pid) if daemons.kind_of(child) == kind]
+
+
+def zygote_of(daemon, profile="basic"):
+    """The zygote that answers for it."""
+    found = children_of_kind(spawner_of(daemon, profile), "zygote")
     return found[0] if found else None
 
 
@@ -77,6 +85,96 @@ def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, 
         os.kill(zygote_of(daemon), signal.SIGSTOP)
         assert run.wait(15)["exit_reason"] == "timeout_wall", run.ended
         run.close()
+
+
+# Sixty processes that end together, with a hundredth of a CPU: where the kernel holds back what is dying, that takes seconds.
+CROWD = """
+import os, time
+for _ in range(60):
+    if os.fork() == 0:
+        kept = bytearray(1 << 20)
+        time.sleep(60)
+print('here', flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left, folder, start_daemon):
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 120000})
+        assert beside.line() == "beside"
+        crowd = talk.start(CROWD, limits={"cpus": 0.01, "pids": 64, "wall_ms": 30000})
+        assert crowd.line() == "here"
+        zygote = zygote_of(daemon)
+        talk.ask("cancel", run=crowd.id)
+        assert crowd.wait(60)["exit_reason"] == "cancelled", crowd.ended
+        crowd.close()
+        beside.feed(b"to the end")
+        run = beside.finish()
+        assert "to the end" in run.stdout and run.record["exit_reason"] == "exited", run
+        assert zygote_of(daemon) == zygote, daemon.words()
+
+
+def stop_while_it_imports(daemon, talk):
+    """Its name is still the interpreter's then. If that is over when it stands, the next one is tried."""
+    for _ in range(50):
+        daemons.kill(zygote_of(daemon))
+        young = host.poll(lambda: children_of_kind(spawner_of(daemon), "python3"), 5, every=0)
+        if young and daemons.kill(young[0], signal.SIGSTOP) and daemons.kind_of(young[0]) == "python3":
+            return young[0]
+        if young:
+            daemons.kill(young[0], signal.SIGCONT)
+        warm.wait(talk)
+    raise AssertionError("no zygote was met while it imports")
+
+
+def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, start_daemon):
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon.settle()
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        young = stop_while_it_imports(daemon, talk)
+        late = talk.start("print('late')")
+        host.poll(lambda: not os.path.exists(f"/proc/{young}"), 4) # longer than one that serves may be silent
+        assert children_of_kind(spawner_of(daemon), "python3") == [young], daemon.words()
+        os.kill(young, signal.SIGCONT)
+        run = late.finish()
+        assert run.stdout == "late\n" and run.record["exit_reason"] == "exited", run
+
+
+def memory_files(pid, name):
+    return [entry for entry in os.listdir(f"/proc/{pid}/fd") if daemons.link_of(f"/proc/{pid}/fd/{entry}").startswith(f"/memfd:{name}")]
+
+
+def pipes(pid):
+    found = {entry: daemons.link_of(f"/proc/{pid}/fd/{entry}") for entry in os.listdir(f"/proc/{pid}/fd")}
+    return {link for entry, link in found.items() if int(entry) > 2 and link.startswith("pipe:")}
+
+
+def test_a_launcher_holds_nothing_by_which_it_could_change_other_runs(nothing_left, folder, start_daemon):
+    """It is a fork of the spawner: the filter that zygotes read, and the ends by which a zygote knows that it is wanted."""
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon.settle()
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        runs = [talk.start("import time; print('on', flush=True); time.sleep(60)", cold=cold) for cold in (False, True)]
+        assert [run.line() for run in runs] == ["on", "on"]
+        launchers, spawners = daemon.of_kind("launcher"), daemon.of_kind("spawner")
+        assert len(launchers) >= 2 and {pid: memory_files(pid, "filter") for pid in launchers} == {pid: [] for pid in launchers}
+        kept = [(pid, entry) for pid in spawners for entry in memory_files(pid, "filter")]
+        assert kept
+        for pid, entry in kept:
+            with pytest.raises(PermissionError): # sealed: root may open it, and write nothing
+                with open(f"/proc/{pid}/fd/{entry}", "r+b", buffering=0) as file:
+                    file.write(b"all is allowed")
+        cold = [pid for pid in launchers if len(daemon.below(pid)) > 1] # PID 1 and its program, which is nobody's fork
+        assert len(cold) == 1 and pipes(cold[0]) & set().union(*map(pipes, spawners)) == set(), daemon.tree()
+        for run in runs:
+            talk.ask("cancel", run=run.id)
+            run.wait(10)
+            run.close()
 
 
 NO_ZYGOTE = """#!/bin/sh

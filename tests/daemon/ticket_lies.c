@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,7 @@ MORE(tmp,       o->limits.tmp_bytes++)
 MORE(workspace, o->limits.workspace_bytes++)
 MORE(inodes,    o->limits.inodes++)
 MORE(all,       memset(&o->limits, 0xff, sizeof o->limits))
+MORE(pipes,     o->stdin_pipe = o->result_pipe = 7)
 /* clang-format on */
 
 static void lie_in_order(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
@@ -211,6 +213,17 @@ static void lie_without_order(const struct mad_door *d, const struct ticket *t, 
 
 	(void)more;
 	send_letter(t, &o, program);
+	judge(t);
+}
+
+/* A set-up that began in a year from now would never be late. */
+static void lie_about_time(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	o.asked = HUGE_VAL;
+	send_order(t, &o);
 	judge(t);
 }
 
@@ -249,7 +262,7 @@ static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void
 static void lie_in_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
-	struct letter_order l = { .words = o.words, .code_len = UINT32_MAX, .files = UINT64_MAX, .cpu_s = UINT64_MAX, .processes = UINT64_MAX };
+	struct letter_order l = { .words = o.words, .code_len = UINT32_MAX };
 
 	(void)more;
 	send_order(t, &o);
@@ -274,6 +287,8 @@ static const struct row {
 	{ "a larger workspace",               lie_in_order,        more_workspace },
 	{ "more files",                       lie_in_order,        more_inodes },
 	{ "all there is",                     lie_in_order,        more_all },
+	{ "seven pipes of a kind",            lie_in_order,        more_pipes },
+	{ "an order of tomorrow, no letter",  lie_about_time,      more_nothing },
 	{ "an order that is too short",       lie_garbled,         more_nothing },
 	{ "an order with a descriptor",       lie_with_descriptor, more_nothing },
 	{ "a letter without an order",        lie_without_order,   more_nothing },

@@ -14,7 +14,7 @@ static const char code[]  = "print(1)\n";
 
 static struct letter_order order(void)
 {
-	return (struct letter_order){ .words = { .paths = 1, .argc = 2, .envc = 1, .len = sizeof words }, .code_len = sizeof code - 1, .files = 64 };
+	return (struct letter_order){ .words = { .paths = 1, .argc = 2, .envc = 1, .len = sizeof words }, .code_len = sizeof code - 1 };
 }
 
 struct desk {

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,6 +31,23 @@ static void send_many(const int *fds, size_t n)
 	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	if (sendmsg(pair[0], &msg, MSG_NOSIGNAL) < 0)
 		perror("sendmsg");
+}
+
+/* A connection whose other end takes nothing, and whose close waits for that. */
+static int lingering(void)
+{
+	static const char         text[1 << 16];
+	static const struct linger minute = { .l_onoff = 1, .l_linger = 60 };
+	struct sockaddr_in        at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t                 len = sizeof at;
+	int                       server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(server, (struct sockaddr *)&at, len) < 0 || listen(server, 1) < 0 || getsockname(server, (struct sockaddr *)&at, &len) < 0 ||
+	    connect(client, (struct sockaddr *)&at, len) < 0 || setsockopt(client, SOL_SOCKET, SO_LINGER, &minute, sizeof minute) < 0)
+		abort();
+	while (send(client, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) /* as much as both ends take */
+		;
+	return client;
 }
 
 static int lowest_free(void)
@@ -72,5 +91,11 @@ int main(void)
 	close(pair[1]);
 	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 4, "the last word arrives though the other end died with ours unread");
 	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 0, "and then comes the end");
+	got[0] = lingering();
+	got[1] = dup(pair[0]);
+	alarm(20);
+	packet_drop(got, 2);
+	alarm(0);
+	tap_ok(got[0] == -1 && got[1] == -1, "a socket that a stranger sent is closed without waiting for its other end");
 	return tap_done();
 }
