@@ -60,15 +60,10 @@ def shared(stock):
 @pytest.fixture
 def daemon(shared):
     """The shared one, which must be alive afterwards, the very same processes."""
-    before = roles(shared)
+    before = shared.roles()
     yield shared
     assert shared.alive(), f"the daemon ended with status {shared.process.returncode}:\n{shared.words()}"
-    same = host.poll(lambda: roles(shared) == before, 2) # a launcher is born with its spawner's name
-    assert same, f"one of its processes is another now:\n{shared.words()}"
-
-
-def roles(one):
-    return {kind: one.of_kind(kind) for kind in ("door", "keeper", "spawner")}
+    assert shared.roles() == before, f"one of its processes is another now:\n{shared.words()}"
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ class Flat:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.pids = [*daemon.of_kind("door"), *daemon.of_kind("keeper"), *daemon.of_kind("spawner")]
+        self.pids = [pid for pids in daemon.roles().values() for pid in pids]
         self.before = self.take()
 
     def take(self):

@@ -38,7 +38,7 @@ def crowd(daemon, clients, each):
 def check(daemon, clients, each):
     before = left.Snapshot()
     assert all(good(*row) for row in crowd(daemon, 10, 5)), "the first ones"
-    own = [*daemon.of_kind("door"), *daemon.of_kind("keeper"), *daemon.of_kind("spawner")]
+    own = [pid for pids in daemon.roles().values() for pid in pids]
     take = lambda: {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in own}
     started, first = count(daemon), take()
     found = crowd(daemon, clients, each)

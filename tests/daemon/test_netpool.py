@@ -173,5 +173,5 @@ def test_who_asks_for_sockets_all_the_time_costs_its_launcher_little(talk, kept)
     spent = max(daemons.cpu_seconds(pid) - was for pid, was in before.items() if pid in kept.of_kind("launcher"))
     share = spent / (time.monotonic() - start)
     assert int(said) > 100, "sockets are hardly made any more"
-    assert share < .5, f"{share:.0%} of a CPU for {said} sockets"
+    assert share < (.5 if host.SLOWER == 1 else .9), f"{share:.0%} of a CPU for {said} sockets"
     run.close()

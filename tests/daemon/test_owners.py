@@ -211,7 +211,7 @@ def refused_at_once(talk, **keys):
     began = time.monotonic()
     with pytest.raises(client.Refused) as no:
         talk.start_command("true", **keys)
-    assert time.monotonic() - began < 0.5 * host.SLOWER, "busy comes at once"
+    assert time.monotonic() - began < 2 * host.SLOWER, "busy comes at once"
     return no.value
 
 

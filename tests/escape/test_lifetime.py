@@ -105,7 +105,7 @@ def test_control_everybody_dies_without_a_jail(free_python):
 def test_stopped(jail, run_brig, program, token, nothing_left):
     run = run_brig("--timeout", "1", program=program, args=[token])
     assert (run.reason, run.status) == ("timeout_wall", 124), str(run)
-    assert 1000 <= run.record["wall_ms"] < 2000 and run.seconds < 3, str(run)
+    assert 1000 <= run.record["wall_ms"] < 1000 + 1000 * host.SLOWER and run.seconds < 3 * host.SLOWER, str(run)
 
 
 @pytest.mark.control("D3")
@@ -124,7 +124,7 @@ def test_all_endless_programs_end_at_the_wall_time(jail, start_brig, token, noth
     for name, child in running.items():
         run = child.wait(20)
         assert (run.reason, run.status) == ("timeout_wall", 124), f"{name}: {run}"
-        assert 1000 <= run.record["wall_ms"] < 2000 and run.seconds < 3.5, f"{name}: {run}"
+        assert 1000 <= run.record["wall_ms"] < 1000 + 1000 * host.SLOWER and run.seconds < 3.5 * host.SLOWER, f"{name}: {run}"
 
 
 @pytest.mark.control("D4")
@@ -155,7 +155,7 @@ print([os.waitstatus_to_exitcode(os.wait()[1]) for n in range(4)], flush=True)
 def test_cpu_time_counts_all_processes(jail, run_brig, token, nothing_left):
     run = run_brig("--cpu-time", "1", "--cpus", "2", "--timeout", "20", program=BURN, args=["20", token])
     assert (run.reason, run.status) == ("timeout_cpu", 124), str(run)
-    assert 950 <= run.record["cpu_ms"] < 1800 and run.seconds < 15, str(run) # a busy host gives less than it may have
+    assert 950 <= run.record["cpu_ms"] < 1000 + 800 * host.SLOWER and run.seconds < 15 * host.SLOWER, str(run) # a busy host gives less than it may have
 
 
 @pytest.mark.control("D5")

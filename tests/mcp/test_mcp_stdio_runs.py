@@ -43,7 +43,7 @@ def test_the_list_is_answered_while_a_program_runs(mcp):
     for revision in (*mcp_revisions(), None):
         began = time.monotonic()
         mcp.request("tools/list", revision=revision)
-        assert time.monotonic() - began < 0.5 * host.SLOWER
+        assert time.monotonic() - began < 2 * host.SLOWER
     assert call.reply is None
     call.cancel()
 

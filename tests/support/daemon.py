@@ -232,6 +232,12 @@ class Daemon:
         """door, keeper, spawner, launcher, init: pids, oldest first."""
         return [pid for pid in [self.pid, *self.below()] if kind_of(pid) == kind]
 
+    def roles(self):
+        """The processes that stay. A launcher is born with its spawner's name, but is never a child of the keeper's."""
+        keepers = self.of_kind("keeper")
+        spawners = [pid for keeper in keepers for pid in children(keeper) if kind_of(pid) == "spawner"]
+        return {"door": self.of_kind("door"), "keeper": keepers, "spawner": spawners}
+
     def one(self, kind):
         found = self.of_kind(kind)
         assert found, f"no {kind} among {self.tree()}"
