@@ -2,10 +2,8 @@
 import os
 import pty
 import select
-import signal
 import socket
 import tempfile
-import time
 
 from support import client
 

@@ -24,7 +24,7 @@ import os
 import re
 
 import hostile
-from support import client, host
+from support import client
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 KINDS = {

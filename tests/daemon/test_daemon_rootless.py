@@ -1,10 +1,9 @@
 """A plain user's own daemon: his door, his keeper, his jails; nobody else's, root's included."""
-import os
 import subprocess
 
 import pytest
 
-from support import client, host, users, warm
+from support import client, host, warm
 from support import daemon as daemons
 from support.users import OTHER
 

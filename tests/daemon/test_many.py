@@ -6,7 +6,6 @@ import threading
 import pytest
 
 import left
-from rules import MANY
 from support import daemon as daemons
 from support import host
 

@@ -11,7 +11,6 @@ import pytest
 
 from rules import ANN, BOB, EVE
 from support import client, host
-from support import daemon as daemons
 
 SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 RULES = {"access": [

@@ -1,6 +1,5 @@
 """Section D: whatever a program leaves running, stops or kills, its run ends in time and takes everything along."""
 import subprocess
-import time
 
 import pytest
 

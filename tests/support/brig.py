@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import tempfile
 import time

@@ -7,7 +7,6 @@ import dataclasses
 import fnmatch
 import functools
 import json
-import os
 import subprocess
 import tempfile
 
