@@ -190,6 +190,8 @@ void watch_warm_read(struct watch *w)
 
 static void on_cannot(struct watch *w, enum exit_reason reason, const struct err *e)
 {
+	if (packet_is_there(w->ticket))
+		(void)watch_take_ticket(w); /* somebody has just ordered: he hears why */
 	if (w->ordered || reason == EXIT_setup_failed)
 		watch_fail(w, reason, e);
 	else

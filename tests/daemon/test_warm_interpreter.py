@@ -75,7 +75,7 @@ END = {
     "there are no modules": "import sys; sys.modules.clear()",
     "an exit function that raises": "import atexit\natexit.register(lambda: 1/0)\natexit.register(print, 'x')\n",
     "an exit function that exits": "import atexit, sys\natexit.register(sys.exit, 5)\nsys.exit(3)\n",
-    "an exit function that starts a thread": "import threading, atexit\ndef f():\n    try: threading.Thread(target=print, args=('x',)).start()\n    except RuntimeError as e: print(e)\natexit.register(f)\n",
+    "an exit function that starts a thread": "import threading, atexit\ndef f():\n    t = threading.Thread(target=print, args=('x',))\n    try: t.start(); t.join()\n    except RuntimeError as e: print(e)\natexit.register(f)\n",
     "all at once, in their order": "import atexit, threading, weakref\nclass A:\n    def __del__(s): print('del')\na = A()\natexit.register(print, 'atexit')\nweakref.finalize(a, print, 'fin')\nthreading.Timer(.3, print, ['thread']).start()\nprint('main')\n",
     "a thread that raises": "import threading\nthreading.Thread(target=lambda: 1/0, name='t').start()\n",
     "a thread that exits": "import threading, sys\nthreading.Thread(target=lambda: sys.exit(3)).start()\n",

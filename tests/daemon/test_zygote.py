@@ -87,15 +87,13 @@ def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, 
         run.close()
 
 
-# Sixty processes that end together, with a hundredth of a CPU: where the kernel holds back what is dying, that takes seconds.
+# Many processes that end together, with a small part of a CPU: where the kernel holds back what is dying, that takes seconds.
 CROWD = """
 import os, time
-for _ in range(60):
-    if os.fork() == 0:
-        kept = bytearray(1 << 20)
-        time.sleep(60)
+for _ in range(40):
+    if os.fork() == 0: time.sleep(600)
 print('here', flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -103,9 +101,9 @@ def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left,
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
-        beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 120000})
+        beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
         assert beside.line() == "beside"
-        crowd = talk.start(CROWD, limits={"cpus": 0.01, "pids": 64, "wall_ms": 30000})
+        crowd = talk.start(CROWD, limits={"cpus": 0.05, "pids": 64, "wall_ms": 200000})
         assert crowd.line() == "here"
         zygote = zygote_of(daemon)
         talk.ask("cancel", run=crowd.id)
@@ -137,7 +135,7 @@ def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, 
         warm.wait(talk)
         young = stop_while_it_imports(daemon, talk)
         late = talk.start("print('late')")
-        host.poll(lambda: not os.path.exists(f"/proc/{young}"), 4) # longer than one that serves may be silent
+        host.poll(lambda: not os.path.exists(f"/proc/{young}"), 4 / host.SLOWER) # longer than one that serves may be silent
         assert children_of_kind(spawner_of(daemon), "python3") == [young], daemon.words()
         os.kill(young, signal.SIGCONT)
         run = late.finish()

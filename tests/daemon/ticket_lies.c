@@ -224,6 +224,18 @@ static void lie_about_time(const struct mad_door *d, const struct ticket *t, voi
 	(void)more;
 	o.asked = HUGE_VAL;
 	send_order(t, &o);
+	send_letter(t, &o, program);
+	judge(t);
+}
+
+/* Nobody brings the letter: it is late by one clock or another. */
+static void lie_and_wait(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+
+	(void)more;
+	o.asked = HUGE_VAL;
+	send_order(t, &o);
 	judge(t);
 }
 
@@ -288,7 +300,8 @@ static const struct row {
 	{ "more files",                       lie_in_order,        more_inodes },
 	{ "all there is",                     lie_in_order,        more_all },
 	{ "seven pipes of a kind",            lie_in_order,        more_pipes },
-	{ "an order of tomorrow, no letter",  lie_about_time,      more_nothing },
+	{ "an order of tomorrow",             lie_about_time,      more_nothing },
+	{ "an order of tomorrow, no letter",  lie_and_wait,        more_nothing },
 	{ "an order that is too short",       lie_garbled,         more_nothing },
 	{ "an order with a descriptor",       lie_with_descriptor, more_nothing },
 	{ "a letter without an order",        lie_without_order,   more_nothing },

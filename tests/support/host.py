@@ -249,12 +249,14 @@ def slab(name):
 
 
 def processes():
-    """(pid, comm, host uids, cmdline) of every process."""
+    """(pid, comm, host uids, cmdline) of every process, but for the dead that only wait for the machine's init, which may take its time."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         status = read(f"/proc/{pid}/status")
         if not status:
             continue
         fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        if fields["State"].startswith("Z") and fields["PPid"] == "1":
+            continue
         yield (int(pid), fields["Name"], tuple(map(int, fields["Uid"].split())),
                read(f"/proc/{pid}/cmdline").split("\0"))
 
