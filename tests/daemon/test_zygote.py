@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, 
 # Many processes that end together, with a small part of a CPU: where the kernel holds back what is dying, that takes seconds.
 CROWD = """
 import os, time
-for _ in range(40):
+for _ in range(24):
     if os.fork() == 0: time.sleep(600)
 print('here', flush=True)
 time.sleep(600)
@@ -103,11 +103,11 @@ def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left,
         warm.wait(talk)
         beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
         assert beside.line() == "beside"
-        crowd = talk.start(CROWD, limits={"cpus": 0.05, "pids": 64, "wall_ms": 200000})
+        crowd = talk.start(CROWD, limits={"cpus": 0.02, "wall_ms": 200000})
         assert crowd.line() == "here"
         zygote = zygote_of(daemon)
         talk.ask("cancel", run=crowd.id)
-        assert crowd.wait(60)["exit_reason"] == "cancelled", crowd.ended
+        assert crowd.wait(60)["warm"] and crowd.ended["record"]["exit_reason"] == "cancelled", crowd.ended
         crowd.close()
         beside.feed(b"to the end")
         run = beside.finish()
