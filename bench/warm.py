@@ -464,7 +464,7 @@ def table(bench):
     lines += ["", *(f"- {words}: {figure(bench, name)}" for words, name in BESIDE if name in bench.figures)]
     lines += ["", f"{machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
               + f"{bench.options.ready} cells kept ready."
-              + (f" Did not run here: {', '.join(bench.left_out)}." if bench.left_out else "")
+              + (f" Did not run here: {'; '.join(bench.left_out)}." if bench.left_out else "")
               + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
     return "\n".join(lines) + "\n"
 
