@@ -359,7 +359,8 @@ void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post)
 
 void kept_zygote_leave(const struct kept_zygote *z, bool asks)
 {
-	const int kept[] = { z->orders[1], z->up[1], z->filter_fd, asks ? -1 : z->orders[0], asks ? -1 : z->up[0] };
+	const int kept[] = { z->orders[1], z->up[1], z->filter_fd, z->tree_fd, z->now.ready_fd, z->next.ready_fd, z->next.pidfd,
+			     asks ? -1 : z->now.pidfd, asks ? -1 : z->orders[0], asks ? -1 : z->up[0] };
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		if (kept[i] >= 0)

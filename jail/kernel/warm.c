@@ -213,8 +213,8 @@ enum warm_answer warm_hear(struct warm *w, int *status, struct err *e)
 
 	if (n < 0 && errno == EINTR)
 		return WARM_GOES_ON;
-	if (n != sizeof word)
-		return is_before_fork(w) ? ask_again(w) : lost(w, e);
+	if (n != sizeof word) /* who stands was forked, though nobody came to say so */
+		return is_before_fork(w) && !w->stands ? ask_again(w) : lost(w, e);
 	switch ((enum zygote_kind)word.kind) {
 	case ZYGOTE_WAITS:
 		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;

@@ -435,7 +435,7 @@ static double check_taken(struct watch *w, double left)
 
 /*
  * A cell that does not die, and uses no CPU for it, waits for a zygote that does not reap. One with little of the CPU, or much
- * memory to give back, only takes its time: for that nobody else shall lose his zygote.
+ * memory to give back, only takes its time: for that nobody else shall lose his zygote. Where nobody counts it, the clock decides.
  */
 static void check_death(struct watch *w)
 {

@@ -143,11 +143,11 @@ def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, 
 
 
 def memory_files(pid, name):
-    return [entry for entry in os.listdir(f"/proc/{pid}/fd") if daemons.link_of(f"/proc/{pid}/fd/{entry}").startswith(f"/memfd:{name}")]
+    return [entry for entry in daemons.listed(f"/proc/{pid}/fd") if daemons.link_of(f"/proc/{pid}/fd/{entry}").startswith(f"/memfd:{name}")]
 
 
 def pipes(pid):
-    found = {entry: daemons.link_of(f"/proc/{pid}/fd/{entry}") for entry in os.listdir(f"/proc/{pid}/fd")}
+    found = {entry: daemons.link_of(f"/proc/{pid}/fd/{entry}") for entry in daemons.listed(f"/proc/{pid}/fd")}
     return {link for entry, link in found.items() if int(entry) > 2 and link.startswith("pipe:")}
 
 
@@ -159,7 +159,7 @@ def test_a_launcher_holds_nothing_by_which_it_could_change_other_runs(nothing_le
         warm.wait(talk)
         runs = [talk.start("import time; print('on', flush=True); time.sleep(60)", cold=cold) for cold in (False, True)]
         assert [run.line() for run in runs] == ["on", "on"]
-        launchers, spawners = daemon.of_kind("launcher"), daemon.of_kind("spawner")
+        launchers, spawners = daemon.of_kind("launcher"), daemon.roles()["spawner"]
         assert len(launchers) >= 2 and {pid: memory_files(pid, "filter") for pid in launchers} == {pid: [] for pid in launchers}
         kept = [(pid, entry) for pid in spawners for entry in memory_files(pid, "filter")]
         assert kept
