@@ -39,6 +39,7 @@ def check(daemon, clients, each):
     assert all(good(*row) for row in crowd(daemon, 10, 5)), "the first ones"
     own = [pid for pids in daemon.roles().values() for pid in pids]
     take = lambda: {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in own}
+    daemon.rest(own)
     started, first = count(daemon), take()
     found = crowd(daemon, clients, each)
     wrong = [f"{word}: {ended}" for word, ended in found if not good(word, ended)]
