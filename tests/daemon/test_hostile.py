@@ -421,7 +421,8 @@ def test_programs_that_fill_pipes_that_nobody_reads_stop_only_themselves(daemon)
         for run in runs:
             run.close()
     assert [record["exit_reason"] for record in records] == ["timeout_wall"] * 4, records
-    assert beside < 3 * alone + 5, f"set-up takes {beside:.1f} ms, it took {alone:.1f}"
+    late = 100 * host.SLOWER # a run may find no cell that stands ready; one that waited for a full pipe would wait for seconds
+    assert beside < 3 * alone + late, f"set-up takes {beside:.1f} ms, it took {alone:.1f}"
 
 
 def full_pipe():
