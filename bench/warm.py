@@ -423,10 +423,15 @@ def memory(bench):
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 
+def place(ms, share):
+    """Empty when there are so few that it would be the slowest of them."""
+    return f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else ""
+
+
 def show(title, rows):
     """Name, then p50, p95, p99 of the usual pace, p50 and p99 of the two others."""
     print(f"\n{title}\n\n{'ms':<42} {'runs':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'paced p50':>10} {'p99':>8} {'tight p50':>10} {'p99':>8}")
-    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else "-" # of so few it would be the slowest
+    at = lambda ms, share: place(ms, share) or "-"
     for name, usual, paced, tight in rows:
         print(f"{name:<42} {len(usual):>6} {at(usual, .5):>8} {at(usual, .95):>8} {at(usual, .99):>8} {at(paced, .5):>10} {at(paced, .99):>8} "
               f"{at(tight, .5):>10} {at(tight, .99):>8}", flush=True)
@@ -449,10 +454,9 @@ def machine():
 def table(bench):
     """Markdown."""
     options = [word for word in sys.argv[1:] if word != "--table" and word != bench.options.table]
-    at = lambda ms, share: f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else "" # of so few it would be the slowest
     lines = ["| ms | p50 | p95 | p99 | p50, 40 ms apart | bwrap + seccomp / this | layers |", "|---|---:|---:|---:|---:|---:|---|"]
     for name, usual, paced, ratio, layers in bench.rows:
-        lines.append(f"| {name} | {at(usual, .5)} | {at(usual, .95)} | {at(usual, .99)} | {at(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
+        lines.append(f"| {name} | {place(usual, .5)} | {place(usual, .95)} | {place(usual, .99)} | {place(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
     rates = [(name, value) for name, (value, unit) in bench.figures.items() if name.endswith(".rate")]
     if rates:
         lines += ["", "| runs a second | 4 at once | 16 at once |", "|---|---:|---:|"]

@@ -246,10 +246,15 @@ static void on_control_end(struct watch *w)
 	watch_fail(w, EXIT_cancelled, &e);
 }
 
+static bool says_yes_or_no(const struct launch_order *o)
+{
+	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->warm <= 1;
+}
+
 /* From a process of ours; checked all the same, for what it lets into the cell. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
-	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2) && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->warm <= 1;
+	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2) && says_yes_or_no(o);
 }
 
 static void take_figures(struct watch *w, const struct launch_order *o)
@@ -323,7 +328,7 @@ bool watch_take_ticket(struct watch *w)
 	}
 	w->client      = fd_take(&w->ticket);
 	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + TAKEN_MS;
-	if (!is_within_ticket(w, &o.limits) || o.stdin_pipe > 1 || o.result_pipe > 1) {
+	if (!is_within_ticket(w, &o.limits) || !says_yes_or_no(&o)) {
 		w->ordered = true;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
 		watch_fail(w, EXIT_denied, &e);

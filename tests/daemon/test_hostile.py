@@ -135,8 +135,7 @@ class Flat:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.pids = [pid for pids in daemon.roles().values() for pid in pids]
-        daemon.rest(self.pids)
+        self.pids = daemon.rest()
         self.before = self.take()
 
     def take(self):

@@ -37,9 +37,8 @@ def crowd(daemon, clients, each):
 def check(daemon, clients, each):
     before = left.Snapshot()
     assert all(good(*row) for row in crowd(daemon, 10, 5)), "the first ones"
-    own = [pid for pids in daemon.roles().values() for pid in pids]
+    own = daemon.rest()
     take = lambda: {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in own}
-    daemon.rest(own)
     started, first = count(daemon), take()
     found = crowd(daemon, clients, each)
     wrong = [f"{word}: {ended}" for word, ended in found if not good(word, ended)]

@@ -203,15 +203,17 @@ class Daemon:
         assert host.poll(settled, seconds), f"{self.tree()}\n{self.words()}"
         host.poll(self.has_tickets, 3) # a cell may have none, and is asked by the keeper
 
-    def rest(self, pids, seconds=10):
-        """Until these have held as many descriptors for half a second: cells are made anew a moment after a run, and the keeper holds some of each."""
-        seen = []
+    def rest(self, seconds=10):
+        """The processes that stay, when they have held as many descriptors for half a second: cells are made anew a moment after a run, and the keeper
+        holds some of each."""
+        pids, seen = [pid for pids in self.roles().values() for pid in pids], []
 
         def is_steady():
             seen.append([lasting_descriptors(pid) for pid in pids])
             return seen[-25:] == [seen[-1]] * 25
         self.settle()
         host.poll(is_steady, seconds, every=0.02)
+        return pids
 
     def has_tickets(self):
         """The zygotes stand, and the door has a letter for each cell that stands ready for their forks."""
