@@ -1,7 +1,6 @@
 """The project's pytest plugin: C unit tests as items, fixtures, tiers, and what may never be skipped."""
 import fnmatch
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -9,39 +8,66 @@ import tempfile
 import pytest
 
 from support import brig as brig_tool
-from support import host, matrix, runs, users
+from support import host, matrix, runs, tiers, users
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
-TIERS = {
-    "long": "takes more than a minute; run with -m long",
-    "vm": "needs another kernel in a virtual machine; run with -m vm",
-}
 
 
-# --- tiers -----------------------------------------------------------------------------------------
+# --- tiers and workers --------------------------------------------------------------------------------
+
+def pytest_addoption(parser):
+    parser.addoption("--tier", default=tiers.FAST, help=f"which tests: {tiers.FAST} (default), {', '.join(tiers.TIERS)}, several with commas, or all")
+
 
 def pytest_configure(config):
+    unknown = {name for name in tiers.wanted(config)} - {tiers.FAST, *tiers.TIERS}
+    if unknown:
+        raise pytest.UsageError(f"--tier: there is no {', '.join(sorted(unknown))}; there are: {tiers.FAST}, {', '.join(tiers.TIERS)}, all")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN: # a shell's "&": brig would keep it ignored, and the tests of Ctrl-C wait in vain
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    for name, meaning in TIERS.items():
-        config.addinivalue_line("markers", f"{name}: {meaning}")
+    for name, meaning in tiers.TIERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}; --tier {name}")
+    config.addinivalue_line("markers", "alone(why): looks at what the whole machine has, so no other test may run beside it")
+    config.addinivalue_line("markers", "diagonal(name): one value of this parameter for each of the others is fast, all are in full")
     config.addinivalue_line("markers", "private(why): its subject is a brigd of one's own, also where runs are warm")
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
-    config.pluginmanager.register(MustRun(config), "must-run")
     config.pluginmanager.register(Runs(config), "runs")
     config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
+    if is_worker(config): # in its own /tmp
+        pathlib.Path(config.option.basetemp).parent.mkdir(parents=True, exist_ok=True)
+    else:
+        config.pluginmanager.register(MustRun(config), "must-run")
+        config.pluginmanager.register(tiers.Stopwatch(config), "stopwatch")
 
 
+def is_worker(config):
+    """Whether another process, which reports, runs this session for pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leaves out the tiers that nobody asked for."""
-    if config.option.markexpr:
-        return
-    out = [item for item in items if any(item.get_closest_marker(tier) for tier in TIERS)]
+    """Leaves out the tiers that were not asked for."""
+    tiers.mark_diagonals(items)
+    wanted, out = tiers.wanted(config), []
+    everything, items[:] = list(items), []
+    for item in everything:
+        (items if tiers.of(item) in wanted else out).append(item)
     if out:
         config.hook.pytest_deselected(items=out)
-        items[:] = [item for item in items if item not in out]
+    if is_worker(config):
+        config.workeroutput["left_out"] = [item.nodeid for item in out]
+        for item in items:
+            if item.get_closest_marker("alone"):
+                item._nodeid += tiers.ALONE
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from support import schedule # pylint: disable=import-outside-toplevel # only here is there an xdist
+    return schedule.Schedule(config, log)
 
 
 # --- no test may hang -------------------------------------------------------------------------------
@@ -49,8 +75,9 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
-    tier = next((mark for mark in map(item.get_closest_marker, TIERS) if mark), None)
-    seconds = tier.kwargs.get("seconds", 3600) if tier else int(120 * host.SLOWER)
+    tier = tiers.of(item)
+    patient = tier in ("long", "vm")
+    seconds = item.get_closest_marker(tier).kwargs.get("seconds", 3600) if patient else int(120 * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")
@@ -133,34 +160,43 @@ class TapFailure(Exception):
 # --- what may never be skipped ------------------------------------------------------------------------
 
 class MustRun:
-    """tests/must-run: sections "[what the machine has]" of patterns; each must be collected and not skipped."""
+    """tests/must-run: sections "[what the machine has]" of patterns; each must match a test, and none that it matches may be skipped."""
 
     def __init__(self, config):
         self.config = config
-        self.ran, self.skipped, self.broken = set(), {}, []
+        self.ran, self.left_out, self.skipped, self.broken = set(), set(), {}, []
 
     def pytest_runtest_logreport(self, report):
+        name = tiers.plain(report.nodeid)
         if report.skipped and not hasattr(report, "wasxfail"): # what is known to fail did run
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-            self.skipped[report.nodeid] = reason
+            self.skipped[name] = reason
         elif report.when == "call" or report.failed:
-            self.ran.add(report.nodeid)
+            self.ran.add(name)
 
-    def is_full_run(self):
+    def pytest_deselected(self, items):
+        """Of another tier, whose session looks at it."""
+        self.left_out |= {item.nodeid for item in items}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        self.left_out |= set(getattr(node, "workeroutput", {}).get("left_out", []))
+
+    def is_whole(self):
         option = self.config.option
         if option.markexpr or option.keyword or option.collectonly or getattr(option, "deselect", None):
             return False
         return all(pathlib.Path(arg).resolve() in (REPO, REPO / "tests") for arg in self.config.args)
 
     def pytest_sessionfinish(self, session):
-        if not self.is_full_run() or session.shouldstop or session.shouldfail:
+        if not self.is_whole() or session.shouldstop or session.shouldfail:
             return
         for pattern in must_run_patterns(MUST_RUN.read_text()):
             for name, reason in self.skipped.items():
                 if fnmatch.fnmatchcase(name, pattern):
                     self.broken.append(f"{name} may not be skipped on this kind of machine, but was: {reason}")
-            if not any(fnmatch.fnmatchcase(name, pattern) for name in self.ran | set(self.skipped)):
-                self.broken.append(f"{pattern}: no such test ran, but tests/must-run demands it")
+            if not any(fnmatch.fnmatchcase(name, pattern) for name in self.ran | self.left_out | set(self.skipped)):
+                self.broken.append(f"{pattern}: there is no such test, but tests/must-run demands it")
         if self.broken and session.exitstatus == 0:
             session.exitstatus = 1
 
@@ -188,8 +224,9 @@ class Runs:
     """$BRIG_TEST_RUNS: how the runs of this session begin, and how many did (support/runs.py)."""
 
     def __init__(self, config):
-        self.config, self.wrong = config, None
-        if not config.option.collectonly:
+        self.config, self.wrong, self.count = config, None, runs.SESSION.count
+        self.makes_runs = not config.option.collectonly and (is_worker(config) or not getattr(config.option, "tx", None))
+        if self.makes_runs:
             runs.SESSION.begin()
 
     @pytest.hookimpl(tryfirst=True)
@@ -198,20 +235,27 @@ class Runs:
         assert not mark or mark.args, f"{item.nodeid}: @private says no reason"
         runs.SESSION.private = mark and mark.args[0]
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        self.count.update(getattr(node, "workeroutput", {}).get("runs", {}))
+
     def pytest_sessionfinish(self, session):
+        if is_worker(self.config):
+            self.config.workeroutput["runs"] = dict(self.count)
+            return
         self.wrong = runs.SESSION.wrong()
         if self.wrong and session.exitstatus == 0:
             session.exitstatus = 1
 
     def pytest_terminal_summary(self, terminalreporter):
-        count = runs.SESSION.count
-        if count:
-            terminalreporter.write_line(f"runs: {count['warm']} warm, {count['cold']} cold ({runs.mode() or 'as the profiles say'})")
+        if self.count:
+            terminalreporter.write_line(f"runs: {self.count['warm']} warm, {self.count['cold']} cold ({runs.mode() or 'as the profiles say'})")
         if self.wrong:
             terminalreporter.write_line(f"RUNS: {self.wrong}", red=True)
 
     def pytest_unconfigure(self):
-        runs.SESSION.end()
+        if self.makes_runs:
+            runs.SESSION.end()
 
 
 # --- fixtures -------------------------------------------------------------------------------------------
@@ -272,14 +316,10 @@ def brig():
 
 @pytest.fixture(scope="session")
 def asan_build():
-    """The build under AddressSanitizer and UBSan; a few seconds when nothing changed."""
-    for tool in ("cmake", "ninja"):
-        if not shutil.which(tool):
-            pytest.skip(f"needs the program {tool}")
-    build = REPO / "build" / "asan"
-    for argv in (["cmake", "--preset", "asan", "-G", "Ninja"], ["cmake", "--build", build]):
-        done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    """The build under AddressSanitizer and UBSan."""
+    build = host.build_dir() / "asan"
+    if not (build / "tests").exists():
+        pytest.fail(f"{build} is missing: ./dev build asan")
     return build
 
 

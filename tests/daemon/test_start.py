@@ -46,7 +46,8 @@ def test_a_configuration_that_cannot_be_used_is_named(start, text, said):
 
 @ROOT_ONLY
 def test_ids_that_roots_own_runs_take_are_refused(start):
-    config, status, words = start('{"ids":{"base":1879048192,"count":65536}}')
+    base, count = host.id_range()
+    config, status, words = start(f'{{"ids":{{"base":{base},"count":{count}}}}}')
     assert status == 78 and f"{config}: ids: " in words and "brig run of root" in words, words
 
 

@@ -10,7 +10,7 @@ from rules import ANN, MANY
 from support import brig, host
 from support import daemon as daemons
 
-BRIG_GROUP = 28673
+BRIG_GROUP = host.own_id(8)
 
 
 @pytest.fixture

@@ -258,7 +258,7 @@ def test_a_dotenv_that_others_may_write_is_left_out_and_told(place, mode, note):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file of somebody else")
 def test_a_dotenv_of_somebody_else_is_left_out_and_told(place):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
-    os.chown(place.dotenv, 28651, 28651)
+    os.chown(place.dotenv, host.own_id(0), host.own_id(0))
     assert place.printed()["timeout"] == ("30", "preset")
     assert b".env: it belongs to somebody else; not read" in place.run().stderr
 

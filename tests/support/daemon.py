@@ -24,7 +24,7 @@ def lacks_binaries(*names):
 
 
 NO_IDS = "all blocks of host ids are taken"
-ACCOUNTS = {"_brig-keeper": 28671, "_brig-door": 28672} # packaging makes them; no account of Debian has such ids
+ACCOUNTS = {"_brig-keeper": host.own_id(3), "_brig-door": host.own_id(4)} # packaging makes them
 WITH_ACCOUNTS = """
 for name in passwd group; do
 	mount --bind "$1/$name" /etc/$name

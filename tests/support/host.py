@@ -11,22 +11,29 @@ from support import runs
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = "/usr/bin/python3"
+WORKER = int(os.environ.get("BRIG_TEST_WORKER", "0")) # its number among all of this host: tests/worker
 SLOWER = float(os.environ.get("BRIG_TEST_SLOWER", "1")) # by so much whoever waits waits longer: a machine without hardware of its own
-
 
 def build_dir():
     return pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build")).resolve()
+
+def own_id(n):
+    """The n-th user or group id of this worker, of 16: no account of Debian has such ids."""
+    return 28400 + 16 * WORKER + n
+
+def id_range():
+    """The first of the host ids that root's jails have, and how many."""
+    line = next((line for line in read("/etc/subuid").splitlines() if line.startswith("brig:")), "brig:1879048192:65536")
+    return tuple(map(int, line.split(":")[1:]))
 
 
 def store_dir():
     return pathlib.Path(os.environ.get("BRIG_STORE", build_dir() / "store"))
 
-
 def runtime_dir():
     if os.geteuid() == 0:
         return pathlib.Path("/run/brig")
     return pathlib.Path(os.environ.get("XDG_RUNTIME_DIR", f"/tmp/brig-{os.geteuid()}"), "brig")
-
 
 def poll(ask, seconds, every=0.01):
     """Asks until the answer is true or the time is over; returns the last answer."""
@@ -36,7 +43,6 @@ def poll(ask, seconds, every=0.01):
         if answer or time.monotonic() > end:
             return answer
         time.sleep(every)
-
 
 # --- what is missing ------------------------------------------------------------------------------------
 
@@ -58,15 +64,12 @@ def lacks(need):
         return None if "overlay" in read("/proc/filesystems") else "needs overlay file systems, for a scratch copy of the host"
     raise ValueError(need)
 
-
 def has_rootfs(name):
     return (store_dir() / "names" / name).exists()
-
 
 def cpus():
     """CPUs that this machine lets us use."""
     return len(os.sched_getaffinity(0))
-
 
 def copy_rootfs(name, store):
     """A new store with that one only: the others are large."""
@@ -76,7 +79,6 @@ def copy_rootfs(name, store):
         shutil.copymode(store_dir() / folder, store / folder)
     (store / "names" / name).symlink_to(f"../trees/{tree}")
     subprocess.run(["cp", "-a", "--reflink=auto", store_dir() / "trees" / tree, store / "trees"], check=True)
-
 
 def controllers():
     found = set()
@@ -88,11 +90,9 @@ def controllers():
             found |= set(read(f"{where}/cgroup.controllers").split())
     return found
 
-
 def kinds_of_groups():
     """Of {"cgroup", "cgroup2"}, what is mounted."""
     return {line.split()[2] for line in read("/proc/mounts").splitlines()} & {"cgroup", "cgroup2"}
-
 
 def read(path, default=""):
     try:
@@ -100,7 +100,6 @@ def read(path, default=""):
             return f.read()
     except OSError:
         return default
-
 
 # --- what lies about --------------------------------------------------------------------------------------
 
@@ -116,15 +115,9 @@ def own_groups():
             elif kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
                 yield where + path
 
-
 def cgroup_dirs():
-    """The groups that hold cells, with their inodes: a neighbour makes one of the same name for each of its runs. Brig's base above them stays."""
+    """The groups that hold cells, with their inodes: another run may have one of the same name. Brig's base above them stays."""
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
-
-
-def pids_in(group):
-    return set(map(int, read(f"{group}/cgroup.procs").split()))
-
 
 def group_cpu_seconds(pid):
     """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
@@ -138,14 +131,12 @@ def group_cpu_seconds(pid):
                 return int(stat.split()[1]) / 1e6
     return None
 
-
 def mounts_of(names):
     """Where the hierarchy of these controllers is mounted; v2 has the name ""."""
     for line in read("/proc/mounts").splitlines():
         _, where, kind, options, *_ = line.split()
         if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
             yield where
-
 
 def abandoned_groups():
     """Groups of cells that no launcher holds locked, with their inodes."""
@@ -164,14 +155,12 @@ def abandoned_groups():
             os.close(fd)
     return found
 
-
 def kernel_groups(controller):
     """How many the kernel has, those included that are removed and not yet free."""
     for line in read("/proc/cgroups").splitlines():
         if line.split()[0] == controller:
             return int(line.split()[2])
     return None
-
 
 def dying_groups():
     """Of v2: removed and not yet free."""
@@ -181,17 +170,14 @@ def dying_groups():
             return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
     return None
 
-
 def inode_of(path):
     try:
         return os.stat(path).st_ino
     except OSError:
         return None
 
-
 def files_below(path):
     return {os.path.join(d, name) for d, dirs, names in os.walk(path) for name in dirs + names}
-
 
 class Growth:
     """Files that were added below a folder since it was first looked at. A store has a hundred thousand: only its folders are asked, for their times."""
@@ -208,13 +194,11 @@ class Growth:
                     found |= {path, *files_below(path)}
         return found
 
-
 def changed_at(path):
     try:
         return os.stat(path).st_mtime_ns
     except OSError: # it is gone
         return 0
-
 
 def listed(path):
     try:
@@ -222,23 +206,20 @@ def listed(path):
     except OSError:
         return []
 
-
 @functools.lru_cache(maxsize=None)
 def growth(top):
     return Growth(top)
 
-
 def brig_files(folder):
-    """What is named after us or belongs to a cell's user; others may use the folder at the same time."""
+    """What is named after us or belongs to a cell's user."""
     for entry in os.scandir(folder):
         try:
-            if entry.name.startswith(("brig-test-", "brig-bench-")): # of what runs beside these tests
+            if entry.name.startswith(("brig-test-", "brig-bench-")): # the tests' own folders
                 continue
             if entry.name.startswith("brig") or entry.stat(follow_symlinks=False).st_uid >= 65536:
                 yield entry.path
         except OSError:
             pass
-
 
 def slab(name):
     """Objects in use of one kernel cache, or None: counts namespaces and mounts that no process shows."""
@@ -246,7 +227,6 @@ def slab(name):
         if line.split()[0] == name:
             return int(line.split()[1])
     return None
-
 
 def processes():
     """(pid, comm, host uids, cmdline) of every process, but for the dead that only wait for the machine's init, which may take its time."""
@@ -260,43 +240,22 @@ def processes():
         yield (int(pid), fields["Name"], tuple(map(int, fields["Uid"].split())),
                read(f"/proc/{pid}/cmdline").split("\0"))
 
-
 def children(pid):
     return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
-
 
 def below_brig(pid, most=4):
     """Below a running brig: its private brigd, the launcher, PID 1 of the cell, the program; as many as are there."""
     lines = [[child, *below_brig(child, most - 1)] for child in reversed(children(pid))] if most else []
     return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
 
-
 def cell_processes():
     """Processes with a host uid that belongs to nobody on this host: only cells have such."""
     known = {int(line.split(":")[2]) for line in read("/etc/passwd").splitlines() if line.count(":") > 2}
     return {(pid, comm, uids[0]) for pid, comm, uids, _ in processes() if uids[0] not in known and uids[0] >= 65536}
 
-
-def neighbours():
-    """Processes of brigs that are not below us: others use the machine at the same time."""
-    parent, names = {}, {}
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        name, _, rest = read(f"/proc/{pid}/stat").rpartition(")")
-        if rest:
-            parent[pid], names[pid] = int(rest.split()[1]), name.partition("(")[2]
-
-    def is_theirs(pid):
-        found = False
-        while pid in parent and pid != os.getpid():
-            found, pid = found or names[pid] in ("brig", "brigd", "brig-mcp", "brig-mcp-http"), parent[pid]
-        return found and pid != os.getpid()
-    return {pid for pid in parent if is_theirs(pid)}
-
-
 def with_token(token):
     """Processes that have the token among their arguments: [(pid, uid)]."""
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
-
 
 def meminfo(name):
     """Bytes of one line of the host's /proc/meminfo."""
@@ -305,20 +264,16 @@ def meminfo(name):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"no {name} in /proc/meminfo")
 
-
 def mem_available():
     return meminfo("MemAvailable")
 
-
 def open_files():
     return int(read("/proc/sys/fs/file-nr").split()[0])
-
 
 def counted(things, is_service):
     """Of the session's service, how many: its cells come and go, whoever asks for a run."""
     theirs = {thing for thing in things if is_service(thing)}
     return set(things) - theirs | {("of the session's service", n) for n in range(len(theirs))}
-
 
 class Snapshot:
     """What a run must not change; compare with `left_since`."""
@@ -333,22 +288,18 @@ class Snapshot:
 
     @staticmethod
     def take():
-        others = neighbours()
         pids, groups = runs.of_service()
         return {
             "mount": {line.split(" ", 3)[-1] for line in read("/proc/self/mountinfo").splitlines()},
-            "cgroup": counted({group for group in cgroup_dirs() if not others & pids_in(group[0])}, lambda group: groups and groups in group[0]),
-            "process": counted({process for process in cell_processes() if process[0] not in others}, lambda process: process[0] in pids),
+            "cgroup": counted(cgroup_dirs(), lambda group: groups and groups in group[0]),
+            "process": counted(cell_processes(), lambda process: process[0] in pids),
             "store": growth(store_dir()).added(),
             "runtime": {path for path in files_below(runtime_dir()) if not path.endswith((".bpf", "/brig/view"))}, # kept: a filter of each policy, where zygotes look
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 
     def left_since(self, seconds=2.0):
-        """Waits until nothing of what is new now is there any more, at most so long; {kind: what stays}.
-
-        What appears later is somebody else's: whoever asks has ended all that was his.
-        """
+        """Waits until nothing of what is new now is there any more, at most so long; {kind: what stays}."""
         left = {kind: now - self.things[kind] for kind, now in self.take().items()}
 
         def all_gone():

@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-from support import host
+from support import host, tiers
 
 RESULTS = "matrix.json" # in the build directory: {where: {row: {kind: {test: outcome}}}}
 KINDS = ("row", "control")
@@ -48,8 +48,10 @@ class Matrix:
                 tests = self.found.setdefault(place, {}).setdefault(row, {}).setdefault(kind, {})
                 note(tests, report)
 
-    def pytest_sessionfinish(self):
+    def pytest_sessionfinish(self, session):
         """A run of nearly every row replaces what is known of its host; another one corrects the tests it ran again."""
+        if hasattr(session.config, "workerinput"): # the session that reports hears of all
+            return
         path = host.build_dir() / RESULTS
         saved = known(path)
         for place, found in self.found.items():
@@ -69,15 +71,16 @@ def correct(saved, found):
 
 
 def note(tests, report):
+    name = tiers.plain(report.nodeid)
     if report.failed:
-        tests[report.nodeid] = ["failed", ""]
+        tests[name] = ["failed", ""]
     elif hasattr(report, "wasxfail"):
-        tests[report.nodeid] = ["skipped", report.wasxfail] # "known: ...", of a strict xfail
+        tests[name] = ["skipped", report.wasxfail] # "known: ...", of a strict xfail
     elif report.skipped:
         reason = report.longrepr[2] if isinstance(report.longrepr, (tuple, list)) else str(report.longrepr)
-        tests[report.nodeid] = ["skipped", reason.removeprefix("Skipped: ")]
+        tests[name] = ["skipped", reason.removeprefix("Skipped: ")]
     elif report.when == "call":
-        tests.setdefault(report.nodeid, ["passed", ""])
+        tests.setdefault(name, ["passed", ""])
 
 
 def known(path):

@@ -44,10 +44,10 @@ class User:
         return f"{self.name}:{self.range[0]}:{self.range[1]}\n" if self.range else ""
 
 
-# No account of Debian has such ids, and no other range of the tests is near.
-PLAIN = User("brig-plain", 28651, (0x50000000, 65536))
-OTHER = User("brig-other", 28652, (0x50010000, 65536))
-BARE = User("brig-bare", 28653)
+RANGES = 0x50000000 + 0x20000 * host.WORKER # of subordinate ids; nothing else on a host is near
+PLAIN = User("brig-plain", host.own_id(0), (RANGES, 65536))
+OTHER = User("brig-other", host.own_id(1), (RANGES + 0x10000, 65536))
+BARE = User("brig-bare", host.own_id(2))
 MODES = {"range": PLAIN, "single": BARE} # how a run of theirs gets its ids
 
 

@@ -1,0 +1,45 @@
+"""Which tests a worker of pytest-xdist runs next.
+
+A file stays with one worker, because its tests share what they set up. Files that took longest (tests/times) begin first, so that no worker is
+left with a long one at the end. Tests marked `alone` look at counters of the whole machine: they run last, one at a time, when all other
+workers have ended.
+"""
+import collections
+
+from xdist.scheduler import LoadScopeScheduling
+
+from support import tiers
+
+
+def is_alone(scope):
+    return scope.endswith(tiers.ALONE)
+
+
+class Schedule(LoadScopeScheduling):
+    def _split_scope(self, nodeid):
+        return tiers.file_of(nodeid) + (tiers.ALONE if is_alone(nodeid) else "")
+
+    def schedule(self):
+        if self.collection is None and self._check_nodes_have_same_collection():
+            self.put_in_order()
+        super().schedule()
+
+    def put_in_order(self):
+        """The base class fills these units with their tests."""
+        taken = tiers.times()
+        scopes = {self._split_scope(nodeid): taken.get(tiers.file_of(nodeid), 1.0) for nodeid in next(iter(self.registered_collections.values()))}
+        for scope in sorted(scopes, key=lambda scope: (is_alone(scope), -scopes[scope], scope)):
+            self.workqueue[scope] = collections.OrderedDict()
+
+    def _assign_work_unit(self, node):
+        if self.workqueue and is_alone(next(iter(self.workqueue))) and len(self.nodes) > 1:
+            if node is not self.nodes[0]: # which waits until it is the only one
+                node.shutdown() # runs what it still has, first
+            return
+        super()._assign_work_unit(node)
+
+    def remove_node(self, node):
+        crashed = super().remove_node(node)
+        if crashed is None and len(self.nodes) == 1:
+            self._reschedule(self.nodes[0])
+        return crashed
