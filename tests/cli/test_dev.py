@@ -1,4 +1,5 @@
 """./dev says what it can do, and what to type when it cannot."""
+import ast
 import pathlib
 import shutil
 import subprocess
@@ -6,7 +7,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs node demo test vm matrix compat requirements bench lint fuzz install clean help".split()
+COMMANDS = "setup build rootfs node demo test times vm matrix compat requirements bench lint fuzz install clean help".split()
 
 
 def dev(*words, before=()):
@@ -27,8 +28,10 @@ def test_an_unknown_command_is_refused_with_the_list():
 
 @pytest.mark.parametrize("words, said", [
     (["bench", "lib"], 'bench: no "lib"; there are: warm, cold, '),
-    (["test", "lunch"], 'test: no tier "lunch"; there are: long, vm, all; '),
-    (["test", "long", "--warm"], 'test: "--warm" after "long": one tier; before it, --warm, --ready or --cold'),
+    (["test", "lunch"], 'test: "lunch" is no file, and no tier; there are: full, vm, long, all; '),
+    (["test", "long", "vm"], 'test: "vm" after "long": one tier'),
+    (["test", "-k"], "test: -k needs words"),
+    (["build", "fast"], 'build: "fast" is nothing that it knows; there is: asan'),
 ])
 def test_a_word_that_it_does_not_know_is_refused_before_anything_is_built(words, said):
     done = dev(*words)
@@ -73,8 +76,20 @@ def test_who_cannot_write_into_what_root_has_built_is_told_what_removes_it(tmp_p
     assert done.returncode == 1 and done.stderr == said
 
 
-def test_an_unknown_tier_is_refused():
-    assert "there are: long, vm, all" in dev("test", "short").stderr
+def test_every_row_of_what_covers_a_change_names_files_that_are_there():
+    done = subprocess.run(["/usr/bin/python3", "-c", "import runpy, sys; sys.path[:0] = ['tools']; import changed; print(*changed.COVERED, sep='\\n')"],
+                          cwd=ROOT, capture_output=True, text=True, check=True)
+    rows = [ast.literal_eval(line) for line in done.stdout.splitlines()]
+    missing = [path for start, tests in rows for path in tests if not (ROOT / path).exists()]
+    assert rows and not missing
+    assert not [start for start, _ in rows if not list(ROOT.glob(f"{start}*"))]
+
+
+def test_each_folder_of_sources_has_tests_that_cover_a_change():
+    listed = subprocess.run(["git", "ls-files", "*.c"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    done = subprocess.run(["/usr/bin/python3", "-c", "import sys; sys.path[:0] = ['tools']; import changed\n"
+                           "for path in sys.argv[1:]: print(path, *changed.covering(path))", *listed], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if len(line.split()) < 2] == []
 
 
 def test_clean_refuses_a_word_it_does_not_know():
@@ -94,5 +109,8 @@ def test_an_unknown_fuzz_target_is_refused_with_the_list():
     assert done.returncode == 1 and '"nonesuch"' in done.stderr and "profile" in done.stderr and "all" in done.stderr
 
 
-def test_ci_calls_what_the_readme_says():
-    assert "./dev test" in (ROOT / ".ci/run").read_text() and "    ./dev test" in (ROOT / "README.md").read_text()
+def test_ci_runs_every_tier_that_the_readme_names_but_the_long_one():
+    readme, ci = ((ROOT / name).read_text() for name in ("README.md", ".ci/run"))
+    for command in ("./dev test", "./dev test full", "./dev test vm"):
+        assert f"\n{command}\n" in ci and f"    {command}  " in readme
+    assert "long" not in ci

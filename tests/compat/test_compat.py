@@ -10,6 +10,7 @@ PURE = """test_codecs test_collections test_copy test_csv test_dataclasses test_
 JAIL = """test_ctypes test_epoll test_fcntl test_fileio test_mmap test_os test_posix test_select""".split()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("module", PURE + JAIL)
 def test_a_warm_jail_is_no_other_place(service, module):
     """In a fork that stood ready; tests/long/test_cpython.py has those on demand, and cold runs."""
@@ -19,6 +20,7 @@ def test_a_warm_jail_is_no_other_place(service, module):
     assert found.unknown() == {}
 
 
+@pytest.mark.full
 def test_the_list_of_modules_is_what_their_sources_say(service):
     done = subprocess.run([host.PYTHON, cpython.FOLDER / "scan.py", "--check", cpython.tree()], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,8 @@ import pytest
 from support import host
 from support.mcp_http import HttpServer
 
+pytestmark = pytest.mark.full
+
 NODE = host.REPO / "build" / "node" / "node_modules"
 RUNS = { # what it is asked, and how many checks of it succeed at least: one that runs nothing finds nothing
     "requirements-2026-07-28": (["--requirements", "2026-07-28"], 190),

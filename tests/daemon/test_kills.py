@@ -12,10 +12,9 @@ import pytest
 
 import left
 from rules import MANY
-from support import client, host
+from support import client, host, tiers
 from support import daemon as daemons
 
-KILLS = int(os.environ.get("BRIG_DAEMON_KILLS", "200"))
 SEED = int(os.environ.get("BRIG_DAEMON_SEED", "1"))
 WHO = ("client", "door", "keeper", "spawner", "init")
 PROGRAMS = ["import time; time.sleep(60)", "print('hello')", "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(60)"]
@@ -110,13 +109,14 @@ def check(daemon, kills, seed):
         assert seen[who] >= kills // len(WHO) * 0.8, f"the table is not what it says: {dict(seen)}"
 
 
-def test_two_hundred_kills_leave_nothing(start_daemon):
-    check(start_daemon(MANY), KILLS, SEED)
+@pytest.mark.parametrize("kills", tiers.amounts(20, 200, "BRIG_DAEMON_KILLS"))
+def test_kills_leave_nothing(start_daemon, kills):
+    check(start_daemon(MANY), kills, SEED)
 
 
 @pytest.mark.long
 def test_two_thousand_kills_leave_nothing(start_daemon):
-    check(start_daemon(MANY), KILLS * 10, SEED + 1)
+    check(start_daemon(MANY), 2000, SEED + 1)
 
 
 # --- each of them once, with a run that surely is there -----------------------------------------------------------------

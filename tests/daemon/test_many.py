@@ -7,9 +7,9 @@ import pytest
 
 import left
 from support import daemon as daemons
-from support import host
+from support import host, tiers
 
-CLIENTS, EACH = 50, 20
+CLIENTS = 50
 LARGEST = 6 << 20 # bytes that the door, and the keeper, may hold
 
 
@@ -59,8 +59,9 @@ def count(daemon):
         return talk.ask("stats")["runs"]["started"]
 
 
-def test_a_thousand_runs_of_fifty_clients(many):
-    check(many, CLIENTS, EACH)
+@pytest.mark.parametrize("each", tiers.amounts(3, 20))
+def test_runs_of_fifty_clients_at_once(many, each):
+    check(many, CLIENTS, each)
 
 
 def test_door_and_keeper_are_small(many):

@@ -119,6 +119,7 @@ def test_local_sockets_that_are_closed_do_no_harm(talk):
     assert host.poll(lambda: seen.append(which(talk.run(program))[0]) or len(set(seen)) < len(seen), 20), seen
 
 
+@pytest.mark.diagonal("only_basic")
 @pytest.mark.parametrize("name", LEAVES)
 def test_a_network_in_which_something_was_done_is_thrown_away(talk, fresh, name):
     run = talk.run(WHICH + "import sys; sys.stdout.flush()\n" + LEAVES[name])

@@ -41,6 +41,7 @@ def test_every_lie_about_a_ticket_is_told(liar):
     assert listed == LIES and set(FATES) < set(LIES)
 
 
+@pytest.mark.diagonal("mode")
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("mode", ["demand", "ready"])
 def test_a_ticket_is_good_for_one_run_within_its_profile(liar, lie, mode):

@@ -63,6 +63,7 @@ SAME = {
 }
 
 
+@pytest.mark.diagonal("folder")
 @pytest.mark.parametrize("name", SAME)
 def test_a_warm_run_is_the_same_as_a_cold_one(talk, name):
     forked, executed = talk.run(SAME[name]), talk.run(SAME[name], cold=True)

@@ -1,14 +1,14 @@
-"""A thousand warm runs: each has its own result, and afterwards nobody holds more than before. Ten thousand: tests/long."""
-import os
+"""Many warm runs: each has its own result, and afterwards nobody holds more than before. Ten thousand: tests/long."""
+import pytest
 
 import left
 from rules import MANY
-from support import host, warm_load
-
-RUNS = int(os.environ.get("BRIG_WARM_RUNS", "1000"))
+from support import host, tiers, warm_load
 
 
-def test_a_thousand_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon):
+
+@pytest.mark.parametrize("runs", tiers.amounts(100, 1000, "BRIG_WARM_RUNS"))
+def test_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon, runs):
     there = left.Snapshot()
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
     daemon.settle()
@@ -16,9 +16,9 @@ def test_a_thousand_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_
     warm_load.run_many(daemon, 60) # what is done for the first time
     daemon.settle()
     before = warm_load.held(daemon)
-    ends, wrong = warm_load.run_many(daemon, RUNS)
+    ends, wrong = warm_load.run_many(daemon, runs)
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:5])
-    assert sum(ends.values()) == RUNS and ends["exited, warm"] > RUNS * .98, f"{dict(ends)}\n{daemon.words()}"
+    assert sum(ends.values()) == runs and ends["exited, warm"] > runs * .98, f"{dict(ends)}\n{daemon.words()}"
     daemon.settle()
     more = []
     host.poll(lambda: more.clear() or more.extend(warm_load.grown(before, warm_load.held(daemon))) or not more, 5)

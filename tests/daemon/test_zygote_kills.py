@@ -10,34 +10,35 @@ import pytest
 import left
 from rules import MANY
 from support import daemon as daemons
-from support import host, warm_load
+from support import host, tiers, warm_load
 from support.warm_load import KILLED, is_warm_again, kill_under_load
 
-KILLS = int(os.environ.get("BRIG_ZYGOTE_KILLS", "40"))
 SEED = int(os.environ.get("BRIG_ZYGOTE_SEED", "1"))
 
 
-def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_daemon):
+@pytest.mark.parametrize("kills", tiers.amounts(20, 80, "BRIG_ZYGOTE_KILLS"))
+def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_daemon, kills):
     there = left.Snapshot()
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
     daemon.settle()
     assert is_warm_again(daemon), daemon.words()
-    ends, hit, wrong = kill_under_load(daemon, KILLS, SEED)
+    ends, hit, wrong = kill_under_load(daemon, kills, SEED)
     assert not wrong, f"seed {SEED}: {len(wrong)}\n" + "\n".join(wrong[:5]) + f"\n{dict(ends)} {dict(hit)}\n{daemon.words()}"
     assert daemon.alive() and is_warm_again(daemon), daemon.words()
-    assert sum(n for how, n in ends.items() if how.startswith("exited")) >= KILLS // 4, f"the load was none: {dict(ends)}"
-    assert all(hit[who] >= KILLS // len(KILLED) * .4 for who in KILLED), f"the table is not what it says: {dict(hit)}"
+    assert sum(n for how, n in ends.items() if how.startswith("exited")) >= kills // 4, f"the load was none: {dict(ends)}"
+    assert all(hit[who] >= kills // len(KILLED) * .4 for who in KILLED), f"the table is not what it says: {dict(hit)}"
     assert daemon.stop() == 0
     assert not left.wrong(there), left.wrong(there)
 
 
 @pytest.mark.parametrize("way", ["demand", "ready"])
-def test_no_run_notices_under_load_that_zygotes_are_replaced(built, start_daemon, way):
+@pytest.mark.parametrize("runs", tiers.amounts(100, 600))
+def test_no_run_notices_under_load_that_zygotes_are_replaced(built, start_daemon, way, runs):
     scratch, profiles = warm_load.only_basic(way, zygote_runs=20)
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
     daemon.settle()
     assert is_warm_again(daemon), daemon.words()
-    ends, wrong = warm_load.run_many(daemon, 600)
+    ends, wrong = warm_load.run_many(daemon, runs)
     scratch.cleanup()
     assert not wrong, f"{len(wrong)}, {dict(ends)}\n" + "\n".join(wrong[:3])
 
@@ -50,6 +51,7 @@ def zygote_of(daemon):
     return found[0]
 
 
+@pytest.mark.diagonal("only_basic")
 @pytest.mark.parametrize("reason", ["cancelled", "timeout_wall"])
 def test_a_killed_cell_is_reaped_at_once_though_its_zygote_stands_still(only_basic, start_daemon, token, reason):
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})

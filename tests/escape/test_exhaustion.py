@@ -66,6 +66,7 @@ HOARDS = {
 }
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E2")
 @pytest.mark.parametrize("program", HOARDS.values(), ids=[f"memory taken by {what} is charged" for what in HOARDS])
 def test_memory_is_charged(jail, run_brig, program, token, nothing_left):
@@ -84,6 +85,7 @@ def test_control_a_memfd_takes_memory_without_a_jail():
     assert int(subprocess.run([host.PYTHON, "-c", program], capture_output=True, text=True).stdout) >= 160 * MIB
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E13")
 def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left):
     program = "import os\nfor n in range(300000):\n  try: os.stat(f'/usr/lib/{n}-{\"x\" * 200}')\n  except OSError: pass\nprint('done')"
@@ -94,6 +96,7 @@ def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left
     assert host.poll(lambda: host.mem_available() > before - 200 * MIB, 2), f"the host lost memory\n{run}"
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.control("E13")
 def test_control_names_looked_up_stay_in_the_hosts_memory_without_a_jail(needs_root):
     """The kernel keeps what is missing, too, for nobody's account; on a file system that has a disk below it."""
@@ -178,6 +181,7 @@ def test_control_what_a_program_writes_reaches_a_disk_without_a_jail(token):
             child.communicate()
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E15")
 def test_network_namespaces_are_gone_soon_after_their_runs(jail, tmp_path, nothing_left):
     if host.slab("net_namespace") is None:
@@ -190,6 +194,7 @@ def test_network_namespaces_are_gone_soon_after_their_runs(jail, tmp_path, nothi
     assert host.poll(lambda: host.slab("net_namespace") < before + 30, 5), f"{host.slab('net_namespace')} are there, {before} were"
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.control("E14")
 @pytest.mark.control("E15")
 def test_control_namespaces_that_stay_are_counted(needs_root):
@@ -238,6 +243,7 @@ def test_control_a_chain_of_directories_breaks_a_recursive_cleanup(tmp_path):
 BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n"
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E4")
 def test_a_fork_bomb_is_held_and_the_host_stays_responsive(jail, start_brig, bystander, token, nothing_left):
     child = start_brig("--timeout", "2", program=BOMB, args=[token])
@@ -290,6 +296,7 @@ print(count, flush=True)
 """
 
 
+@pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E20")
 def test_a_storm_of_timers_stays_within_the_cpu_share(jail, start_brig, needs_cgroup, token, nothing_left):
     needs_cgroup("cpu")

@@ -8,6 +8,8 @@ import pytest
 
 from support import host
 
+pytestmark = pytest.mark.alone("reads the kernel's log, which is one for the whole machine")
+
 QUICK, LONG, A_RUN = 500, 100000, 20000
 CRASH = """
 import ctypes, os, sys

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from support import host, users
+from support import host, tiers, users
 from support.users import BARE, OTHER, PLAIN
 
 LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time-limit"}
@@ -408,10 +408,11 @@ def killed(world, user, dice):
     return child.wait(12)
 
 
-def test_a_run_killed_anywhere_leaves_nothing(world, user):
+@pytest.mark.parametrize("times", tiers.amounts(8, 24))
+def test_a_run_killed_anywhere_leaves_nothing(world, user, times):
     print(f"seed {KILL_SEED}: BRIG_LEAK_SEED={KILL_SEED} repeats it")
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda n: killed(world, user, random.Random(KILL_SEED + n)), range(24)))
+        runs = list(pool.map(lambda n: killed(world, user, random.Random(KILL_SEED + n)), range(times)))
     hung = [str(run) for run in runs if "[the test killed brig" in run.stderr or run.seconds > 8 * host.SLOWER]
     assert not hung, "\n".join(hung[:3])
 

@@ -6,6 +6,8 @@ import pytest
 
 from support import host
 
+pytestmark = pytest.mark.full
+
 HERE = pathlib.Path(__file__).parent
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))
 

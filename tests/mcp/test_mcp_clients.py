@@ -7,6 +7,8 @@ import pytest
 from support import host, node
 from support import mcp as mcp_client
 
+pytestmark = pytest.mark.full
+
 MODERN = {"pin": mcp_client.MODERN}
 KINDS = { # client: sdk, mode, the revision that it comes to
     "v1": ("v1", None, "2025-11-25"), "v2 legacy": ("v2", "legacy", "2025-11-25"),

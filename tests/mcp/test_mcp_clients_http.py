@@ -81,6 +81,7 @@ def test_a_legacy_client_that_goes_does_not_cancel_and_one_that_says_so_does(ser
     wait_gone("token-legacy", 3)
 
 
+@pytest.mark.full
 def test_clients_that_go_at_random_moments_leave_nothing(server, nothing_left):
     dice = random.Random(5)
     with server.client() as mcp:

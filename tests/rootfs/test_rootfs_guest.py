@@ -77,12 +77,14 @@ def test_a_tree_is_built_again_when_the_runner_has_changed(mine, needs_root):
     lambda guest: (guest / "value.py").rename(guest / "walue.py"),
     lambda guest: (guest / "value.py").write_bytes((guest / "value.py").read_bytes() + b"\n"),
 ], ids=["a file more", "a file less", "another name", "a line more"])
+@pytest.mark.full
 def test_every_change_of_its_files_counts(mine, change, needs_root):
     mine.must("build", "tiny")
     change(mine.guest)
     assert mine.must("build", "tiny").stderr.startswith(OUTDATED)
 
 
+@pytest.mark.full
 def test_what_is_not_python_does_not_count(mine, needs_root):
     mine.must("build", "tiny")
     (mine.guest / "README.md").write_text("other words\n")
@@ -102,6 +104,7 @@ def test_without_its_files_nothing_is_built(mine):
     assert mine.leftovers() == []
 
 
+@pytest.mark.full
 def test_a_runner_that_does_not_compile_is_not_published(mine, needs_root):
     """With a Python in the tree; its words are in the log."""
     (mine.guest / "value.py").write_text("def f(:\n")

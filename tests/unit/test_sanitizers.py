@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 TESTS = sorted(path.stem for path in pathlib.Path(__file__).parent.glob("test_*.c"))
 
 
