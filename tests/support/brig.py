@@ -88,13 +88,13 @@ class Child:
         """The next line of the program's output; blocks."""
         return self.process.stdout.readline().decode(errors="replace").strip()
 
-    def wait(self, timeout=60, input=None):
+    def wait(self, timeout=host.HANG, input=None):
         try:
-            out, err = self.process.communicate(input=input, timeout=timeout * host.SLOWER)
+            out, err = self.process.communicate(input=input, timeout=timeout)
         except subprocess.TimeoutExpired:
             self.kill()
             out, err = self.rest()
-            err += f"\n[the test killed brig after {timeout} s]".encode()
+            err += f"\n[the test killed brig after {timeout:g} s]".encode()
         seconds = time.monotonic() - self.began
         out, err = out.decode(errors="replace"), err.decode(errors="replace")
         return Run(self.argv, self.process.returncode, out, err, seconds, parse(out) if "--json" in self.argv else None)
@@ -123,7 +123,7 @@ def start(*options, env=None, popen=None, **kw):
     return Child(command(*options, **kw), env=env, **(popen or {}))
 
 
-def run(*options, timeout=60, input=None, **kw):
+def run(*options, timeout=host.HANG, input=None, **kw):
     """One brig run from start to end."""
     if input is not None:
         kw["popen"] = {**kw.get("popen", {}), "stdin": subprocess.PIPE}

@@ -41,7 +41,7 @@ class NotStarted(Exception):
 
 def connect(sock, path, timeout):
     """Waits when the queue of the listener is full: a socket with a timeout of Python's would be told EAGAIN."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", timeout, 0))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(timeout), 0))
     sock.connect(str(path))
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
 
@@ -62,13 +62,13 @@ Said = collections.namedtuple("Said", "body fds") # one datagram: the JSON objec
 class Client:
     """One connection. Every wait ends: TimeoutError after so many seconds."""
 
-    def __init__(self, sock, timeout=20):
-        self.sock, self.timeout = sock, timeout * host.SLOWER
+    def __init__(self, sock, timeout=host.HANG):
+        self.sock, self.timeout = sock, timeout
         self.waiting = collections.deque() # read while something else was waited for
         self.tags = itertools.count(1)
 
     @classmethod
-    def at(cls, path, timeout=20):
+    def at(cls, path, timeout=host.HANG):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         try:
             connect(sock, path, timeout)
@@ -102,7 +102,7 @@ class Client:
 
     def read(self, timeout=None):
         """The next datagram of the socket itself."""
-        self.sock.settimeout(self.timeout if timeout is None else timeout * host.SLOWER)
+        self.sock.settimeout(self.timeout if timeout is None else timeout)
         room = socket.CMSG_SPACE(FDS_MAX * 4)
         try:
             data, beside, flags, _ = self.sock.recvmsg(DATAGRAM_MAX + 1, room, socket.MSG_CMSG_CLOEXEC)
@@ -128,7 +128,7 @@ class Client:
             if wanted(said.body):
                 del self.waiting[n]
                 return said
-        end = time.monotonic() + (self.timeout if timeout is None else timeout * host.SLOWER)
+        end = time.monotonic() + (self.timeout if timeout is None else timeout)
         while True:
             said = self.read(max(0.001, end - time.monotonic()))
             if wanted(said.body):
@@ -226,18 +226,18 @@ class Run:
             self.take(timeout)
         return self.ended["record"]
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=host.HANG):
         """Reads both streams to their end and the events to the last one."""
         if "stdin" in self.stream:
             os.close(self.stream.pop("stdin"))
-        end = time.monotonic() + timeout * host.SLOWER
+        end = time.monotonic() + timeout
         with selectors.DefaultSelector() as waits:
             for name in self.text:
                 waits.register(self.stream[name], selectors.EVENT_READ, name)
             while waits.get_map():
                 ready = waits.select(max(0, end - time.monotonic()))
                 if not ready:
-                    raise TimeoutError(f"run {self.id} still has its output open after {timeout} s")
+                    raise TimeoutError(f"run {self.id} still has its output open after {timeout:g} s")
                 for key, _ in ready:
                     data = os.read(key.fd, 65536)
                     self.text[key.data] += data
@@ -270,7 +270,7 @@ def close_all(fds):
         os.close(fd)
 
 
-def connect_as(path, uid, gid=None, groups=(), timeout=20):
+def connect_as(path, uid, gid=None, groups=(), timeout=host.HANG):
     """A connection that another user has made; he is gone when it arrives. OSError when he could not."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()

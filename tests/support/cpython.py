@@ -59,7 +59,7 @@ def service(factory, kind="demand", before=()):
     made = daemon.Daemon(SERVICE, env={"BRIG_PROFILES": str(folder / "profiles")}, through=[*daemon.with_accounts(), *before])
     try:
         with made.connect() as talk:
-            warm.wait(talk, NAME, 60)
+            warm.wait(talk, NAME)
     except BaseException:
         made.close()
         raise
@@ -114,16 +114,16 @@ def outside(module, before=()):
         argv = [*before, "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--net", "--ipc", "--uts",
                 "sh", FOLDER / "outside.sh", tree(), root, RUNNER, MARK, RESOURCES, module]
         child = brig.Child([str(word) for word in argv], env={"BRIG_THREADS": str(CPUS)}, start_new_session=True)
-        done = child.wait(WALL)
+        done = child.wait(WALL * host.SLOWER)
     return read(module, done.stdout, f"status {done.status}", None, done.seconds)
 
 
 def inside(service, module, cold=False):
     """A run that is refused or hangs is told as an end; the others go on."""
     try:
-        with service.connect(timeout=WALL + 60) as talk:
+        with service.connect(timeout=WALL + host.HANG) as talk:
             run = talk.start(RUNNER.read_text(), profile=NAME, args=[MARK, RESOURCES, module], **({"cold": True} if cold else {}))
-            done = run.finish(WALL + 60)
+            done = run.finish(WALL + host.HANG)
     except (client.NotStarted, client.Refused, client.Closed, TimeoutError) as e:
         return Outcome(module, f"ended early: {type(e).__name__} {e}"[:300], {}, None, "", 0.0)
     return read(module, done.stdout, f"{done.reason} {done.status}", done.record["warm"], (done.record["wall_ms"] or 0) / 1000)

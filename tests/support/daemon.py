@@ -85,7 +85,7 @@ class Daemon:
 
     def start(self, wait=True):
         """A host has ids for four services: who runs his own beside these tests is waited for."""
-        end = time.monotonic() + 60 * host.SLOWER
+        end = time.monotonic() + host.HANG
         while True:
             try:
                 return self.start_once(wait)
@@ -116,9 +116,9 @@ class Daemon:
             for data in iter(lambda: os.read(pipe.fileno(), 65536), b""):
                 self.said += data
 
-    def wait_ready(self, told, seconds=20):
+    def wait_ready(self, told):
         told.settimeout(0.1)
-        end = time.monotonic() + seconds * host.SLOWER
+        end = time.monotonic() + host.HANG
         while time.monotonic() < end:
             try:
                 if b"READY=1" in told.recv(4096).split(b"\n"):
@@ -127,31 +127,31 @@ class Daemon:
                 pass
             if self.process.poll() is not None:
                 raise RuntimeError(f"brigd ended with status {self.process.returncode} before it was ready:\n{self.words()}")
-        raise RuntimeError(f"brigd is not ready after {seconds} s:\n{self.words()}")
+        raise RuntimeError(f"brigd is not ready after {host.HANG:g} s:\n{self.words()}")
 
     def words(self):
         """What it has written to its standard error."""
         if self.process.poll() is not None and self.reader:
-            self.reader.join(2)
+            self.reader.join(host.HANG)
         return self.said.decode(errors="replace")
 
     def alive(self):
         return self.process.poll() is None
 
-    def ends(self, seconds=10):
+    def ends(self, seconds=host.HANG):
         """Waits; the status, or None when it is still there."""
         try:
-            return self.process.wait(seconds * host.SLOWER)
+            return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
-    def stop(self, number=signal.SIGTERM, seconds=10):
+    def stop(self, number=signal.SIGTERM):
         """Its status; None when it did not end and had to be killed."""
         if self.process is None:
             return None
         if self.alive():
             self.process.send_signal(number)
-        status = self.ends(seconds)
+        status = self.ends()
         if status is None:
             self.kill_all()
         return status
@@ -166,13 +166,13 @@ class Daemon:
         for pid in pids:
             kill(pid)
         self.process.wait()
-        host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
+        host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
     def close(self):
         if self.process is not None:
             self.stop()
         if self.reader:
-            self.reader.join(2)
+            self.reader.join(host.HANG)
         if self.scratch:
             self.scratch.cleanup()
 
@@ -184,7 +184,7 @@ class Daemon:
 
     # --- talking ---
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=host.HANG):
         return client.Client.at(self.path, timeout)
 
     def connect_as(self, uid, **kw):
@@ -195,15 +195,15 @@ class Daemon:
         with self.connect() as talk:
             return talk.run(program, **keys)
 
-    def settle(self, seconds=10):
+    def settle(self):
         """Until no cell is being built: what it holds now is what it holds when nothing happens."""
         def settled():
             waiting = [pid for pid in self.of_kind("launcher") if not children(pid)]
             return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
-        assert host.poll(settled, seconds), f"{self.tree()}\n{self.words()}"
+        assert host.poll(settled), f"{self.tree()}\n{self.words()}"
         host.poll(self.has_tickets, 3) # a cell may have none, and is asked by the keeper
 
-    def rest(self, seconds=10):
+    def rest(self):
         """The processes that stay, when they have held as many descriptors for half a second: cells are made anew a moment after a run, and the keeper
         holds some of each."""
         pids, seen = [pid for pids in self.roles().values() for pid in pids], []
@@ -212,7 +212,7 @@ class Daemon:
             seen.append([lasting_descriptors(pid) for pid in pids])
             return seen[-25:] == [seen[-1]] * 25
         self.settle()
-        host.poll(is_steady, seconds, every=0.02)
+        host.poll(is_steady, every=0.02)
         return pids
 
     def has_tickets(self):
@@ -345,9 +345,9 @@ class Private:
     def connect(self):
         return self.client
 
-    def ends(self, seconds=10):
+    def ends(self, seconds=host.HANG):
         try:
-            return self.process.wait(seconds * host.SLOWER)
+            return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 

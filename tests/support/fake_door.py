@@ -8,6 +8,8 @@ import socket
 import tempfile
 import threading
 
+from support import host
+
 FDS_MAX = 17
 STARTED = {"event": "started", "run": "6f0c0d5e-0000-4000-8000-000000000001", "streams": ["stdout", "stderr"], "output_bytes": 1024}
 RECORD = {
@@ -69,13 +71,13 @@ def door(script):
         path = pathlib.Path(folder) / "brig.sock"
         listening.bind(str(path))
         listening.listen()
-        listening.settimeout(20)
+        listening.settimeout(host.HANG)
         raised = []
 
         def serve():
             try:
                 sock, _ = listening.accept()
-                sock.settimeout(20)
+                sock.settimeout(host.HANG)
                 connection = Connection(sock)
                 try:
                     script(connection)
@@ -86,6 +88,6 @@ def door(script):
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield {"BRIG_SOCKET": str(path)}
-        thread.join(30)
+        thread.join(host.HANG)
     if raised:
         raise raised[0]

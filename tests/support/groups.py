@@ -16,7 +16,7 @@ def cell_of(token):
     """The group of the program with this token among its arguments."""
     def cells():
         return [group for pid, _ in host.with_token(token) for group in [host.read(f"/proc/{pid}/cgroup")] if "/cell-" in group]
-    found = host.poll(cells, 5)
+    found = host.poll(cells)
     assert found, f"no program runs in a cell: {host.with_token(token)}"
     return found[0].strip()[len("0::"):]
 

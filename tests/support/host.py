@@ -13,13 +13,17 @@ REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = "/usr/bin/python3"
 WORKER = int(os.environ.get("BRIG_TEST_WORKER", "0")) # its number among all of this host: tests/worker
 SLOWER = float(os.environ.get("BRIG_TEST_SLOWER", "1")) # by so much whoever waits waits longer: a machine without hardware of its own
+HANG = 60 * SLOWER # seconds: the one limit of every wait for what must come. It tells that something hangs, and nothing about speed
+
 
 def build_dir():
     return pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build")).resolve()
 
+
 def own_id(n):
     """The n-th user or group id of this worker, of 16: no account of Debian has such ids."""
     return 28400 + 16 * WORKER + n
+
 
 def id_range():
     """The first of the host ids that root's jails have, and how many."""
@@ -30,19 +34,37 @@ def id_range():
 def store_dir():
     return pathlib.Path(os.environ.get("BRIG_STORE", build_dir() / "store"))
 
+
 def runtime_dir():
     if os.geteuid() == 0:
         return pathlib.Path("/run/brig")
     return pathlib.Path(os.environ.get("XDG_RUNTIME_DIR", f"/tmp/brig-{os.geteuid()}"), "brig")
 
-def poll(ask, seconds, every=0.01):
-    """Asks until the answer is true or the time is over; returns the last answer."""
-    end = time.monotonic() + seconds * SLOWER
+
+def poll(ask, seconds=None, every=0.01):
+    """Asks until the answer is true, or in vain until HANG; returns the last answer. seconds: where the answer may well stay false."""
+    end = time.monotonic() + (HANG if seconds is None else seconds * SLOWER)
     while True:
         answer = ask()
         if answer or time.monotonic() > end:
             return answer
         time.sleep(every)
+
+
+def rests(pid, seconds=0.3):
+    """It sleeps, and for so long nothing has woken it: one that waits busily, or looks again and again, does not. Load does not wake it either."""
+    before = sleeps(pid)
+    if before is None:
+        return False
+    time.sleep(seconds)
+    return sleeps(pid) == before
+
+
+def sleeps(pid):
+    """How often it has gone to sleep, when it sleeps now; else None."""
+    fields = dict(line.split(":\t", 1) for line in read(f"/proc/{pid}/status").splitlines() if ":\t" in line)
+    return int(fields["voluntary_ctxt_switches"]) if fields.get("State", "").startswith("S") else None
+
 
 # --- what is missing ------------------------------------------------------------------------------------
 
@@ -64,12 +86,15 @@ def lacks(need):
         return None if "overlay" in read("/proc/filesystems") else "needs overlay file systems, for a scratch copy of the host"
     raise ValueError(need)
 
+
 def has_rootfs(name):
     return (store_dir() / "names" / name).exists()
+
 
 def cpus():
     """CPUs that this machine lets us use."""
     return len(os.sched_getaffinity(0))
+
 
 def copy_rootfs(name, store):
     """A new store with that one only: the others are large."""
@@ -79,6 +104,7 @@ def copy_rootfs(name, store):
         shutil.copymode(store_dir() / folder, store / folder)
     (store / "names" / name).symlink_to(f"../trees/{tree}")
     subprocess.run(["cp", "-a", "--reflink=auto", store_dir() / "trees" / tree, store / "trees"], check=True)
+
 
 def controllers():
     found = set()
@@ -90,9 +116,11 @@ def controllers():
             found |= set(read(f"{where}/cgroup.controllers").split())
     return found
 
+
 def kinds_of_groups():
     """Of {"cgroup", "cgroup2"}, what is mounted."""
     return {line.split()[2] for line in read("/proc/mounts").splitlines()} & {"cgroup", "cgroup2"}
+
 
 def read(path, default=""):
     try:
@@ -100,6 +128,7 @@ def read(path, default=""):
             return f.read()
     except OSError:
         return default
+
 
 # --- what lies about --------------------------------------------------------------------------------------
 
@@ -115,9 +144,11 @@ def own_groups():
             elif kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
                 yield where + path
 
+
 def cgroup_dirs():
     """The groups that hold cells, with their inodes: another run may have one of the same name. Brig's base above them stays."""
     return {(folder, inode_of(folder)) for top in own_groups() for folder, _, _ in os.walk(top) if "/brig/" in folder}
+
 
 def group_cpu_seconds(pid):
     """CPU time of the control group that the process is in; None when it is gone, or nobody counts."""
@@ -131,12 +162,14 @@ def group_cpu_seconds(pid):
                 return int(stat.split()[1]) / 1e6
     return None
 
+
 def mounts_of(names):
     """Where the hierarchy of these controllers is mounted; v2 has the name ""."""
     for line in read("/proc/mounts").splitlines():
         _, where, kind, options, *_ = line.split()
         if (kind == "cgroup2" and not names) or (kind == "cgroup" and names and set(names.split(",")) <= set(options.split(","))):
             yield where
+
 
 def abandoned_groups():
     """Groups of cells that no launcher holds locked, with their inodes."""
@@ -155,12 +188,14 @@ def abandoned_groups():
             os.close(fd)
     return found
 
+
 def kernel_groups(controller):
     """How many the kernel has, those included that are removed and not yet free."""
     for line in read("/proc/cgroups").splitlines():
         if line.split()[0] == controller:
             return int(line.split()[2])
     return None
+
 
 def dying_groups():
     """Of v2: removed and not yet free."""
@@ -170,14 +205,17 @@ def dying_groups():
             return next((int(row.split()[1]) for row in read(f"{where}/cgroup.stat").splitlines() if row.startswith("nr_dying_descendants")), None)
     return None
 
+
 def inode_of(path):
     try:
         return os.stat(path).st_ino
     except OSError:
         return None
 
+
 def files_below(path):
     return {os.path.join(d, name) for d, dirs, names in os.walk(path) for name in dirs + names}
+
 
 class Growth:
     """Files that were added below a folder since it was first looked at. A store has a hundred thousand: only its folders are asked, for their times."""
@@ -194,11 +232,13 @@ class Growth:
                     found |= {path, *files_below(path)}
         return found
 
+
 def changed_at(path):
     try:
         return os.stat(path).st_mtime_ns
     except OSError: # it is gone
         return 0
+
 
 def listed(path):
     try:
@@ -206,9 +246,11 @@ def listed(path):
     except OSError:
         return []
 
+
 @functools.lru_cache(maxsize=None)
 def growth(top):
     return Growth(top)
+
 
 def brig_files(folder):
     """What is named after us or belongs to a cell's user."""
@@ -221,12 +263,14 @@ def brig_files(folder):
         except OSError:
             pass
 
+
 def slab(name):
     """Objects in use of one kernel cache, or None: counts namespaces and mounts that no process shows."""
     for line in read("/proc/slabinfo").splitlines():
         if line.split()[0] == name:
             return int(line.split()[1])
     return None
+
 
 def processes():
     """(pid, comm, host uids, cmdline) of every process, but for the dead that only wait for the machine's init, which may take its time."""
@@ -240,22 +284,27 @@ def processes():
         yield (int(pid), fields["Name"], tuple(map(int, fields["Uid"].split())),
                read(f"/proc/{pid}/cmdline").split("\0"))
 
+
 def children(pid):
     return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
+
 
 def below_brig(pid, most=4):
     """Below a running brig: its private brigd, the launcher, PID 1 of the cell, the program; as many as are there."""
     lines = [[child, *below_brig(child, most - 1)] for child in reversed(children(pid))] if most else []
     return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
 
+
 def cell_processes():
     """Processes with a host uid that belongs to nobody on this host: only cells have such."""
     known = {int(line.split(":")[2]) for line in read("/etc/passwd").splitlines() if line.count(":") > 2}
     return {(pid, comm, uids[0]) for pid, comm, uids, _ in processes() if uids[0] not in known and uids[0] >= 65536}
 
+
 def with_token(token):
     """Processes that have the token among their arguments: [(pid, uid)]."""
     return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
+
 
 def meminfo(name):
     """Bytes of one line of the host's /proc/meminfo."""
@@ -264,16 +313,20 @@ def meminfo(name):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"no {name} in /proc/meminfo")
 
+
 def mem_available():
     return meminfo("MemAvailable")
 
+
 def open_files():
     return int(read("/proc/sys/fs/file-nr").split()[0])
+
 
 def counted(things, is_service):
     """Of the session's service, how many: its cells come and go, whoever asks for a run."""
     theirs = {thing for thing in things if is_service(thing)}
     return set(things) - theirs | {("of the session's service", n) for n in range(len(theirs))}
+
 
 class Snapshot:
     """What a run must not change; compare with `left_since`."""
@@ -298,8 +351,8 @@ class Snapshot:
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 
-    def left_since(self, seconds=2.0):
-        """Waits until nothing of what is new now is there any more, at most so long; {kind: what stays}."""
+    def left_since(self, seconds=None):
+        """Waits until nothing of what is new now is there any more; {kind: what stays}."""
         left = {kind: now - self.things[kind] for kind, now in self.take().items()}
 
         def all_gone():

@@ -51,8 +51,8 @@ class HttpServer:
     def client(self, **kw):
         return mcp.McpHttp(self.url, headers=self.headers, **kw)
 
-    def connect(self, timeout=20):
-        return Raw(socket.create_connection((self.host, self.port), timeout=timeout * host.SLOWER))
+    def connect(self, timeout=host.HANG):
+        return Raw(socket.create_connection((self.host, self.port), timeout=timeout))
 
     def say(self, data):
         """One connection, these bytes: (status, headers, body) of what comes back."""
@@ -64,7 +64,7 @@ class HttpServer:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(timeout=10 * host.SLOWER)
+        return self.process.wait(timeout=host.HANG)
 
     def __enter__(self):
         return self

@@ -64,7 +64,7 @@ def as_user(name):
 
 
 def brig(user, *args, stdin=""):
-    return subprocess.run([BRIG, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=60 * host.SLOWER, **as_user(user))
+    return subprocess.run([BRIG, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=host.HANG, **as_user(user))
 
 
 def run(user, program, *options):
@@ -91,7 +91,7 @@ class Running:
 
     def ends(self):
         """(status, what was said on standard error)."""
-        _, said = self.process.communicate(timeout=30 * host.SLOWER)
+        _, said = self.process.communicate(timeout=host.HANG)
         return self.process.returncode, said
 
     def close(self):

@@ -119,13 +119,13 @@ class World:
         settings = [f"{name}={value}" for name, value in (env or {}).items()]
         return brig.Child(self.as_user(user, *settings, *argv, *args, flags=flags, groups=groups), **popen)
 
-    def run(self, user, *options, timeout=60, input=None, popen=None, **kw):
+    def run(self, user, *options, timeout=host.HANG, input=None, popen=None, **kw):
         popen = dict(popen or {}, **({"stdin": subprocess.PIPE} if input is not None else {}))
         return self.start(user, *options, **kw, **popen).wait(timeout, input=input)
 
     def shell(self, user, script, **kw):
         """A line of shell as that user: the finished process."""
-        return subprocess.run(self.as_user(user, "sh", "-c", script), capture_output=True, text=True, timeout=60, **kw)
+        return subprocess.run(self.as_user(user, "sh", "-c", script), capture_output=True, text=True, timeout=host.HANG, **kw)
 
 
 def host_ids(pid):

@@ -25,6 +25,6 @@ def scratch_profiles(*names, **keys):
     return scratch, profiles(scratch.name, *names, **keys)
 
 
-def wait(talk, profile="basic", seconds=20):
+def wait(talk, profile="basic"):
     """Until the profile's zygote is there: a service does not wait for it, and neither does a run."""
-    assert host.poll(lambda: talk.run("pass", profile=profile).record["warm"], seconds), f"no zygote of profile {profile}"
+    assert host.poll(lambda: talk.run("pass", profile=profile).record["warm"]), f"no zygote of profile {profile}"

@@ -12,7 +12,6 @@ from support import daemon as daemons
 KEPT_COLD = ("data-science", "filesystem", "network", "strict")
 KILLED = ("zygote", "spawner", "launcher", "init")
 HONEST = {"cancelled", "setup_failed", "signaled", "client_gone"} # how a run may end whose helper was killed: no limit's name
-TOO_LATE = 30
 
 
 def only_basic(way, **keys):
@@ -53,7 +52,7 @@ class Load(threading.Thread):
 
     def run(self):
         try:
-            with self.connect(timeout=TOO_LATE) as talk:
+            with self.connect() as talk:
                 while not self.is_over():
                     self.one(talk)
         except BaseException as e: # lost: neither a record nor an error
@@ -74,7 +73,7 @@ def run_many(daemon, runs, clients=4):
     load = [Load(daemon, f"client{n}", runs=runs // clients) for n in range(clients)]
     for one in load:
         one.start()
-    return together(load, 3000)
+    return together(load, 50 * host.HANG)
 
 
 def kill_under_load(daemon, kills, seed, clients=3):
@@ -86,14 +85,14 @@ def kill_under_load(daemon, kills, seed, clients=3):
     for n in range(kills):
         time.sleep(dice.uniform(0, 0.1)) # the random moment
         who = KILLED[n % len(KILLED)]
-        found = host.poll(lambda: daemon.of_kind(who), 1) # one that imports has another name
+        found = host.poll(lambda: daemon.of_kind(who)) # one that imports has another name
         hit[who] += bool(found) and daemons.kill(dice.choice(found))
     stop.set()
-    ends, wrong = together(load, TOO_LATE + 10)
+    ends, wrong = together(load, 2 * host.HANG)
     return ends, hit, wrong
 
 
-def is_warm_again(daemon, seconds=20):
+def is_warm_again(daemon):
     with daemon.connect() as talk:
         def once():
             try:
@@ -101,7 +100,7 @@ def is_warm_again(daemon, seconds=20):
                 return run.stdout == "again\n" and run.record["warm"]
             except (client.Refused, client.NotStarted):
                 return False
-        return host.poll(once, seconds)
+        return host.poll(once)
 
 
 # --- what it holds --------------------------------------------------------------------------------------------------------
