@@ -5,7 +5,9 @@ usage: bench/mcp.py [--rounds N] [--json FILE]
 """
 import argparse
 import json
+import os
 import pathlib
+import select
 import sys
 import tempfile
 import time
@@ -16,6 +18,7 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
+from support import host  # noqa: E402
 
 from stdio_server import PATHS, Server, stdout_of  # noqa: E402
 
@@ -110,6 +113,21 @@ def list_beside_runs(server):
     return ms
 
 
+def cancels(server, rounds):
+    """Milliseconds from the cancel of a call until its program is gone."""
+    ms = []
+    for n in range(rounds):
+        mark = f"brig-bench-{os.getpid()}-{n}"
+        server.write(server.line("tools/call", name="execute_code", arguments={"code": "import time\ntime.sleep(100)", "args": [mark]}))
+        program = os.pidfd_open(host.poll(lambda mark=mark: host.with_token(mark))[0][0])
+        began = time.perf_counter_ns()
+        server.cancel()
+        select.select([program], [], [])
+        ms.append((time.perf_counter_ns() - began) / 1e6)
+        os.close(program)
+    return ms
+
+
 def starts(rounds):
     """Milliseconds from the start of the program to its first answer, and until it is gone after the end of its input."""
     first, gone = [], []
@@ -158,6 +176,7 @@ def measure(service, talk, served, own, idle, scratch, rounds):
     cpu = (served.cpu_us() - before) / rounds
     memory[f"after {rounds} calls"] = served.memory()
     listed, beside = lists(served), list_beside_runs(served)
+    cancelled = cancels(served, 50)
     together, after_another = at_once(served)
     memory[f"after {CALLS} calls at once"] = served.memory()
     first, gone = starts(50)
@@ -166,7 +185,7 @@ def measure(service, talk, served, own, idle, scratch, rounds):
     for c in candidates:
         row(c.name, c.ms)
     print("\nother requests\n")
-    for name, ms in [*listed.items(), ("tools/list beside 4 runs", beside), ("start to first answer", first), ("end of input to exit", gone)]:
+    for name, ms in [*listed.items(), ("tools/list beside 4 runs", beside), ("cancel to program gone", cancelled), ("start to first answer", first), ("end of input to exit", gone)]:
         row(name, ms)
     print(f"\n{CALLS} calls at once {together:.3f} s ({CALLS / together:.0f} a second), one after the other {after_another:.3f} s")
     print(f"brig-mcp spends {cpu:.0f} CPU-us of its own on a call\n")
@@ -182,9 +201,11 @@ def measure(service, talk, served, own, idle, scratch, rounds):
     lib.goal("ms more than brig run, service", call - by_name["brig run, service"], 1.0)
     lib.goal("ms more than brigd's protocol", call - by_name["brigd's protocol, service"], 1.0)
     lib.goal("ms of tools/list, p50", lib.percentile(listed["tools/list"], 0.5), 0.2)
+    lib.goal("ms of tools/list beside 4 runs, p50", lib.percentile(beside, 0.5), 50)
+    lib.goal("ms from cancel to program gone, p50", lib.percentile(cancelled, 0.5), 100)
     lib.goal("ms from start to first answer, p50", lib.percentile(first, 0.5), 20)
     lib.goal("MiB resident of an idle brig-mcp", memory["idle"][0], 8)
-    return {"ms": {c.name: c.ms for c in candidates}, "requests": listed, "beside": beside, "starts": first, "ends": gone,
+    return {"ms": {c.name: c.ms for c in candidates}, "requests": listed, "beside": beside, "cancels": cancelled, "starts": first, "ends": gone,
             "at_once_s": together, "one_after_another_s": after_another, "cpu_us": cpu, "mib": memory}
 
 

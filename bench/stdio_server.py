@@ -27,6 +27,10 @@ class Server:
         self.last += 1
         return json.dumps({"jsonrpc": "2.0", "id": self.last, "method": method, "params": {**params, "_meta": META}}).encode() + b"\n"
 
+    def cancel(self):
+        """The last call."""
+        self.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": self.last, "_meta": META}}).encode() + b"\n")
+
     def write(self, data):
         os.write(self.process.stdin.fileno(), data)
 

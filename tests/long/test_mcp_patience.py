@@ -14,11 +14,11 @@ def test_a_run_of_90_seconds_and_a_client_that_waits_60(jail):
     """No answer takes longer than 60 s, and none is lost."""
     with mcp_client.McpStdio() as mcp:
         began = time.monotonic()
-        said = mcp.execute(CODE, timeout=120, wait=60)
+        said = mcp.execute(CODE, timeout=120)
         assert said["exit_reason"] == "running" and said["execution_id"]
         waits = 0
         while said["exit_reason"] == "running":
-            said = mcp.data("wait_execution", {"execution_id": said["execution_id"]}, timeout=60)
+            said = mcp.data("wait_execution", {"execution_id": said["execution_id"]})
             waits += 1
         assert waits >= 1 and said["success"] is True and said["result"] == "end" and said["stdout"].count("second") == 90
         assert time.monotonic() - began >= 90
@@ -29,6 +29,6 @@ def test_progress_keeps_a_patient_client_waiting(jail):
     with mcp_client.McpStdio("--yield-after", "0") as mcp:
         asked = mcp.begin_call("execute_code", {"code": CODE, "timeout": 120}, token="t")
         for n in range(1, 25):
-            asked.wait_progress(n, timeout=10)
-        said = mcp_client.data_of(asked.result(timeout=60))
+            asked.wait_progress(n)
+        said = mcp_client.data_of(asked.result())
         assert said["result"] == "end" and asked.progress()[-1]["progress"] > 60

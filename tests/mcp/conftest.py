@@ -63,7 +63,7 @@ def nothing_left(jail):
     """No cell's process, group, mount or file is there that was not before."""
     before = host.Snapshot()
     yield
-    left = before.left_since(5)
+    left = before.left_since()
     assert not left, f"left behind: {left}"
 
 

@@ -41,13 +41,13 @@ class Raw:
         while view:
             view = view[os.write(self.to, view):]
 
-    def hear(self, timeout=20):
+    def hear(self):
         """The next message, which is valid; None: the end."""
-        end = time.monotonic() + timeout * host.SLOWER
+        end = time.monotonic() + host.HANG
         while b"\n" not in self.buffer:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.from_], [], [], left)[0]:
-                raise mcp.Silent(f"nothing came in {timeout} s")
+                raise mcp.Silent(f"nothing came in {host.HANG:g} s")
             data = self.read()
             if not data:
                 assert not self.buffer, f"it ended inside of a line: {bytes(self.buffer[:200])!r}"
@@ -71,8 +71,8 @@ class Raw:
         self.say(request(number, method, **params))
         return self.hear()
 
-    def wait(self, timeout=10):
-        return self.process.wait(timeout * host.SLOWER)
+    def wait(self):
+        return self.process.wait(host.HANG)
 
     def close(self):
         if self.process.poll() is None:

@@ -12,7 +12,7 @@ HELLO = "hello from a jail\n"
 
 
 def check(*args, env=None, cwd="/", **popen):
-    return subprocess.run([BRIG_MCP, "--check", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120 * host.SLOWER,
+    return subprocess.run([BRIG_MCP, "--check", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG,
                           env=brig.environment(env), cwd=cwd, **popen)
 
 
@@ -106,7 +106,7 @@ def test_mcp_check_finds_mistakes_of_settings_first():
 
 def test_mcp_check_with_a_full_disk_is_no_success(ready):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([BRIG_MCP, "--check"], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, timeout=120 * host.SLOWER,
+        done = subprocess.run([BRIG_MCP, "--check"], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, timeout=host.HANG,
                               env=brig.environment(), cwd="/")
     assert done.returncode == 1 and b"write to standard output" in done.stderr
 
@@ -115,7 +115,7 @@ def test_mcp_check_with_a_full_disk_is_no_success(ready):
 def test_mcp_check_works_for_a_plain_user(world, mode):
     user = users.MODES[mode]
     done = subprocess.run(world.as_user(user, world.root / "build/bin/brig-mcp", "--check"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120 * host.SLOWER, cwd="/")
+                          timeout=host.HANG, cwd="/")
     found, reply = all_in_order(done)
     assert "seccomp" in reply["isolation"] and ("own-ids" in reply["isolation"]) == (mode == "range")
     assert found["brigd"].startswith("a private one, ")

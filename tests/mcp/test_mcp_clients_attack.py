@@ -6,14 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
+import jailed
 import pytest
+from jailed import FOREVER, HELD, LONGEST
 
 from support import brig, host, node
 from support import mcp as mcp_client
-
-FOREVER = "import time\nprint('ready', flush=True)\ntime.sleep(120)\n"
 
 
 def runs(pid):
@@ -21,28 +20,14 @@ def runs(pid):
     return bool(host.read(f"/proc/{pid}/cmdline"))
 
 
-def wait_running(token, seconds=10):
-    assert host.poll(lambda: any(uid >= 65536 for _, uid in host.with_token(token)), seconds), f"no program {token} runs"
-
-
-def wait_gone(token, seconds=3):
-    began = time.monotonic()
-    assert host.poll(lambda: not any(uid >= 65536 for _, uid in host.with_token(token)), seconds, every=0.002), f"{host.with_token(token)} still run"
-    return time.monotonic() - began
-
-
-def begin_forever(mcp, token, **kw):
-    return mcp.begin_call("execute_code", {"code": FOREVER, "args": [token], "timeout": 100}, **kw)
-
-
 # --- those who go ---------------------------------------------------------------------------------------------------
 
-CLIENT = """
+CLIENT = f"""
 import json, subprocess, sys
 server = subprocess.Popen([sys.argv[1], *sys.argv[3:]], stdin=subprocess.PIPE)
 for n in range(4):
-    call = {"name": "execute_code", "arguments": {"code": "import time; time.sleep(100)", "args": [sys.argv[2]], "timeout": 100}}
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call}).encode() + b"\\n")
+    call = dict(name="execute_code", arguments=dict(code={FOREVER!r}, args=[sys.argv[2]], timeout={LONGEST}))
+    server.stdin.write(json.dumps(dict(jsonrpc="2.0", id=n, method="tools/call", params=call)).encode() + b"\\n")
     server.stdin.flush()
 server.wait()
 """
@@ -53,47 +38,41 @@ server.wait()
 def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, who):
     dice = random.Random(who)
     for n in range(8):
-        token = f"token-killed-{who}-{n}"
-        child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), token], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        mark = jailed.marker()
+        child = subprocess.Popen([sys.executable, "-c", CLIENT, mcp_client.binary(), mark], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=brig.environment())
-        assert host.poll(lambda: host.children(child.pid), 5)
+        assert host.poll(lambda: host.children(child.pid))
         servers = host.children(child.pid)
         threading.Event().wait(dice.random() * 0.3) # the moment is what is tried here
         for pid in {"client": [child.pid], "server": servers, "both": [child.pid, *servers]}[who]:
             os.kill(pid, signal.SIGKILL)
         try:
-            child.wait(10)
+            child.wait(host.HANG)
         finally:
             child.kill()
-        assert host.poll(lambda: not any(map(runs, servers)), 3), f"brig-mcp outlives its client: round {n}"
-        wait_gone(token)
+        assert host.poll(lambda: not any(map(runs, servers))), f"brig-mcp outlives its client: round {n}"
+        jailed.wait_gone(mark)
 
 
-def test_the_end_of_input_ends_every_run_within_two_seconds(start_mcp, nothing_left):
-    mcp = start_mcp()
-    begin_forever(mcp, "token-eof"), begin_forever(mcp, "token-eof")
-    wait_running("token-eof")
-    began = time.monotonic()
+def test_the_end_of_input_ends_every_run(start_mcp, nothing_left):
+    mcp, mark = start_mcp(), jailed.marker()
+    jailed.begin(mcp, mark, 2)
     assert mcp.close() == 0
-    assert time.monotonic() - began < 2 * host.SLOWER
-    wait_gone("token-eof", 0.5)
+    jailed.wait_gone(mark)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_ends_it_with_its_runs(start_mcp, nothing_left, number):
-    mcp = start_mcp()
-    begin_forever(mcp, f"token-{number.name}")
-    wait_running(f"token-{number.name}")
-    began = time.monotonic()
+    mcp, mark = start_mcp(), jailed.marker()
+    jailed.begin(mcp, mark)
     mcp.kill(number)
-    assert time.monotonic() - began < 2 * host.SLOWER
-    wait_gone(f"token-{number.name}", 1)
+    jailed.wait_gone(mark)
 
 
 def test_what_was_asked_before_the_end_of_input_is_answered(built_mcp):
     """printf '...' | brig-mcp"""
     asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_sandbox_info"}}\n'
-    done = subprocess.run([mcp_client.binary()], input=asked, capture_output=True, env=brig.environment(), timeout=20)
+    done = subprocess.run([mcp_client.binary()], input=asked, capture_output=True, env=brig.environment(), timeout=host.HANG)
     assert done.returncode == 0 and {json.loads(line)["id"] for line in done.stdout.splitlines()} >= {1}, done
 
 
@@ -105,9 +84,9 @@ def test_a_client_that_reads_nothing_is_left_when_its_input_ends(built_mcp, noth
         for n in range(10):
             process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call}).encode() + b"\n")
         process.stdin.flush()
-        assert host.poll(lambda: readable(process.stdout), 10)
+        assert host.poll(lambda: readable(process.stdout))
         process.stdin.close()
-        process.wait(4 * host.SLOWER)
+        process.wait(host.HANG)
     finally:
         process.kill()
         process.wait()
@@ -126,9 +105,9 @@ def test_a_client_that_closes_its_end_of_the_output_ends_it(built_mcp, nothing_l
         for n in range(3):
             process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % n)
             process.stdin.flush()
-        process.wait(5 * host.SLOWER)
+        process.wait(host.HANG)
     except BrokenPipeError:
-        process.wait(5 * host.SLOWER)
+        process.wait(host.HANG)
     finally:
         process.kill()
         process.wait()
@@ -137,25 +116,22 @@ def test_a_client_that_closes_its_end_of_the_output_ends_it(built_mcp, nothing_l
 def test_closed_streams_at_the_start_are_survived_or_refused(built_mcp):
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", "</dev/null"):
         done = subprocess.run(["sh", "-c", f'exec "$0" {closed}', mcp_client.binary()], stdin=subprocess.DEVNULL, capture_output=True,
-                              env=brig.environment(), timeout=10)
+                              env=brig.environment(), timeout=host.HANG)
         assert done.returncode >= 0 and done.stdout == b"", (closed, done)
 
 
 # --- cancelling -----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("revision", mcp_client.REVISIONS)
-def test_a_cancel_frees_the_jail_in_under_100_ms_and_is_not_answered(start_mcp, revision):
+def test_a_cancel_frees_the_jail_and_is_not_answered(start_mcp, revision):
     mcp = start_mcp(revision=revision)
-    mcp.execute("1") # the server and its brigd have done everything once
-    times = []
-    for n in range(5):
-        asked = begin_forever(mcp, f"token-cancel-{n}")
-        wait_running(f"token-cancel-{n}")
+    for _ in range(3):
+        mark = jailed.marker()
+        asked, = jailed.begin(mcp, mark)
         asked.cancel()
-        times.append(wait_gone(f"token-cancel-{n}"))
+        jailed.wait_gone(mark)
         assert mcp.execute("2")["result"] == 2
         assert asked.reply is None and not mcp.strays, asked.reply
-    assert sorted(times)[2] < 0.1 * host.SLOWER, times
 
 
 def test_two_hundred_cancels_race_with_their_calls(start_mcp, nothing_left):
@@ -184,29 +160,26 @@ def test_cancels_that_make_no_sense_are_ignored(start_mcp):
 def test_a_hundred_calls_at_once_each_get_their_own_answer(start_mcp):
     mcp = start_mcp()
     asked = [mcp.begin_call("execute_code", {"code": f"print({n})\n{n} * 2"}) for n in range(100)]
-    replies = [mcp_client.data_of(one.result(100)) for one in asked]
+    replies = [mcp_client.data_of(one.result()) for one in asked]
     assert [(one["stdout"], one["result"]) for one in replies] == [(f"{n}\n", n * 2) for n in range(100)], [one for one in replies if not one["success"]][:2]
 
 
 def test_lists_are_answered_while_programs_run(start_mcp):
-    mcp = start_mcp()
-    asked = [begin_forever(mcp, "token-beside") for _ in range(4)]
-    wait_running("token-beside")
-    mcp.list_tools()
-    times = []
+    """How soon is measured by bench/mcp.py."""
+    mcp, mark = start_mcp(), jailed.marker()
+    asked = jailed.begin(mcp, mark, 4)
     for _ in range(50):
-        one = mcp.begin("tools/list")
-        one.result(5)
-        times.append(one.seconds)
-    assert sorted(times)[25] < 0.05 * host.SLOWER, times
+        mcp.list_tools()
+    assert len(jailed.processes(mark)) >= 4 and not any(one.reply for one in asked)
     for one in asked:
         one.cancel()
-    wait_gone("token-beside")
+    jailed.wait_gone(mark)
 
 
 def test_two_servers_at_once_do_not_disturb_each_other(start_mcp):
-    servers = [start_mcp() for _ in range(6)]
-    asked = [mcp.begin_call("execute_code", {"code": f"import time; time.sleep(0.3)\n{n}"}) for n, mcp in enumerate(servers)]
+    servers, mark = [start_mcp() for _ in range(6)], jailed.marker()
+    asked = [mcp.begin_call("execute_code", {"code": f"{HELD}{n}", "args": [mark], "timeout": LONGEST}) for n, mcp in enumerate(servers)]
+    jailed.let_go(mark, 6)
     assert [mcp_client.data_of(one.result())["result"] for one in asked] == list(range(6))
 
 
@@ -251,7 +224,9 @@ def test_an_id_comes_back_as_it_was(start_mcp, revision):
     for id_ in GOOD_IDS:
         asked = mcp.begin("tools/list", id=id_)
         assert asked.result() and asked.reply["id"] == id_ and type(asked.reply["id"]) is type(id_), asked.reply
-    both = [mcp.begin_call("execute_code", {"code": f"import time; time.sleep(0.3)\n{n}"}, id=id_) for n, id_ in enumerate((1, "1"))]
+    mark = jailed.marker()
+    both = [mcp.begin_call("execute_code", {"code": f"{HELD}{n}", "args": [mark]}, id=id_) for n, id_ in enumerate((1, "1"))]
+    jailed.let_go(mark, 2)
     assert [mcp_client.data_of(one.result())["result"] for one in both] == [0, 1] # 1 and "1" are two
 
 
@@ -259,7 +234,7 @@ def test_an_id_comes_back_as_it_was(start_mcp, revision):
 def test_an_id_that_is_none_is_refused(start_mcp, id_):
     mcp = start_mcp()
     mcp.send(json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/list"}).encode() + b"\n")
-    said = mcp.stray(10)
+    said = mcp.stray()
     assert said["error"]["code"] == -32600 and "id" not in said, said
     assert mcp.list_tools()
 
@@ -267,15 +242,16 @@ def test_an_id_that_is_none_is_refused(start_mcp, id_):
 def test_an_id_that_is_larger_than_any_number_is_refused_and_the_next_line_is_read(start_mcp):
     mcp = start_mcp()
     mcp.send(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % 2**64)
-    assert mcp.stray(10)["error"]["code"] in (-32700, -32600)
+    assert mcp.stray()["error"]["code"] in (-32700, -32600)
     assert mcp.list_tools()
 
 
 def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(start_mcp):
-    mcp = start_mcp()
-    first = mcp.begin_call("execute_code", {"code": "import time; time.sleep(1)\n'first'"}, id="same")
+    mcp, mark = start_mcp(), jailed.marker()
+    first = mcp.begin_call("execute_code", {"code": HELD + "'first'", "args": [mark]}, id="same")
     second = mcp.begin("tools/list", id="same")
     assert second.refused()["code"] == -32600
+    jailed.let_go(mark)
     assert mcp_client.data_of(first.result())["result"] == "first"
 
 
@@ -290,14 +266,14 @@ BROKEN = [b"{", b"nonsense", b'{"jsonrpc":"2.0","id":1,"method":"tools/list"', b
 def test_a_broken_line_is_answered_and_the_next_one_read(start_mcp, line):
     mcp = start_mcp()
     mcp.send(line + b"\n")
-    assert mcp.stray(10)["error"]["code"] in (-32700, -32600, -32602)
+    assert mcp.stray()["error"]["code"] in (-32700, -32600, -32602)
     assert mcp.list_tools()
 
 
 def test_a_line_that_is_too_long_is_refused_and_the_next_one_read(start_mcp):
     mcp = start_mcp()
     mcp.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"' + b"x" * (20 << 20) + b'"}}\n')
-    assert mcp.stray(10)["error"]["code"] in (-32700, -32600)
+    assert mcp.stray()["error"]["code"] in (-32700, -32600)
     assert mcp.list_tools()
     resident = next(int(line.split()[1]) for line in host.read(f"/proc/{mcp.pid}/status").splitlines() if line.startswith("VmHWM"))
     assert resident < 40 << 10, f"brig-mcp grew to {resident} KiB"
@@ -319,9 +295,11 @@ def test_all_revisions_on_one_pipe_at_the_same_time(start_mcp):
     mcp = start_mcp()
     mcp.request("server/discover")
     for revision in (*mcp_client.LEGACY, mcp_client.MODERN, *reversed(mcp_client.LEGACY)):
-        asked = mcp.begin_call("execute_code", {"code": "import time; time.sleep(0.2)\n7"}, revision=revision)
+        mark = jailed.marker()
+        asked = mcp.begin_call("execute_code", {"code": HELD + "7", "args": [mark]}, revision=revision)
         modern = mcp.begin("tools/list")
         assert "resultType" in modern.result()
+        jailed.let_go(mark)
         result = asked.result()
         assert mcp_client.data_of(result)["result"] == 7 and ("resultType" in result) == (revision == mcp_client.MODERN)
     with pytest.raises(mcp_client.Refused) as refused:
@@ -343,27 +321,26 @@ def test_a_revision_that_nobody_knows_is_refused_with_those_that_are(start_mcp):
 # --- longer than the client waits -----------------------------------------------------------------------------------
 
 def test_a_run_that_outlasts_the_client_is_waited_for_by_its_handle(start_mcp):
-    mcp = start_mcp("--yield-after", "0.5")
-    said = mcp.execute("import time\nprint('begun', flush=True)\ntime.sleep(2)\nprint('done')\n42")
+    mcp, mark = start_mcp("--yield-after", "0.3"), jailed.marker()
+    said = mcp.execute("print('begun', flush=True)\n" + HELD + "print('done')\n42", args=[mark])
     assert said["success"] is not True and said["execution_id"], said
-    end = time.monotonic() + 20
-    while (later := mcp.data("wait_execution", {"execution_id": said["execution_id"]}))["exit_reason"] is None or later["exit_reason"] == "running":
-        assert time.monotonic() < end, later
+    jailed.let_go(mark)
+    later = mcp.data("wait_execution", {"execution_id": said["execution_id"], "timeout": LONGEST})
     assert later["success"] is True and later["result"] == 42 and later["execution_id"] == said["execution_id"] and "done" in later["stdout"], later
 
 
 def test_a_yielded_run_can_be_cancelled_and_dies_with_the_server(start_mcp, nothing_left):
-    mcp = start_mcp("--yield-after", "0.3")
-    first = mcp.execute(FOREVER, args=["token-yield-1"], timeout_s=100)
-    mcp.execute(FOREVER, args=["token-yield-2"], timeout_s=100)
+    mcp, marks = start_mcp("--yield-after", "0.1"), [jailed.marker(), jailed.marker()]
+    first, _ = [mcp.execute(FOREVER, args=[mark], timeout_s=LONGEST) for mark in marks]
+    jailed.wait_for(marks[1])
     mcp.call("cancel_execution", {"execution_id": first["execution_id"]})
-    wait_gone("token-yield-1", 1)
-    assert any(uid >= 65536 for _, uid in host.with_token("token-yield-2"))
+    jailed.wait_gone(marks[0])
+    assert jailed.processes(marks[1])
     for wrong in ("", "x", first["execution_id"][:-1] + ("1" if first["execution_id"].endswith("0") else "0"), 7, None, "../../etc"):
         for tool in ("wait_execution", "cancel_execution"):
             assert mcp.call(tool, {"execution_id": wrong}).get("isError") is True, (tool, wrong)
     mcp.close()
-    wait_gone("token-yield-2", 1)
+    jailed.wait_gone(marks[1])
 
 
 @pytest.mark.long
@@ -374,9 +351,10 @@ def test_ninety_seconds_with_a_client_that_waits_sixty(built_mcp, sdk, mode):
         pytest.skip(node.lacks())
     code = "import time\nfor n in range(90):\n    print(n, flush=True)\n    time.sleep(1)\n'done'"
     said = node.drive([{"do": "call", "name": "execute_code", "arguments": {"code": code, "timeout": 120}},
-                       {"do": "wait", "name": "wait_execution"}], sdk=sdk, mode=mode, command=[mcp_client.binary()], timeout=150)
+                       {"do": "wait", "name": "wait_execution"}], sdk=sdk, mode=mode, command=[mcp_client.binary()], timeout=90 + host.HANG)
     first, rest = said["steps"]
-    assert first["ms"] < 60000 and json.loads(rest[-1]["result"]["content"][0]["text"])["result"] == "done", said
+    assert json.loads(first["result"]["content"][0]["text"])["exit_reason"] == "running"
+    assert json.loads(rest[-1]["result"]["content"][0]["text"])["result"] == "done", said
 
 
 # --- everything at once ---------------------------------------------------------------------------------------------
@@ -426,9 +404,9 @@ class Monkey:
             self.dice.choice(ways)()
         for asked in self.open:
             if not asked.cancelled:
-                assert asked.wait(60) is not None
+                assert asked.wait() is not None
         for _ in range(self.broken):
-            assert self.mcp.stray(10)["error"]["code"] in (-32700, -32600)
+            assert self.mcp.stray()["error"]["code"] in (-32700, -32600)
 
 
 @pytest.mark.private("a brigd below the server is looked for")
@@ -437,4 +415,4 @@ def test_whatever_a_client_does_each_request_is_answered_once(start_mcp, seed):
     mcp = start_mcp("--progress", "0.25")
     Monkey(mcp, seed).go(120)
     assert mcp.execute("'still there'")["result"] == "still there" and not mcp.strays, mcp.strays
-    assert not host.poll(lambda: len(host.children(mcp.pid)) > 1, 0), host.children(mcp.pid)
+    assert len(host.children(mcp.pid)) <= 1, host.children(mcp.pid)

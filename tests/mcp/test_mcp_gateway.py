@@ -65,7 +65,7 @@ def test_a_gateway_that_was_told_by_the_request_of_the_manual_lists_and_calls_ou
         body = json.loads(BODY.read_text())
         (tmp_path / "gateway.json").write_text(json.dumps({**body, "url": server.url, "auth_token": TOKEN}))
         done = subprocess.run(["bash", "-c", command(gateway.server_port).replace("curl ", "curl -sS --fail ", 1)], cwd=tmp_path, capture_output=True,
-                              text=True, timeout=30, env={"PATH": "/usr/bin:/bin", "GATEWAY_TOKEN": "of-the-gateway"})
+                              text=True, timeout=host.HANG, env={"PATH": "/usr/bin:/bin", "GATEWAY_TOKEN": "of-the-gateway"})
         assert done.returncode == 0, done.stderr
         assert gateway.asked == [("/gateways", "Bearer of-the-gateway", "application/json")]
         assert "execute_code" in json.loads(done.stdout)

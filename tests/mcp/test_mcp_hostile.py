@@ -1,13 +1,17 @@
 """What hostile programs report, and what hostile clients send, beyond what is merely wrong: it costs little, stays plain and is refused in words."""
 import base64
 import json
+import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 
+import jailed
 import pytest
 
+from support import host
 from support import mcp as mcp_client
 
 REPORT = {"result": 1, "result_repr": None, "error": None, "variables": [], "exit_code": 0, "security_event": None, "security_warnings": []}
@@ -73,7 +77,7 @@ def test_a_large_result_is_a_result_all_the_same(shared, value, result):
 
 
 def test_a_flood_of_the_report_is_not_called_output(shared):
-    said = shared.execute("import os\nwhile True: os.write(5, bytes(65536))", timeout=20)
+    said = shared.execute("import os\nwhile True: os.write(5, bytes(65536))")
     assert said["exit_reason"] == "output_limit" and "stdout" not in said["error"] and "report" in said["error"]
 
 
@@ -93,9 +97,16 @@ def test_what_begins_as_an_image_is_sent_as_one(shared, kind, data):
 
 
 def test_a_small_soft_limit_of_descriptors_is_no_limit_of_calls(start_mcp):
-    mcp = start_mcp(popen={"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))})
-    asked = [mcp.begin_call("execute_code", {"code": "import time; time.sleep(0.5)"}) for _ in range(30)]
-    said = [mcp_client.data_of(one.result(60)) for one in asked]
+    mcp, mark = start_mcp(popen={"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))}), jailed.marker()
+    asked = [mcp.begin_call("execute_code", {"code": jailed.HELD, "args": [mark], "timeout": jailed.LONGEST}) for _ in range(30)]
+
+    def are_answered(): # a private brigd has places for sixteen
+        for pid in jailed.held(mark):
+            os.kill(pid, signal.SIGUSR1)
+        return all(one.reply for one in asked)
+    jailed.wait_held(mark, 16)
+    assert host.poll(are_answered)
+    said = [mcp_client.data_of(one.result()) for one in asked]
     assert {one["exit_reason"] for one in said} == {"exited"}, {one["error"] for one in said}
 
 
@@ -127,7 +138,7 @@ def spoken_to(server, lines, target="/mcp", method="POST"):
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     port = int(re.search(r":(\d+)/", server.url)[1])
     head = [f"{method} {target} HTTP/1.1", f"Authorization: Bearer {server.token}", "Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close", *lines]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=host.HANG) as connection:
         connection.sendall("\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     return int(answer.split()[1])
@@ -147,10 +158,11 @@ def test_a_path_has_one_spelling(start_http, target):
 
 def test_results_that_are_kept_count_as_what_they_cost(start_mcp):
     """Half a MiB of a report is 45 MiB once it was read: of ten that nobody fetches most are forgotten at once."""
-    mcp = start_mcp("--yield-after", "0.05")
-    code = "import time\ntime.sleep(0.3)\n" + with_result("b'[' + b'{},' * 175000 + b'1]'")
-    ids = [one["execution_id"] for one in [mcp.execute(code) for _ in range(10)]]
-    ended = [mcp.data("wait_execution", {"execution_id": id_, "timeout": 30})["exit_reason"] for id_ in ids]
+    mcp, mark = start_mcp("--yield-after", "0.05"), jailed.marker()
+    code = jailed.HELD + with_result("b'[' + b'{},' * 175000 + b'1]'")
+    ids = [one["execution_id"] for one in [mcp.execute(code, args=[mark], timeout=jailed.LONGEST) for _ in range(10)]]
+    jailed.let_go(mark, 10)
+    ended = [mcp.data("wait_execution", {"execution_id": id_, "timeout": jailed.LONGEST})["exit_reason"] for id_ in ids]
     assert set(ended) <= {"exited", "denied"}
     known = [id_ for id_ in ids if mcp.data("wait_execution", {"execution_id": id_})["exit_reason"] != "denied"]
     assert len(known) <= 2

@@ -10,27 +10,19 @@ import subprocess
 import threading
 import time
 
+import jailed
 import pytest
 
+from support import daemon as daemons
 from support import host, mcp
 from support.mcp_http import TOKEN, HttpServer, modern, post
 
-ASLEEP = "import time\ntime.sleep(60)"
+ASLEEP = {"name": "execute_code", "arguments": {"code": jailed.FOREVER, "timeout": jailed.LONGEST}}
 
 
 def children(pid):
     """Everything below it, whoever reaps it."""
-    found, todo = [], [pid]
-    while todo:
-        parent = todo.pop()
-        for task in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                below = [int(child) for child in task.read_text().split()]
-            except OSError:
-                below = []
-            found += below
-            todo += below
-    return found
+    return [one for child in daemons.children(pid) for one in (child, *children(child))]
 
 
 def programs(pid):
@@ -48,7 +40,7 @@ def programs(pid):
 
 def start_fails(*args, env=None):
     given = {key: value for key, value in os.environ.items() if not key.startswith(("BRIG_MCP_", "SANDBOX_"))} | (env or {})
-    done = subprocess.run([mcp.binary(), "--http", "--port", "0", *args], env=given, cwd="/", capture_output=True, text=True, timeout=20 * host.SLOWER, check=False)
+    done = subprocess.run([mcp.binary(), "--http", "--port", "0", *args], env=given, cwd="/", capture_output=True, text=True, timeout=host.HANG, check=False)
     return done.returncode, done.stderr
 
 
@@ -93,14 +85,13 @@ def test_loopback_addresses_are_served(built_mcp, address):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_at_once_and_leaves_nothing_though_a_program_runs(built_mcp, nothing_left, number):
+def test_it_ends_and_leaves_nothing_though_a_program_runs(built_mcp, nothing_left, number):
     with HttpServer() as one:
         with one.connect() as raw, one.connect():
-            raw.send(post(*modern("tools/call", {"name": "execute_code", "arguments": {"code": ASLEEP}})))
-            assert host.poll(lambda: programs(one.pid), 20)
-            began = time.monotonic()
+            raw.send(post(*modern("tools/call", ASLEEP)))
+            assert host.poll(lambda: programs(one.pid))
             assert one.stop(number) == 0
-            assert time.monotonic() - began < 2 * host.SLOWER
+            assert not programs(one.pid)
 
 
 # --- the token ------------------------------------------------------------------------------------------------
@@ -166,9 +157,9 @@ def test_nobody_can_read_the_token_from_a_process_or_a_jail(built_mcp):
                                 "print(dict(os.environ), [open(p).read() for p in found])")
         assert looked["success"] and TOKEN not in json.dumps(looked)
         with one.connect() as raw:
-            message, headers = modern("tools/call", {"name": "execute_code", "arguments": {"code": ASLEEP}})
+            message, headers = modern("tools/call", ASLEEP)
             raw.send(post(message, headers | one.headers))
-            assert host.poll(lambda: programs(one.pid), 20)
+            assert host.poll(lambda: programs(one.pid))
             pids = [one.pid, *children(one.pid)]
             assert len(pids) > 2
             assert [(pid, mentions(pid, TOKEN.encode())) for pid in pids if mentions(pid, TOKEN.encode())] == []
@@ -178,7 +169,7 @@ def test_nobody_can_read_the_token_from_a_process_or_a_jail(built_mcp):
 def test_control_the_token_would_be_found_in_an_environment():
     with subprocess.Popen(["/bin/sleep", "60"], env={"SANDBOX_API_TOKEN": TOKEN}) as one:
         try:
-            assert host.poll(lambda: mentions(one.pid, TOKEN.encode()) == ["environ"], 5)
+            assert host.poll(lambda: mentions(one.pid, TOKEN.encode()) == ["environ"])
         finally:
             one.kill()
 
@@ -195,7 +186,7 @@ def test_a_token_file_works_and_its_newline_is_not_part_of_it(built_mcp, tmp_pat
         assert mcp.McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}).list_tools()
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(host.HANG) == 0
         process.stderr.close()
 
 
@@ -208,14 +199,12 @@ def server(built_mcp):
 
 
 def run_asleep(raw, server):
-    raw.send(post(*modern("tools/call", {"name": "execute_code", "arguments": {"code": ASLEEP}})))
-    assert host.poll(lambda: programs(server.pid), 20)
+    raw.send(post(*modern("tools/call", ASLEEP)))
+    assert host.poll(lambda: programs(server.pid))
 
 
-def all_gone(server, seconds):
-    began = time.monotonic()
-    assert host.poll(lambda: not programs(server.pid), seconds)
-    return time.monotonic() - began
+def all_gone(server):
+    return host.poll(lambda: not programs(server.pid))
 
 
 @pytest.mark.parametrize("how", ["close", "half", "reset"])
@@ -228,7 +217,7 @@ def test_a_modern_client_that_goes_takes_its_program_along(server, how):
         raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     if how != "half":
         raw.close()
-    assert all_gone(server, 5) < 0.5 * host.SLOWER
+    assert all_gone(server)
     raw.close()
 
 
@@ -236,28 +225,28 @@ def test_so_does_one_that_is_being_told_progress(server):
     raw = server.connect()
     run_asleep(raw, server)
     raw.close()
-    assert all_gone(server, 5) < 0.5 * host.SLOWER
-    message, headers = modern("tools/call", {"name": "execute_code", "arguments": {"code": ASLEEP}}, meta={"progressToken": 1})
+    assert all_gone(server)
+    message, headers = modern("tools/call", ASLEEP, meta={"progressToken": 1})
     raw = server.connect()
     raw.send(post(message, headers))
     assert raw.head()[0] == 200
     assert b"notifications/progress" in raw.chunk()
     raw.close()
-    assert all_gone(server, 5) < 0.5 * host.SLOWER
+    assert all_gone(server)
 
 
 def test_a_legacy_client_that_goes_leaves_its_program_and_may_cancel_it_with_another_post(server):
-    message = {"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
+    message = {"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": ASLEEP}
     headers = {"MCP-Protocol-Version": "2025-11-25"}
     raw = server.connect()
     raw.send(post(message, headers))
-    assert host.poll(lambda: programs(server.pid), 20)
+    assert host.poll(lambda: programs(server.pid))
     raw.close()
     assert server.say(post(*modern("tools/list")))[0] == 200, "the server has looked at its sockets since"
     assert programs(server.pid)
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "mine"}}
     assert server.say(post(cancel, headers))[0] == 202
-    assert all_gone(server, 5) < 0.5 * host.SLOWER
+    assert all_gone(server)
 
 
 @pytest.mark.parametrize("seconds", [0, 3.5]) # longer than what was sent before the end may take to be read
@@ -273,37 +262,37 @@ def test_a_legacy_client_that_shuts_down_its_half_is_answered(server, seconds):
 @pytest.mark.parametrize("part", [0, 5, 100, -5])
 def test_who_ends_within_a_request_does_not_hold_a_place(server, part):
     data = post(*modern("tools/list"))[:part]
-    with server.connect() as raw:
+    with server.connect() as patient, server.connect() as raw: # the first one may take its time
+        patient.send(data)
         raw.send(data)
         raw.sock.shutdown(socket.SHUT_WR)
-        began = time.monotonic()
-        assert ended(raw) and time.monotonic() - began < 5 * host.SLOWER
+        assert ended(raw) and is_open(patient)
 
 
 def test_a_legacy_request_that_was_cancelled_ends_without_an_answer(server):
-    message = {"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
+    message = {"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": ASLEEP}
     headers = {"MCP-Protocol-Version": "2025-11-25"}
     with server.connect() as raw:
         raw.send(post(message, headers))
-        assert host.poll(lambda: programs(server.pid), 20)
+        assert host.poll(lambda: programs(server.pid))
         assert server.say(post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "two"}}, headers))[0] == 202
         assert raw.reply()[::2] == (202, b"")
 
 
 def test_a_cancel_of_one_session_does_not_reach_another_that_counts_alike(server):
-    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": ASLEEP}}}
+    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": ASLEEP}
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     mine, theirs = ({"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": name} for name in ("mine", "theirs"))
     with server.connect() as raw:
         raw.send(post(message, theirs))
-        assert host.poll(lambda: programs(server.pid), 20)
+        assert host.poll(lambda: programs(server.pid))
         assert server.say(post(cancel, mine))[0] == 202
         with server.connect() as other:
             other.send(post(message, mine))
-            assert host.poll(lambda: len(programs(server.pid)) == 2, 20)
+            assert host.poll(lambda: len(programs(server.pid)) == 2)
             assert server.say(post(cancel, mine))[0] == 202
             assert other.reply()[::2] == (202, b"")
-        assert host.poll(lambda: len(programs(server.pid)) == 1, 5)
+        assert host.poll(lambda: len(programs(server.pid)) == 1)
         assert server.say(post(cancel, theirs))[0] == 202
         assert raw.reply()[::2] == (202, b"")
 
@@ -320,16 +309,15 @@ def test_a_listener_that_goes_is_forgotten(server):
 def test_tools_are_listed_while_programs_run(server):
     with server.connect() as raw:
         run_asleep(raw, server)
-        began = time.monotonic()
         assert server.say(post(*modern("tools/list")))[0] == 200
-        assert time.monotonic() - began < 1 * host.SLOWER
-    all_gone(server, 5)
+        assert programs(server.pid)
+    assert all_gone(server)
 
 
 def test_thirty_clients_at_once_get_each_their_own(server):
     clients = [server.client() for _ in range(30)]
     asked = [client.begin_call("execute_code", {"code": f"print({n})"}) for n, client in enumerate(clients)]
-    assert [json.loads(mcp.text_of(one.result(90)))["stdout"] for one in asked] == [f"{n}\n" for n in range(30)]
+    assert [json.loads(mcp.text_of(one.result()))["stdout"] for one in asked] == [f"{n}\n" for n in range(30)]
 
 
 # --- slow and greedy ones ----------------------------------------------------------------------------------------------
@@ -339,8 +327,7 @@ def test_silent_connections_make_room_for_whoever_has_something_to_say(server):
     silent = [server.connect() for _ in range(60)]
     try:
         assert server.say(post(*modern("tools/list")))[0] == 200
-        silent[0].sock.settimeout(5)
-        assert silent[0].sock.recv(1) == b"", "the first was cut off"
+        assert ended(silent[0]) and is_open(silent[-1])
     finally:
         for one in silent:
             one.close()
@@ -360,7 +347,6 @@ def trickled(raw, part):
     thread.start()
     try:
         began = time.monotonic()
-        raw.sock.settimeout(60)
         assert ended(raw)
         return time.monotonic() - began
     finally:
@@ -371,7 +357,7 @@ def trickled(raw, part):
 
 @pytest.mark.full
 def test_a_head_that_trickles_is_cut_off_after_15_seconds(server):
-    assert 13 < trickled(server.connect(), b"X") < 20 * host.SLOWER
+    assert 13 < trickled(server.connect(), b"X") < 45 * host.SLOWER # a connection has 60 seconds between its requests
 
 
 @pytest.mark.long
@@ -379,7 +365,15 @@ def test_a_body_that_trickles_is_cut_off_after_30_seconds(server):
     message, headers = modern("tools/list")
     raw = server.connect()
     raw.send(post(json.dumps(message).encode() + b" " * 1000, headers)[:-1000])
-    assert 28 < trickled(raw, b" ") < 40 * host.SLOWER
+    assert 28 < trickled(raw, b" ") < 55 * host.SLOWER
+
+
+def is_open(raw):
+    raw.sock.setblocking(False)
+    try:
+        return raw.sock.recv(1) != b""
+    except BlockingIOError:
+        return True
 
 
 def ended(raw):
@@ -443,8 +437,8 @@ def test_clients_that_end_at_random_moments_leave_nothing(server):
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         list(pool.map(lambda n: whim(server, seed + n), range(120)))
     assert server.say(post(*modern("tools/list")))[0] == 200
-    all_gone(server, 40) # what legacy clients have started goes on
-    assert host.poll(lambda: not server.client().raw(method="GET", path="/metrics")[2].count(b"brig_mcp_running 1"), 10)
+    assert all_gone(server) # what legacy clients have started goes on for two seconds
+    assert host.poll(lambda: not server.client().raw(method="GET", path="/metrics")[2].count(b"brig_mcp_running 1"))
 
 
 def test_descriptors_and_memory_do_not_grow(server):
@@ -452,8 +446,8 @@ def test_descriptors_and_memory_do_not_grow(server):
         return len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir()))
     message, headers = modern("tools/list")
     server.say(post(message, headers))
-    assert host.poll(lambda: held() < 20, 10), sorted(os.readlink(p) for p in pathlib.Path(f"/proc/{server.pid}/fd").iterdir())
+    assert host.poll(lambda: held() < 20), sorted(os.readlink(p) for p in pathlib.Path(f"/proc/{server.pid}/fd").iterdir())
     before = held()
     for _ in range(300):
         server.say(post(message, headers))
-    assert host.poll(lambda: held() <= before, 10)
+    assert host.poll(lambda: held() <= before)

@@ -118,7 +118,7 @@ class PlainClient:
 
     def close(self):
         self.process.stdin.close()
-        return self.process.wait(10)
+        return self.process.wait(host.HANG)
 
 
 def plain(examples, command, env):

@@ -184,7 +184,7 @@ def test_packages_are_told_with_their_versions(shared):
 @pytest.mark.requirement("A38", "B16")
 def test_http_wants_a_token_of_32_characters_and_shows_it_to_no_program(built_mcp, start_http):
     for env in ({}, {"SANDBOX_API_TOKEN": "short"}):
-        done = subprocess.run([mcp_client.binary(), "--http", "--port", "0"], env=brig.environment(env), capture_output=True, text=True, timeout=20)
+        done = subprocess.run([mcp_client.binary(), "--http", "--port", "0"], env=brig.environment(env), capture_output=True, text=True, timeout=host.HANG)
         assert done.returncode != 0 and "32" in done.stderr and "short" not in done.stderr, done
     server = start_http()
     with server.client() as mcp:
@@ -370,9 +370,9 @@ ATTACKS = [
 def test_an_attack_of_the_published_analysis_does_nothing(shared, tmp_path, code):
     victim = tmp_path / "important.txt"
     victim.write_text("important")
-    said = shared.execute(code.format(victim=str(victim)), timeout_s=10)
+    said = shared.execute(code.format(victim=str(victim)), timeout_s=50)
     assert victim.read_text() == "important" and host.read("/etc/passwd") not in said["stdout"] + str(said["result"]), said
-    assert said["success"] is ("rm -rf" in code) and said["execution_time"] < 6, said
+    assert said["success"] is ("rm -rf" in code) and said["exit_reason"] == "exited", said
     assert shared.execute("open('/etc/passwd').read()")["result"] != host.read("/etc/passwd")
 
 
@@ -387,7 +387,7 @@ def test_nothing_stays_from_call_to_call(shared):
 def test_nothing_is_left_on_the_host_whatever_the_outcome(nothing_left, built_mcp):
     with mcp_client.McpStdio() as mcp:
         for code in ("print(1)", "1 / 0", "def", "import os; os.abort()", "import time; time.sleep(60)"):
-            mcp.execute(code, timeout_s=1)
+            mcp.execute(code, timeout_s=0.5 if "sleep" in code else 50)
 
 
 @pytest.mark.requirement("A44", "A93", "A94", "A115")
@@ -405,7 +405,7 @@ def test_the_audit_has_the_same_id_and_a_hash_of_the_code(mcp_service_with_audit
     service, audit = mcp_service_with_audit
     with mcp_client.McpStdio(env={"BRIG_SOCKET": str(service.path)}) as mcp:
         said = mcp.execute("print('audited')")
-    lines = host.poll(lambda: [line for line in map(json.loads, host.read(audit).splitlines()) if said["execution_id"] in json.dumps(line)], 5)
+    lines = host.poll(lambda: [line for line in map(json.loads, host.read(audit).splitlines()) if said["execution_id"] in json.dumps(line)])
     assert lines and re.search(r"[0-9a-f]{64}", json.dumps(lines)) and "exited" in json.dumps(lines), (said["execution_id"], host.read(audit)[-2000:])
 
 
@@ -442,7 +442,7 @@ def test_who_is_out_of_time_is_gone_with_all_that_it_started(shared):
     said = shared.execute("import os, signal, sys\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\n"
                           "for _ in range(3): os.fork()\nwhile True:\n    try: pass\n    except BaseException: pass", args=["token-out-of-time"], timeout_s=1)
     assert said["exit_reason"] == "timeout_wall", said
-    assert host.poll(lambda: not host.with_token("token-out-of-time"), 3)
+    assert host.poll(lambda: not host.with_token("token-out-of-time"))
 
 
 @pytest.mark.requirement("B15")

@@ -30,7 +30,7 @@ class Place:
     def run(self, *args, env=None, input=b"", **popen):
         popen.setdefault("cwd", self.work)
         return subprocess.run([binary(), *args], env=brig.environment({"HOME": str(self.home), **(env or {})}), input=input, capture_output=True,
-                              timeout=30, **popen)
+                              timeout=host.HANG, **popen)
 
     def printed(self, *args, env=None):
         """{option: (value, who said it)}"""
@@ -80,7 +80,7 @@ def test_version_is_one_line(place, word):
 
 def test_a_full_disk_is_no_success(place):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([binary(), "--print-config"], stdout=full, stderr=subprocess.PIPE, cwd=place.work, timeout=30,
+        done = subprocess.run([binary(), "--print-config"], stdout=full, stderr=subprocess.PIPE, cwd=place.work, timeout=host.HANG,
                               env=brig.environment({"HOME": str(place.home)}))
     assert done.returncode == 1
 
@@ -319,7 +319,7 @@ def test_the_home_of_another_user_is_told_and_not_read(tmp_path):
     """As su and sudo leave it."""
     closed = tmp_path / "closed"
     closed.mkdir(0o700)
-    done = subprocess.run([binary(), "--print-config"], env=brig.environment({"HOME": str(closed)}), cwd="/", capture_output=True, timeout=30,
+    done = subprocess.run([binary(), "--print-config"], env=brig.environment({"HOME": str(closed)}), cwd="/", capture_output=True, timeout=host.HANG,
                           user=65534, group=65534, extra_groups=[])
     assert done.returncode == 0 and done.stderr.decode() == f"brig-mcp: {closed}/.config/brig/mcp.json: it is closed to this user; not read\n"
 
@@ -360,7 +360,7 @@ def test_the_published_way_to_ask_for_stdio_serves_it(place):
 @pytest.mark.requirement("A13", "A15")
 def test_make_dev_serves_on_stdin_and_stdout():
     with McpStdio("-s", "-C", host.REPO, "dev", program="/usr/bin/make", env={"PATH": os.environ["PATH"]}) as mcp:
-        assert mcp.request("ping", revision="2025-11-25", timeout=60) == {}
+        assert mcp.request("ping", revision="2025-11-25") == {}
 
 
 @contextlib.contextmanager
@@ -379,7 +379,7 @@ def http_server(argv, env, cwd):
                 raise AssertionError("".join(said))
         finally:
             process.terminate()
-            process.communicate(timeout=10)
+            process.communicate(timeout=host.HANG)
 
 
 @pytest.mark.requirement("A15", "A38")

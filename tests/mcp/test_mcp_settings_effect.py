@@ -27,7 +27,7 @@ def server(tmp_path):
 def test_the_time_of_a_program_ends_when_the_variable_says(server, variable):
     reply = server(**{variable: "0.5"}).execute("while True: pass")
     assert reply["exit_reason"] == "timeout_wall" and reply["error"] == "Execution timeout: timed out after 0.5 seconds"
-    assert reply["success"] is False and reply["timeout"] == 0.5 and 0.4 < reply["execution_time"] < 5
+    assert reply["success"] is False and reply["timeout"] == 0.5 and reply["execution_time"] >= 0.5
 
 
 @pytest.mark.requirement("A37")

@@ -8,10 +8,8 @@ import resource
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import tempfile
-import time
 
 import pytest
 
@@ -31,11 +29,6 @@ def is_built():
 def open_files(pid):
     """{number: what it is}"""
     return {int(path.name): os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
-
-
-def cpu_ticks(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def memory_kib(pid, key="VmRSS"):
@@ -91,7 +84,7 @@ def test_a_file_can_be_its_input(tmp_path):
     said = b"".join(request(i, "tools/list") for i in range(300)) + request("last", "server/discover").rstrip()
     (tmp_path / "in").write_bytes(said)
     with open(tmp_path / "in", "rb") as lines, open(tmp_path / "out", "wb") as out:
-        done = subprocess.run([mcp.binary()], stdin=lines, stdout=out, stderr=subprocess.PIPE, env=brig.environment(), timeout=20, check=False)
+        done = subprocess.run([mcp.binary()], stdin=lines, stdout=out, stderr=subprocess.PIPE, env=brig.environment(), timeout=host.HANG, check=False)
     answers = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert (done.returncode, done.stderr) == (0, b"")
     assert [answer["id"] for answer in answers] == [*range(300), "last"]
@@ -99,7 +92,7 @@ def test_a_file_can_be_its_input(tmp_path):
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-", "</dev/null", "</dev/null >/dev/null"])
 def test_without_a_client_it_ends(closed):
-    done = subprocess.run(["/bin/sh", "-c", f'exec "$0" {closed}', mcp.binary()], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+    done = subprocess.run(["/bin/sh", "-c", f'exec "$0" {closed}', mcp.binary()], stdin=subprocess.DEVNULL, capture_output=True, timeout=host.HANG, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -149,12 +142,10 @@ def test_a_line_of_4_mib_is_read_and_a_longer_one_refused():
         assert memory_kib(client.pid) < 16 * 1024, "what the long line needed is given back"
 
 
-def test_messages_that_arrive_together_are_all_answered_at_once():
+def test_messages_that_arrive_together_are_all_answered():
     with raw_server.with_pipes() as server:
-        began = time.monotonic()
         server.say(b"".join(request(i, "tools/list") for i in range(50)))
         assert sorted(server.hear()["id"] for _ in range(50)) == list(range(50))
-        assert time.monotonic() - began < 2 * host.SLOWER
 
 
 def test_a_message_that_comes_byte_by_byte_is_read():
@@ -168,9 +159,7 @@ def test_a_message_that_comes_byte_by_byte_is_read():
 def test_half_a_line_makes_nobody_wait():
     with mcp.McpStdio() as client:
         client.send(b'{"jsonrpc":"2.0","id":1,')
-        before = cpu_ticks(client.pid)
-        time.sleep(0.3) # a busy loop would show
-        assert cpu_ticks(client.pid) - before <= 2
+        assert host.poll(lambda: host.rests(client.pid)), "it waits busily"
         client.send(b'"method":"ping"}\n')
         assert client.stray()["id"] == 1
 
@@ -182,24 +171,19 @@ def test_a_client_that_does_not_read_is_not_read_either(way):
     """What waits for it is bounded, it costs no time, and nothing is lost when it reads on."""
     with way() as server:
         os.set_blocking(server.to, False)
-        line, sent = request(0, "tools/list"), 0
-        end = time.monotonic() + 20 * host.SLOWER
-        rest, silent_since = b"", time.monotonic()
-        while time.monotonic() - silent_since < 0.5 and time.monotonic() < end:
+        sent, rest = 0, b""
+        while True:
             try:
                 if not rest:
                     rest = request(sent, "tools/list")
                     server.methods[str(sent)] = "tools/list"
                     sent += 1
                 rest = rest[os.write(server.to, rest):]
-                silent_since = time.monotonic()
             except BlockingIOError:
-                time.sleep(0.01)
-        assert time.monotonic() < end, f"it has read {sent} requests of {len(line)} bytes without an end"
+                if host.rests(server.process.pid):
+                    break
+            assert sent < 5000, "it reads requests without an end"
         assert memory_kib(server.process.pid) < 12 * 1024
-        before = cpu_ticks(server.process.pid)
-        time.sleep(0.3)
-        assert cpu_ticks(server.process.pid) - before <= 2, "it waits busily"
         whole = sent - (1 if rest else 0)
         assert [server.hear()["id"] for _ in range(whole)] == list(range(whole))
 
@@ -213,24 +197,20 @@ def test_a_client_that_never_reads_and_goes_is_not_waited_for():
         except BlockingIOError:
             pass
         server.shut()
-        began = time.monotonic()
-        assert server.wait(5) == 0
-        assert time.monotonic() - began < 2.2 * host.SLOWER
+        assert server.wait() == 0
 
 
 # --- ends -----------------------------------------------------------------------------------------------------
 
 @EVERY_WAY
-def test_the_end_of_input_ends_it_at_once(way):
+def test_the_end_of_input_ends_it(way):
     with way() as server:
         server.ask(1, "tools/list")
-        began = time.monotonic()
         if way is raw_server.with_one_socket:
             socket.socket(fileno=os.dup(server.to)).shutdown(socket.SHUT_WR)
         else:
             server.shut()
         assert server.hear() is None and server.wait() == 0
-        assert time.monotonic() - began < 2 * host.SLOWER
 
 
 @EVERY_WAY
@@ -266,9 +246,8 @@ def test_a_reader_that_is_gone_ends_it_before_the_next_word():
 def test_a_signal_ends_it_with_status_0(number):
     with raw_server.with_pipes() as server:
         server.ask(1, "tools/list")
-        began = time.monotonic()
         server.process.send_signal(number)
-        assert server.wait() == 0 and time.monotonic() - began < 2 * host.SLOWER
+        assert server.wait() == 0
         assert server.process.stderr.read() == b""
 
 
@@ -286,7 +265,7 @@ def traced(tmp_path, said):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     log = tmp_path / "strace"
-    done = subprocess.run(["strace", "-f", "-qq", "-o", log, mcp.binary()], input=said, capture_output=True, timeout=60, env=brig.environment(), check=False)
+    done = subprocess.run(["strace", "-f", "-qq", "-o", log, mcp.binary()], input=said, capture_output=True, timeout=host.HANG, env=brig.environment(), check=False)
     assert done.returncode == 0, done.stderr
     return log.read_text(), done.stdout
 
@@ -321,22 +300,19 @@ def test_a_silent_client_is_waited_for_without_an_end(tmp_path):
         process.stdin.write(request(1, "tools/list"))
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 1
-        assert host.poll(lambda: re.search(r"epoll_wait\(\d+, *$", log.read_text()), 5)
+        assert host.poll(lambda: re.search(r"epoll_wait\(\d+, *$", log.read_text()))
     finally:
         process.stdin.close()
-        process.wait(10)
+        process.wait(host.HANG)
         process.stdout.close()
     assert set(re.findall(r"epoll_wait\(.*, (-?\d+)\) = ", log.read_text())) == {"-1"}
 
 
-def test_it_answers_within_20_ms_of_its_start():
-    def once():
-        began = time.monotonic()
-        with raw_server.with_pipes() as server:
-            server.ask(1, "server/discover")
-            return time.monotonic() - began
-    took = [once() for _ in range(15)]
-    assert min(took) < 0.020 * host.SLOWER, f"{[round(seconds * 1000, 1) for seconds in took]} ms" # a busy machine makes some of them longer
+def test_its_start_to_the_first_answer_takes_few_system_calls(tmp_path):
+    """How soon it is there is measured by bench/mcp.py."""
+    log, _ = traced(tmp_path, request(1, "server/discover"))
+    before, first, _ = log.partition(" write(")
+    assert first and before.count("\n") < 100, before
 
 
 def test_an_idle_one_has_8_mib_at_most():
@@ -345,25 +321,21 @@ def test_an_idle_one_has_8_mib_at_most():
         assert memory_kib(client.pid) <= 8 * 1024
 
 
-def test_the_list_is_answered_in_a_fifth_of_a_millisecond():
-    """p50, with what the test itself costs beside it."""
-    with raw_server.with_pipes() as server:
-        line, medians = request(1, "tools/list"), []
-        for _ in range(3): # a machine may be busy for some tenths of a second
-            took = []
-            for _ in range(100):
-                began = time.monotonic()
-                os.write(server.to, line)
-                while not os.read(server.from_, 1 << 20).endswith(b"\n"):
-                    pass
-                took.append(time.monotonic() - began)
-            medians.append(statistics.median(took))
-        assert min(medians) < 0.0004 * host.SLOWER, f"{min(medians) * 1e6:.0f} us"
+def test_the_list_takes_few_system_calls(tmp_path):
+    """How soon it is there is measured by bench/mcp.py."""
+    one, all_ = (traced(tmp_path, b"".join(request(i, "tools/list") for i in range(n)))[0].splitlines() for n in (1, 101))
+    assert len(all_) - len(one) <= 100 * 4, f"{(len(all_) - len(one)) / 100} calls for each"
+
+
+def test_it_waits_for_nothing_when_its_input_has_ended(tmp_path):
+    log, _ = traced(tmp_path, request(1, "tools/list"))
+    _, end, after = re.split(r'(read\(\d+, "", \d+\) += 0\n)', log)
+    assert end and "epoll_wait" not in after and "exit_group(0)" in after, after
 
 
 def test_a_lack_of_descriptors_is_told():
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9)) # noqa: E731
-    done = subprocess.run([mcp.binary()], stdin=subprocess.DEVNULL, capture_output=True, preexec_fn=limit, timeout=10, check=False)
+    done = subprocess.run([mcp.binary()], stdin=subprocess.DEVNULL, capture_output=True, preexec_fn=limit, timeout=host.HANG, check=False)
     assert done.returncode == 1 and b"brig-mcp: " in done.stderr and done.stdout == b""
 
 
@@ -371,10 +343,10 @@ def test_a_lack_of_descriptors_is_told():
 
 def test_what_is_printed_for_people_goes_to_stdout():
     for option, has in (("--version", "brig-mcp "), ("--help", "usage"), ("--print-config", "timeout")):
-        done = subprocess.run([mcp.binary(), option], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run([mcp.binary(), option], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG, check=False)
         assert done.returncode == 0 and has in done.stdout.lower() and done.stderr == "", (option, done)
 
 
 def test_a_bad_option_is_refused_before_anything_is_served():
-    done = subprocess.run([mcp.binary(), "--fly"], input=b"", capture_output=True, timeout=10, check=False)
+    done = subprocess.run([mcp.binary(), "--fly"], input=b"", capture_output=True, timeout=host.HANG, check=False)
     assert done.returncode == 2 and b"--fly" in done.stderr and done.stdout == b""

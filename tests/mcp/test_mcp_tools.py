@@ -1,7 +1,6 @@
 """The tools over real stdio and real jails: what they take, what they refuse, what they say."""
 import json
 import re
-import time
 import uuid
 
 import pytest
@@ -120,20 +119,17 @@ def test_memory_limit_is_in_force(shared, asked, mib):
 
 
 def test_timeout_is_in_force_and_told(shared):
-    said = shared.execute("print('before', flush=True)\nwhile True: pass", timeout=1)
-    assert said["exit_reason"] == "timeout_wall" and said["error"] == "Execution timeout: timed out after 1 second"
-    assert said["stdout"] == "before\n" and said["timeout"] == 1 and "timeout" in said["hint"] and said["exit_code"] is None
+    said = shared.execute("print('before', flush=True)\nwhile True: pass", timeout=2)
+    assert said["exit_reason"] == "timeout_wall" and said["error"] == "Execution timeout: timed out after 2 seconds" # the published words
+    assert said["stdout"] == "before\n" and said["timeout"] == 2 and "timeout" in said["hint"] and said["exit_code"] is None
+    assert shared.execute("while True: pass", timeout=1)["error"] == "Execution timeout: timed out after 1 second"
     assert shared.execute("while True: pass", timeout=0.5)["error"] == "Execution timeout: timed out after 0.5 seconds"
-
-
-def test_timeout_2_has_the_published_words(shared):
-    assert shared.execute("while True: pass", timeout=2)["error"] == "Execution timeout: timed out after 2 seconds"
 
 
 def test_more_wall_time_is_more_cpu_time(start_mcp):
     """The profile gives 30 s of each: who asks for 40 may compute for 40."""
     mcp = start_mcp()
-    asked = mcp.begin_call("execute_code", {"code": "import resource, time\ntime.sleep(0.1)", "timeout": 40})
+    asked = mcp.begin_call("execute_code", {"code": "1", "timeout": 40})
     assert mcp_client.data_of(asked.result())["timeout"] == 40
 
 
@@ -150,7 +146,7 @@ def test_an_exit_code_is_told(shared):
 
 
 def test_a_limit_that_only_refused_is_in_limits_hit(shared):
-    said = shared.execute("import subprocess\nfor i in range(100):\n    subprocess.Popen(['sleep', '5'])", timeout=20)
+    said = shared.execute("import subprocess\nfor i in range(100):\n    subprocess.Popen(['sleep', '600'])")
     assert said["error_type"] in ("BlockingIOError", "OSError") and [hit["name"] for hit in said["limits_hit"]] == ["pids"]
 
 
@@ -246,9 +242,8 @@ def test_validate_code_tells_where_the_syntax_is_wrong(shared):
 
 
 def test_validate_code_executes_nothing(shared):
-    began = time.monotonic()
-    said = shared.data("validate_code", {"code": "while True: pass"})
-    assert said["valid"] is True and time.monotonic() - began < 8
+    assert shared.data("validate_code", {"code": "while True: pass"})["valid"] is True
+    assert shared.data("validate_code", {"code": "1 / 0"})["valid"] is True
 
 
 @pytest.mark.parametrize("name, code", [("deep-nesting", "(" * 50000 + ")" * 50000), ("long-sum", "+".join(["1"] * 45000)), ("deep-unary", "-" * 90000 + "1"),
@@ -342,7 +337,7 @@ def test_100_calls_side_by_side(start_mcp, nothing_left):
     asked = [mcp.begin_call("execute_code", {"code": f"print({i}); {i} * 2"}) for i in range(100)]
     assert set(mcp.list_tools()) # answers meanwhile
     for i, one in enumerate(asked):
-        said = mcp_client.data_of(one.result(timeout=100))
+        said = mcp_client.data_of(one.result())
         assert (said["result"], said["stdout"], said["success"]) == (2 * i, f"{i}\n", True), said
 
 
@@ -354,5 +349,5 @@ def test_100_calls_wait_for_places_of_a_service(start_mcp, built_mcp):
     with daemons.Daemon({"runs": 8, "access": [{"uid": os.geteuid(), "profiles": ["basic"], "runs": 4}]}) as daemon:
         mcp = start_mcp(env={"BRIG_SOCKET": str(daemon.path)})
         asked = [mcp.begin_call("execute_code", {"code": f"{i}"}) for i in range(100)]
-        assert [mcp_client.data_of(one.result(timeout=100))["result"] for one in asked] == list(range(100))
+        assert [mcp_client.data_of(one.result())["result"] for one in asked] == list(range(100))
         mcp.close()

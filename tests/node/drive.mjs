@@ -5,6 +5,7 @@
 //   mode     of v2: "legacy", "auto", or {"pin": "2026-07-28"}
 //   command  [program, argument...] of a server over stdio, with env; or url, with headers
 //   steps    [{do: "list" | "call" | "parallel" | "wait" | "resources" | "read" | "prompts" | "prompt" | "ping", ...}]
+import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 
@@ -58,6 +59,15 @@ async function call(client, step) {
 	return { ...outcome, progress, ms: performance.now() - began };
 }
 
+// When all but the first have been answered, the file "others" is made.
+async function parallel(client, step) {
+	const [first, ...others] = step.calls.map(one => call(client, one));
+	const answers = await Promise.all(others);
+	if (step.others)
+		writeFileSync(step.others, '');
+	return [await first, ...answers];
+}
+
 async function settle(promise) {
 	try {
 		return { result: await promise };
@@ -82,7 +92,7 @@ const doing = {
 	list: client => settle(client.listTools()),
 	call,
 	wait,
-	parallel: (client, step) => Promise.all(step.calls.map(one => call(client, one))),
+	parallel,
 	resources: client => settle(client.listResources()),
 	read: (client, step) => settle(client.readResource({ uri: step.uri })),
 	prompts: client => settle(client.listPrompts()),

@@ -7,7 +7,7 @@ valid fails whoever waits, and close().
         mcp.request("tools/list")                                   # the result, of the newest revision; Refused when it is an error
         mcp.request("tools/list", revision="2025-06-18")            # the handshake is made where it is wanted
         asked = mcp.begin("tools/call", {...}, token="t")           # does not wait
-        asked.progress(), asked.result(timeout=5), asked.cancel()
+        asked.progress(), asked.result(), asked.cancel()
         mcp.execute("print(1)")                                     # the object that execute_code answers with
         mcp.send(b"{]"), mcp.stray()                                # any bytes; what came that nobody had asked for
 """
@@ -63,22 +63,20 @@ class Asked:
         self.client, self.message, self.revision = client, message, revision
         self.id, self.method = message["id"], message["method"]
         self.token = params_of(message).get("_meta", {}).get("progressToken") if isinstance(params_of(message).get("_meta"), dict) else None
-        self.began, self.seconds = time.monotonic(), None
         self.reply, self.notifications, self.questions = None, [], []
-        self.cancelled, self.told_last = False, -1 # of the reads of the pipe, the one with the last notification
-        self.together = False # the last progress and the answer came in one read: clients lose the progress
+        self.cancelled = False
         self.status = None # of HTTP
         self.close = lambda: None # of HTTP: the client goes away
 
     def progress(self):
         return [said["params"] for said in self.notifications if said["method"] == "notifications/progress"]
 
-    def wait(self, timeout=30):
+    def wait(self, timeout=host.HANG):
         """The whole message. Silent, Gone, or Invalid when there is none."""
         self.client.until(lambda: self.reply is not None or self.status is not None, timeout, f"an answer to {self.method} {key_of(self.id)}")
         return self.reply
 
-    def result(self, timeout=30):
+    def result(self, timeout=host.HANG):
         reply = self.wait(timeout)
         if reply is None:
             raise Gone(f"HTTP status {self.status} without an answer to {self.method}")
@@ -86,17 +84,17 @@ class Asked:
             raise Refused(reply["error"])
         return reply["result"]
 
-    def refused(self, timeout=30):
+    def refused(self, timeout=host.HANG):
         """The error that must come."""
         reply = self.wait(timeout)
         assert reply is not None and "error" in reply, f"{self.method} was not refused: {json.dumps(reply)[:1000]}"
         return reply["error"]
 
-    def wait_progress(self, count=1, timeout=30):
+    def wait_progress(self, count=1, timeout=host.HANG):
         self.client.until(lambda: len(self.progress()) >= count or self.reply is not None, timeout, f"progress {count} of {self.method}")
         return self.progress()
 
-    def wait_question(self, count=1, timeout=30):
+    def wait_question(self, count=1, timeout=host.HANG):
         self.client.until(lambda: len(self.questions) >= count or self.reply is not None, timeout, f"question {count} of {self.method}")
         return self.questions[count - 1]
 
@@ -131,7 +129,6 @@ class Client:
         self.ended = False
         self.asked = {}          # {key of id: [Asked]} that have no answer
         self.strays, self.notifications, self.tools = [], [], {}
-        self.read_number = 0
 
     def __enter__(self):
         return self
@@ -162,7 +159,7 @@ class Client:
             message["params"] = body
         return self.ask(message, revision)
 
-    def request(self, method, params=None, *, timeout=30, **kw):
+    def request(self, method, params=None, *, timeout=host.HANG, **kw):
         """The result; Refused when it is an error."""
         return self.begin(method, params, **kw).result(timeout)
 
@@ -172,7 +169,7 @@ class Client:
         body = self.envelope(params, revision) if revision == MODERN else params
         self.send({**message, "params": body} if body is not None else message)
 
-    def initialize(self, revision=LEGACY[-1], capabilities=None, timeout=30):
+    def initialize(self, revision=LEGACY[-1], capabilities=None, timeout=host.HANG):
         """The handshake of the legacy eras; what initialize said."""
         params = {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": CLIENT}
         said = self.begin("initialize", params, revision=revision if revision in LEGACY else LEGACY[-1]).result(timeout)
@@ -193,7 +190,7 @@ class Client:
         params = {"name": tool} if arguments is None else {"name": tool, "arguments": arguments}
         return self.begin("tools/call", params, **kw)
 
-    def call(self, tool, arguments=None, *, timeout=60, **kw):
+    def call(self, tool, arguments=None, *, timeout=host.HANG, **kw):
         """The result of tools/call."""
         return self.begin_call(tool, arguments, **kw).result(timeout)
 
@@ -201,7 +198,7 @@ class Client:
         """The object in the text of a tool's result."""
         return data_of(self.call(tool, arguments, **kw))
 
-    def execute(self, code, /, *, timeout_s=None, revision=None, wait=90, **arguments):
+    def execute(self, code, /, *, timeout_s=None, revision=None, wait=host.HANG, **arguments):
         """execute_code with format json: its object."""
         if timeout_s is not None:
             arguments["timeout"] = timeout_s
@@ -242,7 +239,6 @@ class Client:
         if "result" in message:
             self.check_promises(message["result"], asked)
         with self.changed:
-            asked.seconds, asked.together = time.monotonic() - asked.began, asked.told_last == self.read_number
             asked.reply = message
             if asked in waiting:
                 waiting.remove(asked)
@@ -283,11 +279,10 @@ class Client:
             self.notifications.append(message)
             if about:
                 (about.questions if "id" in message else about.notifications).append(message)
-                about.told_last = self.read_number
             self.changed.notify_all()
 
     def until(self, there, timeout, what):
-        end = time.monotonic() + timeout * host.SLOWER
+        end = time.monotonic() + timeout
         with self.changed:
             while True:
                 self.check()
@@ -297,14 +292,14 @@ class Client:
                     raise Gone(f"the server has gone without {what}\n{self.words()}")
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise Silent(f"no {what} after {timeout} s\n{self.words()}")
+                    raise Silent(f"no {what} after {timeout:g} s\n{self.words()}")
                 self.changed.wait(left)
 
     def check(self):
         if self.broken:
             raise self.broken
 
-    def stray(self, timeout=30):
+    def stray(self, timeout=host.HANG):
         """The next message that answers nothing of begin(): to raw bytes, or with an id that nobody has."""
         self.until(lambda: self.strays, timeout, "message")
         with self.changed:
@@ -364,7 +359,6 @@ class McpStdio(Client):
     def read(self):
         rest, fd = bytearray(), self.process.stdout.fileno()
         for data in iter(lambda: os.read(fd, 1 << 20), b""):
-            self.read_number += 1
             rest += data
             if b"\n" in data:
                 *lines, rest = rest.split(b"\n")
@@ -389,17 +383,17 @@ class McpStdio(Client):
         with self.writing, contextlib.suppress(OSError):
             self.process.stdin.close()
 
-    def wait(self, timeout=10):
+    def wait(self, timeout=host.HANG):
         """Its status; Silent when it does not end."""
         try:
-            self.status = self.process.wait(timeout * host.SLOWER)
+            self.status = self.process.wait(timeout)
         except subprocess.TimeoutExpired as e:
-            raise Silent(f"brig-mcp is still there after {timeout} s\n{self.words()}") from e
+            raise Silent(f"brig-mcp is still there after {timeout:g} s\n{self.words()}") from e
         for thread in self.threads:
-            thread.join(5)
+            thread.join(host.HANG)
         return self.status
 
-    def close(self, timeout=10):
+    def close(self, timeout=host.HANG):
         """End of input, as a client goes: waits, and returns the status. Raises when any message was not valid."""
         self.end_input()
         try:
@@ -422,7 +416,7 @@ class McpStdio(Client):
         self.process.wait()
         self.end_input()
         for thread in self.threads:
-            thread.join(5)
+            thread.join(host.HANG)
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
@@ -438,8 +432,8 @@ class McpHttp(Client):
         self.session = None
         self.threads = []
 
-    def connection(self, timeout=120):
-        return http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=timeout * host.SLOWER)
+    def connection(self, timeout=host.HANG):
+        return http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=timeout)
 
     def own_headers(self, message, revision):
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **self.headers}
@@ -454,7 +448,7 @@ class McpHttp(Client):
             headers["MCP-Protocol-Version"] = revision
         return headers
 
-    def raw(self, body=b"", headers=None, method="POST", path=None, own=False, timeout=30):
+    def raw(self, body=b"", headers=None, method="POST", path=None, own=False, timeout=host.HANG):
         """Any request: (status, headers, body). own: with the headers of this client."""
         connection = self.connection(timeout)
         try:
@@ -472,7 +466,7 @@ class McpHttp(Client):
         thread = threading.Thread(target=self.post, args=(connection, message, revision, asked, opened), daemon=True)
         self.threads.append(thread)
         thread.start()
-        opened.get(timeout=60)
+        opened.get(timeout=host.HANG)
 
         def gone():
             asked.cancelled = True
@@ -535,7 +529,7 @@ class McpHttp(Client):
 
     def close(self):
         for thread in self.threads:
-            thread.join(5)
+            thread.join(host.HANG)
         self.check()
 
     def abandon(self):
@@ -585,9 +579,9 @@ class HttpServer:
         with self.changed:
             self.changed.notify_all()
 
-    def wait_url(self, seconds=20):
+    def wait_url(self):
         """The address is told on stderr."""
-        end = time.monotonic() + seconds * host.SLOWER
+        end = time.monotonic() + host.HANG
         with self.changed:
             while True:
                 said = re.search(rb"http://[\w.\[\]:]+:[1-9]\d*/mcp", self.stderr)
@@ -606,11 +600,11 @@ class HttpServer:
     def client(self, revision=MODERN, headers=None):
         return McpHttp(self.url, {**self.headers(), **(headers or {})}, revision)
 
-    def stop(self, number=signal.SIGTERM, timeout=10):
+    def stop(self, number=signal.SIGTERM, timeout=host.HANG):
         """Its status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(timeout * host.SLOWER)
+        return self.process.wait(timeout)
 
     def close(self):
         try:
@@ -618,7 +612,7 @@ class HttpServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.thread.join(5)
+        self.thread.join(host.HANG)
         self.process.stderr.close()
 
     def __enter__(self):
