@@ -35,8 +35,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
     config.pluginmanager.register(Runs(config), "runs")
     config.pluginmanager.register(matrix.Matrix(), "escape-matrix")
-    if is_worker(config): # in its own /tmp
-        pathlib.Path(config.option.basetemp).parent.mkdir(parents=True, exist_ok=True)
+    if is_worker(config):
+        config.option.basetemp = "/tmp/tests" # its own /tmp; paths of sockets must be short
     else:
         config.pluginmanager.register(MustRun(config), "must-run")
         config.pluginmanager.register(tiers.Stopwatch(config), "stopwatch")
@@ -74,10 +74,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    """A test that is still running after two minutes fails where it stands (long and vm: an hour, or what the marker says)."""
+    """A test that still runs after five minutes fails where it stands (full: fifteen; long and vm: an hour, or what the marker says)."""
     tier = tiers.of(item)
     patient = tier in ("long", "vm")
-    seconds = item.get_closest_marker(tier).kwargs.get("seconds", 3600) if patient else int(120 * host.SLOWER)
+    seconds = item.get_closest_marker(tier).kwargs.get("seconds", 3600) if patient else int((900 if tier == "full" else 300) * host.SLOWER)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")

@@ -75,7 +75,7 @@ def check(attempts, order):
 
 def one_each(calls, role):
     """Every call once: the errnos of its class in turn."""
-    mine = [call for call in calls if call.role == role]
+    mine = sorted((call for call in calls if call.role == role), key=lambda call: call.nth > 1) # each name first
     return [(call, faults.ERRNOS[call.name][n % len(faults.ERRNOS[call.name])]) for n, call in enumerate(mine)]
 
 
