@@ -199,9 +199,9 @@ static bool is_before_fork(const struct warm *w)
 	return w->state == WARM_ASKED || w->state == WARM_WAITS;
 }
 
-static enum warm_answer forked(struct warm *w)
+static enum warm_answer forks(struct warm *w)
 {
-	w->state = WARM_FORKED;
+	w->state = WARM_FORKS;
 	close_handed(w);
 	return WARM_GOES_ON;
 }
@@ -213,16 +213,16 @@ enum warm_answer warm_hear(struct warm *w, int *status, struct err *e)
 
 	if (n < 0 && errno == EINTR)
 		return WARM_GOES_ON;
-	if (n != sizeof word) /* who stands was forked, though nobody came to say so */
-		return is_before_fork(w) && !w->stands ? ask_again(w) : lost(w, e);
+	if (n != sizeof word)
+		return is_before_fork(w) ? ask_again(w) : lost(w, e);
 	switch ((enum zygote_kind)word.kind) {
 	case ZYGOTE_WAITS:
 		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		return WARM_GOES_ON;
-	case ZYGOTE_FORKED:
-		return is_before_fork(w) ? forked(w) : lost(w, e);
+	case ZYGOTE_FORKS:
+		return is_before_fork(w) ? forks(w) : lost(w, e);
 	case ZYGOTE_FAILED:
-		return is_before_fork(w) ? refused(w, word.status, e) : lost(w, e);
+		return w->stands ? lost(w, e) : refused(w, word.status, e);
 	case ZYGOTE_ENDED:
 		*status = word.status;
 		fd_closep(&w->answer_fd);

@@ -1,8 +1,8 @@
 /*
  * warm.h - a cell into which a zygote forks, as its launcher sees it
  *
- *   COLD -> PREPARING -> PREPARED -> ASKED -> WAITS -> FORKED
- *                                    ASKED ----------> FORKED   ahead of any order
+ *   COLD -> PREPARING -> PREPARED -> ASKED -> WAITS -> FORKS
+ *                                    ASKED ----------> FORKS    ahead of any order
  *                        PREPARED <- ASKED, WAITS               the zygote died, or has a successor: it is asked anew
  *
  * What a cell becomes is decided when it is built, before PID 1 has become
@@ -16,7 +16,7 @@
 
 struct cell;
 
-enum warm_state { WARM_COLD, WARM_PREPARING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKED };
+enum warm_state { WARM_COLD, WARM_PREPARING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
 struct warm {
 	enum warm_state state;
@@ -57,10 +57,10 @@ must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_o
 enum warm_answer {
 	WARM_GOES_ON,
 	WARM_ENDED,   /* the program: *status */
-	WARM_AGAIN,   /* this zygote is gone or goes, nothing was forked: PREPARED */
+	WARM_AGAIN,   /* this zygote is gone or goes, and has forked nothing: PREPARED */
 	WARM_RETIRES, /* the fork's layout is an old one: it is used, if it is, before those of the successor */
 	WARM_CANNOT,  /* *e says why */
-	WARM_IS_LOST, /* it died with the program, and with it the status */
+	WARM_IS_LOST, /* it died when it had begun to fork: whether there is a program, and how it ends, nobody knows */
 };
 must_use enum warm_answer warm_hear(struct warm *w, int *status, struct err *e);
 

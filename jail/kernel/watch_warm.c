@@ -207,7 +207,7 @@ void watch_warm_hear(struct watch *w)
 	case WARM_GOES_ON:
 		if (w->cell.warm.state == WARM_WAITS && !w->ordered)
 			watch_say_ready(w);
-		if (w->cell.warm.state == WARM_FORKED && !w->ordered)
+		if (w->cell.warm.state == WARM_FORKS && !w->ordered)
 			w->unread = w->cell.warm.orders[0];
 		return;
 	case WARM_ENDED:

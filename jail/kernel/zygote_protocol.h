@@ -9,9 +9,11 @@
  * into.
  *
  * The answer is WAITS, when the fork is made as soon as an order is there, then
- * FORKED and later ENDED; or FAILED. Until FORKED the zygote has taken nothing of
- * the order: who hears the end of the socket before that may register again. So
- * may who hears RETIRES: there is a successor; whatever was forked already goes on.
+ * FORKS and later ENDED; or FAILED, also after FORKS. FORKS is said before there is
+ * a fork: until then nothing of the order was taken, and who hears the end of the
+ * socket before it may register again; later, nobody knows whether the program runs.
+ * Who hears RETIRES before it may register again, too: there is a successor; whatever
+ * was forked already goes on.
  */
 #pragma once
 #include "child.h"
@@ -31,7 +33,7 @@ struct zygote_order {
 	int64_t  cpu_before_ns;
 };
 
-enum zygote_kind { ZYGOTE_WAITS = 1, ZYGOTE_FORKED, ZYGOTE_FAILED, ZYGOTE_ENDED, ZYGOTE_RETIRES };
+enum zygote_kind { ZYGOTE_WAITS = 1, ZYGOTE_FORKS, ZYGOTE_FAILED, ZYGOTE_ENDED, ZYGOTE_RETIRES };
 
 struct zygote_word {
 	uint32_t kind;

@@ -95,11 +95,12 @@ int zygote_open(struct zygote *z)
 
 /* --- cells, and ends --- */
 
-static void say(int answer, enum zygote_kind kind, int status)
+/* False when it was not heard; a launcher that is gone needs no answer. */
+static bool say(int answer, enum zygote_kind kind, int status)
 {
 	struct zygote_word word = { .kind = kind, .status = status };
 
-	packet_send(answer, &word, sizeof word, NULL, 0); /* a launcher that is gone needs no answer */
+	return packet_send(answer, &word, sizeof word, NULL, 0) == 0;
 }
 
 static void forget(struct zygote_request *r)
@@ -359,26 +360,32 @@ static void become_program(struct zygote *z, const struct zygote_request *r, str
 	restore_dispositions(z);
 }
 
-static void tell_forked(struct zygote *z, const struct zygote_request *r, pid_t pid, int errnum)
+/*
+ * The word comes first: were we killed between a fork and its word, the launcher would ask another zygote for a cell in
+ * which a process takes the order already. Who cannot be told gets no fork.
+ */
+static pid_t fork_for(struct zygote *z, const struct zygote_request *r)
 {
-	struct zygote_cell *c = pid > 0 ? enter(z, r) : NULL;
+	struct zygote_cell *c   = enter(z, r);
+	pid_t               pid = -1;
 
-	if (c)
+	if (c && say(c->answer, ZYGOTE_FORKS, 0))
+		pid = fork_into_cell(r);
+	if (pid > 0)
 		c->pid = pid;
-	say(r->fds[ZYGOTE_ANSWER], pid > 0 ? ZYGOTE_FORKED : ZYGOTE_FAILED, errnum);
+	if (pid < 0)
+		say(r->fds[ZYGOTE_ANSWER], ZYGOTE_FAILED, errno);
+	if (pid < 0 && c)
+		drop(z, z->cells - 1);
+	return pid;
 }
 
 bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote_run *ret)
 {
-	pid_t pid;
-
-	errno = EAGAIN;
-	pid   = z->cells < ZYGOTE_CELLS_MAX ? fork_into_cell(request) : -1;
-	if (pid == 0) {
+	if (fork_for(z, request) == 0) {
 		become_program(z, request, ret);
 		return true;
 	}
-	tell_forked(z, request, pid, pid < 0 ? errno : 0);
 	forget(request);
 	return false;
 }
