@@ -6,7 +6,6 @@
 #include "privilege.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static int build(struct watch *w, struct err *e)
@@ -16,23 +15,6 @@ static int build(struct watch *w, struct err *e)
 	return cell_open(&w->cell, w->order, e) < 0 || privilege_drop(e) < 0 ? -1 : cell_let_go(&w->cell, e);
 }
 
-/*
- * An order that was on its way when we failed is answered: no order comes after the shutdown, so whoever sends one then
- * knows that it was not taken.
- */
-static void take_late_order(struct watch *w)
-{
-	if (w->ticket >= 0 && !w->ordered) {
-		shutdown(w->ticket, SHUT_RD);
-		(void)watch_take_ticket(w);
-	}
-	if (w->control < 0 || w->ordered)
-		return;
-	shutdown(w->control, SHUT_RD);
-	(void)watch_take_order(w);
-}
-
-/* The cell is dead: nothing of the order is carried out, and its client hears why. */
 _Noreturn void launcher_serve(const struct launcher_post *post)
 {
 	struct watch w;
@@ -61,7 +43,7 @@ _Noreturn void launcher_serve(const struct launcher_post *post)
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);
-	take_late_order(&w);
+	watch_take_late_order(&w); /* the cell may have ended by itself */
 	launcher_finish(&w);
 	_exit(EXIT_SUCCESS);
 }

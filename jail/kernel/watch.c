@@ -32,8 +32,10 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 
 void watch_decide(struct watch *w, enum exit_reason reason)
 {
-	bool first = !w->decided;
+	bool first;
 
+	watch_take_late_order(w); /* which may decide by itself */
+	first = !w->decided;
 	if (first) {
 		w->decided    = true;
 		w->end.reason = reason;
@@ -93,11 +95,11 @@ void watch_begin(struct watch *w)
 	w->end.setup_ms = w->started - w->asked;
 }
 
-/* Twice of a cell that was built before there was a zygote: the second time with its ticket. */
+/* Twice of a cell that was built before there was a zygote: the second time with its ticket. A dying one gives none. */
 void watch_say_ready(struct watch *w)
 {
 	w->ready = true;
-	if (w->control >= 0)
+	if (w->control >= 0 && !w->decided)
 		launcher_say_ready(w);
 }
 
@@ -282,24 +284,30 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 	return cell_give_order(&w->cell, &w->served, e);
 }
 
-static void take_order(struct watch *w, const struct launch_order *o, const int *fds)
+static void carry_out(struct watch *w, bool warm)
 {
 	bool       was_built = w->ready && w->cell.warm.state == WARM_COLD;
 	struct err e;
 
+	if (give_order(w, warm, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
+	else if (w->is_warm_order && was_built)
+		watch_warm_built(w);
+	if (w->is_warm_order)
+		watch_warm_ordered(w);
+}
+
+static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
+{
 	take_figures(w, o);
 	fd_closep(&w->ticket); /* whoever has the other end comes too late */
 	w->client          = fds[0];
 	w->served.words    = &o->words;
 	w->served.code_fd  = o->code_len ? fds[2] : -1;
 	w->served.code_len = o->code_len;
-	if (give_order(w, o->warm, &e) < 0)
-		watch_fail(w, EXIT_setup_failed, &e);
-	else if (w->is_warm_order && was_built)
-		watch_warm_built(w);
+	if (!is_late)
+		carry_out(w, o->warm);
 	w->served.words = NULL; /* they are in the cell's hands now */
-	if (w->is_warm_order)
-		watch_warm_ordered(w);
 	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
 		close(fds[i]);
 }
@@ -340,7 +348,8 @@ bool watch_take_ticket(struct watch *w)
 	return true;
 }
 
-bool watch_take_order(struct watch *w)
+/* False when it is no order, but his end who gives them. */
+static bool hear_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;
 	int                 fds[3];
@@ -349,12 +358,24 @@ bool watch_take_order(struct watch *w)
 
 	if (got == sizeof order && !w->ordered && is_sound(&order, n)) {
 		order.words.fd = fds[1];
-		take_order(w, &order, fds);
+		take_order(w, &order, fds, is_late);
 		return true;
 	}
 	while (n)
 		close(fds[--n]);
 	return false;
+}
+
+void watch_take_late_order(struct watch *w)
+{
+	if (w->ticket >= 0 && !w->ordered) {
+		shutdown(w->ticket, SHUT_RD);
+		(void)watch_take_ticket(w);
+	}
+	if (w->control < 0 || w->ordered)
+		return;
+	shutdown(w->control, SHUT_RD);
+	(void)hear_order(w, true);
 }
 
 /* Given back unused: who gives orders may still use the cell. */
@@ -365,7 +386,7 @@ static void on_ticket(struct watch *w)
 
 static void on_control(struct watch *w)
 {
-	if (!watch_take_order(w))
+	if (!hear_order(w, false))
 		on_control_end(w);
 }
 
@@ -477,9 +498,15 @@ static const struct source {
 #undef AT
 };
 
+/* When all is decided nobody has anything to say to us: watch_take_late_order() has read what there was. */
+static bool is_heard(const struct watch *w, const struct source *s)
+{
+	return !w->decided || (s->hear != on_control && s->hear != on_client);
+}
+
 static int fd_of(const struct watch *w, const struct source *s)
 {
-	return *(const int *)((const char *)w + s->fd);
+	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
 
 /* One that an earlier one has closed, or replaced, is heard at the next turn. */

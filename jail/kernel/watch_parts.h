@@ -2,7 +2,7 @@
 #pragma once
 #include "watch.h"
 
-/* The first reason stays; the cell is killed. */
+/* The first reason stays; the cell takes no order any more, and is killed. */
 void watch_decide(struct watch *w, enum exit_reason reason);
 /* The program runs from now on. */
 void watch_begin(struct watch *w);

@@ -12,10 +12,17 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* Nobody asked for anything yet, and it is nobody's fault: whoever keeps us builds another cell. */
-static void leave(struct watch *w)
+/*
+ * Nobody asked for anything yet, and it is nobody's fault: whoever keeps us builds another cell. Only an order that is on
+ * its way already hears why.
+ */
+static void leave(struct watch *w, const struct err *why)
 {
-	watch_decide(w, EXIT_cancelled);
+	watch_take_late_order(w);
+	if (w->ordered)
+		watch_fail(w, EXIT_cancelled, why);
+	else
+		watch_decide(w, EXIT_cancelled);
 }
 
 /* --- preparing --- */
@@ -163,8 +170,10 @@ static void on_program_end(struct watch *w, int status)
 		err_set(&e, ERR_SETUP, "the fork of the zygote died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
 	}
-	if (!w->ordered)
-		leave(w);
+	if (!w->ordered) {
+		err_set(&e, ERR_SETUP, "the fork of the zygote ended before it had an order");
+		leave(w, &e);
+	}
 	w->init.status = status;
 	w->reported    = true;
 	look_at_mounts(w);
@@ -179,23 +188,25 @@ static void on_program_end(struct watch *w, int status)
  */
 void watch_warm_read(struct watch *w)
 {
+	struct err e;
+
 	w->unread = -1;
 	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one word before it read */
 		watch_hear_fork(w);
 	if (packet_is_there(w->ticket))
 		(void)watch_take_ticket(w);
-	if (!w->ordered && w->cell.warm.stands)
-		leave(w);
+	if (!w->ordered && w->cell.warm.stands) {
+		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its launcher had no order for, or has ended");
+		leave(w, &e);
+	}
 }
 
 static void on_cannot(struct watch *w, enum exit_reason reason, const struct err *e)
 {
-	if (packet_is_there(w->ticket))
-		(void)watch_take_ticket(w); /* somebody has just ordered: he hears why */
 	if (w->ordered || reason == EXIT_setup_failed)
 		watch_fail(w, reason, e);
 	else
-		leave(w);
+		leave(w, e);
 }
 
 void watch_warm_hear(struct watch *w)

@@ -102,6 +102,19 @@ def test_a_run_is_told_that_its_zygote_was_killed_just_after_the_fork(nothing_le
         assert is_told(run), str(run)
 
 
+def test_an_order_for_a_cell_that_is_given_up_is_told_or_answered_by_another(nothing_left, start, tmp_path):
+    """Its launcher has heard the end of the zygote, and that nobody had ordered anything; then somebody does."""
+    daemon = start("ready")
+    zygote = daemon.one("zygote")
+    with daemon.connect() as talk:
+        with Held(launcher_beside(zygote), tmp_path / "log", ("pidfd_send_signal", "delay_enter")) as held:
+            daemons.kill(zygote)
+            held.wait("pidfd_send_signal")
+            run = talk.start("print('ran')")
+        run = run.finish()
+        assert is_answered(run) or is_told(run), str(run)
+
+
 def test_a_run_that_is_no_fork_does_not_notice_that_a_zygote_is_killed(nothing_left, start):
     daemon = start("demand")
     with daemon.connect() as talk:

@@ -22,6 +22,13 @@ def only_basic(way, **keys):
     return scratch, profiles
 
 
+def is_told(record, stdout, printed):
+    """Who has no answer hears why; and that nothing ran, only when nothing did."""
+    if record["exit_reason"] == "setup_failed" and stdout:
+        return False
+    return stdout in ("", printed) and (record["error"] is not None or record["exit_reason"] not in ("cancelled", "setup_failed"))
+
+
 class Load(threading.Thread):
     """A client whose programs print something of their own. runs: so many, or None until `stop`."""
 
@@ -44,7 +51,7 @@ class Load(threading.Thread):
         self.ends[f"{record['exit_reason']}, {'warm' if record['warm'] else 'cold'}"] += 1
         if record["exit_reason"] == "exited":
             self.wrong += [] if (run.stdout, run.stderr, record["exit_code"]) == (own + "\n", "", 0) else [f"{own}: {run}"]
-        elif record["exit_reason"] not in self.may_end or run.stdout not in ("", own + "\n"):
+        elif record["exit_reason"] not in self.may_end or not is_told(record, run.stdout, own + "\n"):
             self.wrong.append(f"{own}: {run}")
 
     def is_over(self):
