@@ -24,7 +24,7 @@ struct warm {
 	bool            stands;       /* it has said so: everything is given up, the filter is on */
 	bool            is_hard;      /* PID 1 is as hard as it gets */
 	bool            starts;       /* the zygote still imported when the launcher was forked */
-	unsigned        asked_times;
+	unsigned        asked_times;  /* since one was there that waited for an order */
 	int             zygotes;      /* where they are asked; the launcher's; -1: there is none */
 	int             zygote_pidfd; /* of the one there was when the launcher was forked; -1: none, or another was asked since */
 	int             up_fd;        /* can be read when there is one; -1: there is, or none */

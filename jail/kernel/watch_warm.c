@@ -209,6 +209,19 @@ static void on_cannot(struct watch *w, enum exit_reason reason, const struct err
 		leave(w, e);
 }
 
+/* A zygote that waits for an order is no one that died of it: what has died before is no run's, and not counted for one. */
+static void on_word(struct watch *w)
+{
+	if (w->ordered)
+		return;
+	if (w->cell.warm.state == WARM_WAITS) {
+		w->cell.warm.asked_times = 0;
+		watch_say_ready(w);
+	}
+	if (w->cell.warm.state == WARM_FORKS)
+		w->unread = w->cell.warm.orders[0];
+}
+
 void watch_warm_hear(struct watch *w)
 {
 	struct err e;
@@ -216,10 +229,7 @@ void watch_warm_hear(struct watch *w)
 
 	switch (warm_hear(&w->cell.warm, &status, &e)) {
 	case WARM_GOES_ON:
-		if (w->cell.warm.state == WARM_WAITS && !w->ordered)
-			watch_say_ready(w);
-		if (w->cell.warm.state == WARM_FORKS && !w->ordered)
-			w->unread = w->cell.warm.orders[0];
+		on_word(w);
 		return;
 	case WARM_ENDED:
 		on_program_end(w, status);

@@ -1,4 +1,6 @@
 """A zygote that is killed at a chosen moment, beside processes that are held at one: each run is answered, or told that its zygote ended."""
+import os
+import signal
 import subprocess
 
 import pytest
@@ -113,6 +115,25 @@ def test_an_order_for_a_cell_that_is_given_up_is_told_or_answered_by_another(not
             run = talk.start("print('ran')")
         run = run.finish()
         assert is_answered(run) or is_told(run), str(run)
+
+
+def test_zygotes_that_died_before_an_order_are_not_counted_for_it(nothing_left, start):
+    """A cell waits for hours, and outlives many of them. The order is there before its launcher hears of the last death."""
+    daemon = start("demand")
+    zygote = zygote_of(daemon)
+    launcher = launcher_beside(zygote)
+    for _ in range(2):
+        daemons.kill(zygote)
+        zygote = zygote_of(daemon, zygote)
+    with daemon.connect() as talk:
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            daemons.kill(zygote)
+            run = talk.start("print('ran')")
+        finally:
+            daemons.kill(launcher, signal.SIGCONT)
+        run = run.finish()
+        assert is_answered(run), str(run)
 
 
 def test_a_run_that_is_no_fork_does_not_notice_that_a_zygote_is_killed(nothing_left, start):
