@@ -433,7 +433,8 @@ static double check_clocks(struct watch *w, double *next_cpu)
 			return patience; /* the zygote may have much to import */
 		deadline = w->asked + SETUP_MS_MAX;
 		if (now >= deadline && !w->decided) {
-			err_set(&e, ERR_SETUP, "the cell was not built within %d s", SETUP_MS_MAX / 1000);
+			err_set(&e, ERR_SETUP, "%s within %d s", w->cell.warm.state == WARM_ASKED ? "no zygote answered" : "the cell was not built",
+				SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
 		return deadline - now < patience ? deadline - now : patience;
