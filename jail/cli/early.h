@@ -39,4 +39,4 @@ struct early {
 	char        text[EARLY_DATAGRAM_MAX];
 };
 
-extern struct early early_run;
+extern struct early early_run __attribute__((visibility("hidden"))); /* no table of addresses lies between: it would be filled in too late */

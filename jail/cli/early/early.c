@@ -383,10 +383,12 @@ static bool drain(struct early_stream *s, int to)
 static bool receive(void)
 {
 	struct control_kernel control;
-	struct iovec          io      = { early_run.text, sizeof early_run.text };
+	struct iovec          io      = { .iov_len = sizeof early_run.text };
 	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = sizeof control };
-	long                  n       = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
+	long                  n;
 
+	io.iov_base = early_run.text; /* in the initialiser it could become a constant, which would have to be relocated */
+	n           = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
 	if (n < 0) {
 		early_run.lost = n == -EINTR || n == -ECONNRESET ? 0 : (int)-n;
 		return false;
