@@ -156,6 +156,63 @@ static void check_rows(struct policy *p)
 	}
 }
 
+/* --- the floor, row by row: once more by hand, since its own table would agree with itself --- */
+
+static const char forbidden[] =
+	"unshare setns clone3 mount umount2 umount pivot_root chroot fsopen fsconfig fsmount fspick open_tree open_tree_attr move_mount "
+	"mount_setattr statmount listmount listns ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd "
+	"move_pages migrate_pages bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register seccomp keyctl add_key "
+	"request_key open_by_handle_at name_to_handle_at fanotify_init fanotify_mark memfd_secret lookup_dcookie quotactl quotactl_fd acct swapon "
+	"swapoff reboot syslog vhangup sethostname setdomainname settimeofday clock_settime clock_adjtime adjtimex stime init_module finit_module "
+	"delete_module create_module query_module get_kernel_syms kexec_load kexec_file_load iopl ioperm modify_ldt nfsservctl uselib _sysctl "
+	"sysfs ustat vserver";
+
+/* clang-format off */
+static const char *const forbidden_so[] = {
+	"ioctl if arg1 in TCGETS TIOCSTI", "ioctl if arg1 in TIOCLINUX", "ioctl if arg1 in TIOCSETD", "ioctl if arg1 in TIOCCONS",
+	"prctl if arg0 in PR_SET_SECCOMP", "prctl if arg0 in PR_SET_SECUREBITS", "prctl if arg0 in PR_CAP_AMBIENT", "prctl if arg0 in PR_SET_PTRACER",
+	"prctl if arg0 in PR_SET_MM", "prctl if arg0 in 59", "personality if arg0 in 0", "socketpair if arg0 in AF_INET",
+	"socket if arg0 in AF_NETLINK and arg1 in SOCK_STREAM and arg2 in 0", "socket if arg0 in AF_INET and arg1 in SOCK_RAW and arg2 in 0",
+	"socket if arg0 in AF_INET and arg1 in SOCK_STREAM and arg2 in IPPROTO_MPTCP",
+	"mknod if arg1 of S_IFMT in S_IFCHR", "mknod if arg1 of S_IFMT in S_IFBLK", "mknodat if arg2 of S_IFMT in S_IFCHR", "mknodat if arg2 of S_IFMT in S_IFBLK",
+};
+static const char *const namespaces[] = {
+	"CLONE_NEWNS", "CLONE_NEWCGROUP", "CLONE_NEWUTS", "CLONE_NEWIPC", "CLONE_NEWUSER", "CLONE_NEWPID", "CLONE_NEWNET",
+};
+/* clang-format on */
+
+static void check_forbidden(struct policy *p, const char *call, const char *name)
+{
+	struct err e;
+	char       text[256], says[64];
+
+	snprintf(text, sizeof text, "allow %s\n", call);
+	snprintf(says, sizeof says, "p.policy:1: %.*s cannot be allowed", (int)strcspn(call, " "), call);
+	e.text[0] = 0;
+	if (!tap_ok(parse(text, NULL, p, &e) < 0 && strncmp(e.text, says, strlen(says)) == 0, "no policy allows %s", name))
+		printf("#   %s\n", e.text);
+}
+
+static void check_floor(struct policy *p)
+{
+	char names[sizeof forbidden], call[256];
+
+	strcpy(names, forbidden);
+	for (char *at, *name = strtok_r(names, " ", &at); name; name = strtok_r(NULL, " ", &at))
+		if (call_number(name) >= 0)
+			check_forbidden(p, name, name);
+	for (size_t i = 0; i < ARRAY_LEN(forbidden_so); i++)
+		check_forbidden(p, forbidden_so[i], forbidden_so[i]);
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+		strcpy(call, "clone if arg0 has no");
+		for (size_t k = 0; k < ARRAY_LEN(namespaces); k++)
+			if (k != i)
+				strcat(strcat(call, " "), namespaces[k]);
+		snprintf(names, sizeof names, "clone where %s may be set", namespaces[i]);
+		check_forbidden(p, call, names);
+	}
+}
+
 static bool verdict_is(const struct policy *p, const char *call, enum policy_verdict verdict)
 {
 	return p->call[call_number(call)].verdict == verdict;
@@ -249,6 +306,7 @@ int main(void)
 	struct policy *p = malloc(sizeof *p);
 
 	check_rows(p);
+	check_floor(p);
 	check_meaning(p);
 	check_round_trip(p);
 	check_key();
