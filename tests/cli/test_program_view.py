@@ -190,12 +190,29 @@ def test_a_refusal_makes_a_record_too(jail, run_brig):
 
 # --- many at once -----------------------------------------------------------------------------------------
 
+def host_users(token):
+    """Of the program with this token, and of everybody in its cell."""
+    program = [pid for pid, uid in host.with_token(token) if uid != os.geteuid()]
+    cells = {namespace_of(pid) for pid in program}
+    return [{uids[0] for pid, _, uids, _ in host.processes() if pid in pids}
+            for pids in (program, [pid for pid, *_ in host.processes() if namespace_of(pid) in cells])]
+
+
+def namespace_of(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError: # it has ended
+        return None
+
+
 def test_twenty_runs_at_once_have_twenty_host_users(jail, start_brig):
+    """And what else is in their cells, which is PID 1, has others."""
     held = [start_brig("--timeout", "30", program="import time; print('ready', flush=True); time.sleep(30)", args=[f"token-many-{n}-"], json_record=False)
             for n in range(20)]
     assert [child.line() for child in held] == ["ready"] * 20
-    uids = [{uid for _, uid in host.with_token(f"token-many-{n}-") if uid != os.geteuid()} for n in range(20)]
+    uids, in_cells = zip(*[host_users(f"token-many-{n}-") for n in range(20)])
     for child in held:
         child.signal(15)
     assert all(len(u) == 1 for u in uids) and len(set.union(*uids)) == 20, uids
+    assert sum(map(len, in_cells)) == len(set.union(*in_cells)) == 40, in_cells
     assert [child.wait(10).status for child in held] == [143] * 20
