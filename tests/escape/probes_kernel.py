@@ -1,6 +1,7 @@
 """Sections C, D (what a probe can see of them), G and H: kernel interfaces, network, identity."""
 from inside import *
 from outside import equals, none_of, none_ok, only, probe, values
+from support import host
 
 
 @probe("C1", "no file of /proc/sys and no trigger opens for writing", jail=equals([]),
@@ -130,6 +131,12 @@ def told_by_calls():
             "path": os.path.exists(GIVEN["canaries"][0]), "disk": os.statvfs("/").f_bfree, "load": sc(99, ctypes.create_string_buffer(256))}
 
 
+@probe("D2", "no signal reaches process 1, not even where it has the program's own user", where="root",
+       jail=lambda r: r == "EPERM" or (r == "ok" and host.landlock_abi() < 6), free=equals("ok"))
+def signal_to_one():
+    return attempt(os.kill, 1, 0)
+
+
 @probe("D11", "the out-of-memory score is not negative and cannot be", where="root", jail=lambda r: r["score"] >= 0 and r["write"] != "ok",
        why="lowering it outside needs CAP_SYS_RESOURCE, which CI machines seldom give")
 def oom_score():
@@ -253,6 +260,11 @@ def groups():
 @probe("H3", "no group can be set", jail=equals("EPERM"), free=equals("ok"))
 def set_groups():
     return attempt(os.setgroups, [0])
+
+
+@probe("H3", "the user namespace itself lets no group be set", jail=equals("deny"), free=equals("allow"))
+def groups_of_namespace():
+    return read_some("/proc/self/setgroups").strip()
 
 
 @probe("H4", "no user or group can be switched to", jail=only("EPERM"), free=only("ok"))

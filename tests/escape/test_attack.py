@@ -196,6 +196,18 @@ def test_no_program_runs_while_privilege_is_still_to_be_dropped(jail, brig, tmp_
     assert seen is True and child.returncode == 125 and "drop-privilege" in stderr, (seen, child.returncode, stderr)
 
 
+@pytest.mark.row("H1")
+@pytest.mark.private("the launcher is looked for below a brigd of one's own")
+def test_the_launcher_of_a_running_program_can_do_nothing_but_kill(jail, start_brig):
+    child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    launcher = host.below_brig(child.pid)[1] # brigd, launcher
+    status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{launcher}/status").splitlines() if ":\t" in line)
+    assert status["Name"] == "brig-launcher", status
+    kill, none = f"{1 << 5:016x}", f"{0:016x}"
+    assert [status[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "NoNewPrivs")] == [kill, kill, none, none, "1"], status
+
+
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
 def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tmp_path, token):
     """Hosts that keep unprivileged users from user namespaces (Debian's sysctl, Ubuntu's AppArmor) look at both."""
@@ -216,3 +228,17 @@ def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tm
     assert int(status.split("\nUid:")[1].split()[1]) >= 65536, "the cell is cloned by root, not by its own user"
     effective = int(next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16)
     assert effective & 1 << 21, f"CAP_SYS_ADMIN is not effective: {effective:x}"
+
+
+# --- the kernel's own limits ------------------------------------------------------------------------------
+
+@pytest.mark.row("A5")
+@pytest.mark.skipif(not os.path.exists("/proc/sys/user"), reason="this kernel counts no namespaces")
+def test_the_kernel_itself_gives_a_cell_no_user_namespace_and_few_watches(jail, start_brig, token):
+    """The second guard behind the filter. Who enters the cell's user namespace, with the host's /proc, sees what is kept there."""
+    child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", args=[token], json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
+    names = [f"/proc/sys/user/max_{name}" for name in ("user_namespaces", "inotify_instances", "inotify_watches")]
+    seen = subprocess.run(["nsenter", f"--user=/proc/{program}/ns/user", "--preserve-credentials", "cat", *names], capture_output=True, text=True)
+    assert seen.stdout.split() == ["0", "4", "8192"], seen

@@ -1,4 +1,5 @@
 """What this machine has, and what lies about on it: asked from outside of any jail."""
+import ctypes
 import fcntl
 import functools
 import os
@@ -106,6 +107,11 @@ def copy_rootfs(name, store):
     subprocess.run(["cp", "-a", "--reflink=auto", store_dir() / "trees" / tree, store / "trees"], check=True)
 
 
+def landlock_abi():
+    """0: this kernel has none."""
+    return max(0, ctypes.CDLL(None).syscall(444, None, 0, 1)) # landlock_create_ruleset, LANDLOCK_CREATE_RULESET_VERSION
+
+
 def controllers():
     found = set()
     for line in read("/proc/mounts").splitlines():
@@ -161,6 +167,14 @@ def group_cpu_seconds(pid):
             if stat.startswith("usage_usec"):
                 return int(stat.split()[1]) / 1e6
     return None
+
+
+def groups_of(pid, controller):
+    """Folders of the control groups of a process in which that controller may be."""
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        if not names or controller in names.split(","):
+            yield from (f"{top}{path}" for top in mounts_of(names))
 
 
 def mounts_of(names):
