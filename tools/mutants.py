@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""mutants - breaks one guard after the other, each in a copy of the tree, and asks the tests that should see it: ./dev mutants [NAME]...
+
+A row says where a guard is and what stands there instead. Its tests are words for pytest, few enough to take seconds. A mutant that no test
+catches is a hole in the tests: the row that is missing is written, and not another mutant.
+"""
+import collections
+import datetime
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
+
+from support import host # pylint: disable=wrong-import-position
+
+TREE, PAGE = ROOT / "build" / "mutants", ROOT / "docs" / "mutants.md"
+HANGS = 300 # seconds after which the tests of a mutant are ended
+
+Mutant = collections.namedtuple("Mutant", "name file old new breaks tests")
+MUTANTS = [Mutant(*row) for row in (
+    # --- from clone() to exec()
+    ("fork-keeps-descriptors", "jail/kernel/child_program.c",
+     "	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));", "	return 0;",
+     "the fork of a zygote keeps the zygote's own descriptors", ["tests/daemon/test_warm_traces.py", "-k", "descriptors_of_a_fork"]),
+    ("bounding-set-kept", "jail/kernel/child_program.c",
+     "	{ \"bounding-set\",      child_bounding_set,        \"needs CAP_SETPCAP, which goes next\" },\n", "",
+     "the program's bounding set of capabilities is the launcher's", ["tests/escape/test_probes.py", "-k", "test_jail and H1"]),
+    ("no-landlock", "jail/kernel/landlock.c",
+     "		r = child_sys(landlock_restrict_self(rules, 0));", "		r = 0;",
+     "Landlock's rules are made and not applied", ["tests/escape/test_probes.py", "-k", "test_jail and D2"]),
+    ("suid-mounts", "jail/kernel/child_cell.c",
+     "	return MOUNT_ATTR_NOSUID | (m->flags & MF_RO", "	return (m->flags & MF_RO",
+     "the cell's own mounts are without nosuid", ["tests/escape/test_probes.py", "-k", "test_jail and B1"]),
+    ("processes-shown", "jail/kernel/child_cell.c",
+     "{ \"hidepid\", \"invisible\" }, ", "",
+     "/proc shows PID 1 of the cell", ["tests/escape/test_probes.py", "-k", "test_jail and C3"]),
+    ("nested-namespaces", "jail/kernel/child_cell.c",
+     "		{ \"/proc/sys/user/max_user_namespaces\", \"0\" },\n", "",
+     "the filter alone keeps a program from making user namespaces", ["tests/escape/test_attack.py", "-k", "kernel_itself"]),
+    ("ends-kept-open", "jail/kernel/child_cell.c",
+     "		if (c->launcher_fd[i] >= 0)\n			close(c->launcher_fd[i]);\n", "		(void)i;\n",
+     "PID 1 holds the launcher's ends, and does not see it die", ["tests/escape/test_leaks.py", "-k", "cell_is_born"]),
+    ("root-for-a-fork", "jail/zygote/zygote.c",
+     "	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);", "	(void)o;\n	return true;",
+     "a launcher that was taken over has a zygote fork into its cell as root", ["tests/unit/test_zygote.c"]),
+    # --- the launcher
+    ("setgroups-allowed", "jail/kernel/cell.c",
+     "	if (file_put(proc, \"setgroups\", \"deny\") < 0)\n		return err_sys(e, \"set-up step id-maps: setgroups\");\n", "",
+     "the cell's user namespace lets groups be set", ["tests/escape/test_probes.py", "-k", "test_jail and H3"]),
+    ("ids-overlap", "jail/kernel/slot.c",
+     "range->base : range->base + number * IDS_PER_CELL;", "range->base : range->base + number;",
+     "the program of one cell has the host id of PID 1 in the next", ["tests/cli/test_program_view.py", "-k", "twenty"]),
+    ("launcher-keeps-root", "jail/kernel/privilege.c",
+     "	if (keep_only_kill() < 0 || prctl(PR_SET_NO_NEW_PRIVS", "	if (prctl(PR_SET_NO_NEW_PRIVS",
+     "the launcher watches the program with all of its capabilities", ["tests/escape/test_attack.py", "-k", "launcher"]),
+    ("swap", "jail/kernel/group_limit.c",
+     "	{ GROUP_MEMORY,  false, \"memory.memsw.limit_in_bytes\", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */\n", "",
+     "a cell at its memory limit goes on in the host's swap (cgroup v1)", ["tests/escape/test_exhaustion.py", "-k", "swap"]),
+    ("too-many-processes", "jail/kernel/group_limit.c",
+     "		value = l->pids + 1; /* PID 1 of the cell is ours */", "		value = l->pids + 8;",
+     "the control group lets a few more processes in than the limit says", ["tests/escape/test_exhaustion.py", "-k", "fork_is_refused"]),
+    ("no-wall-clock", "jail/kernel/watch.c",
+     "	if (now >= deadline)\n		watch_decide(w, EXIT_timeout_wall);\n", "",
+     "nobody looks at the wall clock", ["tests/cli/test_record.py", "-k", "timeout and ends"]),
+    # --- policy
+    ("filter-row-more", "profiles/python.policy",
+     "allow fadvise64 if arg3 in POSIX_FADV_NORMAL", "allow fadvise64 if arg3 in POSIX_FADV_DONTNEED POSIX_FADV_NORMAL",
+     "pages of the shared rootfs can be thrown out of memory", ["tests/escape/test_probes.py", "-k", "test_jail and F7"]),
+    ("floor-row-less", "jail/spec/policy_floor.c",
+     "	CLONE_FLAG(CLONE_NEWUSER),\n", "",
+     "a policy may allow clone() with CLONE_NEWUSER", ["tests/unit/test_policy.c"]),
+    # --- the service
+    ("keeper-believes-limits", "jail/keeper/keeper_check.c",
+     "	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)\n		return err_wrap(e, \"run\");",
+     "	if (check_bounds(&r->limits, e) < 0)\n		return err_wrap(e, \"run\");",
+     "a door that was taken over gets runs above the ceilings", ["tests/daemon/test_keeper.py", "-k", "run_that_cannot_be"]),
+    ("strangers-are-served", "jail/daemon/access.c",
+     ": p->uid == a->rule[i].id)", ": p->uid >= a->rule[i].id)",
+     "the row of one user is the row of others, too", ["tests/daemon/test_owners.py", "-k", "in_no_row"]),
+    ("quota-off-by-one", "jail/daemon/quota.c",
+     "	if (may->runs && runs >= may->runs) {", "	if (may->runs && runs > may->runs) {",
+     "a user has one run more than his quota", ["tests/unit/test_quota.c"]),
+    ("runs-of-others", "jail/daemon/gate_cancel.c",
+     "	if (!r || !served_run_is_of(r, c->peer.uid))", "	if (!r)",
+     "anybody who knows its id ends a run", ["tests/daemon/test_owners.py", "-k", "nobody_sees_or_ends"]),
+    ("callers-descriptors", "jail/daemon/private.c",
+     "	if (close_range(SOCKET + 1, ~0u, 0) < 0 || fcntl(SOCKET, F_SETFD", "	if (fcntl(SOCKET, F_SETFD",
+     "a brigd of one's own holds what its caller had open", ["tests/daemon/test_private.py", "-k", "nothing_of_the_callers"]),
+    ("door-reads-files", "jail/daemon/confine.c",
+     "	{ \"landlock\",     restrict_files },    /* opens /proc */\n", "",
+     "a door that was taken over reads the host's files", ["tests/unit/test_confine.c"]),
+    ("journal-forged", "jail/daemon/journal.c",
+     "	put(m, \"\\n\", 1);\n	put(m, &size, sizeof size);\n	put(m, value, len);", "	(void)size;\n	put(m, \"=\", 1);\n	put(m, value, len);",
+     "a newline in a name begins a field of the journal", ["tests/cli/test_audit_journal.py", "-k", "forges_no_field"]),
+    # --- the floors below, and beside
+    ("unsealed-program", "common/io/sealed.c",
+     "	if ((seals & SEALS) != SEALS)", "	if ((seals & SEALS) == 0)",
+     "a program's text may change after it was looked at", ["tests/daemon/test_talks.py", "-k", "own and sealed"]),
+    ("messages-of-any-size", "common/json/wire.c",
+     "	if (len == 0 || len > max) {", "	if (len == 0) {",
+     "JSON is parsed however long it is", ["tests/unit/test_program_report.c"]),
+    ("escapes-reach-terminal", "common/text.c",
+     " : n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /*", " : false; /*",
+     "what others have written may begin a terminal's escape sequence", ["tests/unit/test_text.c"]),
+    ("no-end-of-output", "common/client/stream.c",
+     "	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;", "	return STREAM_GOES_ON;",
+     "a flood of output is read on and on", ["tests/unit/test_stream.c"]),
+    ("setuid-in-rootfs", "rootfs-builder/lint.c",
+     "	{ \"setid\",      rule_setid,      \"no program of the tree may gain rights by being started\" },\n", "",
+     "a set-uid program is published in a rootfs", ["tests/rootfs/test_rootfs_lint.py", "-k", "setuid"]),
+    ("rootfs-removed-in-use", "rootfs-builder/gc.c",
+     "	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;", "	return errno == EWOULDBLOCK ? LOCK_OURS : LOCK_FAILED;",
+     "the collection takes a rootfs away from running programs", ["tests/rootfs/test_rootfs_store.py", "-k", "gc_keeps_a_tree_in_use"]),
+    ("any-host", "mcp/http/http_admission.c",
+     "	return address_is_loopback(name) || listed(a->allow_host, host)", "	return true || address_is_loopback(name) || listed(a->allow_host, host)",
+     "a web page reaches the MCP server by a name of its own (DNS rebinding)", ["tests/unit/test_http_admission.c"]),
+    ("any-token", "mcp/http/http_token.c",
+     "	return !differ;", "	return true;",
+     "every bearer token is the right one", ["tests/mcp/test_mcp_http_life.py", "-k", "published_sequence"]),
+)]
+
+
+# --- the copy ---------------------------------------------------------------------------------------------
+
+def listed():
+    """What belongs to the tree, as it is now."""
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co", "--exclude-standard"], capture_output=True, text=True, check=True).stdout
+    return {name for name in names.split("\0") if name and (ROOT / name).is_file()}
+
+
+def copy_tree():
+    """Only what differs is written, so that little is built again; a mutant that an end by force left is gone."""
+    names = listed()
+    for old in TREE.rglob("*") if TREE.exists() else ():
+        name = old.relative_to(TREE)
+        if name.parts[0] != "build" and old.is_file() and str(name) not in names:
+            old.unlink()
+    for name in names:
+        to = TREE / name
+        if not to.exists() or to.read_bytes() != (ROOT / name).read_bytes():
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to)
+            os.utime(to) # newer than what was made of the one before
+
+
+def copy_store():
+    """A mutant's jails may change what they should only read: they have a rootfs of their own."""
+    store, link = TREE / "build" / "store", "names/basic"
+    if (store / link).is_symlink() and (store / link).readlink() == (host.store_dir() / link).readlink():
+        return
+    shutil.rmtree(store, ignore_errors=True)
+    host.copy_rootfs("basic", store)
+
+
+def build():
+    """None, or what the compiler says."""
+    made = [] if (TREE / "build" / "build.ninja").exists() else [["cmake", "--preset", "dev"]]
+    for argv in [*made, ["ninja", "-C", "build", "--quiet"]]:
+        done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True)
+        if done.returncode:
+            return (done.stdout + done.stderr)[-2000:]
+    return None
+
+
+# --- the tests --------------------------------------------------------------------------------------------
+
+def first_failed(report):
+    """As pytest names it; None: nothing failed."""
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            path = case.get("classname").replace(".", "/")
+            return f"{path.removesuffix('/c')}{'.c' if path.endswith('/c') else '.py'}::{case.get('name')}"
+    return None
+
+
+def run_tests(words):
+    """(pytest's status, the first test that failed): status 0, all passed; 1, one did not; anything else is no judgement."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("BRIG_")}
+    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+        argv = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={report.name}", *words]
+        with subprocess.Popen(argv, cwd=TREE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              start_new_session=True) as tests:
+            try:
+                said, _ = tests.communicate(timeout=HANGS)
+            except subprocess.TimeoutExpired:
+                os.killpg(tests.pid, signal.SIGKILL)
+                return 1, f"no end after {HANGS} s"
+        return tests.returncode, first_failed(report.name) if tests.returncode == 1 else said[-2000:]
+
+
+def check_tests(mutants):
+    """A test that fails anyway catches nothing."""
+    for words in sorted({tuple(mutant.tests) for mutant in mutants}):
+        status, said = run_tests(words)
+        if status:
+            sys.exit(f"mutants: without any mutant, pytest {' '.join(words)} ends with status {status}: {said}")
+
+
+# --- one mutant -------------------------------------------------------------------------------------------
+
+def check_rows(mutants, tree=ROOT):
+    """What a row says of the tree must be so; returns what is not."""
+    return [f"{mutant.name}: its text is {times} times in {mutant.file}" for mutant in mutants
+            if (times := (tree / mutant.file).read_text().count(mutant.old)) != 1]
+
+
+def try_mutant(mutant):
+    """The test that caught it, or None."""
+    path = TREE / mutant.file
+    text = path.read_text()
+    path.write_text(text.replace(mutant.old, mutant.new))
+    try:
+        broken = build()
+        if broken:
+            sys.exit(f"mutants: {mutant.name} cannot be built:\n{broken}")
+        status, said = run_tests(mutant.tests)
+    finally:
+        path.write_text(text)
+    if status not in (0, 1):
+        sys.exit(f"mutants: {mutant.name}: pytest ends with status {status}: {said}")
+    return said if status else None
+
+
+# --- what is told -----------------------------------------------------------------------------------------
+
+HEAD = """# Mutants
+
+Guards that were broken one at a time, and the test that caught it: `./dev mutants` makes this page of `tools/mutants.py`, changes here are lost.
+{date}, commit {commit}: {caught} of {all} caught.
+
+| mutant | where | what is broken | caught by |
+|---|---|---|---|
+"""
+
+
+def commit():
+    def git(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
+    changed = git("status", "--porcelain", "--", ".", ":!docs/mutants.md")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (" and changes" if changed else "")
+
+
+def page(results):
+    rows = [f"| {m.name} | `{m.file}` | {m.breaks} | {f'`{by}`' if by else '**nothing**'} |\n" for m, by in results]
+    return HEAD.format(date=datetime.date.today(), commit=commit(), caught=sum(bool(by) for _, by in results), all=len(results)) + "".join(rows)
+
+
+def chosen(names):
+    unknown = set(names) - {mutant.name for mutant in MUTANTS}
+    if unknown:
+        sys.exit(f"mutants: no \"{sorted(unknown)[0]}\"; there are: {', '.join(mutant.name for mutant in MUTANTS)}")
+    return [mutant for mutant in MUTANTS if not names or mutant.name in names]
+
+
+def main():
+    mutants, results, begun = chosen(sys.argv[1:]), [], time.monotonic()
+    wrong = check_rows(mutants)
+    if wrong:
+        sys.exit("mutants: " + "\nmutants: ".join(wrong))
+    copy_tree()
+    broken = build()
+    if broken:
+        sys.exit(f"mutants: the tree cannot be built:\n{broken}")
+    copy_store()
+    check_tests(mutants)
+    for mutant in mutants:
+        since = time.monotonic()
+        results.append((mutant, try_mutant(mutant)))
+        print(f"{mutant.name:<24} {time.monotonic() - since:5.1f} s  {results[-1][1] or 'NOT CAUGHT'}", flush=True)
+    build()
+    if mutants == MUTANTS:
+        PAGE.write_text(page(results))
+    caught = sum(bool(by) for _, by in results)
+    print(f"{caught} of {len(results)} caught, {time.monotonic() - begun:.0f} s")
+    return caught != len(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
