@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, LIE_FDS_MAX = 64 };
+enum { PATIENCE_MS = 50000, LIE_FDS_MAX = 64 };
 enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
 
 /* What goes out: by default honest, then changed by a row. */

@@ -45,9 +45,9 @@ class Snapshot(host.Snapshot):
         }
 
 
-def wrong(before, token=None, seconds=2.0):
-    """None when nothing is left after so many seconds, else a sentence."""
-    if token and not host.poll(lambda: not host.with_token(token), seconds):
-        return f"{seconds} s later these run: {host.with_token(token)}"
-    left = before.left_since(seconds)
+def wrong(before, token=None):
+    """None when nothing is left in the end, else a sentence."""
+    if token and not host.poll(lambda: not host.with_token(token)):
+        return f"these run on: {host.with_token(token)}"
+    left = before.left_since()
     return f"left behind: {left}" if left else None

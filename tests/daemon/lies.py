@@ -19,7 +19,7 @@ def program(name):
 def tell(name, lie, *more):
     """What the program said of it."""
     argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), program(name), lie, daemons.binary("keeper"), "/mnt", host.runtime_dir(), *more]
-    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=60 * host.SLOWER)
+    done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
     return done
 

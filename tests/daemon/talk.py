@@ -159,8 +159,8 @@ class Script:
 class Talk:
     """A script that is played. connect() makes a connection."""
 
-    def __init__(self, script, connect, timeout=20):
-        self.script, self.connect, self.timeout = script, connect, timeout
+    def __init__(self, script, connect):
+        self.script, self.connect = script, connect
         self.open, self.names, self.runs, self.last = {}, {}, {}, None
 
     def play(self):
@@ -214,7 +214,7 @@ class Talk:
         return [make() for _ in range(int(count.lstrip("*") or 1))]
 
     def hears(self, step, talk):
-        said = talk.next(self.timeout)
+        said = talk.next()
         if said.body.get("event") == "started" and "run" in said.body:
             self.last = self.runs[said.body["run"]] = client.Run(talk, said)
         elif said.fds:
@@ -266,7 +266,7 @@ class Talk:
 
     def hears_the_end(self, step, talk):
         try:
-            said = talk.next(self.timeout)
+            said = talk.next()
         except (client.Closed, BrokenPipeError):
             self.closes(step, talk)
             return

@@ -3,6 +3,7 @@ import subprocess
 
 import pytest
 
+from rules import LONG, SLEEP
 from support import client, host, warm
 from support import daemon as daemons
 from support.users import OTHER
@@ -75,14 +76,14 @@ def test_nobody_else_is_served(own, uid):
 def test_nothing_is_left_when_it_ends(own, token):
     daemon, user = own
     with daemon.connect_as() as talk:
-        run = talk.start("import time; print('up', flush=True); time.sleep(60)", args=[token])
+        run = talk.start(SLEEP, args=[token], limits=LONG)
         assert run.line() == "up" and host.with_token(token)
         processes = {daemon.pid, *daemon.below()}
         assert daemon.stop() == 0, daemon.words()
         run.close()
-    assert host.poll(lambda: not host.with_token(token), 2), host.with_token(token)
+    assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
     theirs = lambda: {pid for pid, _, uids, _ in host.processes() if uids[0] == user.uid or user.range and user.range[0] <= uids[0] < sum(user.range)}
-    assert host.poll(lambda: not theirs() & processes, 4), theirs() & processes
+    assert host.poll(lambda: not theirs() & processes), theirs() & processes
 
 
 TRACE = """
@@ -108,12 +109,12 @@ def test_his_other_programs_cannot_trace_his_door_and_keeper(own):
     daemon, user = own
     daemon.settle()
     pids = [daemon.one("door"), daemon.one("keeper")]
-    done = subprocess.run(daemon.world.as_user(user, host.PYTHON, "-c", TRACE, *pids), capture_output=True, text=True, timeout=30)
+    done = subprocess.run(daemon.world.as_user(user, host.PYTHON, "-c", TRACE, *pids), capture_output=True, text=True, timeout=host.HANG)
     assert done.stdout == "tried 2\n", f"{done.stdout}{done.stderr}\n{daemon.tree()}"
 
 
 @pytest.mark.control("I11")
 def test_control_a_process_of_his_that_hides_nothing_is_traced(world, user):
-    script = f"sleep 30 >/dev/null & {host.PYTHON} -c \"$0\" $!; kill -9 $!"
-    done = subprocess.run(world.as_user(user, "sh", "-c", script, TRACE), capture_output=True, text=True, timeout=30)
+    script = f"sleep 600 >/dev/null & {host.PYTHON} -c \"$0\" $!; kill -9 $!"
+    done = subprocess.run(world.as_user(user, "sh", "-c", script, TRACE), capture_output=True, text=True, timeout=host.HANG)
     assert "mem open" in done.stdout, f"{done.stdout}{done.stderr}"

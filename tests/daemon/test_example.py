@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from support import host
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINES_MAX = 70
 
@@ -25,7 +27,7 @@ def run_example(example, daemon, tmp_path):
         path = tmp_path / "program.py"
         path.write_text(program)
         return subprocess.run([sys.executable, example, path, *args], env={**os.environ, "BRIG_SOCKET": str(daemon.path)},
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=host.HANG)
     return run
 
 

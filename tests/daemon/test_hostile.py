@@ -5,16 +5,14 @@ import os
 import random
 import re
 import socket
-import statistics
 import struct
 import subprocess
-import time
 
 import pytest
 
 import hostile
 import slow_files
-from rules import ANN, BOB
+from rules import ANN, BOB, LONG, SLEEP
 from support import client, host
 from support import daemon as daemons
 
@@ -142,12 +140,13 @@ class Flat:
         return {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in self.pids}
 
     def grown(self, bytes_=1 << 20):
-        """What has more than before: descriptors two seconds later, or so much more memory."""
+        """What has more than before in the end: descriptors, or so much more memory."""
         def more():
             return {daemons.kind_of(pid): (self.before[pid], now) for pid, now in self.take().items()
                     if now[0] > self.before[pid][0] or now[1] > self.before[pid][1] + bytes_}
-        host.poll(lambda: not more(), 2)
-        return more()
+        found = []
+        host.poll(lambda: found.append(more()) or not found[-1])
+        return found[-1]
 
 
 @pytest.mark.row("I1")
@@ -167,7 +166,7 @@ def test_three_thousand_hostile_datagrams_are_each_answered(daemon):
                 flat = Flat(daemon)
             if n % (MUTANTS // 5) == 0:
                 assert daemon.run("print('others are served')").stdout == "others are served\n"
-    assert not flat.grown(), flat.grown()
+    assert not (grown := flat.grown()), grown
     assert {"bad_message", "bad_field", "bad_descriptors", "ended", "hello"} <= set(seen), f"too tame: {seen}"
     assert not {"broken", "unavailable"} & set(seen), seen
 
@@ -191,7 +190,7 @@ def test_253_descriptors_are_refused_and_closed(daemon, talk, kind):
         say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
         assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
     assert talk.ask("hello")["version"] == 1
-    assert not flat.grown(), flat.grown()
+    assert not (grown := flat.grown()), grown
 
 
 @pytest.mark.row("I4")
@@ -203,7 +202,7 @@ def test_sockets_that_hold_each_other_are_let_go(daemon):
             talk.send({"op": "hello"}, [talk.sock.fileno(), other.sock.fileno()])
             other.send({"op": "run"}, [talk.sock.fileno()])
             assert {hear_out(talk), hear_out(other)} == {"bad_descriptors"}
-    assert not flat.grown(), flat.grown()
+    assert not (grown := flat.grown()), grown
 
 
 @pytest.mark.row("I4")
@@ -239,8 +238,7 @@ def test_a_file_whose_server_does_not_answer_stops_nobody_else(start_daemon, cal
         fds = [client.sealed(CODE) if name == "code" else os.open(f"{files.folder}/{name}", os.O_PATH if name == "." else os.O_RDONLY) for name in names]
         talk.send(message, fds)
         try:
-            with daemon.connect() as other:
-                other.timeout = 3 * host.SLOWER
+            with daemon.connect(1 if call == "close" else host.HANG) as other: # what is known need not be waited for
                 assert other.run("print('served')").stdout == "served\n", files.asked
         finally:
             files.hang_up()
@@ -269,7 +267,6 @@ def test_a_socket_that_lingers_stops_nobody_else(daemon):
         talk.send({"op": "run"}, [one.fileno()])
         one.close()
         with daemon.connect() as other:
-            other.timeout = 3 * host.SLOWER
             assert other.run("print('served')").stdout == "served\n"
 
 
@@ -281,7 +278,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 held, refused = [], 0
 for n in range(int(sys.argv[2])):
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one.settimeout(0.05)
+    one.settimeout(0.2)
     try:
         one.connect(sys.argv[1])
         held.append(one)
@@ -308,33 +305,30 @@ def two(start_daemon):
     return made
 
 
-def served(daemon, uid, seconds=1.0):
-    """Whether that user's greeting and run are answered in time."""
-    began = time.monotonic()
+def serve(daemon, uid):
+    """That user's greeting and run are answered."""
     with daemon.connect_as(uid) as talk:
         talk.ask("hello")
-        greeted = time.monotonic() - began
-        talk.command("true")
-    return greeted < seconds * host.SLOWER
+        assert talk.command("true").reason == "exited"
 
 
 @pytest.mark.row("I5")
 def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
     door = two.one("door")
-    served(two, ANN)
+    serve(two, ANN)
     before = daemons.lasting_descriptors(door)
     flood = as_user(BOB, host.PYTHON, "-c", FLOOD, two.path, 2000)
     try:
         held, _ = map(int, flood.stdout.readline().split())
         assert held > 0, "the flood could not even begin"
-        assert served(two, ANN), "a neighbour waits"
+        serve(two, ANN)
         with two.connect() as talk:
-            assert talk.ask("hello")["version"] == 1, "root waits"
+            assert talk.ask("hello")["version"] == 1
         assert daemons.lasting_descriptors(door) < 1024, "as many as anybody likes are held"
     finally:
         flood.communicate()
-    assert host.poll(lambda: daemons.lasting_descriptors(door) <= before, 3), f"{daemons.lasting_descriptors(door)} descriptors, there were {before}"
-    assert served(two, BOB), "who has stopped is served again"
+    assert host.poll(lambda: daemons.lasting_descriptors(door) <= before), f"{daemons.lasting_descriptors(door)} descriptors, there were {before}"
+    serve(two, BOB) # who has stopped
 
 
 @pytest.mark.row("I5")
@@ -344,12 +338,13 @@ def test_ten_thousand_connections_one_after_the_other_leave_nothing(daemon):
         with daemon.connect() as talk:
             if n % 100 == 0:
                 talk.ask("hello")
-    assert not flat.grown(), flat.grown()
+    assert not (grown := flat.grown()), grown
 
 
 @pytest.mark.control("I5")
 def test_control_the_same_user_is_served_when_nobody_floods(two):
-    assert served(two, BOB) and served(two, ANN)
+    serve(two, BOB)
+    serve(two, ANN)
 
 
 @pytest.mark.row("I5")
@@ -366,34 +361,26 @@ def test_a_client_that_reads_no_answer_is_no_burden(daemon):
             pass
         assert sent < 50000, "the daemon keeps answers without bound"
         assert daemon.run("print('served')").stdout == "served\n"
-        assert not is_busy(daemon.one("door")), "the door runs in circles"
-    assert not flat.grown(), flat.grown()
-
-
-def is_busy(pid, window=0.3):
-    """Whether a process that has nothing to do uses the processor."""
-    before = daemons.cpu_seconds(pid)
-    time.sleep(window)
-    return daemons.cpu_seconds(pid) - before > window / 4
+        assert host.poll(lambda: host.rests(daemon.one("door"))), "the door runs in circles"
+    assert not (grown := flat.grown()), grown
 
 
 @pytest.mark.row("I5")
 def test_a_half_closed_connection_is_no_burden(daemon, token):
     with daemon.connect() as talk:
-        run = talk.start("import time; print('up', flush=True); time.sleep(60)", args=[token])
+        run = talk.start(SLEEP, args=[token], limits=LONG)
         assert run.line() == "up"
         talk.sock.shutdown(socket.SHUT_WR)
-        assert host.poll(lambda: not host.with_token(token), 2), "who says nothing any more still has a run"
+        assert host.poll(lambda: not host.with_token(token)), "who says nothing any more still has a run"
         run.close()
-        assert not is_busy(daemon.one("door")), "the door runs in circles"
+        assert host.poll(lambda: host.rests(daemon.one("door"))), "the door runs in circles"
     assert daemon.run("print('served')").stdout == "served\n"
 
 
 @pytest.mark.row("I5")
 def test_a_connection_that_says_nothing_keeps_nobody_waiting(daemon):
     silent = [daemon.connect() for _ in range(20)]
-    began = time.monotonic()
-    assert daemon.run("print('served')").stdout == "served\n" and time.monotonic() - began < 5 * host.SLOWER
+    assert daemon.run("print('served')").stdout == "served\n"
     for talk in silent:
         assert talk.ask("hello")["version"] == 1
         talk.close()
@@ -404,24 +391,20 @@ def test_a_connection_that_says_nothing_keeps_nobody_waiting(daemon):
 FILL = "import os, sys; os.write(2, b'up\\n')\nwhile True: os.write(2, b'x' * 65536)"
 
 
-def set_up_ms(daemon, n=15):
-    return statistics.median(daemon.run("pass").record["setup_ms"] for _ in range(n))
-
-
 @pytest.mark.row("I7")
 def test_programs_that_fill_pipes_that_nobody_reads_stop_only_themselves(daemon):
-    alone = set_up_ms(daemon)
+    """They would for minutes. A run that waited for one of their pipes would be there when they are cancelled, and not before."""
     with daemon.connect() as talk:
-        runs = [talk.start(FILL, limits={"wall_ms": 4000}) for _ in range(4)]
+        runs = [talk.start(FILL, limits=LONG) for _ in range(4)]
         for run in runs:
             assert run.line("stderr") == "up"
-        beside = set_up_ms(daemon)
-        records = [run.wait() for run in runs]
+        for _ in range(15):
+            assert daemon.run("print('beside')").stdout == "beside\n"
+        assert {run.id for run in runs} <= {row["run"] for row in talk.ask("list")["runs"]}
         for run in runs:
+            talk.ask("cancel", run=run.id, reason="cancelled")
+            assert run.wait()["exit_reason"] == "cancelled"
             run.close()
-    assert [record["exit_reason"] for record in records] == ["timeout_wall"] * 4, records
-    late = 100 * host.SLOWER # a run may find no cell that stands ready; one that waited for a full pipe would wait for seconds
-    assert beside < 3 * alone + late, f"set-up takes {beside:.1f} ms, it took {alone:.1f}"
 
 
 def full_pipe():
@@ -446,7 +429,7 @@ def test_a_daemon_whose_log_nobody_reads_serves_all_the_same(start_daemon):
                 say(talk, b"no JSON", [])
                 assert hear_out(talk) == "bad_message"
             # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
-            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n", 5)
+            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n")
         assert daemon.stop() == 0
     finally:
         client.close_all([reading, writing])
@@ -461,9 +444,9 @@ def test_a_keeper_that_has_to_complain_to_nobody_goes_on(start_daemon):
         daemon.settle()
         for pid in daemon.of_kind("spawner"):
             daemons.kill(pid)
-        with daemon.connect(10) as talk:
+        with daemon.connect() as talk:
             # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
-            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n", 5)
+            assert host.poll(lambda: talk.run("print('served')").stdout == "served\n")
         assert daemon.stop() == 0
     finally:
         client.close_all([reading, writing])
@@ -487,8 +470,7 @@ def test_control_the_pipe_is_full_and_stops_a_program_that_writes(jail):
     reading, writing = full_pipe()
     child = subprocess.Popen(["sh", "-c", "echo told >&2"], stderr=writing)
     try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.3)
+        assert host.poll(lambda: host.rests(child.pid)) and child.poll() is None
     finally:
         child.kill()
         child.wait()

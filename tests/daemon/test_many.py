@@ -16,7 +16,7 @@ LARGEST = 6 << 20 # bytes that the door, and the keeper, may hold
 def ask_for(daemon, who, each, gate):
     """One client: [(what it wanted, what it got)]. Most are commands, which cost little; some are Python."""
     found = []
-    with daemon.connect(60) as talk:
+    with daemon.connect() as talk:
         gate.wait()
         for n in range(each):
             word = f"client {who} run {n}"
@@ -46,7 +46,7 @@ def check(daemon, clients, each):
     assert len({ended.id for _, ended in found}) == clients * each
     assert count(daemon) - started == clients * each
     grown = lambda: {daemons.kind_of(pid): (first[pid], now) for pid, now in take().items() if now[0] > first[pid][0] or now[1] > first[pid][1] + (1 << 20)}
-    assert host.poll(lambda: not grown(), 2), grown()
+    assert host.poll(lambda: not grown()), grown()
     assert not left.wrong(before), left.wrong(before)
 
 

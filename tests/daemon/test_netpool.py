@@ -14,7 +14,7 @@ WHICH = "import os; _s = os.stat('/proc/self/ns/net'); print(_s.st_ino, _s.st_ct
 # sockstat), whoever's network it is; not by which numbers the kernel's own sockets are known.
 VIEW = """
 import os, socket, time
-end = time.monotonic() + 2 # the socket that raised lo is freed when every CPU has noticed
+end = time.monotonic() + 20 # the socket that raised lo is freed when every CPU has noticed
 while 'used 0' not in open('/proc/self/net/sockstat').readline() and time.monotonic() < end: time.sleep(.001)
 skip = {'softnet_stat', 'stat', 'netfilter', 'ptype', 'protocols', 'psched'}
 for folder, _, names in os.walk('/proc/self/net'):
@@ -38,7 +38,7 @@ LEAVES = {
     "a socket of a child": "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import socket; socket.socket()'], check=True)",
     "a socket of a thread": "import socket, threading; t = threading.Thread(target=socket.socket); t.start(); t.join()",
     "a socket of an orphan that is killed":
-        "import os, socket, time\nr, w = os.pipe()\nif os.fork() == 0:\n    s = socket.socket(); os.write(w, b'x'); time.sleep(99)\nos.read(r, 1)\n",
+        "import os, socket, time\nr, w = os.pipe()\nif os.fork() == 0:\n    s = socket.socket(); os.write(w, b'x'); time.sleep(600)\nos.read(r, 1)\n",
     "a socket of a program that kills itself": "import os, socket; s = socket.socket(); print(flush=True); os.kill(os.getpid(), 9)",
     "a route that was looked up": INET + "U.connect(('127.0.0.1', 9))\n",
     "a route of version 6": "import socket; socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect(('::1', 9))",
@@ -59,7 +59,7 @@ LEAVES = {
 # These are the kernel's to forget; whether it was fast enough decides, and nothing is to be seen either way.
 LOCAL = {
     "a name of its own": "import socket; s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + 'left')",
-    "a name in a child that lives on": "import os, socket, time\nr, w = os.pipe()\nif os.fork() == 0:\n    s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + 'left'); os.write(w, b'x')\n    time.sleep(99)\nos.read(r, 1)\n",
+    "a name in a child that lives on": "import os, socket, time\nr, w = os.pipe()\nif os.fork() == 0:\n    s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + 'left'); os.write(w, b'x')\n    time.sleep(600)\nos.read(r, 1)\n",
     "sockets that hold each other in their queues":
         "import array, socket\nfor name in 'left', 'left2':\n    a, b = socket.socketpair(); c = socket.socket(socket.AF_UNIX); c.bind(chr(0) + name); c.listen()\n"
         "    for s, t in (a, b), (b, a):\n        s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [t.fileno(), s.fileno(), c.fileno()]))])\n",
@@ -91,7 +91,7 @@ def which(run):
 def quiet(talk, **keys):
     """Those that are given to quiet runs, one of which was given twice."""
     seen = []
-    assert host.poll(lambda: seen.append(which(talk.run(WHICH, **keys))[0]) or len(set(seen)) < len(seen), 20), seen
+    assert host.poll(lambda: seen.append(which(talk.run(WHICH, **keys))[0]) or len(set(seen)) < len(seen)), seen
     return set(seen)
 
 
@@ -116,7 +116,7 @@ def test_local_sockets_that_are_closed_do_no_harm(talk):
     program = WHICH + "import socket, asyncio\na, b = socket.socketpair(); a.send(b'x')\nasyncio.run(asyncio.sleep(0))\n" \
                       "l = socket.socket(socket.AF_UNIX); l.bind(chr(0) + 'name')\n"
     seen = []
-    assert host.poll(lambda: seen.append(which(talk.run(program))[0]) or len(set(seen)) < len(seen), 20), seen
+    assert host.poll(lambda: seen.append(which(talk.run(program))[0]) or len(set(seen)) < len(seen)), seen
 
 
 @pytest.mark.diagonal("only_basic")
@@ -159,7 +159,7 @@ def test_a_spawner_keeps_a_bounded_number(talk, kept):
         run.feed(b"")
         run.close()
     counts = []
-    host.poll(lambda: counts.append([daemons.descriptors(pid) for pid in kept.of_kind("spawner")]) or len(counts) > 20, 3)
+    host.poll(lambda: counts.append([daemons.descriptors(pid) for pid in kept.of_kind("spawner")]) or len(counts) > 20)
     assert max(map(max, counts)) < 80, counts
 
 

@@ -4,15 +4,13 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import uuid
 
 import pytest
 
-from rules import ANN, BOB, EVE
+from rules import ANN, BOB, EVE, LONG, SLEEP
 from support import client, host
 
-SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 RULES = {"access": [
     {"uid": ANN, "profiles": ["basic"], "runs": 2, "memory_bytes": "300M", "runs_per_minute": 40},
     {"uid": BOB, "profiles": ["basic", "strict"]}, {"uid": 0, "profiles": ["basic", "strict"]},
@@ -45,8 +43,8 @@ def root(open_door):
         yield made
 
 
-def sleeping(talk, **keys):
-    run = talk.start(SLEEP, **keys)
+def sleeping(talk, **limits):
+    run = talk.start(SLEEP, limits={**LONG, **limits})
     assert run.line() == "up"
     return run
 
@@ -162,7 +160,7 @@ def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_door):
         with open_door.connect() as talk:
             talk.send({"op": "exec", "argv": ["true"]})
     with open_door.connect() as talk:
-        assert host.poll(lambda: not listed(talk), 5), "their runs stay"
+        assert host.poll(lambda: not listed(talk)), "their runs stay"
         assert talk.run("print('served')").stdout == "served\n"
 
 
@@ -206,19 +204,18 @@ def test_control_root_ends_the_run_of_anybody(ann, root):
 
 # --- quotas ------------------------------------------------------------------------------------------------------------
 
-def refused_at_once(talk, **keys):
-    began = time.monotonic()
+def refused(talk, **keys):
+    """It does not wait until there is a place: then it would start."""
     with pytest.raises(client.Refused) as no:
         talk.start_command("true", **keys)
-    assert time.monotonic() - began < 2 * host.SLOWER, "busy comes at once"
     return no.value
 
 
 @pytest.mark.requirement("A106", "B36")
 def test_a_quota_is_the_users_and_not_the_connections(open_door, ann, bob):
     with open_door.connect_as(ANN) as other:
-        runs = [sleeping(talk, limits={"memory_bytes": "64M"}) for talk in (ann, other)]
-        no = refused_at_once(ann, limits={"memory_bytes": "64M"})
+        runs = [sleeping(talk, memory_bytes="64M") for talk in (ann, other)]
+        no = refused(ann, limits={"memory_bytes": "64M"})
         assert no.code == "busy" and 0 < no.error["retry_after_ms"] <= 60000
         assert bob.command("true").reason == "exited", "another user's quota is his own"
         end(ann, runs[0])
@@ -227,15 +224,15 @@ def test_a_quota_is_the_users_and_not_the_connections(open_door, ann, bob):
 
 
 def test_memory_of_all_runs_of_a_user_has_an_end(ann):
-    run = sleeping(ann, limits={"memory_bytes": "200M"})
-    assert refused_at_once(ann, limits={"memory_bytes": "101M"}).code == "busy"
+    run = sleeping(ann, memory_bytes="200M")
+    assert refused(ann, limits={"memory_bytes": "101M"}).code == "busy"
     assert ann.command("true", limits={"memory_bytes": "100M"}).reason == "exited"
     end(ann, run)
 
 
 def test_what_can_never_fit_is_no_matter_of_waiting(ann):
     """More than the quota as a whole: to come again would not help."""
-    no = refused_at_once(ann, limits={"memory_bytes": "301M"})
+    no = refused(ann, limits={"memory_bytes": "301M"})
     assert no.code in ("denied", "above_ceiling") and "retry_after_ms" not in no.error, no
 
 
@@ -245,7 +242,7 @@ def test_runs_a_minute_are_counted_whether_they_last_or_not(start_daemon):
     with daemon.connect() as talk:
         for _ in range(5):
             assert talk.command("true").reason == "exited"
-        no = refused_at_once(talk)
+        no = refused(talk)
         assert no.code == "busy" and 0 < no.error["retry_after_ms"] <= 60000, no
         assert talk.ask("hello")["version"] == 1
 

@@ -9,10 +9,9 @@ import pytest
 
 import hostile
 import left
+from rules import LONG, SLEEP
 from support import brig, client, host
 from support import daemon as daemons
-
-SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 
 
 @pytest.fixture
@@ -21,8 +20,8 @@ def own(jail):
         yield made
 
 
-def sleeping(talk, token, program=SLEEP):
-    run = talk.start(program, args=[token])
+def sleeping(talk, token):
+    run = talk.start(SLEEP, args=[token], limits=LONG)
     assert run.line() == "up"
     return run
 
@@ -31,7 +30,7 @@ def test_it_ends_when_its_connection_closes_and_its_runs_with_it(own, token):
     before = left.Snapshot()
     runs = [sleeping(own.client, token) for _ in range(3)]
     own.client.close()
-    assert own.ends(5) == 0
+    assert own.ends() == 0
     assert not left.wrong(before, token), left.wrong(before, token)
     for run in runs:
         run.close()
@@ -40,14 +39,14 @@ def test_it_ends_when_its_connection_closes_and_its_runs_with_it(own, token):
 def test_it_ends_when_its_client_is_killed(jail, token):
     before = left.Snapshot()
     script = ("import sys, signal; sys.path.insert(0, sys.argv[1])\nfrom support import daemon\nown = daemon.Private()\n"
-              "run = own.client.start(\"import time; print('up', flush=True); time.sleep(60)\", args=[sys.argv[2]])\n"
+              f"run = own.client.start({SLEEP!r}, args=[sys.argv[2]], limits={LONG})\n"
               "run.line(); print(own.pid, flush=True); signal.pause()")
     child = subprocess.Popen([host.PYTHON, "-c", script, str(host.REPO / "tests"), token], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     door = int(child.stdout.readline())
     child.kill()
     child.communicate()
-    assert host.poll(lambda: not os.path.exists(f"/proc/{door}"), 3), "the door outlives its client"
-    assert host.poll(lambda: not [pid for pid, uid in host.with_token(token)], 2), host.with_token(token)
+    assert host.poll(lambda: not os.path.exists(f"/proc/{door}")), "the door outlives its client"
+    assert host.poll(lambda: not [pid for pid, uid in host.with_token(token)]), host.with_token(token)
     assert not left.wrong(before), left.wrong(before)
 
 
@@ -65,12 +64,12 @@ def test_whoever_is_killed_leaves_nothing(own, token, who):
     assert found, [daemons.kind_of(pid) for pid in daemons.Daemon.below(own)]
     daemons.kill(found[0])
     if KILLED[who]:
-        assert run.wait(5)["exit_reason"] in KILLED[who], run.events
+        assert run.wait()["exit_reason"] in KILLED[who], run.events
         assert own.client.run("print('next')").stdout == "next\n"
     else:
         with pytest.raises(client.Closed):
-            run.wait(5)
-    assert not left.wrong(before, token, 4), left.wrong(before, token)
+            run.wait()
+    assert not left.wrong(before, token), left.wrong(before, token)
     run.close()
 
 
@@ -79,16 +78,16 @@ def test_fifty_doors_killed_at_random_moments_leave_nothing(jail, token):
     for _ in range(50):
         own = daemons.Private()
         code = client.sealed(SLEEP)
-        own.client.begin("run", [code], args=[token])
+        own.client.begin("run", [code], args=[token], limits=LONG)
         os.close(code)
         time.sleep(dice.uniform(0, 0.030)) # the random moment
         daemons.kill(own.pid)
         own.process.wait()
         own.client.close()
-    host.poll(lambda: not host.with_token(token), 2)
+    assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
     with daemons.Private() as own: # the next one sweeps
         assert own.client.run("print('next')").stdout == "next\n"
-    assert not left.wrong(before, token, 4), left.wrong(before, token)
+    assert not left.wrong(before, token), left.wrong(before, token)
 
 
 def test_two_doors_of_ones_own_share_nothing(own, token):
@@ -111,7 +110,7 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_words_that_make_no_sense_are_refused_with_a_sentence(brig, what):
     words, status = BAD[what]
-    done = subprocess.run([daemons.binary(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+    done = subprocess.run([daemons.binary(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == status and done.stderr.strip() and not done.stdout, done
 
 
@@ -120,7 +119,7 @@ def test_what_is_no_such_socket_is_refused(jail, kind):
     fd = hostile.KINDS[kind]()
     try:
         argv = [daemons.binary(), "--private", "--fd", str(fd)]
-        done = subprocess.run(argv, pass_fds=[fd], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, env=brig.environment())
+        done = subprocess.run(argv, pass_fds=[fd], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG, env=brig.environment())
     finally:
         os.close(fd)
     assert done.returncode == 1 and 1 <= len(done.stderr.splitlines()) <= 2, done
@@ -139,4 +138,4 @@ def test_nothing_of_the_callers_stays_open_in_it(jail, tmp_path):
         links = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in daemons.listed(f"/proc/{process.pid}/fd")]
         assert not [link for link in links if "secret" in link], links
         assert "secret" not in talk.command("ls", "-l", "/proc/self/fd").stdout
-    assert process.wait(5) == 0
+    assert process.wait(host.HANG) == 0

@@ -43,7 +43,7 @@ class Silent:
     def close(self):
         LIBC.umount2(self.folder.encode(), 1) # by force: who waits is let go
         LIBC.umount2(self.folder.encode(), 2)
-        self.server.join(10)
+        self.server.join(host.HANG)
         os.close(self.device)
         os.rmdir(self.folder)
 
@@ -57,7 +57,7 @@ def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_
         fd = os.open(served.folder, os.O_PATH | os.O_DIRECTORY)
         with daemon.connect() as talk:
             talk.begin("exec", [fd], argv=["true"], ro=["x"])
-            assert host.poll(lambda: "launcher" in served.asked, 5), f"it was not shown: {served.asked}"
+            assert host.poll(lambda: "launcher" in served.asked), f"it was not shown: {served.asked}"
             assert daemon.run("print('others are served')").stdout == "others are served\n"
         os.close(fd)
         assert not {"door", "keeper"} & set(served.asked), served.asked

@@ -24,11 +24,11 @@ def test_the_descriptors_of_events_come_with_them_and_in_order(shared):
 
 def test_who_never_reads_loses_the_connection_and_nobody_else_does(shared):
     with shared.connect() as deaf, shared.connect() as other:
-        with pytest.raises((clients.Closed, BrokenPipeError, ConnectionError, TimeoutError)):
+        with pytest.raises((clients.Closed, BrokenPipeError, ConnectionError)):
             for tag in range(5000):
                 deaf.send({"op": "stats", "tag": tag})
                 if tag % 50 == 0:
                     assert other.ask("hello")["version"] == 1
             for _ in range(5000):
-                deaf.read(5)
+                deaf.read()
         assert other.ask("hello")["version"] == 1

@@ -33,7 +33,7 @@ def start(built, tmp_path):
         if owner is not None:
             os.chown(config, owner, owner)
         argv = [daemons.binary(), "--foreground", "--socket", tmp_path / "brig.sock", "--config", config]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=20 * host.SLOWER)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=host.HANG)
         return config, done.returncode, done.stderr
     return run
 

@@ -25,7 +25,7 @@ def with_group(tmp_path):
 def start(*options, cwd="/"):
     """A start that fails: status and the last line of what it says."""
     done = subprocess.run([daemons.binary(), "--foreground", *map(str, options)], env=brig.environment(), capture_output=True, text=True, cwd=cwd,
-                          stdin=subprocess.DEVNULL, timeout=30 * host.SLOWER)
+                          stdin=subprocess.DEVNULL, timeout=host.HANG)
     return done.returncode, done.stderr.strip().splitlines()[-1]
 
 

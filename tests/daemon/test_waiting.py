@@ -8,12 +8,11 @@ import time
 
 import pytest
 
-from rules import ANN, BOB, MANY
+from rules import ANN, BOB, LONG, MANY, SLEEP
 from support import client, host
 from support import daemon as daemons
 
 LARGEST = 8 << 20 # bytes of a program
-PATIENCE = 2.0 # seconds; what is tested took ten before
 
 
 def seconds_of(ask):
@@ -22,8 +21,15 @@ def seconds_of(ask):
     return time.monotonic() - began
 
 
+def computed(daemon, ask):
+    """Seconds of CPU time that the door used meanwhile."""
+    before = daemons.cpu_seconds(daemon.pid)
+    ask()
+    return daemons.cpu_seconds(daemon.pid) - before
+
+
 def hello(daemon, uid=0):
-    with daemon.connect_as(uid, timeout=20) as talk:
+    with daemon.connect_as(uid) as talk:
         talk.ask("hello")
 
 
@@ -53,14 +59,14 @@ def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs
     hog = threading.Thread(target=flood, args=(talks, b'{"op":"run"}', fd, over))
     hog.start()
     try:
-        slowest = max(seconds_of(lambda: hello(daemon, BOB)) for _ in range(5))
+        most = max(computed(daemon, lambda: hello(daemon, BOB)) for _ in range(5))
     finally:
         over.set()
         hog.join()
         for talk in talks:
             talk.close()
         os.close(fd)
-    assert slowest < PATIENCE * host.SLOWER, f"another user waited {slowest:.1f} s"
+    assert most < 2 * host.SLOWER, f"before another user was answered the door computed for {most:.1f} s" # of ten, once
 
 
 @pytest.mark.row("I5")
@@ -68,7 +74,7 @@ def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
     """A launcher that is stopped, or has its hands full: a socket has room for some hundreds."""
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
-        run = talk.start("import time; print('up', flush=True); time.sleep(60)")
+        run = talk.start(SLEEP, limits=LONG)
         assert run.line() == "up"
         stopped = daemon.of_kind("launcher")
         for pid in stopped:
@@ -76,7 +82,7 @@ def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
         try:
             for _ in range(1000):
                 talk.ask("cancel", run=run.id)
-            assert seconds_of(lambda: hello(daemon)) < PATIENCE * host.SLOWER
+            hello(daemon)
         finally:
             for pid in stopped:
                 daemons.kill(pid, signal.SIGCONT)
@@ -87,9 +93,9 @@ def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
 def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
     """The kernel counts the watchers of all cells for the one account that keeps them, which has 128."""
     daemon = start_daemon(MANY)
-    hog = "import ctypes, time\nwhile ctypes.CDLL(None).inotify_init1(0) >= 0: pass\nprint('all', flush=True); time.sleep(60)"
+    hog = "import ctypes, time\nwhile ctypes.CDLL(None).inotify_init1(0) >= 0: pass\nprint('all', flush=True); time.sleep(600)"
     with daemon.connect() as talk:
-        runs = [talk.start(hog) for _ in range(8)]
+        runs = [talk.start(hog, limits=LONG) for _ in range(8)]
         assert [run.line() for run in runs] == ["all"] * 8
         other = daemon.run("import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)")
         for run in runs:
@@ -102,7 +108,7 @@ def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
 def spawner_of(daemon, profile):
     """The one that forks when a run of that profile needs a cell."""
     with daemon.connect() as talk:
-        run = talk.start_command("sleep", "60", profile=profile)
+        run = talk.start_command("sleep", "600", profile=profile)
         launcher = daemon.one("launcher") # nobody waits for another run here
         run.close()
         return int(host.read(f"/proc/{launcher}/stat").rpartition(")")[2].split()[1])
@@ -126,8 +132,8 @@ def test_a_stopped_spawner_stops_neither_keeper_nor_itself_for_long(start_daemon
     try:
         for talk in talks:
             talk.begin("exec", argv=["true"])
-        assert host.poll(lambda: not os.path.exists(f"/proc/{spawner}"), 10), daemon.words()
-        assert host.poll(lambda: said(daemon, "print('here')", profile="strict"), 10) == "here\n" # the quota is free again a moment later
+        assert host.poll(lambda: not os.path.exists(f"/proc/{spawner}")), daemon.words()
+        assert host.poll(lambda: said(daemon, "print('here')", profile="strict")) == "here\n" # the quota is free again a moment later
         assert said(daemon, "print('again')") == "again\n"
     finally:
         daemons.kill(spawner, signal.SIGCONT)
@@ -149,13 +155,17 @@ def stopped_keeper(start_daemon):
 
 @pytest.mark.row("I5")
 def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_again(stopped_keeper):
-    talks = [stopped_keeper.connect() for _ in range(20)]
-    for talk in talks:
-        talk.send({"op": "stats"})
-    assert seconds_of(lambda: hello(stopped_keeper)) < PATIENCE * host.SLOWER
-    for talk in talks:
-        assert talk.next().body["reply"] == "stats"
-        talk.close()
+    def ask(times):
+        talks = [stopped_keeper.connect() for _ in range(times)]
+        for talk in talks:
+            talk.send({"op": "stats"})
+        hello(stopped_keeper)
+        for talk in talks:
+            assert talk.next().body["reply"] == "stats"
+            talk.close()
+    took = [seconds_of(lambda: ask(1))]
+    assert host.poll(lambda: took.append(seconds_of(lambda: ask(1))) or took[-1] > 0.3), took # what was told a moment ago need not be asked
+    assert seconds_of(lambda: ask(20)) < 10 * took[-1]
 
 
 @pytest.mark.row("I5")
@@ -205,12 +215,12 @@ def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
             except client.Closed: # its own streams were the first that did not get through
                 return None
     try:
-        why = host.poll(refused, 20)
+        why = host.poll(refused)
     finally:
         for talk in silent:
             talk.close()
     assert why and (why.code, why.error["retry_after_ms"] > 0) == ("busy", True) and "do not read" in why.error["message"], why
-    assert host.poll(lambda: starts(daemon), 5), daemon.words()
+    assert host.poll(lambda: starts(daemon)), daemon.words()
 
 
 def starts(daemon):
@@ -226,7 +236,7 @@ def test_few_descriptors_are_few_cells_and_no_end_of_the_service(start_daemon):
     daemon = start_daemon({**MANY, "ready": 0}, through=[*daemons.with_accounts(), "prlimit", "--nofile=120:120"])
     talks = [daemon.connect() for _ in range(20)]
     for talk in talks:
-        talk.begin("exec", argv=["sleep", "60"])
+        talk.begin("exec", argv=["sleep", "600"])
     said = [talk.next().body for talk in talks]
     refused = [body["record"]["error"]["message"] for body in said if body["event"] == "ended"]
     assert refused and all("cells are in use, and there are no descriptors for more" in text for text in refused), refused
@@ -238,4 +248,4 @@ def test_few_descriptors_are_few_cells_and_no_end_of_the_service(start_daemon):
     client.close_all(fds)
     for talk in talks:
         talk.close()
-    assert host.poll(lambda: starts(daemon), 5), daemon.words()
+    assert host.poll(lambda: starts(daemon)), daemon.words()

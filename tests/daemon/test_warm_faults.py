@@ -91,11 +91,11 @@ def kept(folder):
         one.settle()
         assert warm_load.is_warm_again(one), one.words()
         yield one
-    assert not left.wrong(there, None, 5), left.wrong(there)
+    assert not left.wrong(there), left.wrong(there)
 
 
 def zygote_of(daemon):
-    assert host.poll(lambda: len(daemon.of_kind("zygote")) == 1, 10), daemon.tree()
+    assert host.poll(lambda: len(daemon.of_kind("zygote")) == 1), daemon.tree()
     return daemon.of_kind("zygote")[0]
 
 

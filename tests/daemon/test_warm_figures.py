@@ -33,7 +33,7 @@ def row(talk, name="basic"):
 
 def wait_for(talk, wanted):
     """The zygote of basic, when it is as is wanted."""
-    found = host.poll(lambda: wanted(row(talk)["zygote"]) and [row(talk)["zygote"]], 30)
+    found = host.poll(lambda: wanted(row(talk)["zygote"]) and [row(talk)["zygote"]])
     assert found, row(talk)
     return found[0]
 
@@ -96,6 +96,6 @@ def is_below(pid, ancestor):
 
 def test_top_shows_it(service, talk):
     wait_for(talk, measured)
-    done = subprocess.run([tool.binary(), "top", "--once"], env=tool.environment({"BRIG_SOCKET": str(service.path)}), capture_output=True, text=True, timeout=20)
+    done = subprocess.run([tool.binary(), "top", "--once"], env=tool.environment({"BRIG_SOCKET": str(service.path)}), capture_output=True, text=True, timeout=host.HANG)
     line = next(line.split() for line in done.stdout.splitlines() if line.startswith("basic "))
     assert line[5] == "serving" and line[9].endswith("M") and line[10].endswith("M"), done

@@ -21,7 +21,7 @@ def test_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon, run
     assert sum(ends.values()) == runs and ends["exited, warm"] > runs * .98, f"{dict(ends)}\n{daemon.words()}"
     daemon.settle()
     more = []
-    host.poll(lambda: more.clear() or more.extend(warm_load.grown(before, warm_load.held(daemon))) or not more, 5)
+    host.poll(lambda: more.clear() or more.extend(warm_load.grown(before, warm_load.held(daemon))) or not more)
     assert not more, more
     assert daemon.stop() == 0
     assert not left.wrong(there), left.wrong(there)

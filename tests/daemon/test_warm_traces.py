@@ -2,6 +2,7 @@
 import os
 import re
 
+from rules import LONG, SLEEP
 from support import daemon as daemons
 from warm_runs import folder, kept, talk # noqa: F401
 
@@ -61,12 +62,12 @@ def test_nothing_of_a_run_is_seen_by_the_next(talk):
 def test_the_words_and_the_text_of_a_run_are_in_no_memory_of_the_next(talk):
     """Those of a run that has ended, and of one that goes on."""
     secret = "s3cr3t" + "-of-a-run"
-    beside = talk.start(f"import time; x = '{secret}'; print('on', flush=True); time.sleep(30)", env=[f"SECRET={secret}"], args=[secret])
+    beside = talk.start(f"import time; x = '{secret}'; print('on', flush=True); time.sleep(600)", env=[f"SECRET={secret}"], args=[secret], limits=LONG)
     assert beside.line() == "on"
     assert talk.run(f"x = '{secret}' * 2; print(x)", env=[f"SECRET={secret}"], args=[secret]).status == 0
     run = talk.run(MEMORY + "print([line for line, data in memory() if re.search(b'[s]3cr3t-of-a-run', data)])\n")
     talk.ask("cancel", run=beside.id)
-    beside.wait(5)
+    beside.wait()
     beside.close()
     assert run.record["warm"] and run.stdout == "[]\n", run
 
@@ -80,8 +81,8 @@ def test_no_memory_names_a_place_of_the_host(talk, kept):
 
 def test_no_memory_has_the_numbers_of_other_programs(talk, kept):
     """The zygote lives among the host's processes, and knows each of its forks by that number."""
-    beside = talk.start("import time; print('on', flush=True); time.sleep(30)")
-    assert beside.line() == "on"
+    beside = talk.start(SLEEP, limits=LONG)
+    assert beside.line() == "up"
     zygotes = kept.of_kind("zygote")
     pids = [pid for zygote in zygotes for pid in daemons.children(zygote)]
     last = max(int(name) for zygote in zygotes for name in os.listdir(f"/proc/{zygote}/fd")) # no descriptor of an entry is beyond
@@ -92,7 +93,7 @@ def entries(data, number): # struct zygote_cell, aligned like a pointer: the num
 print([line for line, data in memory() for number in {[pid + 1 for pid in pids]} if entries(data, number)])
 """)
     talk.ask("cancel", run=beside.id)
-    beside.wait(5)
+    beside.wait()
     beside.close()
     assert pids and run.record["warm"] and run.stdout == "[]\n", (pids, run)
 

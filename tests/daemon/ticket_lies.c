@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20000, WALL_MS = 3000 };
+enum { PATIENCE_MS = 50000, WALL_MS = 1000 };
 
 static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep(1000)\n", short_program[] = "print('ran')\n";
 static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */

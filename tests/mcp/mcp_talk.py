@@ -15,7 +15,7 @@ import pathlib
 import re
 import sys
 
-from support import mcp
+from support import host, mcp
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "daemon")) # the patterns are the daemon's
 import talk # noqa: E402  pylint: disable=wrong-import-position
@@ -66,8 +66,8 @@ class InOrder(mcp.McpStdio):
             self.legacy = message["result"]["protocolVersion"]
         return super().sort(message, revision, only)
 
-    def next(self, timeout):
-        self.until(lambda: self.heard, timeout, "message")
+    def next(self):
+        self.until(lambda: self.heard, host.HANG, "message")
         with self.changed:
             return self.heard.pop(0)
 
@@ -75,8 +75,8 @@ class InOrder(mcp.McpStdio):
 class Talk:
     """A script that is played with a server of its own."""
 
-    def __init__(self, script, timeout=20):
-        self.script, self.timeout, self.names = script, timeout, dict(NAMES)
+    def __init__(self, script):
+        self.script, self.names = script, dict(NAMES)
 
     def play(self, **kw):
         client = InOrder(*self.script.args, **kw)
@@ -103,7 +103,7 @@ class Talk:
         client.send(eval(rest, {})) # of a file of ours
 
     def hears(self, client, rest):
-        said = client.next(self.timeout)
+        said = client.next()
         why = talk.differs(talk.read_json(rest), said, self.names)
         if why:
             raise talk.Otherwise(f"it said {said}\n  {why}")
@@ -112,7 +112,7 @@ class Talk:
         client.end_input()
 
     def hears_the_end(self, client, _):
-        status = client.wait(self.timeout)
+        status = client.wait()
         client.check()
         if status:
             raise talk.Otherwise(f"it ended with status {status}")

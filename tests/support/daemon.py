@@ -201,7 +201,7 @@ class Daemon:
             waiting = [pid for pid in self.of_kind("launcher") if not children(pid)]
             return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
         assert host.poll(settled), f"{self.tree()}\n{self.words()}"
-        host.poll(self.has_tickets, 3) # a cell may have none, and is asked by the keeper
+        host.poll(self.has_tickets) # a cell may have none, and is asked by the keeper
 
     def rest(self):
         """The processes that stay, when they have held as many descriptors for half a second: cells are made anew a moment after a run, and the keeper
