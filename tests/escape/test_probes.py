@@ -91,7 +91,6 @@ def run_batch(batch, given, runner):
     return run, outside.answers(run.out)
 
 
-@pytest.mark.diagonal("mode")
 @pytest.mark.private("a jail of each kind is its subject")
 @pytest.mark.parametrize("mode", ["root", "warm", *users.MODES])
 @pytest.mark.parametrize("probe", each(PROBES))

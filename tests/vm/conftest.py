@@ -1,6 +1,7 @@
-"""Makes of every boot in guests.py an item, and of every test in the guest a result of its own."""
+"""Makes of every part in guests.py an item, and of every test in a guest a result of its own."""
 import pytest
 
+import fleet
 import guests
 import image
 import machine
@@ -16,48 +17,47 @@ def pytest_collect_file(parent, file_path):
 
 class GuestsFile(pytest.File):
     def collect(self):
-        for name, guest in guests.GUESTS.items():
-            item = Guest.from_parent(self, name=name, guest=guest)
+        for part in guests.PARTS:
+            item = Part.from_parent(self, name=f"{part['boot']}: {part['name']}", part=part)
             item.add_marker("vm")
             yield item
 
 
-class Guest(pytest.Item):
-    """A boot. Its own result says whether the guest came up and went through all of its parts. The next one boots beside it: each needs one processor."""
+def pytest_sessionfinish(session):
+    Part.close(session)
 
-    def __init__(self, *, guest, **kw):
+
+class Part(pytest.Item):
+    """Its own result says whether a guest came up and went through the part. The first that runs starts the guests for all."""
+    running = pytest.StashKey()
+
+    def __init__(self, *, part, **kw):
         super().__init__(**kw)
-        self.guest, self.machine = guest, None
+        self.part = part
 
-    def boot(self):
-        if self.machine is None:
-            order = {"slower": guests.SLOWER, "parts": self.guest["parts"]}
-            self.machine = machine.Machine(self.name, self.guest["boot"], order, guests.SILENCE)
-        return self.machine
+    def fleet(self):
+        stash = self.session.stash
+        if Part.running not in stash:
+            parts = [item.part for item in self.session.items if isinstance(item, Part)]
+            stash[Part.running] = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
+        return stash[Part.running]
 
-    def next(self):
-        following = self.session.items[self.session.items.index(self) + 1:]
-        return [item for item in following if isinstance(item, Guest)][:1]
+    @staticmethod
+    def close(session):
+        if Part.running in session.stash:
+            session.stash[Part.running].close()
 
     def runtest(self):
-        running = self.boot()
-        try:
-            for item in self.next():
-                item.boot()
-            left = [part["name"] for part in self.guest["parts"]]
-            for word in running.words():
-                with self.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-                    self.hear(word, left) # on the terminal, not into this item's captured output
-            assert not left, f"never ran: {left}"
-        finally:
-            running.close()
+        for word in self.fleet().words(self.part):
+            with self.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+                self.hear(word) # on the terminal, not into this item's captured output
 
-    def hear(self, word, left):
+    def hear(self, word):
         if "start" in word:
-            self.ihook.pytest_runtest_logstart(nodeid=self.inner(left, word["start"]), location=tuple(word["location"]))
+            self.ihook.pytest_runtest_logstart(nodeid=self.inner(word["start"]), location=tuple(word["location"]))
         elif "report" in word:
             report = self.config.hook.pytest_report_from_serializable(config=self.config, data=word["report"])
-            report.nodeid = self.inner(left, report.nodeid)
+            report.nodeid = self.inner(report.nodeid)
             if isinstance(report.longrepr, list):
                 report.longrepr = tuple(report.longrepr) # a skip's: JSON knows no tuples
             if isinstance(report, pytest.CollectReport):
@@ -68,11 +68,11 @@ class Guest(pytest.Item):
             self.config.pluginmanager.getplugin("terminalreporter").write_line(word["tell"])
         elif "part" in word:
             # 1: some failed, which they have said themselves
-            assert word["part"] == left.pop(0) and word["status"] in (0, 1), f"{word['part']}: pytest's status {word['status']}\n{word['output']}"
-            assert " passed" in word["output"].splitlines()[-1], f"{word['part']}: no test passed\n{word['output']}"
+            assert word["status"] in (0, 1), f"pytest's status {word['status']}\n{word['output']}"
+            assert " passed" in word["output"].splitlines()[-1], f"no test passed\n{word['output']}"
 
-    def inner(self, left, nodeid):
-        return f"{self.nodeid}::{left[0]}::{nodeid}"
+    def inner(self, nodeid):
+        return f"{self.nodeid}::{nodeid}"
 
     def repr_failure(self, excinfo, style=None):
         if excinfo.errisinstance((machine.Lost, AssertionError, RuntimeError)):

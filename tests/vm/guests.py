@@ -1,4 +1,4 @@
-"""What runs in which guest: a boot has parts, one after the other, one per way of running brig there.
+"""What runs in guests: parts, each in a guest of its boot and as one user.
 
 To add tests: put them into a part, or add one. Tests that need what the other host lacks say so with a skip.
 """
@@ -6,7 +6,9 @@ import os
 import shlex
 
 SLOWER = 10   # by so much whoever waits in a guest waits longer
-SILENCE = 300 # seconds without a word after which a guest is lost
+SILENCE = 150 * SLOWER # seconds without a word after which a guest is lost: a test that hangs says so itself after 120, by so much slower
+
+TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes half an hour
 
 RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
 FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "15", "BRIG_WARM_RUNS": "100", "BRIG_ZYGOTE_KILLS": "14"}
@@ -14,9 +16,9 @@ FEW = {name: os.environ.get(name, few) for name, few in FEW.items()}
 IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
 
-def part(name, tests, through=(), user=None, env=None, before=()):
+def part(boot, name, tests, through=(), user=None, env=None, before=()):
     """`tests` is pytest's command line; `through` is put before it, and decides about the control group. `before`: what root runs first."""
-    return {"name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": {**RUNS, **(env or {})}, "before": list(before)}
+    return {"boot": boot, "name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": {**RUNS, **(env or {})}, "before": list(before)}
 
 
 def login(user):
@@ -62,35 +64,24 @@ HELLO = "tests/cli/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"
 USER = [HELLO, CHECK, "tests/groups/test_user.py"]
 
-GUESTS = {
-    "systemd": {
-        "boot": "systemd.unit=brig-tests.target",
-        "parts": [
-            part("root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", "tests/escape",
-                          *LEFT_OUT], env=FEW),
-            part("root, faults", FAULTS),
-            part("plain", USER, user="plain"),
-            part("bare", USER, user="bare"),
-            part("plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
-        ],
-    },
-    "daemon": { # the other half: two boots side by side take half the time
-        "boot": "systemd.unit=brig-tests.target",
-        "parts": [
-            part("daemon", DAEMON, env=FEW),
-            part("service", ["tests/service"], before=["tests/vm/install-brig"]),
-        ],
-    },
-    "hybrid": { # systemd with control groups of version 1, which it delegates to nobody but root
-        "boot": "systemd.unified_cgroup_hierarchy=0 systemd.unit=brig-tests.target",
-        "parts": [part("service", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"])],
-    },
-    "bare": { # cgroup v2 and nobody who manages it
-        "boot": "init=/usr/lib/brig-guest/init brig-tests",
-        "parts": [part("root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py"])],
-    },
+BOOTS = {
+    "systemd": "systemd.unit=brig-tests.target",
+    "hybrid": "systemd.unified_cgroup_hierarchy=0 systemd.unit=brig-tests.target", # control groups of version 1, which systemd delegates to nobody but root
+    "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
 }
+PARTS = [
+    part("systemd", "root", ["tests/escape", *LEFT_OUT], env=FEW),
+    part("systemd", "daemon", DAEMON, env=FEW),
+    part("systemd", "root, groups", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py"]),
+    part("bare", "no systemd", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py"]),
+    part("hybrid", "cgroup v1", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"]),
+    part("systemd", "faults", FAULTS),
+    part("systemd", "as plain", USER, user="plain"),
+    part("systemd", "as bare", USER, user="bare"),
+    part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
+    part("systemd", "service", ["tests/service"], before=["tests/vm/install-brig"]), # the last: it stays installed
+]
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
 if ASKED: # pytest's command line: those and nothing else
-    GUESTS = {"systemd": {**GUESTS["systemd"], "parts": [part("asked for", ASKED, env=FEW)]}}
+    PARTS = [part("systemd", "asked for", ASKED, env=FEW)]

@@ -1,22 +1,20 @@
 """A guest under qemu, by software alone: it runs where there is no /dev/kvm, and where there is one that hangs."""
 import json
-import pathlib
-import queue
+import os
 import select
 import subprocess
-import tempfile
-import threading
 import time
 
-import image
 from support import host
+
+MEMORY = 4096 # MiB of a guest
 
 
 def command(kernel, base, tree, boot, *serial):
     """Two disks behind one controller, because then their names do not depend on who is found first. Nothing that is written stays."""
-    return ["setpriv", "--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "4096",
+    return ["setpriv", "--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-m", str(MEMORY),
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
-            "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet {boot}",
+            "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet no_timer_check mitigations=off {boot}",
             "-drive", f"id=base,if=none,format=raw,snapshot=on,file={base}", "-drive", f"id=tree,if=none,format=raw,snapshot=on,file={tree}",
             "-device", "nvme,id=disks,serial=brig", "-device", "nvme-ns,drive=base,bus=disks,nsid=1",
             "-device", "nvme-ns,drive=tree,bus=disks,nsid=2", "-object", "rng-random,id=r,filename=/dev/urandom",
@@ -24,64 +22,63 @@ def command(kernel, base, tree, boot, *serial):
 
 
 class Machine:
-    """One boot. words() yields what inside.py says, as dictionaries, until it is done or nothing came for too long. It runs on while nobody listens."""
+    """One boot. run(part) yields what inside.py says of a part, as dictionaries. It is also kept in build/vm/words-NAME, with the seconds since the
+    start and those of a processor that qemu has used."""
 
-    def __init__(self, name, boot, order, silence):
-        self.name = name
-        kernel, base = image.base()
-        self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=host.build_dir() / "vm")
-        self.console = pathlib.Path(self.scratch.name) / "console"
-        tree = pathlib.Path(self.scratch.name) / "tree"
-        image.tree_disk(tree, order)
+    def __init__(self, name, disks, boot, folder, silence):
+        self.silence, self.doing, self.rest = silence, None, b""
+        self.console = folder / f"console-{name}"
         serial = ["-serial", f"file:{self.console}", "-chardev", "stdio,id=words,signal=off", "-serial", "chardev:words"]
+        self.kept = open(folder / f"words-{name}", "w")
         self.began = time.monotonic()
-        self.process = subprocess.Popen(command(kernel, base, tree, boot, *serial), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.heard = queue.SimpleQueue()
-        self.listener = threading.Thread(target=self.listen, args=(silence,), daemon=True)
-        self.listener.start()
+        self.process = subprocess.Popen(command(*disks, boot, *serial), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def words(self):
-        while (word := self.heard.get()) is not None:
-            if isinstance(word, Exception):
-                raise word
+    def run(self, part):
+        if not self.doing:
+            yield from self.until("up")
+        self.doing = part
+        try:
+            os.write(self.process.stdin.fileno(), f"{part}\n".encode())
+        except BrokenPipeError:
+            pass # it has ended, which is about to be heard
+        yield from self.until("part")
+
+    def until(self, end):
+        word = {}
+        while end not in word:
+            word = self.hear()
+            self.doing = word.get("start", self.doing)
             yield word
 
-    def listen(self, silence):
-        """What it says is also kept in build/vm/words-NAME, with the seconds since the start."""
-        try:
-            with open(host.build_dir() / "vm" / f"words-{self.name}", "w") as kept:
-                for word in self.hear(silence):
-                    print(f"{time.monotonic() - self.began:.1f}", json.dumps(word), file=kept, flush=True)
-                    self.heard.put(word)
-            self.heard.put(None)
-        except Exception as error: # for whoever waits for words
-            self.heard.put(error)
-
-    def hear(self, silence):
-        rest = b""
-        while True:
-            ready, _, _ = select.select([self.process.stdout], [], [], silence)
-            got = self.process.stdout.read1(65536) if ready else b""
+    def hear(self):
+        while b"\n" not in self.rest:
+            ready, _, _ = select.select([self.process.stdout], [], [], self.silence)
+            got = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not got:
-                raise Lost(f"{'nothing came from the guest for %d s' % silence if not ready else 'the guest ended too early'}, "
-                           f"{time.monotonic() - self.began:.0f} s after its start. Its console:\n{self.console_end()}\n{rest.decode(errors='replace')}")
-            *lines, rest = (rest + got).split(b"\n")
-            for line in filter(None, lines):
-                word = parse(line)
-                if word.get("done"):
-                    return
-                yield word
+                raise Lost(self.last_words(f"nothing came from the guest for {self.silence} s" if not ready else "the guest ended"))
+            self.rest += got
+        line, _, self.rest = self.rest.partition(b"\n")
+        word = parse(line)
+        print(f"{time.monotonic() - self.began:.1f}", f"{self.cpu_seconds():.1f}", json.dumps(word), file=self.kept, flush=True)
+        return word
 
-    def console_end(self):
-        return host.read(self.console)[-4000:]
+    def last_words(self, what):
+        return (f"{what}, {time.monotonic() - self.began:.0f} s after its start, during {self.doing or 'its boot'}. Its console:\n"
+                f"{host.read(self.console)[-4000:]}\n{self.rest.decode(errors='replace')}")
+
+    def cpu_seconds(self):
+        fields = host.read(f"/proc/{self.process.pid}/stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self):
+        self.process.kill()
 
     def close(self):
-        self.process.kill()
+        self.kill()
         self.process.wait()
-        self.listener.join()
+        self.process.stdin.close()
         self.process.stdout.close()
-        self.scratch.cleanup()
+        self.kept.close()
 
 
 class Lost(Exception):

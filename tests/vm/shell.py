@@ -14,13 +14,13 @@ import machine
 
 
 def main(name="systemd"):
-    if name not in guests.GUESTS:
-        sys.exit(f"./dev vm: no guest \"{name}\"; there are: {', '.join(guests.GUESTS)}")
+    if name not in guests.BOOTS:
+        sys.exit(f"./dev vm: no guest \"{name}\"; there are: {', '.join(guests.BOOTS)}")
     kernel, base = image.base()
     with tempfile.TemporaryDirectory(prefix="brig-vm-") as scratch:
         tree = pathlib.Path(scratch) / "tree"
         image.tree_disk(tree, {})
-        boot = guests.GUESTS[name]["boot"].replace("brig-tests", "brig-shell")
+        boot = guests.BOOTS[name].replace("brig-tests", "brig-shell")
         subprocess.run(machine.command(kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
 
 

@@ -1,0 +1,82 @@
+"""Guests at work: each boots once and stays for part after part; who is free takes the next one that its boot can run."""
+import collections
+import pathlib
+import queue
+import tempfile
+import threading
+
+import image
+import machine
+from support import host
+
+
+def at_once():
+    """As many guests as there are processors for them, and memory."""
+    return max(1, min(host.cpus(), host.mem_available() // (machine.MEMORY << 20)))
+
+
+class Fleet:
+    """Runs parts, in the order in which they are given. words(part) yields what a guest said of one, as it comes."""
+
+    def __init__(self, boots, parts, slower, silence, tiers):
+        self.boots, self.left, self.silence = boots, list(parts), silence
+        self.heard = {part["name"]: queue.SimpleQueue() for part in parts}
+        self.taking, self.guests, self.started = threading.Lock(), [], collections.Counter()
+        self.kernel, self.base = image.base()
+        self.folder = host.build_dir() / "vm"
+        self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=self.folder)
+        self.tree = pathlib.Path(self.scratch.name) / "tree"
+        image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}})
+        self.workers = [threading.Thread(target=self.work, daemon=True) for _ in range(min(at_once(), len(parts)))]
+        for worker in self.workers:
+            worker.start()
+
+    def words(self, part):
+        while (word := self.heard[part["name"]].get()) is not None:
+            if isinstance(word, Exception):
+                raise word
+            yield word
+
+    def take(self, boot=None):
+        with self.taking:
+            part = next((part for part in self.left if boot in (None, part["boot"])), None)
+            if part:
+                self.left.remove(part)
+            return part
+
+    def work(self):
+        while part := self.take():
+            self.serve(part)
+
+    def serve(self, part):
+        """One guest, with all the parts that it comes to."""
+        boot, guest = part["boot"], None
+        try:
+            guest = self.start(boot)
+            while part:
+                for word in guest.run(part["name"]):
+                    self.heard[part["name"]].put(word)
+                self.heard[part["name"]].put(None)
+                part = self.take(boot)
+        except Exception as error: # for whoever waits for the words; the parts that are left get another guest
+            self.heard[part["name"]].put(error)
+        finally:
+            if guest:
+                guest.close()
+
+    def start(self, boot):
+        with self.taking:
+            self.started[boot] += 1
+            name = f"{boot}-{self.started[boot]}"
+            guest = machine.Machine(name, (self.kernel, self.base, self.tree), self.boots[boot], self.folder, self.silence)
+            self.guests.append(guest)
+        return guest
+
+    def close(self):
+        with self.taking:
+            self.left.clear()
+            for guest in self.guests:
+                guest.kill()
+        for worker in self.workers:
+            worker.join()
+        self.scratch.cleanup()
