@@ -8,6 +8,9 @@ import json
 import os
 import pathlib
 import re
+import select
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -72,6 +75,24 @@ def candidates_of(daemon, talk, scratch):
         lib.Candidate("brig run --private", [BRIG, "run", "--private", file], env=env),
     ]
     return [c for c in found if isinstance(c, lib.Asked) or lib.works(c, "1\n", scratch)]
+
+
+def ends(env, scratch, rounds, *options):
+    """Milliseconds from the death of a client to that of its program."""
+    file, ms = scratch / "sleep.py", []
+    file.write_text("import time\nprint('up', flush=True)\ntime.sleep(100)\n")
+    for n in range(rounds):
+        mark = f"brig-bench-{os.getpid()}-{n}"
+        brig = subprocess.Popen([BRIG, "run", *options, file, mark], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        brig.stdout.readline()
+        program = os.pidfd_open(next(pid for pid, uid in host.with_token(mark) if uid >= 65536))
+        began = time.perf_counter_ns()
+        brig.send_signal(signal.SIGKILL)
+        select.select([program], [], [])
+        ms.append((time.perf_counter_ns() - began) / 1e6)
+        os.close(program)
+        brig.communicate()
+    return ms
 
 
 def table(candidates):
@@ -175,6 +196,8 @@ def main():
 def measure(daemon, talk, scratch, options):
     candidates = candidates_of(daemon, talk, scratch)
     interleave(candidates, options.rounds)
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    killed = {"service": ends({**env, "BRIG_SOCKET": str(daemon.path)}, scratch, 20), "private": ends(env, scratch, 20, "--private")}
     cpu = cpu_per_run(daemon, talk, options.rounds)
     rates = {n: runs_per_second(daemon, n, options.seconds) for n in CLIENTS}
     mib, groups = memory(daemon), "v1" if "cgroup" in host.kinds_of_groups() else "v2"
@@ -184,6 +207,9 @@ def measure(daemon, talk, scratch, options):
     print(f"\nruns per second, {options.seconds:g} s each\n")
     for n, rate in rates.items():
         print(f"{n:>4} clients {rate:>8.1f}")
+    print("\nfrom the death of brig run to that of its program\n")
+    for way, ms in killed.items():
+        print(f"{way:<8} {lib.percentile(ms, 0.5):>8.2f} ms p50, {max(ms):.2f} at most")
     print("\nwhat the service spends\n")
     for kind, us in cpu.items():
         print(f"{kind:<8} {us:>8.0f} CPU-us a run" + (f"   {mib[kind][0]:>5.1f} MiB resident, {mib[kind][1]:.1f} its share" if kind in mib else ""))
@@ -197,12 +223,16 @@ def measure(daemon, talk, scratch, options):
     lib.goal(f"CPU-us of door and keeper for a run, cgroup {groups}", cpu["door"] + cpu["keeper"], MOST[groups])
     for kind, (resident, _) in mib.items():
         lib.goal(f"MiB of the {kind}", resident, LARGEST)
+    for way, ms in killed.items():
+        lib.goal(f"ms from a client's death to its program's, {way}", max(ms), 1000)
 
     print()
     for c in candidates:
         name = re.sub(r"\W+", "_", c.name)
         for words, value in (("p50", lib.median(c)), ("p95", lib.percentile(c.ms, 0.95)), ("p99", lib.percentile(c.ms, 0.99))):
             tell(f"{name}_{words}", value, "ms")
+    for way, ms in killed.items():
+        tell(f"killed_{way}_p50", lib.percentile(ms, 0.5), "ms")
     for n, rate in rates.items():
         tell(f"rate_{n}_clients", rate, "runs/s")
     for kind, us in cpu.items():
@@ -210,7 +240,7 @@ def measure(daemon, talk, scratch, options):
     for kind, (resident, share) in mib.items():
         tell(f"{kind}_resident", resident, "MiB")
         tell(f"{kind}_share", share, "MiB")
-    return {"ms": {c.name: c.ms for c in candidates}, "runs_per_second": rates, "cpu_us": cpu, "mib": mib}
+    return {"ms": {c.name: c.ms for c in candidates}, "runs_per_second": rates, "cpu_us": cpu, "mib": mib, "killed_ms": killed}
 
 
 main()

@@ -41,9 +41,9 @@ def free_python(needs_root, tmp_path):
     if host.lacks("overlay"):
         pytest.skip(host.lacks("overlay"))
 
-    def run(text, *args, timeout=30, **kw):
+    def run(text, *args, **kw):
         folder = tmp_path / "scratch"
         folder.mkdir(exist_ok=True)
         argv = outside.scratch_command(folder, f"{host.PYTHON} -I -", *args)
-        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=timeout * host.SLOWER, **kw)
+        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=host.HANG, **kw)
     return run

@@ -106,7 +106,7 @@ def traced(program, *options):
     """The calls of one run, in order."""
     log = program.with_suffix(".strace")
     done = subprocess.run(["strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
-                          timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
+                          timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
     return [call for call in calls_of(whole(log.read_text(errors="replace").splitlines())) if call.name not in CANNOT]
 
@@ -182,7 +182,7 @@ class Attempt:
         self.call, self.error = call, error
         report = program.with_suffix(".report")
         argv = [FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
-        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=60, env=brig.environment(), stdin=subprocess.DEVNULL)
+        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
         self.lines = report.read_text().splitlines()
         self.status, self.stderr = done.returncode, done.stderr
         self.record = brig.parse(done.stdout) or {}

@@ -63,7 +63,7 @@ def read_some(path, count=64):
 
 
 def in_child(what, seconds=3):
-    """What happens to a child that does this: its answer, {"signal": ...} or {"timeout": true}."""
+    """What happens to a child that does this: its answer, {"signal": ...}, {"stopped": true} or {"timeout": true}."""
     global REPORT_FD
     reading, writing = os.pipe()
     pid = os.fork()
@@ -80,7 +80,7 @@ def in_child(what, seconds=3):
         os.write(writing, (json.dumps(answer) + "\n").encode())
         os._exit(0)
     os.close(writing)
-    end, text, status = time.monotonic() + seconds, b"", None
+    end, text, status, stopped = time.monotonic() + seconds, b"", None, False
     while not text.endswith(b"\n"):
         left = end - time.monotonic()
         if left <= 0:
@@ -93,14 +93,17 @@ def in_child(what, seconds=3):
             break
         if status is None:
             done, status_now = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
-            if done and not os.WIFSTOPPED(status_now):
+            if done and os.WIFSTOPPED(status_now):
+                stopped = True
+                break
+            if done:
                 status = status_now
                 if not select.select([reading], [], [], 0)[0]:
                     break
     os.close(reading)
     if status is None and not text.endswith(b"\n"):
         # the pipe may have closed a moment before the process is gone
-        while time.monotonic() < end and status is None:
+        while time.monotonic() < end and status is None and not stopped:
             done, status_now = os.waitpid(pid, os.WNOHANG)
             status = status_now if done else None
             time.sleep(0.001)
@@ -111,7 +114,7 @@ def in_child(what, seconds=3):
     if text.endswith(b"\n"):
         return json.loads(text)
     if late:
-        return {"timeout": True}
+        return {"stopped" if stopped else "timeout": True}
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return {"signal": signal.Signals(number).name if number in list(signal.Signals) else number}
@@ -121,5 +124,5 @@ def in_child(what, seconds=3):
 def main(probes, given):
     GIVEN.update(given)
     for name, probe in probes:
-        result = in_child(probe, GIVEN.get("seconds", 5))
+        result = in_child(probe, GIVEN.get("seconds", 20))
         os.write(1, (json.dumps({"id": name, "result": result}) + "\n").encode())

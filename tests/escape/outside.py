@@ -31,7 +31,6 @@ mount -t tmpfs shm "$1"/root/dev/shm
 ip link set lo up && ip route add default dev lo || true
 exec chroot "$1"/root %s
 """
-LIMIT = 60 * host.SLOWER # seconds for a whole batch outside
 
 
 @dataclasses.dataclass
@@ -114,7 +113,7 @@ def run_free(functions, given, where="scratch", **popen):
     """The same program without a jail; {key: result}."""
     with tempfile.TemporaryDirectory(prefix="scratch-") as folder:
         done = subprocess.run(command(where, folder), input=program(functions, given).encode(),
-                              capture_output=True, timeout=LIMIT, **popen)
+                              capture_output=True, timeout=host.HANG, **popen)
     found = answers(done.stdout.decode(errors="replace"))
     for key in functions:
         found.setdefault(key, {"no answer": done.stderr.decode(errors="replace")[-500:], "status": done.returncode})
@@ -155,7 +154,7 @@ def most_not(*refusals):
 
 
 def _broken(result):
-    return isinstance(result, dict) and any(k in result for k in ("raised", "timeout", "no answer", "ended", "signal"))
+    return isinstance(result, dict) and any(k in result for k in ("raised", "timeout", "stopped", "no answer", "ended", "signal"))
 
 
 def none_ok(result):

@@ -74,7 +74,7 @@ TABLE = [
     ("D4", GATE, "sleeping, waiting, spinning and blocking signals all end at the wall time"),
     ("D5", MORE, "CPU time counts all processes together"),
     ("D6", MORE, "a brig that is killed at any moment leaves no process, mount, group or file"),
-    ("D7", MORE, "when brig or its reader goes away, the program ends within a second"),
+    ("D7", MORE, "when brig or its reader goes away, the program ends"),
     ("D8", MORE, "no run kills a process that took a freed number"),
     ("D9", MORE, "two thousand orphans are reaped"),
     ("D10", MORE, "neither a status nor a lookalike record forges the verdict"),

@@ -56,7 +56,7 @@ print(total >> 20)
 
 @pytest.mark.row("E2")
 def test_the_buffers_of_tcp_are_bounded_by_the_memory_limit(jail, run_brig, token, nothing_left):
-    run = run_brig("--memory", "64M", "--timeout", "10", program=TCP, args=[token])
+    run = run_brig("--memory", "64M", "--timeout", "50", program=TCP, args=[token])
     assert run.reason == "oom" or int(run.out) <= 66, str(run)
 
 
@@ -77,7 +77,7 @@ if os.fork() == 0:
 for n in range(20000): os.write(1, b"x")
 print("told", file=sys.stderr, flush=True)
 """
-    run = run_brig("--timeout", "10", "--cpus", "2", program=program, args=[token])
+    run = run_brig("--timeout", "50", "--cpus", "2", program=program, args=[token])
     assert run.reason == "exited" and run.record["stderr"] == "told\n", str(run)
 
 
@@ -123,7 +123,7 @@ def test_control_sockets_and_fifos_of_a_directory_can_be_reached_without_a_jail(
     assert text == "ok EPROTOTYPE ok ok to be read\n"
 
 
-def test_an_end_of_the_output_that_is_given_away_does_not_hold_the_client(jail, start_brig, tmp_path, token, nothing_left):
+def test_an_end_of_the_output_that_is_given_away_does_not_hold_the_client(jail, run_brig, tmp_path, token, nothing_left):
     """Through a socket below --ro: somebody outside then has the writing end of the client's pipe."""
     folder = tmp_path / "shown"
     folder.mkdir()
@@ -132,7 +132,6 @@ def test_an_end_of_the_output_that_is_given_away_does_not_hold_the_client(jail, 
     listening.bind(str(folder / "s"))
     os.chmod(folder / "s", 0o777)
     listening.listen()
-    listening.settimeout(10)
     program = """
 import socket
 try:
@@ -142,15 +141,7 @@ try:
 except OSError as e: print(e)
 print("done", flush=True)
 """
-    child = start_brig("--ro", folder, program=program, args=[token])
-    try:
-        accepted = listening.accept()[0]
-        _, fds, _, _ = socket.recv_fds(accepted, 1, 4)
-    except TimeoutError:
-        fds = [] # the socket is out of reach, which is better still
-    run = child.wait(10)
-    for fd in fds:
-        os.close(fd)
+    run = run_brig("--ro", folder, program=program, args=[token]) # what was sent waits here meanwhile, and holds the pipe open
     listening.close()
     assert run.reason == "exited" and run.out.endswith("done\n"), str(run)
 
@@ -161,13 +152,13 @@ def lock_as_nobody(path):
     """A process of another user that tries to lock a file; its first line says whether it could open it."""
     text = f"import fcntl, os, time\nos.setgroups([]); os.setresgid({NOBODY}, {NOBODY}, {NOBODY}); os.setresuid({NOBODY}, {NOBODY}, {NOBODY})\n" \
            f"try: fcntl.flock(os.open({str(path)!r}, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB); print('locked', flush=True)\n" \
-           "except PermissionError: print('refused', flush=True)\nexcept BlockingIOError: print('opened', flush=True)\ntime.sleep(60)"
+           "except PermissionError: print('refused', flush=True)\nexcept BlockingIOError: print('opened', flush=True)\ntime.sleep(600)"
     child = subprocess.Popen([host.PYTHON, "-c", text], stdout=subprocess.PIPE, text=True)
     return child, child.stdout.readline().strip()
 
 
 def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
-    child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program="print('ready', flush=True)\nimport time; time.sleep(600)", args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
     program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
     paths = {line.split(":", 2)[2] for line in host.read(f"/proc/{program}/cgroup").splitlines() if "/cell-" in line}
@@ -187,12 +178,12 @@ def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
 def test_no_program_runs_while_privilege_is_still_to_be_dropped(jail, brig, tmp_path, token):
     """The drop, the launcher's second capset, fails after half a second: a cell that was told to go on before would be seen."""
     program = tmp_path / "program.py"
-    program.write_text("import time; time.sleep(20)")
+    program.write_text("import time; time.sleep(600)")
     inject = "inject=capset:error=EPERM:delay_enter=500000:when=2"
     child = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=capset", "-e", inject, str(brig), "run", program, token],
                              stderr=subprocess.PIPE, text=True)
-    seen = host.poll(lambda: child.poll() is not None or [pid for pid, uid in host.with_token(token) if uid >= 65536], 20)
-    _, stderr = child.communicate(timeout=20)
+    seen = host.poll(lambda: child.poll() is not None or [pid for pid, uid in host.with_token(token) if uid >= 65536])
+    _, stderr = child.communicate(timeout=host.HANG)
     assert seen is True and child.returncode == 125 and "drop-privilege" in stderr, (seen, child.returncode, stderr)
 
 
@@ -222,8 +213,8 @@ def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tm
             if before == after and before.startswith("435 ") and "Name:\tbrig-launcher" in status:
                 return status
         return None
-    status = host.poll(launcher_held_in_clone3, 10)
-    _, stderr = child.communicate(timeout=20)
+    status = host.poll(launcher_held_in_clone3)
+    _, stderr = child.communicate(timeout=host.HANG)
     assert status and child.returncode == 0, (status, stderr)
     assert int(status.split("\nUid:")[1].split()[1]) >= 65536, "the cell is cloned by root, not by its own user"
     effective = int(next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16)

@@ -11,7 +11,7 @@ import pytest
 from support import brig as tool
 from support import host
 
-SLEEP = "import time; print('ready', flush=True); time.sleep(60)"
+SLEEP = "import time; print('ready', flush=True); time.sleep(600)"
 ATTEMPT = """
 import errno, os, sys
 def attempt(what, *args):
@@ -45,7 +45,7 @@ def terminal():
         script = f"import fcntl, os, sys; fcntl.ioctl(0, {termios.TIOCSCTTY}, 0); os.execv(sys.argv[1], sys.argv[1:])"
         child = subprocess.Popen([host.PYTHON, "-c", script, *map(str, argv)], stdin=slave, stdout=slave, stderr=slave,
                                  start_new_session=True, env=tool.environment())
-        assert child.wait(20) == 0
+        assert child.wait(host.HANG) == 0
         os.set_blocking(slave, False)
         try:
             return os.read(slave, 100)
@@ -82,7 +82,7 @@ for fd in range(3):
 def run_on_sockets(argv, program):
     """The program's stderr, and how many descriptors came through its stdin and stdout."""
     ours, theirs = zip(*(socket.socketpair() for _ in range(2)))
-    done = subprocess.run([*argv, program], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, text=True, timeout=20,
+    done = subprocess.run([*argv, program], stdin=theirs[0], stdout=theirs[1], stderr=subprocess.PIPE, text=True, timeout=host.HANG,
                           env=tool.environment())
     came = 0
     for end in (*theirs, *ours):
@@ -122,7 +122,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000)) # allow all
 libc.prctl(38, 1, 0, 0, 0)
 print(libc.syscall(317, 1, 8, ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(code)))) >= 0, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -142,7 +142,7 @@ def listeners():
 @pytest.mark.row("A20")
 def test_nobody_holds_a_listener_while_a_program_runs(jail, start_brig, token):
     before = listeners()
-    child = start_brig("--timeout", "20", program=SLEEP, args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
     assert listeners() - before == set()
 
@@ -160,22 +160,22 @@ def test_control_a_listener_is_seen():
 # --- the caller goes away (D7, D13) -----------------------------------------------------------------------
 
 @pytest.mark.row("D7")
-def test_a_program_ends_within_a_second_of_brigs_death(jail, start_brig, token, nothing_left):
-    child = start_brig("--timeout", "60", program=SLEEP, args=[token], json_record=False)
+def test_a_program_ends_with_its_brig(jail, start_brig, token, nothing_left):
+    child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready"
     child.signal(signal.SIGKILL)
-    child.wait(5)
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    child.wait()
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.row("D7")
-def test_a_program_that_writes_ends_within_a_second_of_its_readers_death(jail, start_brig, token, nothing_left):
+def test_a_program_that_writes_ends_with_its_reader(jail, start_brig, token, nothing_left):
     program = "import time\nwhile True: print('ready', flush=True); time.sleep(0.05)"
-    child = start_brig("--timeout", "60", program=program, args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=program, args=[token], json_record=False)
     assert child.line() == "ready"
     child.process.stdout.close()
     child.process.stdout = None
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.control("D6")
@@ -189,7 +189,7 @@ def test_control_a_program_outlives_whoever_started_it_without_a_jail(token):
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)
     parent.stdout.close()
-    assert len(left) == 1 and host.poll(lambda: not host.with_token(token), 5)
+    assert len(left) == 1 and host.poll(lambda: not host.with_token(token))
 
 
 DEAF = """
@@ -198,19 +198,19 @@ for number in range(1, 65):
     try: signal.signal(number, signal.SIG_IGN)
     except (OSError, ValueError): pass
 print("ready", flush=True)
-try: time.sleep(60)
-finally: time.sleep(60)
+try: time.sleep(600)
+finally: time.sleep(600)
 """
 
 
 @pytest.mark.row("D13")
 @pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["terminated", "interrupted"])
 def test_a_deaf_program_does_not_hold_up_a_cancel(jail, start_brig, token, nothing_left, number, status):
-    child = start_brig("--timeout", "60", program=DEAF, args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=DEAF, args=[token], json_record=False)
     assert child.line() == "ready"
     child.signal(number)
-    assert child.wait(2).status == status
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert child.wait().status == status
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.control("D13")
@@ -219,8 +219,7 @@ def test_control_a_deaf_program_lives_on_without_a_jail():
     try:
         child.stdout.readline()
         child.terminate()
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.5)
+        assert host.poll(lambda: host.rests(child.pid)) and child.poll() is None
     finally:
         child.kill()
         child.communicate()
@@ -232,7 +231,7 @@ SERVE = """
 import socket, time
 s = socket.socket(); s.bind(("0.0.0.0", 0)); s.listen()
 print(s.getsockname()[1], flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -248,7 +247,7 @@ def host_can_connect(port):
 
 @pytest.mark.row("G11")
 def test_what_listens_in_a_jail_is_not_reachable_from_the_host(jail, start_brig, token):
-    child = start_brig("--timeout", "20", program=SERVE, args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=SERVE, args=[token], json_record=False)
     assert not host_can_connect(int(child.line()))
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from support import host
 
-HOLD = "print('ready', flush=True)\nimport time; time.sleep(30)\n"
+HOLD = "print('ready', flush=True)\nimport time; time.sleep(600)\n"
 
 
 def two(start, run, holder, seeker, token):
     """Starts the holder, waits until it says ready, and runs the seeker beside it; what the seeker printed."""
-    held = start("--timeout", "20", program=holder + HOLD, args=[token], json_record=False)
+    held = start("--timeout", "300", program=holder + HOLD, args=[token], json_record=False)
     assert held.line() == "ready", f"the first jail did not start: {held.wait(1)}"
     return run(program=seeker, args=[token])
 
@@ -80,23 +80,25 @@ def futex(what, value, seconds):
     args = ctypes.c_void_p(page), ctypes.c_long(what), ctypes.c_long(value), (ctypes.c_long * 2)(seconds, 0)
     return libc.syscall(ctypes.c_long(202), *args, None, 0)
 """
-WAIT = FUTEX + "print('ready', flush=True)\nprint(futex(0, ctypes.c_uint32.from_address(page).value, 5), flush=True)"
+WAIT = FUTEX + "print('ready', flush=True)\nprint(futex(0, ctypes.c_uint32.from_address(page).value, 300), flush=True)"
 WAKE = FUTEX + "print(max(futex(1, 10, 0) or time.sleep(0.02) or 0 for _ in range(20)))"
 
 
 @pytest.mark.row("F13")
 def test_a_futex_on_a_page_of_the_rootfs_wakes_at_most_a_neighbour_who_waits_there(jail, start_brig, run_brig, token):
     """The documented limit: private futexes alone would break multiprocessing. Nobody but who waits for it is reached."""
-    waiter = start_brig("--timeout", "20", program=WAIT, args=[token], json_record=False)
-    assert waiter.line() == "ready", waiter.wait(1)
+    waiter = start_brig("--timeout", "300", program=WAIT, args=[token], json_record=False)
+    assert waiter.line() == "ready", waiter.wait()
+    pid = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
+    assert host.poll(lambda: host.rests(pid))
     woken = run_brig(program=WAKE, args=[token]).out
-    assert woken in ("0\n", "1\n") and waiter.line() == ("0" if woken == "1\n" else "-1")
+    assert waiter.line() == "0" if woken == "1\n" else woken == "0\n" and host.rests(pid)
 
 
 @pytest.mark.control("F13")
 def test_control_a_futex_on_a_page_of_a_file_wakes_another_program(tmp_path):
     waiter = subprocess.Popen([host.PYTHON, "-c", WAIT], stdout=subprocess.PIPE, text=True)
-    assert waiter.stdout.readline() == "ready\n"
+    assert waiter.stdout.readline() == "ready\n" and host.poll(lambda: host.rests(waiter.pid))
     assert int(subprocess.run([host.PYTHON, "-c", WAKE], capture_output=True, text=True).stdout) >= 1
     assert waiter.communicate()[0] == "0\n"
 
@@ -115,7 +117,7 @@ OPEN = "import json; open(json.__file__).close()"
 
 def watch(start, run, token, profile):
     """What a watcher in one jail learns of a program that opens a file in another."""
-    watcher = start("-p", profile, "--timeout", "20", program=WATCH, args=[token, "1"], json_record=False)
+    watcher = start("-p", profile, "--timeout", "300", program=WATCH, args=[token, "1"], json_record=False)
     assert watcher.line() == "ready", watcher.wait(1)
     assert run("-p", profile, program=OPEN).status == 0
     return watcher.line()
@@ -134,7 +136,7 @@ def test_watching_the_rootfs_in_basic_tells_at_most_that_a_file_was_opened(jail,
 
 @pytest.mark.control("F6")
 def test_control_a_watcher_sees_what_is_opened_without_a_jail():
-    watcher = subprocess.Popen([host.PYTHON, "-c", WATCH, "x", "5"], stdout=subprocess.PIPE, text=True)
+    watcher = subprocess.Popen([host.PYTHON, "-c", WATCH, "x", str(host.HANG)], stdout=subprocess.PIPE, text=True)
     assert watcher.stdout.readline() == "ready\n"
     subprocess.run([host.PYTHON, "-c", OPEN], check=True)
     assert watcher.communicate()[0] == "seen\n"
@@ -146,7 +148,7 @@ def test_two_jails_have_two_host_users_that_nobody_else_has(jail, start_brig, to
     known = {int(line.split(":")[2]) for line in host.read("/etc/passwd").splitlines()}
     uids = []
     for n in range(2):
-        child = start_brig("--timeout", "20", program=HOLD, args=[f"{token}-{n}"], json_record=False)
+        child = start_brig("--timeout", "300", program=HOLD, args=[f"{token}-{n}"], json_record=False)
         assert child.line() == "ready", child.wait(1)
         uids.append(host_uids(f"{token}-{n}"))
     assert all(len(u) == 1 for u in uids) and uids[0] != uids[1], f"host users {uids}"
@@ -301,7 +303,7 @@ for place in ("/workspace", "/tmp", "/dev/shm"):
 os.environ["LEFT"] = "1"; os.umask(0); os.nice(5); os.environ["TZ"] = "Asia/Tokyo"; time.tzset()
 os.chdir("/tmp"); resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
 if os.fork() == 0:
-    os.setsid(); time.sleep(100)
+    os.setsid(); time.sleep(600)
 """
 
 
@@ -315,7 +317,7 @@ def test_a_run_finds_nothing_of_the_one_before(jail, run_brig, token, nothing_le
 @pytest.mark.control("F8")
 def test_control_a_program_without_a_jail_leaves_its_files(tmp_path):
     subprocess.run([host.PYTHON, "-c", DIRTY.replace('("/workspace", "/tmp", "/dev/shm")', f"({str(tmp_path)!r},)")
-                    .replace("time.sleep(100)", "pass")], check=True)
+                    .replace("time.sleep(600)", "pass")], check=True)
     assert len(os.listdir(tmp_path)) == 20
 
 
@@ -362,7 +364,7 @@ def host_has_inotify():
 @pytest.mark.row("E7")
 def test_a_jail_cannot_use_up_what_the_hosts_root_needs(jail, start_brig, token):
     """Limits per user are also charged to the user who made the user namespace: that must not be root."""
-    child = start_brig("--timeout", "20", program=HOARD + HOLD, args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=HOARD + HOLD, args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
     assert host_has_inotify(), "one jail took every inotify instance of the host's root"
 

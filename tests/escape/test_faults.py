@@ -56,7 +56,7 @@ def bad_ends(attempts, order):
     for call, error in attempts:
         attempt = attempted(call, error, order)
         left = host.abandoned_groups() - before
-        if left and "left behind: control group" not in attempt.stderr and not host.poll(lambda: not left & host.abandoned_groups(), 2):
+        if left and "left behind: control group" not in attempt.stderr and not host.poll(lambda: not left & host.abandoned_groups()):
             bad.append(f"left behind {left}: {attempt}")
         if attempt.complaint():
             bad.append(f"{attempt.complaint()}: {attempt}")
@@ -124,7 +124,7 @@ for folder, _, names in os.walk('/proc/self'):
 """)
     without = ["-e", "trace=landlock_create_ruleset", "-e", "inject=landlock_create_ruleset:error=ENOSYS"]
     done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", *without, *faults.command(program)], capture_output=True, text=True,
-                          timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+                          timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
     record = brig.parse(done.stdout)
     assert record["stdout"] == "" and "missing:landlock" in record["isolation"] and record["exit_code"] == 0, record
 
@@ -132,7 +132,7 @@ for folder, _, names in os.walk('/proc/self'):
 def test_cpu_time_is_the_programs_however_late_the_launcher_hears_of_its_start(calls, order):
     late = ["-e", "trace=recvmsg", "-e", "inject=recvmsg:delay_enter=200000:when=3+"] # by then it is at its end
     done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", *late, *faults.command(*order)], capture_output=True, text=True,
-                          timeout=30, env=brig.environment(), stdin=subprocess.DEVNULL)
+                          timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and brig.parse(done.stdout)["cpu_ms"] > 3, done
 
 

@@ -18,11 +18,14 @@ PROGRAMS = [
     # what a run may be in the middle of
     "pass",
     "open('/workspace/f', 'wb').write(b'x' * 100000); open('/tmp/g', 'w').write('x')",
-    "import os\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); __import__('time').sleep(60)",
-    "import time; time.sleep(60)",
+    "import os\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); __import__('time').sleep(600)",
+    "import time; time.sleep(600)",
     "import socket; s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); c.send(b'x' * 1000)",
     "while True: print('x' * 1000)",
 ]
+
+
+SLEEP = "import time; print('ready', flush=True); time.sleep(600)"
 
 
 def one_run(dice, folder):
@@ -31,16 +34,19 @@ def one_run(dice, folder):
     if dice.random() < 0.4: # with the sixth that is let anyway: half of all
         way = "let"
     if way == "let":
-        program = program.replace("sleep(60)", "sleep(0.01)").replace("while True", "for n in range(100)")
-    child = brig.start("--timeout", str(5 * host.SLOWER), program=program, folder=folder)
+        program = program.replace("sleep(600)", "sleep(0.01)").replace("while True", "for n in range(100)")
+    child = brig.start("--timeout", "300", program=program, folder=folder)
     if way != "let":
         time.sleep(dice.uniform(0, 0.08)) # the random moment
         if way in ("brigd", "launcher"):
-            for pid in host.below_brig(child.pid)[way == "launcher":][:1]:
+            found = host.below_brig(child.pid)[way == "launcher":][:1]
+            for pid in found:
                 kill(pid)
+            if not found: # it has none yet
+                child.signal(signal.SIGTERM)
         else:
             child.signal(getattr(signal, f"SIG{way}"))
-    run = child.wait(15)
+    run = child.wait()
     return way, run
 
 
@@ -64,14 +70,14 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path, times):
     dice = [random.Random(seed * 1000 + n) for n in range(times)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(lambda d: one_run(d, tmp_path), dice))
-    left = before.left_since(2)
+    left = before.left_since()
     assert not left, f"seed {seed}: left behind {left}"
-    flat = host.poll(lambda: host.open_files() < before.open_files + 200, 2)
+    flat = host.poll(lambda: host.open_files() < before.open_files + 200)
     assert flat, f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
-    assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + max(times // 10, 20), 5), f"seed {seed}: control groups that do not go"
+    assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + max(times // 10, 20)), f"seed {seed}: control groups that do not go"
     for name, count in slabs.items():
         room = max(times // 2, 100) # what lies about in the caches of CPUs counts as used
-        assert count is None or host.poll(lambda: host.slab(name) < count + room, 3), f"seed {seed}: {name} {host.slab(name)}, was {count}"
+        assert count is None or host.poll(lambda: host.slab(name) < count + room), f"seed {seed}: {name} {host.slab(name)}, was {count}"
     hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]
     assert not hung, f"seed {seed}: did not end by themselves:\n" + "\n".join(hung[:3])
     bad = [(way, str(run)) for way, run in done if way == "let" and (run.status not in (0, 153) or run.record is None)]
@@ -81,43 +87,43 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path, times):
 @pytest.mark.row("D6")
 @pytest.mark.parametrize("way", ["KILL", "TERM", "INT", "HUP"])
 def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_left, way):
-    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready"
     child.signal(getattr(signal, f"SIG{way}"))
-    run = child.wait(5)
+    run = child.wait()
     assert run.status == {"KILL": -9, "TERM": 143, "INT": 130, "HUP": 143}[way], str(run)
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, start_brig, run_brig, token, nothing_left):
     """Nobody is left to tidy up, so the next run does."""
-    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False,
+    child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False,
                        popen={"start_new_session": True})
     assert child.line() == "ready"
     os.killpg(child.pid, signal.SIGKILL)
-    assert child.wait(5).status == -9
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert child.wait().status == -9
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
     assert run_brig(program="pass").status == 0
 
 
 @pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_a_killed_brigd_takes_its_jail_along_and_brig_says_so(jail, start_brig, token, nothing_left):
-    child = start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+    child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready"
     kill(host.below_brig(child.pid)[0])
-    run = child.wait(5)
+    run = child.wait()
     assert run.status == 143 and "brigd was killed" in run.stderr and len(run.stderr.splitlines()) == 1, str(run)
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.private("it kills brig's own brigd or launcher")
 @pytest.mark.row("D6")
 def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_next_run(jail, start_brig, run_brig, token, nothing_left):
     """Nobody was left to remove the control groups of three slots; the next run takes one slot, and removes all."""
-    running = [start_brig("--timeout", "60", program="import time; print('ready', flush=True); time.sleep(60)", args=[token], json_record=False)
+    running = [start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
                for _ in range(3)]
     assert [child.line() for child in running] == ["ready"] * 3
     together = [pid for child in running for pid in [child.pid, *host.below_brig(child.pid)[:2]]]
@@ -125,8 +131,8 @@ def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_nex
         os.kill(pid, signal.SIGSTOP) # none sees another die
     for pid in together:
         kill(pid)
-    assert [child.wait(5).status for child in running] == [-9] * 3
-    assert host.poll(lambda: not host.with_token(token), 1), f"still there: {host.with_token(token)}"
+    assert [child.wait().status for child in running] == [-9] * 3
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
     assert run_brig(program="pass").status == 0
 
 
@@ -136,21 +142,21 @@ def test_a_launcher_that_dies_while_its_cell_is_born_leaves_no_cell(jail, brig, 
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     program = tmp_path / "program.py"
-    program.write_text("pass")
+    program.write_text("import time; time.sleep(600)")
     slow = ["-e", "trace=prctl,sendto", "-e", "inject=prctl:delay_enter=1000000:when=1", "-e", "inject=sendto:delay_enter=800000:when=1"]
-    tracer = brig_tracer([*slow, str(brig), "run", "--json", "--timeout", "5", str(program)])
+    tracer = brig_tracer([*slow, str(brig), "run", "--json", "--timeout", "300", str(program)])
     cell = None
     try:
-        launcher, cell = host.poll(lambda: born(tracer.pid), 10) or (None, None)
+        launcher, cell = host.poll(lambda: born(tracer.pid)) or (None, None)
         assert cell, "no cell was born"
         kill(launcher)
-        gone = host.poll(lambda: not os.path.exists(f"/proc/{cell}") or "State:\tZ" in host.read(f"/proc/{cell}/status"), 4)
+        gone = host.poll(lambda: not os.path.exists(f"/proc/{cell}") or "State:\tZ" in host.read(f"/proc/{cell}/status"))
         assert gone, f"the cell waits for ever: {host.read(f'/proc/{cell}/status')[:60]!r} in {host.read(f'/proc/{cell}/wchan')}"
     finally:
         if cell:
             kill(cell)
         tracer.terminate()
-        tracer.wait(10)
+        tracer.wait(host.HANG)
 
 
 def brig_tracer(argv):

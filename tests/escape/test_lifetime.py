@@ -3,6 +3,7 @@ import subprocess
 
 import pytest
 
+from support import daemon as daemons
 from support import host
 
 DAEMONS = """
@@ -16,7 +17,7 @@ for n in range(50):
                 try: signal.signal(number, signal.SIG_IGN)
                 except (OSError, ValueError): pass
             os.write(writing, b"x")
-            time.sleep(300)
+            time.sleep(600)
         os._exit(0)
     os.wait()
 seen = 0
@@ -59,17 +60,16 @@ STOPPED = {
 
 @pytest.mark.row("D1")
 def test_fifty_daemons_die_with_their_run(jail, run_brig, token, nothing_left):
-    run = run_brig("--timeout", "20", program=DAEMONS, args=[token])
+    run = run_brig("--timeout", "50", program=DAEMONS, args=[token])
     assert "daemons 50" in run.out and run.reason == "exited" and run.status == 0, str(run)
-    left = host.poll(lambda: not host.with_token(token), 1)
-    assert left, f"one second later these still run: {host.with_token(token)}\n{run}"
+    assert host.poll(lambda: not host.with_token(token)), f"these still run: {host.with_token(token)}\n{run}"
 
 
 @pytest.mark.control("D1")
 def test_control_daemons_outlive_their_program_without_a_jail(needs_root, token, tmp_path):
     program = tmp_path / "daemons.py"
     program.write_text(DAEMONS)
-    script = f"{host.PYTHON} {program} {token}; echo gone; exec sleep 60"
+    script = f"{host.PYTHON} {program} {token}; echo gone; exec sleep 600"
     child = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
     try:
         while child.stdout.readline() not in ("gone\n", ""):
@@ -79,12 +79,12 @@ def test_control_daemons_outlive_their_program_without_a_jail(needs_root, token,
         child.kill()
         child.wait()
     assert len(daemons) >= 50
-    assert host.poll(lambda: not host.with_token(token), 5), "the control left daemons behind"
+    assert host.poll(lambda: not host.with_token(token)), "the control left daemons behind"
 
 
 @pytest.mark.row("D2")
 def test_nobody_dies_of_the_programs_kills(jail, run_brig, bystander, token, nothing_left):
-    run = run_brig("--timeout", "20", program=KILLS, args=[token])
+    run = run_brig("--timeout", "50", program=KILLS, args=[token])
     assert run.reason == "exited" and run.status == 0, str(run)
     found = eval(run.out)
     assert set(found["one"]) <= {"EPERM", "ESRCH"}, f"process 1 takes signals of the program\n{run}"
@@ -104,14 +104,14 @@ def test_control_everybody_dies_without_a_jail(free_python):
 def test_stopped(jail, run_brig, program, token, nothing_left):
     run = run_brig("--timeout", "1", program=program, args=[token])
     assert (run.reason, run.status) == ("timeout_wall", 124), str(run)
-    assert 1000 <= run.record["wall_ms"] < 1000 + 1000 * host.SLOWER and run.seconds < 3 * host.SLOWER, str(run)
+    assert 1000 <= run.record["wall_ms"] <= 1000 * run.seconds, str(run)
 
 
 @pytest.mark.control("D3")
 def test_control_a_program_stops_itself_without_a_jail():
     child = subprocess.Popen([host.PYTHON, "-c", STOPPED["itself"]])
     try:
-        assert host.poll(lambda: "State:\tT" in host.read(f"/proc/{child.pid}/status"), 5)
+        assert host.poll(lambda: "State:\tT" in host.read(f"/proc/{child.pid}/status"))
     finally:
         child.kill()
         child.wait()
@@ -121,17 +121,16 @@ def test_control_a_program_stops_itself_without_a_jail():
 def test_all_endless_programs_end_at_the_wall_time(jail, start_brig, token, nothing_left):
     running = {name: start_brig("--timeout", "1", program=text, args=[token]) for name, text in ENDLESS.items()}
     for name, child in running.items():
-        run = child.wait(20)
+        run = child.wait()
         assert (run.reason, run.status) == ("timeout_wall", 124), f"{name}: {run}"
-        assert 1000 <= run.record["wall_ms"] < 1000 + 1000 * host.SLOWER and run.seconds < 3.5 * host.SLOWER, f"{name}: {run}"
+        assert 1000 <= run.record["wall_ms"] <= 1000 * run.seconds, f"{name}: {run}"
 
 
 @pytest.mark.control("D4")
 def test_control_endless_programs_do_not_end_without_a_jail():
     running = [subprocess.Popen([host.PYTHON, "-c", text]) for text in ENDLESS.values()]
     try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            running[0].wait(1.2)
+        assert all(host.poll(lambda pid=child.pid: host.rests(pid) or daemons.cpu_seconds(pid) > 0.5) for child in running)
         assert [child.poll() for child in running] == [None] * len(running)
     finally:
         for child in running:
@@ -152,15 +151,15 @@ print([os.waitstatus_to_exitcode(os.wait()[1]) for n in range(4)], flush=True)
 
 @pytest.mark.row("D5")
 def test_cpu_time_counts_all_processes(jail, run_brig, token, nothing_left):
-    run = run_brig("--cpu-time", "1", "--cpus", "2", "--timeout", "20", program=BURN, args=["20", token])
+    run = run_brig("--cpu-time", "1", "--cpus", "2", "--timeout", "50", program=BURN, args=["20", token])
     assert (run.reason, run.status) == ("timeout_cpu", 124), str(run)
-    assert 950 <= run.record["cpu_ms"] < 1000 + 800 * host.SLOWER and run.seconds < 15 * host.SLOWER, str(run) # a busy host gives less than it may have
+    assert 950 <= run.record["cpu_ms"] < 10000, str(run) # they would take 80 seconds
 
 
 @pytest.mark.control("D5")
 def test_control_a_limit_per_process_is_evaded_by_four():
     text = "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\n" + BURN
-    done = subprocess.run([host.PYTHON, "-c", text, "0.4"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([host.PYTHON, "-c", text, "0.4"], capture_output=True, text=True, timeout=host.HANG)
     assert done.stdout == "[0, 0, 0, 0]\n" # 1.6 seconds together
 
 
@@ -168,7 +167,7 @@ ORPHANS = """
 import os, time
 refused = 0
 for batch in range(50):
-    end = time.monotonic() + 1
+    end = time.monotonic() + 10
     parent = os.fork()
     if parent == 0:
         for n in range(40):
@@ -186,17 +185,17 @@ print("refused", refused)
 
 @pytest.mark.row("D9")
 def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
-    run = run_brig("--timeout", "20", program=ORPHANS, args=[token])
+    run = run_brig("--timeout", "50", program=ORPHANS, args=[token])
     assert "refused 0" in run.out, str(run)
 
 
 @pytest.mark.control("D9")
 def test_control_orphans_stay_where_nobody_reaps(needs_root):
     """The program is process 1 itself and does not reap; a user of its own has 64 processes."""
-    text = ORPHANS.replace("range(50)", "range(3)").replace("monotonic() + 1", "monotonic() + 0.2")
+    text = ORPHANS.replace("range(50)", "range(3)").replace("monotonic() + 10", "monotonic() + 0.2")
     argv = ["unshare", "--pid", "--fork", "--kill-child", "prlimit", "--nproc=64", "setpriv", "--reuid", "64987", "--clear-groups",
             host.PYTHON, "-c", text]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=host.HANG)
     assert done.stdout in ("refused 1\n", "refused 2\n") or "BlockingIOError" in done.stderr, done
 
 

@@ -39,8 +39,7 @@ def given(tmp_path_factory):
         unix.bind("\0" + token)
         unix.listen()
         named.bind(str(folder / "socket"))
-        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "port6": tcp6.getsockname()[1],
-               "seconds": 5}
+        yield {"canaries": [str(p) for p in canaries], "token": token, "port": tcp.getsockname()[1], "port6": tcp6.getsockname()[1]}
     assert [p.read_text() for p in canaries] == [token] * len(canaries), "a canary of the host was changed"
 
 
@@ -58,7 +57,7 @@ def zygotes(jail):
 def runners(request, tmp_path_factory):
     """One way of starting a jail each: runner(*options, program) -> Run."""
     def as_root(*options, program, **kw):
-        return brig.run(*options, program=program, folder=tmp_path_factory.mktemp("jail"), timeout=90, popen={"extra_groups": GROUPS}, **kw)
+        return brig.run(*options, program=program, folder=tmp_path_factory.mktemp("jail"), popen={"extra_groups": GROUPS}, **kw)
 
     def forked(*options, program):
         run = as_root(*options, program=program, env={"BRIG_SOCKET": str(request.getfixturevalue("zygotes").path)})
@@ -66,7 +65,7 @@ def runners(request, tmp_path_factory):
         return run
 
     def as_user(user, *options, program):
-        return request.getfixturevalue("world").run(user, *options, program=program, timeout=90, groups=GROUPS)
+        return request.getfixturevalue("world").run(user, *options, program=program, groups=GROUPS)
     return {"root": as_root, "warm": forked} | {mode: functools.partial(as_user, user) for mode, user in users.MODES.items()}
 
 

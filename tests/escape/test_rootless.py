@@ -16,7 +16,8 @@ from support import host, tiers, users
 from support.users import BARE, OTHER, PLAIN
 
 LIMITS = {"memory-limit", "pids-limit", "cpu-limit", "cpu-time-limit"}
-WAIT = "import time; print('ready', flush=True); time.sleep(60)"
+WAIT = "import time; print('ready', flush=True); time.sleep(600)"
+LONG = ("--timeout", "300")
 pytestmark = pytest.mark.private("users without a service; of root's runs beside theirs, the processes are looked at")
 
 KILL_SEED = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))
@@ -27,7 +28,7 @@ def nothing_left_of_users(world):
     """No process of a user or his cells, no mount and no file, whatever the test did. Others use the machine at the same time."""
     before = of_users(world)
     yield
-    left = host.poll(lambda: not of_users(world) - before, 2)
+    left = host.poll(lambda: not of_users(world) - before)
     assert left, f"left behind: {of_users(world) - before}"
 
 
@@ -71,15 +72,15 @@ def test_a_program_runs_and_the_record_names_what_root_would_have_added(world, u
 
 
 def test_two_users_and_root_at_once_have_no_host_id_in_common(jail, world, start_brig):
-    clients = [world.start(u, program=WAIT, record=False) for u in (PLAIN, PLAIN, OTHER, OTHER, BARE)]
-    clients += [start_brig(program=WAIT, json_record=False) for _ in range(2)]
+    clients = [world.start(u, *LONG, program=WAIT, record=False) for u in (PLAIN, PLAIN, OTHER, OTHER, BARE)]
+    clients += [start_brig(*LONG, program=WAIT, json_record=False) for _ in range(2)]
     try:
         assert [c.line() for c in clients] == ["ready"] * len(clients)
         owners = [users.host_ids(pid) for c in clients for pid in of_cell(c.pid)[1:]]
     finally:
         for c in clients:
             c.signal(signal.SIGTERM)
-            c.wait(10)
+            c.wait()
     assert all(len(set(four)) == 1 for four in owners), owners
     ids = [four[0] for four in owners]
     alone = [i for i in ids if i != BARE.uid]
@@ -89,15 +90,15 @@ def test_two_users_and_root_at_once_have_no_host_id_in_common(jail, world, start
 
 
 def test_the_environment_does_not_decide_who_shares_a_host_id(world):
-    first = world.start(PLAIN, program=WAIT, record=False, env={"XDG_RUNTIME_DIR": "/tmp"})
-    second = world.start(PLAIN, program=WAIT, record=False)
+    first = world.start(PLAIN, *LONG, program=WAIT, record=False, env={"XDG_RUNTIME_DIR": "/tmp"})
+    second = world.start(PLAIN, *LONG, program=WAIT, record=False)
     try:
         assert first.line() == second.line() == "ready"
         ids = [users.host_ids(pid)[0] for c in (first, second) for pid in of_cell(c.pid)[1:]]
     finally:
         for c in (first, second):
             c.signal(signal.SIGTERM)
-            c.wait(10)
+            c.wait()
     assert len(set(ids)) == 4, ids
 
 
@@ -168,7 +169,7 @@ def test_the_cell_is_what_the_host_kills_first_when_memory_is_used_up(world, use
 ], ids=["spinning", "stopped", "flooding", "dying"])
 def test_ends(world, user, options, program, verdict):
     run = world.run(user, *options, program=program)
-    assert (run.reason, run.status) == verdict and run.seconds < 5 * host.SLOWER, str(run)
+    assert (run.reason, run.status) == verdict, str(run)
 
 
 # --- attacks ------------------------------------------------------------------------------------------------
@@ -194,13 +195,13 @@ for number in (19, 9): attempt(os.kill, 1, number)
 
 
 def test_whatever_is_done_to_process_1_the_clock_ends_the_run(world, user):
-    run = world.run(user, "--timeout", f"{host.SLOWER:g}", program=ON_PID_1 + "print('still here', flush=True)\nwhile True: pass")
-    assert "still here" in run.out and (run.reason, run.status) == ("timeout_wall", 124) and run.seconds < 4 * host.SLOWER, str(run)
+    run = world.run(user, "--timeout", f"{3 * host.SLOWER:g}", program=ON_PID_1 + "print('still here', flush=True)\nwhile True: pass")
+    assert "still here" in run.out and (run.reason, run.status) == ("timeout_wall", 124), str(run)
 
 
 @pytest.mark.parametrize("ending, verdict", [("os._exit(7)", ("exited", 7, None)), ("os.kill(os.getpid(), 9)", ("signaled", 137, "SIGKILL"))])
 def test_whatever_is_done_to_process_1_it_tells_the_truth(world, user, ending, verdict):
-    run = world.run(user, "--timeout", "10", program=ON_PID_1 + ending)
+    run = world.run(user, "--timeout", "50", program=ON_PID_1 + ending)
     assert (run.reason, run.record["exit_code"], run.record["signal"]) == verdict, str(run)
 
 
@@ -211,27 +212,27 @@ import ctypes, os
 libc, n = ctypes.CDLL(None, use_errno=True), 0
 while n < 200 and libc.inotify_init() >= 0: n += 1
 print(n, flush=True)
-import time; time.sleep(60)
+import time; time.sleep(600)
 """
-    jailed = world.start(user, program=take, record=False)
+    jailed = world.start(user, *LONG, program=take, record=False)
     try:
         taken = int(jailed.line())
         free = world.shell(user, f"{host.PYTHON} -c '{take.split('import time')[0]}'")
     finally:
         jailed.signal(signal.SIGTERM)
-        jailed.wait(10)
+        jailed.wait()
     assert 0 < taken <= 32 and int(free.stdout) >= 64, (taken, free)
 
 
 def test_a_running_jail_cannot_be_looked_into_by_other_programs_of_the_user(world, user):
-    client = world.start(user, program=WAIT, record=False)
+    client = world.start(user, *LONG, program=WAIT, record=False)
     try:
         assert client.line() == "ready"
         launcher, one, _ = of_cell(client.pid)
         said = {pid: world.shell(user, f"cat /proc/{pid}/environ /proc/{pid}/mem").stderr for pid in (launcher, one)}
     finally:
         client.signal(signal.SIGTERM)
-        client.wait(10)
+        client.wait()
     assert all(text.count("Permission denied") == 2 for text in said.values()), said
 
 
@@ -286,11 +287,15 @@ def test_a_newuidmap_that_is_killed_did_not_refuse(elsewhere):
 
 
 def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(elsewhere):
+    """Which has five seconds, more than a whole run takes."""
+    whole = elsewhere.run(PLAIN, program="pass").seconds
     elsewhere.change(f"mkdir {elsewhere.root}/chroot; mount --rbind / {elsewhere.root}/chroot") # the kernel refuses them in one
     argv = elsewhere.as_user(PLAIN, elsewhere.binary, "run", elsewhere.program("print('ran')"))
     at = argv.index("--") + 1
-    done = subprocess.run([*argv[:at], "chroot", f"{elsewhere.root}/chroot", *argv[at:]], capture_output=True, text=True, timeout=4)
+    began = time.monotonic()
+    done = subprocess.run([*argv[:at], "chroot", f"{elsewhere.root}/chroot", *argv[at:]], capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 125 and "unshare" in done.stderr and not done.stdout, done
+    assert time.monotonic() - began < whole + 4.5
 
 
 def test_under_no_new_privs_there_is_one_id(world):
@@ -345,13 +350,13 @@ def store(world):
 
 def test_a_users_own_store_comes_first_and_is_locked_while_it_is_used(world, store):
     lock = next(store(PLAIN, ".local/share/brig/rootfs").glob("trees/*")) / "lock"
-    client = world.start(PLAIN, program=WAIT, record=False)
+    client = world.start(PLAIN, *LONG, program=WAIT, record=False)
     try:
         assert client.line() == "ready"
         locked = subprocess.run(["flock", "-n", lock, "true"]).returncode
     finally:
         client.signal(signal.SIGTERM)
-        client.wait(10)
+        client.wait()
     assert locked == 1
 
 
@@ -370,7 +375,7 @@ def test_a_pipe_in_the_place_of_a_stores_lock_holds_nobody_up(world, store):
         (tree / "lock").unlink()
         os.mkfifo(tree / "lock", 0o644)
         os.chown(tree / "lock", PLAIN.uid, PLAIN.uid)
-    run = world.run(PLAIN, program="print('ran')", env={"BRIG_STORE": f"{world.root}/home/{PLAIN.name}/piped"}, timeout=10)
+    run = world.run(PLAIN, program="print('ran')", env={"BRIG_STORE": f"{world.root}/home/{PLAIN.name}/piped"})
     assert run.reason in ("exited", "setup_failed"), str(run)
 
 
@@ -395,7 +400,7 @@ def test_in_the_place_of_the_runtime_directory_is_refused(elsewhere, trap):
 
 def killed(world, user, dice):
     """One run that is killed somewhere: brig, its brigd, its launcher, newuidmap, or a process of the cell."""
-    child = world.start(user, "--timeout", "2", program="import os\nfor n in range(5): os.fork()\nimport time; time.sleep(60)")
+    child = world.start(user, "--timeout", "2", program="import os\nfor n in range(5): os.fork()\nimport time; time.sleep(600)")
     time.sleep(dice.uniform(0, 0.12)) # the random moment
     below = [child.pid]
     for pid in below:
@@ -405,7 +410,7 @@ def killed(world, user, dice):
         os.kill(victim, dice.choice([signal.SIGKILL, signal.SIGTERM]) if victim == child.pid else signal.SIGKILL)
     except ProcessLookupError:
         pass
-    return child.wait(12)
+    return child.wait()
 
 
 @pytest.mark.parametrize("times", tiers.amounts(8, 24))
@@ -413,29 +418,29 @@ def test_a_run_killed_anywhere_leaves_nothing(world, user, times):
     print(f"seed {KILL_SEED}: BRIG_LEAK_SEED={KILL_SEED} repeats it")
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda n: killed(world, user, random.Random(KILL_SEED + n)), range(times)))
-    hung = [str(run) for run in runs if "[the test killed brig" in run.stderr or run.seconds > 8 * host.SLOWER]
+    hung = [str(run) for run in runs if "[the test killed brig" in run.stderr]
     assert not hung, "\n".join(hung[:3])
 
 
 @pytest.mark.parametrize("way", ["KILL", "TERM", "INT"])
 def test_a_killed_brig_takes_its_jail_along(world, user, way):
-    client = world.start(user, program=WAIT, record=False)
+    client = world.start(user, *LONG, program=WAIT, record=False)
     assert client.line() == "ready"
     client.signal(getattr(signal, f"SIG{way}"))
-    assert client.wait(5).status == {"KILL": -9, "TERM": 143, "INT": 130}[way]
+    assert client.wait().status == {"KILL": -9, "TERM": 143, "INT": 130}[way]
 
 
 def test_a_killed_launcher_takes_its_jail_along(world, user):
-    client = world.start(user, program=WAIT, record=False)
+    client = world.start(user, *LONG, program=WAIT, record=False)
     assert client.line() == "ready"
     os.kill(of_cell(client.pid)[0], signal.SIGKILL)
-    run = client.wait(5)
+    run = client.wait()
     assert run.status == 143 and "the launcher was killed" in run.stderr, str(run)
 
 
 def test_a_killed_brigd_takes_its_jail_along(world, user):
-    client = world.start(user, program=WAIT, record=False)
+    client = world.start(user, *LONG, program=WAIT, record=False)
     assert client.line() == "ready"
     os.kill(host.below_brig(client.pid)[0], signal.SIGKILL)
-    run = client.wait(5)
+    run = client.wait()
     assert run.status == 143 and "brigd was killed" in run.stderr, str(run)

@@ -8,7 +8,7 @@
  * close, which the kernel carries out whatever it answers.
  *
  * REPORT gets a line for the call that was failed ("failed"), for every exec of a process ("exec 4"), and for every
- * process that was there two seconds after the command had ended ("left 1234"). The status is the command's.
+ * process that was there twenty seconds after the command had ended ("left 1234"). The status is the command's.
  */
 #define _GNU_SOURCE
 #include "defs.h"
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 64, LINGER_S = 2 };
+enum { PROCESSES_MAX = 64, LINGER_S = 20 };
 
 static struct process {
 	pid_t                   pid; /* 0: ended */
