@@ -82,6 +82,7 @@ def main():
         show_records("brig run print(1)", [BRIG, "run", "--json", program.name], options.rounds)
     show_records("brig exec /bin/true", true, options.rounds)
     show_calls(true)
+    print(f"\n  {statistics.median(timed([BRIG, 'doctor'])[0] for _ in range(options.rounds)):7.2f}  brig doctor, ms")
 
 
 main()

@@ -39,7 +39,7 @@ def audit(brig, log):
     """audit("--uid", "5") -> what brig audit says about the log."""
     def run(*options, file=log, text=True):
         argv = [brig, "audit", *(["--file", file] if file else []), *options]
-        return subprocess.run(argv, capture_output=True, text=text, timeout=30, env=tool.environment())
+        return subprocess.run(argv, capture_output=True, text=text, timeout=host.HANG, env=tool.environment())
     return run
 
 
@@ -194,7 +194,7 @@ def test_a_line_without_an_end_takes_no_memory(brig, log):
         out.seek(0, os.SEEK_END)
         out.write(b"\n" + lines(entry(peer_comm="b")).encode())
     # ru_maxrss would count what this process holds, too: it is taken over by exec
-    done = subprocess.run(["prlimit", f"--data={100 << 20}", brig, "audit", "--file", log], env=tool.environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["prlimit", f"--data={100 << 20}", brig, "audit", "--file", log], env=tool.environment(), capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 0 and " comm b" in done.stdout, done
 
 
@@ -216,7 +216,7 @@ def test_what_is_no_file_is_refused_at_once(audit, log, tmp_path):
 def test_output_that_cannot_be_written_is_no_success(brig, log):
     log.write_text(lines(*[entry()] * 1000))
     with open("/dev/full", "w") as full:
-        done = subprocess.run([brig, "audit", "--file", log], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        done = subprocess.run([brig, "audit", "--file", log], stdout=full, stderr=subprocess.PIPE, text=True, timeout=host.HANG)
     assert done.returncode == 1 and "No space left on device" in done.stderr
 
 
@@ -234,7 +234,7 @@ def configured(needs_root, brig, tmp_path):
         if config is not None:
             (etc / "brig" / "brig.json").write_text(config)
         script = 'mount --bind "$1" /etc && shift && exec "$@"'
-        return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", etc, brig, "audit", *options], capture_output=True, text=True, timeout=30)
+        return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", etc, brig, "audit", *options], capture_output=True, text=True, timeout=host.HANG)
     return run
 
 

@@ -33,7 +33,7 @@ def messages(needs_root):
         pytest.skip("needs /etc/machine-id, which another is mounted over")
     once = host.build_dir() / "tests" / "audit_once"
     done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", SCRIPT, "sh", JOURNALD, once],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 0, done
     return [json.loads(line) for line in done.stdout.splitlines()]
 

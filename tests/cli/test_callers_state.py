@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import select
 import subprocess
 
 import pytest
@@ -31,11 +32,11 @@ def test_a_full_pipe_that_does_not_block_loses_nothing_of(jail, brig, tmp_path, 
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     child = subprocess.Popen([brig, "run", *options, write(tmp_path, LARGE)], stdout=writing, stderr=subprocess.PIPE)
+    assert host.poll(lambda: not select.select([], [writing], [], 0)[1]), "it is not full"
     os.close(writing)
-    host.poll(lambda: child.poll() is not None, 0.3) # it must not have ended: the pipe holds 64 KiB
     with open(reading, "rb") as pipe:
         text = pipe.read()
-    assert (child.wait(10), child.stderr.read()) == (0, b"")
+    assert (child.wait(host.HANG), child.stderr.read()) == (0, b"")
     assert (json.loads(text)["stdout"] if options else text.decode()) == "x" * 900000 + "\n"
 
 
@@ -85,11 +86,11 @@ def test_a_caller_without_cores_does_not_have_crash_handlers_called(jail, brig, 
 
 
 def test_the_callers_priority_for_the_disk_is_not_lent(jail, start_brig, tmp_path):
-    real_time = 1 << 13
-    child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", args=["token-ioprio"], json_record=False,
+    real_time, token = 1 << 13, f"token-ioprio-{os.getpid()}"
+    child = start_brig("--timeout", "300", program="print('ready', flush=True)\nimport time; time.sleep(600)", args=[token], json_record=False,
                        popen={"preexec_fn": lambda: set_io_priority(real_time)})
     assert child.line() == "ready", child.wait(1)
-    programs = [pid for pid, uid in host.with_token("token-ioprio") if uid != os.geteuid()]
+    programs = [pid for pid, uid in host.with_token(token) if uid != os.geteuid()]
     assert programs and all(io_priority(pid) >> 13 != 1 for pid in programs)
 
 

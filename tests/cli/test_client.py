@@ -21,7 +21,7 @@ def run(script, *options, **kw):
     if "program" not in kw and kw.get("verb") != "exec":
         kw["program"] = "pass"
     with fake.door(script) as env:
-        return tool.run(*options, env=env, timeout=20, **kw)
+        return tool.run(*options, env=env, **kw)
 
 
 def asked(*options, answer=fake.refusal("busy", "no room"), **kw):
@@ -82,7 +82,7 @@ NO_TEXT = [
 def test_no_text(brig, tmp_path, options, args, words):
     """JSON could not carry it: nothing is asked at all."""
     (tmp_path / "x.py").write_text("pass")
-    ran = tool.Child([brig, "run", *options, tmp_path / "x.py", *args], env={"BRIG_SOCKET": "/nonexistent/socket"}).wait(10)
+    ran = tool.Child([brig, "run", *options, tmp_path / "x.py", *args], env={"BRIG_SOCKET": "/nonexistent/socket"}).wait()
     assert ran.status == 125 and words in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
 
 
@@ -281,20 +281,20 @@ def test_a_signal_becomes_a_cancel(number, status, early):
 
     def script(door):
         door.receive()
-        child = children.get(timeout=20)
+        child = children.get(timeout=host.HANG)
         if early:
             interrupt(child, number)
         door.start()
         if not early:
             os.write(door.pipes["stdout"], b"x")
-            assert host.poll(lambda: is_read(door.pipes["stdout"]), 20)
+            assert host.poll(lambda: is_read(door.pipes["stdout"]))
             child.signal(number)
         seen.append(cancels(door))
         door.send(fake.ended(exit_reason="cancelled", exit_code=None))
     with fake.door(script) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         children.put(child)
-        ran = child.wait(20)
+        ran = child.wait()
     assert seen == [("cancel", fake.STARTED["run"], "cancelled")] and ran.status == status and "cancelled" in ran.stderr, ran
 
 
@@ -305,9 +305,9 @@ def is_read(pipe):
 def interrupt(child, number):
     """Sent when brig looks out for it, and taken before this returns."""
     bit = 1 << (number - 1)
-    assert host.poll(lambda: (status_bits(child, "SigBlk") | status_bits(child, "SigCgt")) & bit, 20)
+    assert host.poll(lambda: (status_bits(child, "SigBlk") | status_bits(child, "SigCgt")) & bit)
     child.signal(number)
-    assert host.poll(lambda: not (status_bits(child, "SigBlk") | status_bits(child, "SigCgt")) & bit, 20) # the first one sets it back
+    assert host.poll(lambda: not (status_bits(child, "SigBlk") | status_bits(child, "SigCgt")) & bit) # the first one sets it back
 
 
 def status_bits(child, name):
@@ -345,7 +345,7 @@ def ask(answer, *argv):
         seen.append(door.receive())
         door.send(answer)
     with fake.door(script) as env:
-        done = tool.Child([str(tool.binary()), *argv], env=env).wait(20)
+        done = tool.Child([str(tool.binary()), *argv], env=env).wait()
     return seen[0], done
 
 
@@ -382,5 +382,5 @@ def test_kill_asks_for_the_end_of_one_run():
 @pytest.mark.private("there is no service")
 @pytest.mark.parametrize("argv", [["ps"], ["stats"], ["kill", "x"]], ids=" ".join)
 def test_without_a_brigd_they_say_what_to_do(brig, argv):
-    done = tool.Child([str(brig), *argv]).wait(10)
+    done = tool.Child([str(brig), *argv]).wait()
     assert done.status == 1 and "no brigd runs here; start one" in done.stderr and len(done.stderr.splitlines()) == 1, done

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support import users
+from support.host import HANG, poll
 
 BUILD = Path(os.environ.get("BRIG_BUILD", Path(__file__).resolve().parents[2] / "build"))
 NOBODY = 65534
@@ -74,7 +75,7 @@ class Host:
 
     def doctor(self, *args, below=(), env=None, **how):
         done = subprocess.run([*map(str, below), *self.command(*args)], env=self.env() if env is None else env,
-                              capture_output=True, text=True, timeout=30, cwd="/", **how)
+                              capture_output=True, text=True, timeout=HANG, cwd="/", **how)
         return Answer(done)
 
     def after(self, setup, *args, unshare=("-m",), **how):
@@ -180,7 +181,7 @@ def test_help_is_no_error(host):
 
 def test_a_full_disk_is_not_a_yes(host):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(host.command(), stdout=full, stderr=subprocess.PIPE, env=host.env(), timeout=30)
+        done = subprocess.run(host.command(), stdout=full, stderr=subprocess.PIPE, env=host.env(), timeout=HANG)
     assert done.returncode == 1
     assert b"write" in done.stderr
 
@@ -189,7 +190,7 @@ def test_a_full_disk_is_not_a_yes(host):
 def test_bytes_that_are_no_text_do_no_harm(host):
     store = os.fsencode(host.root) + b"/\xff\x1b[31m\n" + "ä".encode() * 300
     for args in ([], ["--json"]):
-        done = subprocess.run(host.command(*args), env={**host.env(), "BRIG_STORE": store}, capture_output=True, timeout=30)
+        done = subprocess.run(host.command(*args), env={**host.env(), "BRIG_STORE": store}, capture_output=True, timeout=HANG)
         assert done.returncode == 1
         assert b"\x1b" not in done.stdout
         done.stdout.decode()
@@ -208,7 +209,7 @@ def run_mapped(host, setup):
     assert child.stdout.readline() == "ready\n"
     for name in ("uid_map", "gid_map"):
         Path(f"/proc/{child.pid}/{name}").write_text("0 0 4294967295")
-    out, _ = child.communicate("go\n", timeout=30)
+    out, _ = child.communicate("go\n", timeout=HANG)
     return Answer(subprocess.CompletedProcess([], child.returncode, out, ""))
 
 
@@ -581,8 +582,8 @@ def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
     # the kept list of hierarchies may come from a launcher that saw fewer; the locks beside it must be the host's
     fresh = f"if test -e /run/brig/groups; then mount --bind {empty} /run/brig/groups; fi; exec \"$@\""
     below = ["unshare", "-m", "sh", "-c", fresh, "sh", str(host.refuse), call, str(BUILD / "bin" / "brig")]
-    said = subprocess.run([*below, "doctor"], env=env, capture_output=True, timeout=30)
-    ran = subprocess.run([*below, "run", str(program)], env=env, capture_output=True, text=True, timeout=30)
+    said = subprocess.run([*below, "doctor"], env=env, capture_output=True, timeout=HANG)
+    ran = subprocess.run([*below, "run", str(program)], env=env, capture_output=True, text=True, timeout=HANG)
     assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout, ran.stderr)
 
 
@@ -591,8 +592,8 @@ def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
 def test_doctor_says_yes_to_a_plain_user_exactly_where_a_program_runs(world, user, call):
     below = [world.root / "build" / "tests" / "refuse", call] if call else []
     program = world.program("print('hello')")
-    said = subprocess.run(world.as_user(user, *below, world.binary, "doctor"), capture_output=True, timeout=30)
-    ran = subprocess.run(world.as_user(user, *below, world.binary, "run", program), capture_output=True, text=True, timeout=30)
+    said = subprocess.run(world.as_user(user, *below, world.binary, "doctor"), capture_output=True, timeout=HANG)
+    ran = subprocess.run(world.as_user(user, *below, world.binary, "run", program), capture_output=True, text=True, timeout=HANG)
     assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout.decode(), ran.stderr)
     assert ran.returncode in (0, 125) or call.startswith("kill:"), ran.stderr
     assert ran.stderr.startswith("brig: "), ran.stderr
@@ -629,7 +630,7 @@ def test_nothing_is_left_behind(host, below):
     below = [str(host.refuse), *below[1:]] if below else []
     child = subprocess.Popen([*below, *host.command("--json")], stdout=subprocess.DEVNULL, start_new_session=True,
                              env=host.env())
-    child.wait(timeout=30)
+    child.wait(timeout=HANG)
     assert groups_named(f"brig-doctor-{child.pid}-") == []
     assert our_mounts() == mounts
     assert session_members(child.pid) == []
@@ -647,7 +648,7 @@ def test_the_runtime_directory_is_not_made(host):
 def test_several_doctors_do_not_disturb_each_other(host):
     crowd = [subprocess.Popen(host.command("--json"), stdout=subprocess.PIPE, text=True, env=host.env()) for _ in range(8)]
     for one in crowd:
-        out, _ = one.communicate(timeout=30)
+        out, _ = one.communicate(timeout=HANG)
         assert one.returncode == 0, [r for r in json.loads(out)["rows"] if r["result"] != "ok"]
     assert [g for one in crowd for g in groups_named(f"brig-doctor-{one.pid}-")] == []
 
@@ -659,7 +660,7 @@ def test_interrupted_in_the_middle_nothing_stays(host, how):
         child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
         time.sleep(delay)
         child.send_signal(how)
-        child.wait(timeout=5)
+        child.wait(timeout=HANG)
         assert session_members(child.pid) == []
         assert groups_named(f"brig-doctor-{child.pid}-") == []
 
@@ -671,10 +672,7 @@ def test_killed_in_the_middle_no_process_stays(host):
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        deadline = time.monotonic() + 5
-        while session_members(child.pid) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert session_members(child.pid) == []
+        assert poll(lambda: session_members(child.pid) == []), session_members(child.pid)
         for group in groups_named(f"brig-doctor-{child.pid}-"):  # nobody is left to remove it: the next best is to say so
             os.rmdir(group)
 
@@ -684,9 +682,3 @@ def test_the_manual_lists_every_row(host):
     lines = [line.removeprefix("\\&") for line in manual.read_text().splitlines()]
     for row in host.doctor("--json").json["rows"]:
         assert lines[lines.index(f".It {row['name']}") + 1] == row["purpose"]
-
-
-def test_it_is_quick(host):
-    start = time.monotonic()
-    host.doctor()
-    assert time.monotonic() - start < 3

@@ -137,7 +137,7 @@ def ask(script, *options, args=()):
         requests.append((door.receive(), [os.pread(fd, 100, 0) for fd in door.fds]))
         script(door)
     with fake.door(serve) as env:
-        ran = tool.run(*options, program="print(1)\n", args=args, env=env, json_record=False, timeout=20)
+        ran = tool.run(*options, program="print(1)\n", args=args, env=env, json_record=False)
     return (requests, ran.status, ran.stdout, re.sub(r"/\S*", "PATH", ran.stderr))
 
 
@@ -170,13 +170,13 @@ def test_only_the_plain_case_does_without_a_c_library(options, early):
         door.receive()
         door.start()
         out(door, b"here\n")
-        host.poll(lambda: told, 20)
+        host.poll(lambda: told)
         seen.append(has_heap(told[0]))
         door.send(fake.ended())
     with fake.door(serve) as env:
         child = tool.start(*options, program="pass", env=env, json_record=False)
         told.append(child.pid)
-        assert child.wait(20).status == 0
+        assert child.wait().status == 0
     assert seen == [not early]
 
 
@@ -186,14 +186,14 @@ def test_it_has_no_privilege_while_output_comes_in():
     def serve(door):
         door.receive()
         door.start()
-        host.poll(lambda: told, 20)
+        host.poll(lambda: told)
         with open(f"/proc/{told[0]}/status") as f:
             seen.append(dict(line.split(":\t", 1) for line in f.read().splitlines() if line.startswith(("CapEff", "CapPrm", "NoNewPrivs"))))
         door.send(fake.ended())
     with fake.door(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
-        assert child.wait(20).status == 0
+        assert child.wait().status == 0
     kill = f"{1 << 5:016x}" if os.geteuid() == 0 else f"{0:016x}"
     assert seen == [{"CapPrm": kill, "CapEff": kill, "NoNewPrivs": "1"}]
 
@@ -210,12 +210,12 @@ def test_output_that_nobody_reads_any_more_cancels_the_run():
         seen.append(door.receive()["op"])
         door.send(fake.ended(exit_reason="cancelled", exit_code=None))
     with fake.door(serve) as env:
-        child = subprocess.run([tool.binary(), "run", "/dev/stdin"], input=b"pass", stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=20)
+        child = subprocess.run([tool.binary(), "run", "/dev/stdin"], input=b"pass", stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=host.HANG)
         assert (child.returncode, seen) == (141, ["cancel"])
     seen.clear()
     with fake.door(serve) as env:
         argv = tool.command(program="pass", json_record=False)
-        child = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=20)
+        child = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=host.HANG)
     os.close(writing)
     assert (child.returncode, seen, child.stderr) == (141, ["cancel"], b"")
 
@@ -224,9 +224,9 @@ def test_a_signal_that_the_caller_ignores_ends_nothing():
     def serve(door):
         door.receive()
         door.start()
-        assert host.poll(lambda: told, 20)
+        assert host.poll(lambda: told)
         os.kill(told[0], signal.SIGHUP)
-        assert host.poll(lambda: has_heap(told[0]), 20) # somebody took over, and looked at it
+        assert host.poll(lambda: has_heap(told[0])) # somebody took over, and looked at it
         out(door, b"still here\n")
         door.send(fake.ended())
     told = []
@@ -234,7 +234,7 @@ def test_a_signal_that_the_caller_ignores_ends_nothing():
         argv = tool.command(program="pass", json_record=False)
         child = subprocess.Popen(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *argv], stdout=subprocess.PIPE, env=tool.environment(env))
         told.append(child.pid)
-        said, _ = child.communicate(timeout=20)
+        said, _ = child.communicate(timeout=host.HANG)
     assert (child.returncode, said) == (0, b"still here\n")
 
 
@@ -279,7 +279,7 @@ def test_an_installed_brig_finds_the_usual_services_by_itself(needs_root, folder
         PLAIN["an exit"](door)
     with fake.door(script) as env:
         done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", INSTALLED, "sh", place, tool.binary(), folder, env["BRIG_SOCKET"],
-                               "strace", "-o", log, place, "run", tmp_path / "x.py"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=20)
+                               "strace", "-o", log, place, "run", tmp_path / "x.py"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=host.HANG)
     assert (done.returncode, done.stdout) == (0, "1\n"), done
     assert "brk(" not in log.read_text()
 
@@ -302,7 +302,7 @@ def test_a_slow_reader_gets_everything(blocks):
         came = b""
         while (part := os.read(reading, 1500)):
             came += part
-        assert child.wait(20) == 0 and came == sent
+        assert child.wait(host.HANG) == 0 and came == sent
     os.close(reading)
 
 
@@ -310,9 +310,9 @@ def test_stopped_and_continued_it_goes_on():
     def serve(door):
         door.receive()
         door.start()
-        assert host.poll(lambda: told, 20)
+        assert host.poll(lambda: told)
         os.kill(told[0], signal.SIGSTOP)
-        assert host.poll(lambda: os.waitid(os.P_PID, told[0], os.WSTOPPED | os.WNOHANG | os.WNOWAIT), 20)
+        assert host.poll(lambda: os.waitid(os.P_PID, told[0], os.WSTOPPED | os.WNOHANG | os.WNOWAIT))
         out(door, b"meanwhile\n")
         os.kill(told[0], signal.SIGCONT)
         door.send(fake.ended())
@@ -320,7 +320,7 @@ def test_stopped_and_continued_it_goes_on():
     with fake.door(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
-        ran = child.wait(20)
+        ran = child.wait()
     assert (ran.status, ran.stdout) == (0, "meanwhile\n"), ran
 
 
@@ -329,7 +329,7 @@ def test_two_signals_end_brig_although_nobody_answers(number):
     def serve(door):
         door.receive()
         door.start()
-        assert host.poll(lambda: told, 20)
+        assert host.poll(lambda: told)
         os.kill(told[0], number)
         assert door.receive()["op"] == "cancel"
         os.kill(told[0], number)
@@ -338,4 +338,4 @@ def test_two_signals_end_brig_although_nobody_answers(number):
     with fake.door(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
-        assert child.wait(20).status == -number
+        assert child.wait().status == -number

@@ -207,12 +207,12 @@ def namespace_of(pid):
 
 def test_twenty_runs_at_once_have_twenty_host_users(jail, start_brig):
     """And what else is in their cells, which is PID 1, has others."""
-    held = [start_brig("--timeout", "30", program="import time; print('ready', flush=True); time.sleep(30)", args=[f"token-many-{n}-"], json_record=False)
-            for n in range(20)]
+    tokens = [f"token-many-{os.getpid()}-{n}-" for n in range(20)]
+    held = [start_brig("--timeout", "300", program="import time; print('ready', flush=True); time.sleep(600)", args=[token], json_record=False) for token in tokens]
     assert [child.line() for child in held] == ["ready"] * 20
-    uids, in_cells = zip(*[host_users(f"token-many-{n}-") for n in range(20)])
+    uids, in_cells = zip(*[host_users(token) for token in tokens])
     for child in held:
         child.signal(15)
     assert all(len(u) == 1 for u in uids) and len(set.union(*uids)) == 20, uids
     assert sum(map(len, in_cells)) == len(set.union(*in_cells)) == 40, in_cells
-    assert [child.wait(10).status for child in held] == [143] * 20
+    assert [child.wait().status for child in held] == [143] * 20

@@ -28,7 +28,7 @@ def test_every_command_of_the_readme(jail, tmp_path):
     wrong = []
     for line, status in commands():
         line = line.replace("/tmp/", f"{tmp_path}/")
-        done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=host.HANG,
                               env={**os.environ, "LC_ALL": "C"})
         if done.returncode != status:
             wrong.append(f"{line}: status {done.returncode}, not {status}: {done.stderr.strip()[-300:]}")

@@ -4,8 +4,6 @@ import uuid
 
 import pytest
 
-from support import host
-
 KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
 stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables security_event
 security_warnings files stdout stderr""".split()
@@ -22,7 +20,7 @@ TYPES = {
 
 
 @pytest.fixture(scope="module")
-def record(jail, brig, tmp_path_factory):
+def run(jail, brig, tmp_path_factory):
     """Of a program that used 0.2 s of CPU, 30 MB, three processes and 12 bytes of output."""
     from support import brig as tool
     program = """
@@ -34,8 +32,15 @@ while time.process_time() < 0.2: pass
 [os.wait() for n in range(2)]
 print("hello record"[:11])
 """
-    run = tool.run(program=program, folder=tmp_path_factory.mktemp("record"))
-    assert run.record, str(run)
+    began = datetime.datetime.now(datetime.timezone.utc)
+    done = tool.run(program=program, folder=tmp_path_factory.mktemp("record"))
+    assert done.record, str(done)
+    done.began = began
+    return done
+
+
+@pytest.fixture(scope="module")
+def record(run):
     return run.record
 
 
@@ -55,10 +60,10 @@ def test_what_the_program_says_of_itself_is_there(record):
 
 
 @pytest.mark.requirement("A44")
-def test_the_run_id_is_a_uuid_and_the_start_is_now(record):
+def test_the_run_id_is_a_uuid_and_the_start_is_when_it_began(run, record):
     assert str(uuid.UUID(record["run_id"])) == record["run_id"]
     began = datetime.datetime.strptime(record["started_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
-    assert abs((datetime.datetime.now(datetime.timezone.utc) - began).total_seconds()) < 60, record
+    assert run.began <= began <= run.began + datetime.timedelta(seconds=run.seconds), record
 
 
 @pytest.mark.requirement("A93")
@@ -67,14 +72,15 @@ def test_two_runs_have_two_ids(jail, run_brig):
 
 
 @pytest.mark.requirement("A94", "A115")
-def test_the_figures_are_those_of_the_program(record):
+def test_the_figures_are_those_of_the_program(run, record):
     assert record["exit_reason"] in REASONS and record["profile"] == "basic"
-    assert 200 <= record["cpu_ms"] < 1500 * host.SLOWER, record
-    assert 300 <= record["wall_ms"] < 3000 * host.SLOWER, record
+    assert 200 <= record["cpu_ms"] <= record["wall_ms"] + 200, record # of one CPU
+    assert 300 <= record["wall_ms"], record
+    assert 0 < record["setup_ms"] and record["setup_ms"] + record["wall_ms"] <= 1000 * run.seconds, str(run)
     assert 30 << 20 <= record["memory_peak_bytes"] < 100 << 20, record
     assert record["pids_peak"] is None or 3 <= record["pids_peak"] <= 6, record
     assert (record["stdout_bytes"], record["stderr_bytes"], record["stdout"], record["truncated"]) == (12, 0, "hello recor\n", False), record
-    assert 0 < record["setup_ms"] < 1000 * host.SLOWER and record["limits_hit"] == [], record
+    assert record["limits_hit"] == [], record
 
 
 @pytest.mark.requirement("A4", "A104")
@@ -85,7 +91,7 @@ def test_the_layers_in_force_are_named(record):
 
 HITS = [
     # option, value, limit's name in the record, program
-    ("--pids", "8", "pids", 8, "import os, time\nfor n in range(20):\n  try:\n    if os.fork() == 0: time.sleep(0.2); os._exit(0)\n  except OSError: pass"),
+    ("--pids", "8", "pids", 8, "import os, signal\nfor n in range(20):\n  try:\n    if os.fork() == 0: signal.pause()\n  except OSError: pass"),
     ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/tmp/x', 'wb', 0).write(b'x' * (2 << 20)); open('/tmp/y', 'wb', 0).write(b'x')"),
     ("--tmp-size", "1M", "tmp_bytes", 1 << 20, "open('/dev/shm/x', 'wb', 0).write(b'x' * (2 << 20)); open('/dev/shm/y', 'wb', 0).write(b'x')"),
     ("--workspace-size", "1M", "workspace_bytes", 1 << 20, "open('x', 'wb', 0).write(b'x' * (2 << 20)); open('y', 'wb', 0).write(b'x')"),
@@ -102,7 +108,7 @@ def test_limits_hit(jail, run_brig, option, value, name, number, program):
     assert sorted(hits[name]) == ["name", "peak", "times", "value"] and hits[name]["value"] == number, str(run)
 
 
-ENDS = [("--memory", "32M", "x = bytearray(64 << 20)"), ("--timeout", "0.3", "import time; time.sleep(9)"),
+ENDS = [("--memory", "32M", "x = bytearray(64 << 20)"), ("--timeout", "0.3", "import time; time.sleep(600)"),
         ("--cpu-time", "0.3", "while True: pass"), ("--output", "1K", "while True: print('x' * 100)")]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from support import host
 
-WAIT = "import time; print('ready', flush=True); time.sleep(60)"
+WAIT = "import time; print('ready', flush=True); time.sleep(600)"
 STATUSES = [
     # sentence, options, program, status, exit_reason
     ("a program that ends", (), "pass", 0, "exited"),
@@ -21,7 +21,7 @@ STATUSES = [
     ("a crash", (), "import ctypes; ctypes.string_at(0)", 128 + signal.SIGSEGV, "signaled"),
     ("an abort", (), "import os; os.abort()", 128 + signal.SIGABRT, "signaled"),
     ("a program that kills itself", (), "import os; os.kill(os.getpid(), 9)", 137, "signaled"),
-    ("the wall time", ("--timeout", "0.5"), "import time; time.sleep(60)", 124, "timeout_wall"),
+    ("the wall time", ("--timeout", "0.5"), "import time; time.sleep(600)", 124, "timeout_wall"),
     ("the CPU time", ("--cpu-time", "0.5"), "while True: pass", 124, "timeout_cpu"),
     ("the memory", ("--memory", "32M"), "x = bytearray(64 << 20)", 137, "oom"),
     ("the output", ("--output", "1K"), "while True: print('x' * 1000)", 153, "output_limit"),
@@ -39,10 +39,11 @@ def test_status(jail, run_brig, options, program, status, reason):
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)],
                          ids=["SIGINT ends it with 130", "SIGTERM ends it with 143", "SIGHUP ends it with 143"])
 def test_cancelled(jail, start_brig, tmp_path, number, status):
-    child = start_brig("--timeout", "60", program=WAIT, args=["token-cancel"])
-    assert host.poll(lambda: any(uid != os.geteuid() for _, uid in host.with_token("token-cancel")), 5), "did not start"
+    token = f"token-cancel-{os.getpid()}-{status}"
+    child = start_brig("--timeout", "300", program=WAIT, args=[token])
+    assert host.poll(lambda: any(uid != os.geteuid() for _, uid in host.with_token(token))), "did not start"
     child.signal(number)
-    run = child.wait(5)
+    run = child.wait()
     assert run.record and (run.reason, run.status) == ("cancelled", status), str(run)
 
 
@@ -51,12 +52,12 @@ def test_control_c_in_a_terminal_ends_it_with_130(jail, brig, tmp_path):
     program = tmp_path / "wait.py"
     program.write_text("import os\ntry: open('/dev/tty'); print('a terminal')\nexcept OSError: pass\n" + WAIT)
     master, slave = pty.openpty()
-    child = subprocess.Popen([brig, "run", program], stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    child = subprocess.Popen([brig, "run", "--timeout", "300", program], stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                              preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0))
     try:
         assert child.stdout.readline() == b"ready\n"
         os.write(master, b"\x03")
-        _, stderr = child.communicate(timeout=5)
+        _, stderr = child.communicate(timeout=host.HANG)
     finally:
         child.kill()
         os.close(master)
@@ -85,7 +86,7 @@ def test_without_json_the_output_passes_through_unchanged(jail, run_brig):
 
 
 def test_output_comes_while_the_program_runs(jail, start_brig):
-    child = start_brig("--timeout", "20", program=WAIT, json_record=False)
+    child = start_brig("--timeout", "300", program=WAIT, json_record=False)
     assert child.line() == "ready" and child.process.poll() is None
 
 
@@ -93,7 +94,7 @@ SUMMARIES = [
     ("nothing is said when the program simply exits", (), "raise SystemExit(3)", 0, ""),
     ("-v says it in one line anyway", ("-v",), "pass", 1, "exited"),
     ("a signal is named in one line", (), "import os; os.kill(os.getpid(), 11)", 1, "SIGSEGV"),
-    ("a time limit is named in one line", ("--timeout", "0.5"), "import time; time.sleep(9)", 1, "timeout_wall"),
+    ("a time limit is named in one line", ("--timeout", "0.5"), "import time; time.sleep(600)", 1, "timeout_wall"),
     ("an end for want of memory is named in one line", ("--memory", "32M"), "x = bytearray(64 << 20)", 1, "oom"),
 ]
 
@@ -116,17 +117,19 @@ def test_output_that_is_no_text_still_makes_a_record(jail, run_brig):
 
 
 def test_a_reader_that_goes_away_ends_the_run(jail, start_brig, tmp_path):
-    child = start_brig("--timeout", "30", program="while True: print('x' * 100, flush=True)", args=["token-reader"], json_record=False)
+    token = f"token-reader-{os.getpid()}"
+    child = start_brig("--timeout", "300", program="while True: print('x' * 100, flush=True)", args=[token], json_record=False)
     child.line()
     child.process.stdout.close()
     child.process.stdout = None
-    assert host.poll(lambda: child.process.poll() is not None, 10), "brig still runs though nobody reads"
-    assert host.poll(lambda: not host.with_token("token-reader"), 2)
+    assert host.poll(lambda: child.process.poll() is not None), "brig still runs though nobody reads"
+    assert host.poll(lambda: not host.with_token(token))
 
 
 @pytest.mark.row("E9")
 def test_a_reader_that_never_reads_does_not_stop_the_clock(jail, start_brig):
-    start_brig("--timeout", "1", "--output", "1M", program="while True: print('x' * 1000)", args=["token-blocked"], json_record=False)
-    cells = lambda: [pid for pid, uid in host.with_token("token-blocked") if uid != os.geteuid()]
-    assert host.poll(cells, 5), "did not start"
-    assert host.poll(lambda: not cells(), 4), "the program outlives its wall time when nobody reads"
+    token = f"token-blocked-{os.getpid()}"
+    start_brig("--timeout", "1", "--output", "1M", program="while True: print('x' * 1000)", args=[token], json_record=False)
+    cells = lambda: [pid for pid, uid in host.with_token(token) if uid != os.geteuid()]
+    assert host.poll(cells), "did not start"
+    assert host.poll(lambda: not cells()), "the program outlives its wall time when nobody reads"

@@ -41,7 +41,7 @@ def answering(stats=None, runs=None):
 
 def once(*options, script=None, verb="top"):
     with fake.door(script or answering()) as env:
-        return tool.Child([str(tool.binary()), verb, *options], env=env).wait(20)
+        return tool.Child([str(tool.binary()), verb, *options], env=env).wait()
 
 
 def test_a_page_has_a_line_for_each_profile_and_each_run():
@@ -71,7 +71,7 @@ def test_as_json_both_answers_come_in_one_object():
 @pytest.mark.parametrize("options, status", [(["--delay", "0"], 2), (["--delay", "nan"], 2), (["--delay", "1x"], 2), (["word"], 2), (["--color"], 2), (["--help"], 0)],
                          ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_words(options, status):
-    done = tool.Child([str(tool.binary()), "top", *options]).wait(10)
+    done = tool.Child([str(tool.binary()), "top", *options]).wait()
     assert done.status == status and (status == 0 or len(done.stderr.splitlines()) == 1), done
 
 
@@ -100,9 +100,9 @@ class Terminal:
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def read(self, until, seconds=20):
+    def read(self, until):
         """Everything since the last read; ends with what until matches."""
-        end = time.monotonic() + seconds * host.SLOWER
+        end = time.monotonic() + host.HANG
         while not (found := re.search(until, self.said, re.S)):
             assert time.monotonic() < end, self.said
             if select.select([self.master], [], [], 0.1)[0]:
@@ -144,7 +144,7 @@ def test_however_it_ends_the_terminal_is_as_it_was(terminal, how):
     else:
         terminal.process.send_signal(how)
     terminal.read(LEFT)
-    assert terminal.process.wait(20) == 0 and terminal.is_as_before()
+    assert terminal.process.wait(host.HANG) == 0 and terminal.is_as_before()
 
 
 def test_pages_follow_each_other(terminal):
@@ -162,7 +162,7 @@ def test_a_page_fits_the_terminal_as_it_is_now(terminal):
         page = terminal.read(rb"\x1b\[H[^H]*?\x1b\[J").rpartition(b"\x1b[H")[2]
         seen.append([line.replace(b"\x1b[K", b"").replace(b"\x1b[J", b"").rstrip(b"\r") for line in page.split(b"\r\n")])
         return len(seen[-1]) <= 8 and max(map(len, seen[-1])) <= 20
-    assert host.poll(fits, 5), seen
+    assert host.poll(fits), seen
 
 
 @pytest.mark.parametrize("terminal", [(None, {**LIST, "runs": [{**LIST["runs"][0], "comm": "\x1b]0;x\x07\x9b1m\u202e\n\r"}]})], indirect=True)
@@ -175,11 +175,11 @@ def test_stopped_it_gives_the_terminal_back_and_goes_on_when_continued(terminal)
     terminal.read(rb"q: quit")
     terminal.process.send_signal(signal.SIGTSTP)
     terminal.read(LEFT)
-    assert host.poll(lambda: os.waitid(os.P_PID, terminal.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), 20) and terminal.is_as_before()
+    assert host.poll(lambda: os.waitid(os.P_PID, terminal.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)) and terminal.is_as_before()
     terminal.process.send_signal(signal.SIGCONT)
     terminal.read(rb"\x1b\[\?1049h.*q: quit")
     terminal.key(b"q")
-    assert terminal.process.wait(20) == 0 and terminal.is_as_before()
+    assert terminal.process.wait(host.HANG) == 0 and terminal.is_as_before()
 
 
 def test_a_service_that_goes_is_told_on_the_terminal_as_it_was():
@@ -192,7 +192,7 @@ def test_a_service_that_goes_is_told_on_the_terminal_as_it_was():
     with fake.door(script) as env:
         t = Terminal("--delay", "0.1", env=env)
         said = t.read(rb"brig top: [^\r\n]*")
-        status = t.process.wait(20)
+        status = t.process.wait(host.HANG)
         same = t.is_as_before()
         t.close()
     assert status == 1 and same and b"\x1b[?1049l" in said

@@ -48,6 +48,7 @@ def flood(talks, message, fd, over):
 
 
 @pytest.mark.row("I5")
+@pytest.mark.alone("uses up what the kernel lets one user have of descriptors on their way: no run of root's starts meanwhile")
 @pytest.mark.parametrize("end, runs", [("\n", 1), ("\xff", 16)], ids=["above the quota", "no text"])
 def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs):
     """They were read from their first byte to their last one before anybody asked whether they may run."""
