@@ -308,9 +308,9 @@ static void on_event(struct execution *x, struct datagram *d)
 }
 
 /* A place becomes free when another run ends, perhaps one of somebody else. */
-static bool may_wait(struct execution *x, const char *code)
+static bool may_wait(const struct execution *x)
 {
-	return strcmp(code, denial_code_name(DENIAL_busy)) == 0 && !x->cancelled && loop_now_ms() - x->asked_ms < BUSY_WAIT_MS;
+	return loop_now_ms() - x->asked_ms < BUSY_WAIT_MS;
 }
 
 static void wait_for_place(struct execution *x, const json_t *error)
@@ -324,10 +324,15 @@ static void wait_for_place(struct execution *x, const json_t *error)
 static void on_refused(struct execution *x, const json_t *error)
 {
 	const char *code = json_string_value(json_object_get(error, "code"));
+	bool        busy = strcmp(code, denial_code_name(DENIAL_busy)) == 0;
 
 	if (x->state != EXECUTION_WAITS) /* about a cancel that came too late */
 		return;
-	if (may_wait(x, code)) {
+	if (busy && x->cancelled) { /* while brigd was asked: the cancel ended it, not the lack of a place */
+		fail(x, "cancelled", NULL, "cancelled before it had started");
+		return;
+	}
+	if (busy && may_wait(x)) {
 		wait_for_place(x, error);
 		return;
 	}

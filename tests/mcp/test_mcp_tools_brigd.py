@@ -107,6 +107,20 @@ def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
         assert set(mcp.list_tools())
 
 
+def test_a_run_that_is_cancelled_before_it_hears_that_there_is_no_place_is_cancelled():
+    cancelled = threading.Event()
+
+    def script(connection, request):
+        assert cancelled.wait(host.HANG)
+        connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=50), "tag": request["tag"]})
+    with served(script, "--yield-after", "0.05") as mcp:
+        said = mcp.execute("1")
+        asked = mcp.begin_call("cancel_execution", {"execution_id": said["execution_id"]})
+        assert set(mcp.list_tools()) # what was sent before has been read
+        cancelled.set()
+        assert mcp_client.data_of(asked.result())["exit_reason"] == "cancelled"
+
+
 def test_cancel_is_sent_as_soon_as_the_run_has_started():
     cancelled, asked, go = [], threading.Event(), threading.Event()
 
