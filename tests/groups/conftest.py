@@ -32,7 +32,7 @@ def new_group(needs_root, v2):
     yield path
     left = [str(folder) for folder, _, _ in os.walk(path, topdown=False)]
     for folder in left:
-        host.poll(lambda folder=folder: removed(folder), 2)
+        host.poll(lambda folder=folder: removed(folder))
     assert left == [str(path)], f"left behind: {left}"
 
 

@@ -35,7 +35,7 @@ def managed(own):
 def scoped(managed, tmp_path):
     """Like run_brig, each in a scope of its own that is delegated to it."""
     def run(*options, program, **kw):
-        return start(program, *options, through=SCOPE, folder=tmp_path, **kw).wait(60)
+        return start(program, *options, through=SCOPE, folder=tmp_path, **kw).wait()
     return run
 
 
@@ -103,7 +103,7 @@ def test_processes_in_a_scope_are_limited_and_counted(v2, scoped):
 
 
 def test_cpu_time_in_a_scope_ends_the_run(scoped):
-    run = scoped("--cpu-time", "1", "--timeout", "60", program="while True: pass")
+    run = scoped("--cpu-time", "1", "--timeout", "50", program="while True: pass")
     assert (run.reason, run.status) == ("timeout_cpu", 124), str(run)
 
 
@@ -121,12 +121,12 @@ def test_cells_of_a_delegated_scope_live_in_it(managed):
 
 def test_a_run_in_a_delegated_scope_has_its_cell_there(managed, tmp_path):
     """Though its launcher is in a user namespace, where it seems to be root."""
-    child = start(SLEEP, "--timeout", "30", through=SCOPE, args=["scope-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=SCOPE, args=["scope-token"], folder=tmp_path)
     assert ".scope/brig/cell-" in cell_of("scope-token")
     child.signal(15)
-    assert child.wait(10).reason == "cancelled"
+    assert child.wait().reason == "cancelled"
 
 
 def test_no_group_is_left_below_the_users_systemd(v2, scoped):
     scoped(program="pass")
-    assert host.poll(lambda: not groups_left(v2), 2), groups_left(v2)
+    assert host.poll(lambda: not groups_left(v2)), groups_left(v2)

@@ -38,7 +38,7 @@ def test_every_limit_is_in_force_and_every_figure_is_measured(jail, new_group, t
 
 
 def test_the_knobs_are_turned_to_what_was_asked_for(jail, v2, start_brig):
-    child = start_brig("--memory", "64M", "--pids", "7", "--cpus", "0.5", program=SLEEP, args=["knobs-token"], json_record=False)
+    child = start_brig("--memory", "64M", "--pids", "7", "--cpus", "0.5", "--timeout", "300", program=SLEEP, args=["knobs-token"], json_record=False)
     assert child.line() == "ready"
     cell = pathlib.Path(f"{v2}{cell_of('knobs-token')}")
     knobs = {name: (cell / name).read_text().strip() for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")
@@ -47,21 +47,21 @@ def test_the_knobs_are_turned_to_what_was_asked_for(jail, v2, start_brig):
 
 
 def test_half_a_cpu_is_half_a_cpu(jail, v2, run_brig):
-    record = run_brig("--cpus", "0.5", "--timeout", "4", program="while True: pass").record
-    assert record["exit_reason"] == "timeout_wall" and record["cpu_ms"] < 0.65 * record["wall_ms"], record
+    record = run_brig("--cpus", "0.5", "--timeout", "2", program="while True: pass").record
+    assert record["exit_reason"] == "timeout_wall" and record["cpu_ms"] <= 0.5 * record["wall_ms"] + 100, record # which is what the kernel deals out ahead
 
 
 def test_a_refused_process_is_told_with_its_count(jail, v2, run_brig):
-    program = "import os, time\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n" \
+    program = "import os, signal\nn = 0\nfor _ in range(20):\n  try:\n    if os.fork() == 0: signal.pause()\n" \
               "  except OSError: n += 1\nprint(n)"
-    run = run_brig("--pids", "8", "--timeout", "20", program=program)
+    run = run_brig("--pids", "8", "--timeout", "50", program=program)
     hit = next(hit for hit in run.record["limits_hit"] if hit["name"] == "pids")
     assert int(run.out) == 13 and hit["times"] >= 13 and hit["value"] == 8 and hit["peak"] == 8, str(run)
 
 
 def test_memory_that_is_used_up_kills_every_process_at_once(jail, v2, run_brig):
-    program = f"import os, time\nif os.fork() == 0:\n  time.sleep(60)\n  os._exit(0)\nexec({GROW!r})"
-    run = run_brig("--memory", "64M", "--timeout", "60", program=program)
+    program = f"import os, time\nif os.fork() == 0:\n  time.sleep(600)\n  os._exit(0)\nexec({GROW!r})"
+    run = run_brig("--memory", "64M", "--timeout", "50", program=program)
     assert (run.reason, run.status) == ("oom", 137) and run.record["memory_peak_bytes"] <= 64 * MIB + MIB, str(run)
 
 
@@ -70,11 +70,11 @@ def test_memory_that_is_used_up_kills_every_process_at_once(jail, v2, run_brig):
 def test_a_delegated_group_that_holds_nobody_else_holds_the_cells(jail, new_group, tmp_path):
     """brig steps aside, and back: nothing of it stays, though the group does."""
     delegate(new_group)
-    child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["aside-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=below(new_group), args=["aside-token"], folder=tmp_path)
     assert cell_of("aside-token").startswith(f"/{new_group.name}/brig/cell-")
     assert group_of(child.pid).startswith(f"/{new_group.name}/")
     child.signal(15)
-    assert child.wait(10).reason == "cancelled"
+    assert child.wait().reason == "cancelled"
     assert [entry.name for entry in new_group.iterdir() if entry.is_dir()] == []
     assert (new_group / "cgroup.subtree_control").read_text().strip() == ""
 
@@ -84,14 +84,14 @@ def test_a_limit_of_a_delegated_group_bounds_its_cells(jail, new_group, tmp_path
     (new_group / "memory.max").write_text(str(48 * MIB))
     if (new_group / "memory.swap.max").exists():
         (new_group / "memory.swap.max").write_text("0")
-    run = start(GROW, "--memory", "512M", "--timeout", "60", through=below(new_group), folder=tmp_path).wait()
+    run = start(GROW, "--memory", "512M", "--timeout", "50", through=below(new_group), folder=tmp_path).wait()
     assert run.reason == "oom" and "survived" not in run.out and run.record["memory_peak_bytes"] < 50 * MIB, str(run)
 
 
 def test_a_delegated_group_with_other_processes_is_refused_and_not_left(jail, new_group, tmp_path):
     """What bounds us must bound cells, and processes of others are not ours to move."""
     delegate(new_group)
-    other = subprocess.Popen(["sleep", "60"])
+    other = subprocess.Popen(["sleep", "600"])
     try:
         (new_group / "cgroup.procs").write_text(str(other.pid))
         run = start("print('ran')", through=below(new_group), folder=tmp_path).wait()
@@ -108,11 +108,11 @@ def test_a_group_that_is_not_delegated_is_left_for_the_nearest_one_above(jail, n
     inner.mkdir(parents=True)
     for group in (new_group.parent, new_group):
         (group / "cgroup.subtree_control").write_text("+memory +pids +cpu")
-    child = start(SLEEP, "--timeout", "30", through=below(inner), args=["above-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=below(inner), args=["above-token"], folder=tmp_path)
     assert cell_of("above-token").startswith(f"/{new_group.name}/session/brig/cell-")
     assert group_of(child.pid) == f"/{new_group.name}/session/scope"
     child.signal(15)
-    assert child.wait(10).reason == "cancelled"
+    assert child.wait().reason == "cancelled"
     (new_group / "session" / "cgroup.subtree_control").write_text("-memory -pids -cpu -io")
     inner.rmdir()
     inner.parent.rmdir()
@@ -125,33 +125,33 @@ def test_root_does_not_put_cells_into_a_group_of_a_users(jail, new_group, tmp_pa
     delegate(inner)
     for path in (inner, *inner.iterdir()):
         os.chown(path, NOBODY, NOBODY)
-    child = start(SLEEP, "--timeout", "30", through=below(inner), args=["users-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=below(inner), args=["users-token"], folder=tmp_path)
     assert cell_of("users-token").startswith(f"/{new_group.name}/brig/cell-")
     child.signal(15)
-    assert child.wait(10).reason == "cancelled"
+    assert child.wait().reason == "cancelled"
     assert [entry.name for entry in inner.iterdir() if entry.is_dir()] == []
     inner.rmdir()
 
 
 def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, tmp_path):
     delegate(new_group)
-    child = start(SLEEP, "--timeout", "30", through=below(new_group), args=["killed-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=below(new_group), args=["killed-token"], folder=tmp_path)
     cell_of("killed-token")
     os.kill(host.below_brig(child.pid)[1], 9)
-    assert child.wait(10).reason == "cancelled"
-    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
+    assert child.wait().reason == "cancelled"
+    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [])
 
 
 def test_a_users_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, world, tmp_path):
     """Who cleans up is brigd, which the launcher took aside with itself."""
     for name in (".", "cgroup.procs", "cgroup.subtree_control"):
         os.chown(new_group / name, PLAIN.uid, PLAIN.uid)
-    argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "30", world.program(SLEEP), "users-token")
+    argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "300", world.program(SLEEP), "users-token")
     child = brig_tool.Child([*below(new_group), *argv])
     assert f"/{new_group.name}/brig/cell-" in cell_of("users-token")
     os.kill(host.below_brig(child.pid)[1], 9)
-    assert child.wait(10).reason == "cancelled"
-    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [], 2)
+    assert child.wait().reason == "cancelled"
+    assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [])
 
 
 def part_of_hierarchy(group):
@@ -161,10 +161,10 @@ def part_of_hierarchy(group):
 
 
 def test_a_part_of_the_hierarchy_is_enough(jail, new_group, tmp_path):
-    child = start(SLEEP, "--timeout", "30", through=part_of_hierarchy(new_group), args=["part-token"], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=part_of_hierarchy(new_group), args=["part-token"], folder=tmp_path)
     assert cell_of("part-token").startswith(f"/{new_group.name}/brig/cell-")
     child.signal(15)
-    assert child.wait(10).reason == "cancelled"
+    assert child.wait().reason == "cancelled"
 
 
 # --- under systemd ----------------------------------------------------------------------------------------------
@@ -182,12 +182,12 @@ WAYS = {
 def test_under_systemd(jail, systemd, needs_root, how, where, tmp_path):
     unit = f"brig-test-{time.monotonic_ns()}"
     kind = "scope" if "--scope" in how else "service"
-    child = start(SLEEP, "--timeout", "30", through=["systemd-run", "-q", f"--unit={unit}.{kind}", *how, "--"], args=[unit], folder=tmp_path)
+    child = start(SLEEP, "--timeout", "300", through=["systemd-run", "-q", f"--unit={unit}.{kind}", *how, "--"], args=[unit], folder=tmp_path)
     assert cell_of(unit).startswith(where.format(unit=f"{unit}.{kind}"))
     subprocess.run(["systemctl", "kill", "--kill-whom=main" if kind == "service" else "--kill-whom=all", f"{unit}.{kind}"], check=True)
-    run = child.wait(10)
-    assert host.poll(lambda: not host.with_token(unit), 5), str(run)
-    assert host.poll(lambda: not os.path.exists(f"/sys/fs/cgroup/system.slice/{unit}.{kind}"), 5), str(run)
+    run = child.wait()
+    assert host.poll(lambda: not host.with_token(unit)), str(run)
+    assert host.poll(lambda: not os.path.exists(f"/sys/fs/cgroup/system.slice/{unit}.{kind}")), str(run)
 
 
 # --- doctor -------------------------------------------------------------------------------------------------------

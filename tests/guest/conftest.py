@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from support.host import HANG
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3"
 
@@ -32,7 +34,7 @@ class Guest:
 
     def start(self, argv, stdin, pass_fds=()):
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"}
-        done = subprocess.run([PYTHON, "-I", *argv], cwd=self.folder, env=env, input=stdin.encode(), capture_output=True, pass_fds=pass_fds, timeout=100)
+        done = subprocess.run([PYTHON, "-I", *argv], cwd=self.folder, env=env, input=stdin.encode(), capture_output=True, pass_fds=pass_fds, timeout=HANG)
         return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
     def plain(self, source, args=(), stdin=""):

@@ -164,7 +164,7 @@ EXITS = [
     Row("abort", "import os\nos.abort()", status=-6, no_report=True),
     Row("KeyboardInterrupt ends by the signal", "raise KeyboardInterrupt", status=-2, exit_code=130, error={"type": "KeyboardInterrupt", "line": 1}),
     Row("a subclass of KeyboardInterrupt is an exception", "class K(KeyboardInterrupt): pass\nraise K", status=1, exit_code=1),
-    Row("SIGINT", "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)", status=-2, error={"type": "KeyboardInterrupt"}),
+    Row("SIGINT", "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)", status=-2, error={"type": "KeyboardInterrupt"}),
     Row("GeneratorExit", "raise GeneratorExit('x')", status=1, error={"type": "GeneratorExit"}),
     Row("a signal handler that raises while the report is made",
         "import signal\ndef handler(*a): raise KeyError\nsignal.signal(signal.SIGALRM, handler)\nclass A:\n    def __repr__(self):\n        signal.raise_signal(signal.SIGALRM)\nA()",
@@ -197,7 +197,7 @@ EXITS = [
 PYTHON = [
     Row("a thread that is not joined", "import threading, time\nresult = []\ndef f():\n    time.sleep(0.1)\n    result.append(1)\n    print('thread')\nthreading.Thread(target=f).start()\n",
         result=[1], out="thread\n"),
-    Row("a daemon thread", "import threading, time\nthreading.Thread(target=lambda: time.sleep(60), daemon=True).start()\n1", result=1),
+    Row("a daemon thread", "import threading, time\nthreading.Thread(target=lambda: time.sleep(600), daemon=True).start()\n1", result=1),
     Row("a thread that raises", "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='T')\nt.start()\nt.join()\n5", result=5, error=None),
     Row("a pool of threads", "from concurrent.futures import ThreadPoolExecutor as P\nwith P(2) as p:\n    result = list(p.map(abs, [-1, 2]))", result=[1, 2]),
     Row("a fork reports nothing", "import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nresult = 'parent' if pid else 'child'", result="parent"),

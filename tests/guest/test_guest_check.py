@@ -1,6 +1,5 @@
 """The static check: what is found in a program, what is not, and that nothing of it is executed."""
 import json
-import time
 
 import pytest
 
@@ -168,11 +167,9 @@ BOMBS = {
 
 @pytest.mark.parametrize("source", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_is_told_and_does_not_end_the_check(guest, source):
-    begin = time.monotonic()
     done = guest(source, "check", modules=BASIC, calls=CALLS)
     assert done.status == 0 and list(done.report) == KEYS, done.err
     assert len(done.text) < 256 << 10
-    assert time.monotonic() - begin < 20
 
 
 def test_nothing_is_executed(guest, tmp_path):

@@ -3,7 +3,7 @@ import os
 
 from support import brig, host
 
-SLEEP = "import time; print('ready', flush=True); time.sleep(30)"
+SLEEP = "import time; print('ready', flush=True); time.sleep(600)"
 GROW = "keep = []\nfor n in range(160): keep.append(bytearray(1 << 20))\nprint('survived')"
 
 
