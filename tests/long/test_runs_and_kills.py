@@ -24,11 +24,11 @@ MIX = [
     # weight, what it is, options, program, what the record says, status
     (70, "hello", (), HELLO, "exited", 0),
     (8, "an exception", (), "raise SystemExit(3)", "exited", 3),
-    (3, "wall time", ("--timeout", "0.1"), "import time; time.sleep(60)", "timeout_wall", 124),
+    (3, "wall time", ("--timeout", "0.1"), "import time; time.sleep(600)", "timeout_wall", 124),
     (2, "CPU time", ("--cpu-time", "0.1"), "while True: pass", "timeout_cpu", 124),
     (4, "memory", ("--memory", "16M"), "x = bytearray(64 << 20)", "oom", 137),
     (4, "output", ("--output", "64K"), "while True: print('x' * 10000)", "output_limit", 153),
-    (3, "processes", ("--pids", "8"), "import os, time\nfor n in range(6):\n  if os.fork() == 0: time.sleep(60)", "exited", 0),
+    (3, "processes", ("--pids", "8"), "import os, time\nfor n in range(6):\n  if os.fork() == 0: time.sleep(600)", "exited", 0),
     (3, "a crash", (), "import os; os.kill(os.getpid(), 11)", "signaled", 139),
     (3, "--ro", ("--ro", "{shown}"), "print(open('/workspace/shown/file').read())", "exited", 0),
     (3, "--stdin", ("--stdin", "{input}"), "print(input())", "exited", 0),
@@ -99,14 +99,14 @@ TARGETS = {
     "brig": (0,), "brigd": (1,), "the launcher": (2,), "PID 1": (3,), "brig and brigd": (0, 1), "brigd and the launcher": (1, 2),
     "brig and the launcher": (0, 2), "all four": (0, 1, 2, 3),
 }
-VICTIMS = ["import time; time.sleep(60)", HELLO, "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(60)"]
+VICTIMS = ["import time; time.sleep(600)", HELLO, "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(600)"]
 
 
 def kill_one(dice, folder, token):
     """(who was there to be killed, what is wrong)"""
     who, program = dice.choice(list(TARGETS)), dice.choice(VICTIMS)
     groups = host.abandoned_groups()
-    child = brig.start("--timeout", "5", program=program, args=[token], folder=folder)
+    child = brig.start("--timeout", "300", program=program, args=[token], folder=folder)
     time.sleep(dice.uniform(0, 0.040)) # the random moment
     line = [child.pid, *host.below_brig(child.pid)]
     killed = [line[n] for n in TARGETS[who] if n < len(line)]
@@ -115,18 +115,20 @@ def kill_one(dice, folder, token):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    run, wrong = child.wait(15), []
+    if not killed: # not born yet
+        child.signal(signal.SIGTERM)
+    run, wrong = child.wait(), []
     if "[the test killed" in run.stderr or "somebody still holds" in run.stderr:
         wrong.append(f"brig did not end: {run}")
-    if not host.poll(lambda: not host.with_token(token), 2):
-        wrong.append(f"two seconds later these run: {host.with_token(token)}")
+    if not host.poll(lambda: not host.with_token(token)):
+        wrong.append(f"these run on: {host.with_token(token)}")
     alone = not {1, 2} <= set(TARGETS[who]) # brigd cleans up after a launcher
-    if alone and not host.poll(lambda: not host.abandoned_groups() - groups, 2):
+    if alone and not host.poll(lambda: not host.abandoned_groups() - groups):
         wrong.append(f"left behind: {host.abandoned_groups() - groups}")
     after = brig.run(program=HELLO, folder=folder)
     if (after.status, after.out) != (0, "hello\n"):
         wrong.append(f"the next run: {after}")
-    if not host.poll(lambda: brig.run(program=HELLO, folder=folder) and not host.abandoned_groups() - groups, 2, every=0.2): # a neighbour may hold the slot
+    if not host.poll(lambda: brig.run(program=HELLO, folder=folder) and not host.abandoned_groups() - groups, every=0.2): # a neighbour may hold the slot
         wrong.append(f"left behind after the next run: {host.abandoned_groups() - groups}")
     return f"{who}{'' if len(killed) == len(TARGETS[who]) else ', not all born or alive'}", [f"{who}: {text}" for text in wrong]
 

@@ -56,7 +56,7 @@ def test_ten_thousand_warm_runs_leak_nothing_and_mix_up_nothing(service):
         ends = {how: ends.get(how, 0) + seen[how] for how in {*ends, *seen}}
         rows.append((done, settled(service)))
     more = []
-    host.poll(lambda: more.clear() or more.extend(warm_load.grown(rows[0][1], warm_load.held(service))) or not more, 10)
+    host.poll(lambda: more.clear() or more.extend(warm_load.grown(rows[0][1], warm_load.held(service))) or not more)
     longlog.write(f"warm runs, {service.way}", [
         f"{RUNS} runs of one service, 4 at a time, in {time.monotonic() - began:.0f} s: " + ", ".join(f"{how} {n}" for how, n in sorted(ends.items())),
         f"with a wrong result: {len(bad)}", f"held afterwards, more than may move: {', '.join(more) or 'nothing'}", "",
@@ -75,4 +75,4 @@ def test_two_hundred_kills_lose_no_run(service):
         *(f"{n:6} {how}" for how, n in sorted(ends.items())), f"lost, or with another's result: {len(wrong)}"])
     assert not wrong, f"seed {SEED}: {len(wrong)}\n" + "\n".join(wrong[:5]) + service.words()
     assert healed, service.words()
-    assert host.poll(lambda: not host.abandoned_groups() - groups, 5), host.abandoned_groups() - groups
+    assert host.poll(lambda: not host.abandoned_groups() - groups), host.abandoned_groups() - groups

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support import host
+
 SOURCE = Path(__file__).resolve().parents[2]
 HELPER = Path(os.environ.get("BRIG_BUILD", SOURCE / "build")) / "tests" / "under_filter"
 PYTHON = "/usr/bin/python3"
@@ -55,7 +57,7 @@ WORKS = [
         import multiprocessing as m
         from multiprocessing.shared_memory import SharedMemory
         s = SharedMemory(create=True, size=4096); s.buf[0] = 7; s.close(); s.unlink()
-        q = m.Queue(); p = m.Process(target=q.put, args=(5,)); p.start(); assert q.get(timeout=20) == 5; p.join()
+        q = m.Queue(); p = m.Process(target=q.put, args=(5,)); p.start(); assert q.get(timeout=50) == 5; p.join()
         with m.Manager() as g:
             d = g.dict(); d[1] = 2; assert d[1] == 2
         v = m.Value("i", 3); l = m.Lock()
@@ -252,7 +254,7 @@ def test_works(policy, name, text, tmp_path):
     with tempfile.TemporaryDirectory(prefix="brig-") as scratch: # a short path: sockets are made in it
         run = subprocess.run(
             [HELPER, SOURCE / "profiles", policy, PYTHON, "-I", program], env={**os.environ, "TMPDIR": scratch},
-            capture_output=True, text=True, timeout=60, cwd=tmp_path, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=host.HANG, cwd=tmp_path, stdin=subprocess.DEVNULL,
         )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr, run.stderr

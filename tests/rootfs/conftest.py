@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from support import host
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build"))
 BINARY = BUILD / "bin" / "brig-rootfs"
@@ -24,7 +26,7 @@ class Rootfs:
 
     def __call__(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
-        return subprocess.run([self.binary, *map(str, args)], env=env, capture_output=True, text=True, timeout=100, **kwargs)
+        return subprocess.run([self.binary, *map(str, args)], env=env, capture_output=True, text=True, timeout=host.HANG, **kwargs)
 
     def start(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))

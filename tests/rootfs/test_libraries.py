@@ -100,7 +100,7 @@ NETWORK = [
             def log_message(self, *_): pass
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello); threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
-        assert requests.get(url, timeout=10).text == "hello" and httpx.get(url, timeout=10).text == "hello"
+        assert requests.get(url, timeout=50).text == "hello" and httpx.get(url, timeout=50).text == "hello"
         with requests.Session() as s, httpx.Client() as c: assert s.get(url).status_code == c.get(url).status_code == 200
         server.shutdown()"""),
     ("httpx and aiohttp talk to an aiohttp server, JSON both ways", r"""
@@ -120,7 +120,7 @@ NETWORK = [
         async def echo(s):
             async for message in s: await s.send(message)
         def other(url):
-            c = websocket.create_connection(url, timeout=10); c.send("ä" * 70000); answer = c.recv(); c.close(); return answer
+            c = websocket.create_connection(url, timeout=50); c.send("ä" * 70000); answer = c.recv(); c.close(); return answer
         async def main():
             async with websockets.serve(echo, "127.0.0.1", 0) as server:
                 url = "ws://127.0.0.1:%d/" % server.sockets[0].getsockname()[1]
@@ -186,7 +186,7 @@ def needs(jail):
 
 
 def works(run_brig, options, program):
-    run = run_brig(*options, program=textwrap.dedent(program) + "\nif __name__ == '__main__': print('fine')", timeout=100)
+    run = run_brig(*options, program=textwrap.dedent(program) + "\nif __name__ == '__main__': print('fine')")
     assert (run.status, run.reason, run.out, run.record["stderr"]) == (0, "exited", "fine\n", ""), str(run)
     return run
 

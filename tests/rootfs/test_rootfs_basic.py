@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from support import host
+
 MODULES = """math cmath random statistics decimal fractions collections itertools functools heapq bisect operator copy string textwrap re difflib
 unicodedata base64 binascii hashlib hmac secrets json csv html.parser xml.etree.ElementTree urllib.parse html configparser datetime uuid calendar
 dataclasses enum typing time abc contextlib types email smtplib ftplib urllib.request pathlib os.path tempfile shutil glob zipfile tarfile ssl sqlite3
@@ -29,7 +31,7 @@ def inside(tree, mount_point, *command, **kwargs):
     script = """mount --bind "$1" "$2" && mount -o remount,bind,ro "$2" && mount --bind /dev/null "$2/dev/null" &&
                 mount -t tmpfs none "$2/tmp" && cd / && to=$2 && shift 2 && exec chroot "$to" "$@" """
     return subprocess.run(["unshare", "-m", "-n", "sh", "-c", script, "sh", tree, mount_point, *command], text=True, capture_output=True,
-                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}, timeout=120, **kwargs)
+                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}, timeout=host.HANG, **kwargs)
 
 
 @pytest.fixture

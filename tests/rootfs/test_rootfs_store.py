@@ -5,15 +5,16 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import pytest
+
+from support import host
 
 
 def wait_for(condition, process):
     """Until it is true; the process ending first is a failure, not a reason to wait on."""
-    while not condition():
-        assert process.poll() is None, process.stderr.read()
+    assert host.poll(lambda: condition() or process.poll() is not None, every=0)
+    assert condition(), process.stderr.read()
 
 
 def workspaces(rootfs):
@@ -157,7 +158,7 @@ def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
     build = rootfs.start("build", recipe())
     wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
     build.send_signal(number)
-    _, err = build.communicate(timeout=60)
+    _, err = build.communicate(timeout=host.HANG)
     assert build.returncode == 1
     assert err.splitlines()[-1] == f"brig-rootfs: tiny: unpack: interrupted by {name}; nothing of it was kept"
     assert rootfs.leftovers() == []
@@ -169,11 +170,9 @@ def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(root
     wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
     [left] = workspaces(rootfs)
     build.kill()
-    build.communicate(timeout=60)
+    build.communicate(timeout=host.HANG)
     assert left.exists()
-    deadline = time.monotonic() + 10
-    while not is_let_go(left): # its programs die with it, a moment later
-        assert time.monotonic() < deadline, "the programs of a killed build live on"
+    assert host.poll(lambda: is_let_go(left)), "the programs of a killed build live on"
     rootfs.must("build", recipe())
     assert not left.exists() and workspaces(rootfs) == []
     assert sorted(rootfs.rows()) == ["tiny"]
@@ -182,7 +181,7 @@ def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(root
 @pytest.mark.full
 def test_a_build_does_not_sweep_away_one_that_is_running(rootfs, recipe):
     builds = [rootfs.start("build", recipe(name), dirs) for name, dirs in (("one", "--force"), ("two", "--force"))]
-    assert [b.wait(timeout=120) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
+    assert [b.wait(timeout=host.HANG) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
     assert sorted(rootfs.rows()) == ["one", "two"]
 
 
@@ -190,7 +189,7 @@ def test_a_build_does_not_sweep_away_one_that_is_running(rootfs, recipe):
 def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
     path = recipe()
     builds = [rootfs.start("build", path) for _ in range(2)]
-    assert [b.wait(timeout=120) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
+    assert [b.wait(timeout=host.HANG) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
     rootfs.must("verify", "tiny")
     assert workspaces(rootfs) == []
 
