@@ -194,7 +194,7 @@ def host_users(token):
     """Of the program with this token, and of everybody in its cell."""
     program = [pid for pid, uid in host.with_token(token) if uid != os.geteuid()]
     cells = {namespace_of(pid) for pid in program}
-    return [{uids[0] for pid, _, uids, _ in host.processes() if pid in pids}
+    return [{uids[0] for pid, _, uids in host.processes() if pid in pids}
             for pids in (program, [pid for pid, *_ in host.processes() if namespace_of(pid) in cells])]
 
 

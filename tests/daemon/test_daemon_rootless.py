@@ -82,7 +82,7 @@ def test_nothing_is_left_when_it_ends(own, token):
         assert daemon.stop() == 0, daemon.words()
         run.close()
     assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
-    theirs = lambda: {pid for pid, _, uids, _ in host.processes() if uids[0] == user.uid or user.range and user.range[0] <= uids[0] < sum(user.range)}
+    theirs = lambda: {pid for pid, _, uids in host.processes() if uids[0] == user.uid or user.range and user.range[0] <= uids[0] < sum(user.range)}
     assert host.poll(lambda: not theirs() & processes), theirs() & processes
 
 

@@ -394,7 +394,7 @@ print(json.dumps([[st.st_dev, st.st_ino, st.st_nlink] for st in map(os.stat, sor
 def mapped_by_the_host():
     """(device, inode) of every file that a process of the host's own users has mapped."""
     found = set()
-    for pid, _, uids, _ in host.processes():
+    for pid, _, uids in host.processes():
         if uids[0] < 65536:
             for line in host.read(f"/proc/{pid}/maps").splitlines():
                 _, _, _, device, inode, *_ = line.split()

@@ -39,7 +39,7 @@ def of_users(world):
     """Processes and files that belong to the users or their cells, and what is mounted."""
     def theirs(uid):
         return any(uid == u.uid or u.range and u.range[0] <= uid < sum(u.range) for u in world.users)
-    found = {("process", pid, comm) for pid, comm, uids, _ in host.processes() if theirs(uids[0])}
+    found = {("process", pid, comm) for pid, comm, uids in host.processes() if theirs(uids[0])}
     found |= {("mount", line.split(" ", 3)[-1]) for line in host.read("/proc/self/mountinfo").splitlines()}
     found |= {("file", f"/tmp/{name}") for name in os.listdir("/tmp") if theirs(owner_of(f"/tmp/{name}"))}
     return found | {("runtime", path) for u in world.users for path in world.runtime(u)

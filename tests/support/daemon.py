@@ -280,9 +280,10 @@ def link_of(path):
 def kind_of(pid):
     """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its launcher until there is a program for it."""
     status = host.read(f"/proc/{pid}/status")
-    if any(line.startswith("NSpid:") and line.split()[2:] and line.split()[-1] == "1" for line in status.splitlines()):
+    numbers = status.partition("\nNSpid:\t")[2].partition("\n")[0].split()
+    if numbers[1:] and numbers[-1] == "1":
         return "init"
-    comm = host.read(f"/proc/{pid}/comm").strip()
+    comm = status.partition("\n")[0].removeprefix("Name:\t")
     return "door" if comm == "brigd" else comm.removeprefix("brig-")
 
 

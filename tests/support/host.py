@@ -46,10 +46,12 @@ def poll(ask, seconds=None, every=0.01):
     """Asks until the answer is true, or in vain until HANG; returns the last answer. seconds: where the answer may well stay false."""
     end = time.monotonic() + (HANG if seconds is None else seconds * SLOWER)
     while True:
+        began = time.monotonic()
         answer = ask()
-        if answer or time.monotonic() > end:
+        asked = time.monotonic()
+        if answer or asked > end:
             return answer
-        time.sleep(every)
+        time.sleep(max(every, asked - began) if every else 0) # half of the time is for what is waited for, where to ask takes long
 
 
 def rests(pid, seconds=0.3):
@@ -129,9 +131,13 @@ def kinds_of_groups():
 
 
 def read(path, default=""):
+    """Of /proc, tests read thousands of files: a file object would make twice as many calls."""
     try:
-        with open(path, errors="replace") as f:
-            return f.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return b"".join(iter(lambda: os.read(fd, 1 << 16), b"")).decode(errors="replace")
+        finally:
+            os.close(fd)
     except OSError:
         return default
 
@@ -286,17 +292,22 @@ def slab(name):
     return None
 
 
-def processes():
-    """(pid, comm, host uids, cmdline) of every process, but for the dead that only wait for the machine's init, which may take its time."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+def pids():
+    """Of every process, without the kernel's own, of which there are more than of all others."""
+    kernel = {2, *children(2)} if read("/proc/2/comm") == "kthreadd\n" else set()
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()} - kernel
+
+
+def processes(among=None):
+    """(pid, comm, host uids) of every process, but for the dead that only wait for the machine's init, which may take its time."""
+    for pid in pids() if among is None else among:
         status = read(f"/proc/{pid}/status")
         if not status:
             continue
-        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        fields = dict(line.split(":\t", 1) for line in status.split("\n", 10)[:10]) # Uid is the ninth
         if fields["State"].startswith("Z") and fields["PPid"] == "1":
             continue
-        yield (int(pid), fields["Name"], tuple(map(int, fields["Uid"].split())),
-               read(f"/proc/{pid}/cmdline").split("\0"))
+        yield pid, fields["Name"], tuple(map(int, fields["Uid"].split()))
 
 
 def children(pid):
@@ -312,12 +323,13 @@ def below_brig(pid, most=4):
 def cell_processes():
     """Processes with a host uid that belongs to nobody on this host: only cells have such."""
     known = {int(line.split(":")[2]) for line in read("/etc/passwd").splitlines() if line.count(":") > 2}
-    return {(pid, comm, uids[0]) for pid, comm, uids, _ in processes() if uids[0] not in known and uids[0] >= 65536}
+    return {(pid, comm, uids[0]) for pid, comm, uids in processes() if uids[0] not in known and uids[0] >= 65536}
 
 
 def with_token(token):
     """Processes that have the token among their arguments: [(pid, uid)]."""
-    return [(pid, uids[0]) for pid, _, uids, argv in processes() if any(token in arg for arg in argv)]
+    named = [pid for pid in pids() if token in read(f"/proc/{pid}/cmdline")]
+    return [(pid, uids[0]) for pid, _, uids in processes(named)]
 
 
 def meminfo(name):
@@ -339,7 +351,12 @@ def open_files():
 def counted(things, is_service):
     """Of the session's service, how many: its cells come and go, whoever asks for a run."""
     theirs = {thing for thing in things if is_service(thing)}
-    return set(things) - theirs | {("of the session's service", n) for n in range(len(theirs))}
+    return set(things) - theirs | of_the_service(len(theirs))
+
+
+@functools.lru_cache(maxsize=None)
+def of_the_service(many):
+    return frozenset(("of the session's service", n) for n in range(many))
 
 
 class Snapshot:
@@ -350,7 +367,7 @@ class Snapshot:
         self.things = self.take()
         if not served: # it may begin after this
             for kind in ("cgroup", "process"):
-                self.things[kind] |= counted(range(10000), lambda _: True)
+                self.things[kind] |= of_the_service(10000)
         self.open_files = open_files()
 
     @staticmethod
