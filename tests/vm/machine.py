@@ -1,6 +1,7 @@
 """A guest under qemu, by software alone: it runs where there is no /dev/kvm, and where there is one that hangs."""
 import json
 import os
+import pathlib
 import select
 import subprocess
 import time
@@ -22,8 +23,8 @@ def command(kernel, base, tree, boot, *serial):
 
 
 class Machine:
-    """One boot. run(part) yields what inside.py says of a part, as dictionaries. It is also kept in build/vm/words-NAME, with the seconds since the
-    start and those of a processor that qemu has used."""
+    """One boot. run(part) yields what inside.py says of a part, as dictionaries. It is also kept in build/vm/words-NAME, with seconds: since the
+    start, of a processor, and of waiting for one."""
 
     def __init__(self, name, disks, boot, folder, silence):
         self.silence, self.doing, self.rest = silence, None, b""
@@ -59,16 +60,17 @@ class Machine:
             self.rest += got
         line, _, self.rest = self.rest.partition(b"\n")
         word = parse(line)
-        print(f"{time.monotonic() - self.began:.1f}", f"{self.cpu_seconds():.1f}", json.dumps(word), file=self.kept, flush=True)
+        print(f"{time.monotonic() - self.began:.1f}", *(f"{seconds:.1f}" for seconds in self.of_processors()), json.dumps(word), file=self.kept, flush=True)
         return word
 
     def last_words(self, what):
         return (f"{what}, {time.monotonic() - self.began:.0f} s after its start, during {self.doing or 'its boot'}. Its console:\n"
                 f"{host.read(self.console)[-4000:]}\n{self.rest.decode(errors='replace')}")
 
-    def cpu_seconds(self):
-        fields = host.read(f"/proc/{self.process.pid}/stat").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def of_processors(self):
+        """Seconds that it had one, and that it waited for one: the first does not depend on what else the machine does, the second tells how much that is."""
+        times = [host.read(path).split() for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")]
+        return [sum(int(one[n]) for one in times if one) / 1e9 for n in (0, 1)]
 
     def kill(self):
         self.process.kill()
