@@ -13,7 +13,7 @@ HEAD = """# Compatibility: CPython's own tests
 The tests that CPython 3.11 brings along, run in a jail (the policy `python`, limits raised so that the tests have room) and in the very same tree without one:
 a plain user, all devices, a whole `/proc`, no filter and no limits. What became of every method is compared; the score is of those that pass
 outside, how many pass inside. Warm runs are forks of the profile's zygote, cold ones are executed; both have a filter, mounts and limits that are the same.
-Made by `./dev compat`; changes here are lost. `./dev test` compares 20 modules, `./dev test long` all of them
+Made by `./dev compat`; changes here are lost. `./dev test full` compares 20 modules, `./dev test long` all of them
 (tests/long/test_cpython.py; [compatibility-run.log](compatibility-run.log) is what the last one said).
 """
 GROUPS = {

@@ -26,8 +26,8 @@ class Schedule(LoadScopeScheduling):
 
     def put_in_order(self):
         """The base class fills these units with their tests."""
-        taken = tiers.times()
-        scopes = {self._split_scope(nodeid): taken.get(tiers.file_of(nodeid), 1.0) for nodeid in next(iter(self.registered_collections.values()))}
+        taken = tiers.times(self.config)
+        scopes = {self._split_scope(nodeid): taken[tiers.file_of(nodeid)] for nodeid in next(iter(self.registered_collections.values()))}
         for scope in sorted(scopes, key=lambda scope: (is_alone(scope), -scopes[scope], scope)):
             self.workqueue[scope] = collections.OrderedDict()
 

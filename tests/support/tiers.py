@@ -32,13 +32,15 @@ def amounts(few, many, variable=None):
 def mark_diagonals(items):
     """@pytest.mark.diagonal("mode"): of every row of a test (all its other parameters) one mode stays in the fast tier, each in turn; the
     whole matrix is in full."""
-    modes = collections.defaultdict(int)
+    seen = collections.defaultdict(dict) # {test, parameter: {value: its number}}
     rows = [(item, mark.args[0]) for item in items for mark in item.iter_markers("diagonal")]
+    numbers = {}
+    for item, _ in rows:
+        given = {**item.callspec.funcargs, **item.callspec.params}
+        numbers[item] = {name: seen[item.originalname, name].setdefault(repr(value), len(seen[item.originalname, name])) for name, value in given.items()}
     for item, name in rows:
-        modes[item.originalname, name] = max(modes[item.originalname, name], item.callspec.indices[name] + 1)
-    for item, name in rows:
-        row = sum(index for other, index in item.callspec.indices.items() if other != name)
-        if row % modes[item.originalname, name] != item.callspec.indices[name]:
+        row = sum(number for other, number in numbers[item].items() if other != name)
+        if row % len(seen[item.originalname, name]) != numbers[item][name]:
             item.add_marker("full")
 
 
@@ -56,12 +58,14 @@ def plain(nodeid):
     return nodeid.removesuffix(ALONE)
 
 
-def times():
-    """{file: seconds}, as `./dev times` wrote them."""
-    if not TIMES.exists():
-        return {}
-    rows = [line.split() for line in TIMES.read_text().splitlines() if line and not line.startswith("#")]
-    return {row[1]: float(row[0]) for row in rows}
+def times(config):
+    """{file: seconds} of the tiers that run, as `./dev times` wrote them."""
+    found = collections.Counter()
+    for line in host.read(TIMES).splitlines():
+        tier, seconds, name = line.split(maxsplit=2)
+        if tier in wanted(config):
+            found[name] += float(seconds)
+    return found
 
 
 class Stopwatch:
