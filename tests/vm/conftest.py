@@ -23,8 +23,14 @@ class GuestsFile(pytest.File):
             yield item
 
 
-def pytest_sessionfinish(session):
-    Part.close(session)
+def pytest_sessionfinish(session, exitstatus):
+    running = session.stash.get(Part.running, None)
+    if running is None:
+        return
+    if exitstatus == pytest.ExitCode.INTERRUPTED: # Ctrl-C, or the end of ./dev's patience
+        for name, doing in running.doing().items():
+            session.config.pluginmanager.getplugin("terminalreporter").write_line(f"guest {name} was in {doing}")
+    running.close()
 
 
 class Part(pytest.Item):
@@ -41,11 +47,6 @@ class Part(pytest.Item):
             parts = [item.part for item in self.session.items if isinstance(item, Part)]
             stash[Part.running] = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
         return stash[Part.running]
-
-    @staticmethod
-    def close(session):
-        if Part.running in session.stash:
-            session.stash[Part.running].close()
 
     def runtest(self):
         for word in self.fleet().words(self.part):

@@ -21,9 +21,11 @@ class Fleet:
     def __init__(self, boots, parts, slower, silence, tiers):
         self.boots, self.left, self.silence = boots, list(parts), silence
         self.heard = {part["name"]: queue.SimpleQueue() for part in parts}
-        self.taking, self.guests, self.started = threading.Lock(), [], collections.Counter()
+        self.taking, self.guests, self.started, self.closed = threading.Lock(), [], collections.Counter(), False
         self.kernel, self.base = image.base()
         self.folder = host.build_dir() / "vm"
+        for old in (*self.folder.glob("words-*"), *self.folder.glob("console-*")):
+            old.unlink()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=self.folder)
         self.tree = pathlib.Path(self.scratch.name) / "tree"
         image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}})
@@ -66,14 +68,22 @@ class Fleet:
 
     def start(self, boot):
         with self.taking:
+            if self.closed:
+                raise machine.Lost("the session ended before its guest began")
             self.started[boot] += 1
             name = f"{boot}-{self.started[boot]}"
             guest = machine.Machine(name, (self.kernel, self.base, self.tree), self.boots[boot], self.folder, self.silence)
             self.guests.append(guest)
         return guest
 
+    def doing(self):
+        """{guest: what it does}, of those that are at work."""
+        with self.taking:
+            return {guest.name: guest.doing for guest in self.guests if guest.process.poll() is None}
+
     def close(self):
         with self.taking:
+            self.closed = True
             self.left.clear()
             for guest in self.guests:
                 guest.kill()

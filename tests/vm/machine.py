@@ -27,7 +27,8 @@ class Machine:
     start, of a processor, and of waiting for one."""
 
     def __init__(self, name, disks, boot, folder, silence):
-        self.silence, self.doing, self.rest = silence, None, b""
+        self.name, self.silence, self.is_up, self.doing, self.rest = name, silence, False, "its boot", b""
+        self.noise = "" # of qemu, or of who writes where only inside.py should
         self.console = folder / f"console-{name}"
         serial = ["-serial", f"file:{self.console}", "-chardev", "stdio,id=words,signal=off", "-serial", "chardev:words"]
         self.kept = open(folder / f"words-{name}", "w")
@@ -35,9 +36,9 @@ class Machine:
         self.process = subprocess.Popen(command(*disks, boot, *serial), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run(self, part):
-        if not self.doing:
+        if not self.is_up:
             yield from self.until("up")
-        self.doing = part
+        self.is_up, self.doing = True, part
         try:
             os.write(self.process.stdin.fileno(), f"{part}\n".encode())
         except BrokenPipeError:
@@ -56,16 +57,18 @@ class Machine:
             ready, _, _ = select.select([self.process.stdout], [], [], self.silence)
             got = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not got:
-                raise Lost(self.last_words(f"nothing came from the guest for {self.silence} s" if not ready else "the guest ended"))
+                raise Lost(self.last_words(f"nothing came from the guest for {self.silence} s" if not ready else f"the guest ended with {self.process.wait()}"))
             self.rest += got
         line, _, self.rest = self.rest.partition(b"\n")
         word = parse(line)
+        if "noise" in word:
+            self.noise = f"{self.noise}{word['noise']}\n"[-4000:]
         print(f"{time.monotonic() - self.began:.1f}", *(f"{seconds:.1f}" for seconds in self.of_processors()), json.dumps(word), file=self.kept, flush=True)
         return word
 
     def last_words(self, what):
-        return (f"{what}, {time.monotonic() - self.began:.0f} s after its start, during {self.doing or 'its boot'}. Its console:\n"
-                f"{host.read(self.console)[-4000:]}\n{self.rest.decode(errors='replace')}")
+        return (f"{what}, {time.monotonic() - self.began:.0f} s after its start, in {self.doing}. Its console:\n"
+                f"{host.read(self.console)[-4000:]}\n{self.noise}{self.rest.decode(errors='replace')}")
 
     def of_processors(self):
         """Seconds that it had one, and that it waited for one: the first does not depend on what else the machine does, the second tells how much that is."""
