@@ -6,7 +6,7 @@ import os
 import shlex
 
 SLOWER = 10   # by so much whoever waits in a guest waits longer
-SILENCE = 150 * SLOWER # seconds without a word after which a guest is lost: a test that hangs says so itself after 120, by so much slower
+SILENCE = 1200 # seconds without a word after which a guest hangs, or the test that it is in
 
 TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes half an hour
 
@@ -29,8 +29,9 @@ def login(user):
     return ["runuser", "-u", user, "--", "env", "-u", "DBUS_SESSION_BUS_ADDRESS", runtime, "systemd-run", "--user", "--quiet", "--wait", "--pipe", "--"]
 
 
-# What takes minutes in a guest, or a machine that is not as slow; --deselect takes the beginning of a name.
-LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test_failing_steps", "test_table")] + [f"--deselect=tests/escape/{name}" for name in (
+# What takes minutes in a guest, or a machine that is not as slow; whole files, or the beginnings of names.
+LEFT_OUT = (
+    "test_faults.py", "test_failing_steps.py", "test_table.py",
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
     "test_lifetime.py::test_two_thousand_orphans",
     "test_exhaustion.py::test_network_namespaces_are_gone", # two hundred runs
@@ -41,8 +42,8 @@ LEFT_OUT = [f"--ignore=tests/escape/{name}.py" for name in ("test_faults", "test
     "test_races.py::test_what_is_exchanged_during_launches", "test_races.py::test_no_run_kills_a_process", # many launches
     "test_rootless.py::test_whatever_is_done_to_process_1_the_clock_ends_the_run[range", # [single] is the harder one
     "test_attack.py::test_an_end_of_the_output_that_is_given_away", # nothing of it is the kernel's
-)]
-DAEMON = ["tests/daemon", *(f"--deselect=tests/daemon/{name}" for name in (
+)
+DAEMON_LEFT_OUT = (
     "test_many.py", # a thousand runs
     "test_zygote_kills.py", # wants more runs than kills, at a tenth of the speed
     "test_warm_faults.py", # the calls of a fork one by one, under strace
@@ -54,33 +55,53 @@ DAEMON = ["tests/daemon", *(f"--deselect=tests/daemon/{name}" for name in (
     "test_keeper.py::test_a_run_that_cannot_be", "test_keeper.py::test_a_word_that_no_door", # looked at before any group or namespace
     "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile", # what a launcher says to a door that lies: no kernel has a part in it
     "test_talks.py::test_with_the_service", "test_limits.py", # the same, of messages and profiles
-    "test_warm_interpreter.py", # the same, of the interpreter
-    "test_warm_random.py::test_nothing_that_should_be_random_is_shared_by_runs[demand", # the same fork, by clone3()
+    "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_hostile.py::test_253_descriptors", "test_hostile.py::test_ten_thousand_connections", # as on the other host
-))]
+)
+# A fork that waits and one that is made on demand end alike, and [ready] is the harder one; both with BRIG_VM_TIERS=test,full.
+TWICE = () if "full" in TIERS.split(",") else ("test_warm_leaks.py::test_warm_runs_leak_nothing_and_mix_up_nothing[demand", *(
+    f"test_tickets.py::test_{name}[demand" for name in (
+        "a_run_by_ticket_needs_no_keeper", "a_ticket_whose_launcher_was_killed_costs_no_run", "what_does_not_fit_a_ticket_gets_what_it_asked_for",
+        "more_runs_than_tickets_all_run", "a_long_program_fits_a_letter")))
+
+
+def split(folder, names, left_out):
+    """(the files of these names, the others) of a folder: two parts that take about as long."""
+    given = [f"{folder}/{name}.py" for name in names]
+    out = [f"--{'ignore' if name.endswith('.py') else 'deselect'}={folder}/{name}" for name in left_out]
+    return [*given, *out], [folder, *(f"--ignore={name}" for name in given), *out]
+
+
+BOUNDS, ESCAPE = split("tests/escape", ["test_rootless", "test_exhaustion", "test_channels"], LEFT_OUT)
+WARM, DAEMON = split("tests/daemon", ["test_warm", "test_warm_leaks", "test_warm_traces", "test_warm_signals", "test_warm_before_zygote", "test_warm_figures",
+                                      "test_zygote", "test_netpool", "test_tickets"], [*DAEMON_LEFT_OUT, *TWICE])
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
 HELLO = "tests/cli/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"
-SETTINGS = f"--deselect={CHECK}::test_mcp_check_works_whatever_the_settings_say" # once, as root
-USER = [HELLO, CHECK, SETTINGS, "tests/groups/test_user.py"]
+ONCE = [f"--deselect={CHECK}::test_mcp_check_{name}" for name in ( # as root; who calls has no part in it
+    "works_whatever_the_settings_say", "says_what_is_missing", "of_a_program_that_is_cut_off", "finds_mistakes", "with_a_full_disk")]
+USER = [HELLO, CHECK, *ONCE, "tests/groups/test_user.py"]
 
+SYSTEMD = "systemd.unit=brig-tests.target"
 BOOTS = {
-    "systemd": "systemd.unit=brig-tests.target",
-    "hybrid": "systemd.unified_cgroup_hierarchy=0 systemd.unit=brig-tests.target", # control groups of version 1, which systemd delegates to nobody but root
+    "systemd": SYSTEMD,
+    "service": SYSTEMD, # brig is installed there, and serves
+    "hybrid": f"systemd.unified_cgroup_hierarchy=0 {SYSTEMD}", # control groups of version 1, which systemd delegates to nobody but root
     "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
 }
-PARTS = [
-    part("systemd", "root", ["tests/escape", *LEFT_OUT], env=FEW),
-    part("systemd", "daemon", DAEMON, env=FEW),
-    part("systemd", "root, groups", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py"]),
-    part("bare", "no systemd", [HELLO, CHECK, SETTINGS, "tests/groups", "tests/cli/test_run_status.py"]),
+PARTS = [ # of each boot, those that take long come first: who is free takes the next
+    part("systemd", "warm runs", WARM, env=FEW),
+    part("service", "service", ["tests/service"], before=["tests/vm/install-brig"]),
     part("hybrid", "cgroup v1", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"]),
-    part("systemd", "faults", FAULTS),
+    part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups", "tests/cli/test_run_status.py"]),
+    part("systemd", "daemon", DAEMON, env=FEW),
+    part("systemd", "escape", ESCAPE, env=FEW),
+    part("systemd", "escape, bounds", BOUNDS, env=FEW),
+    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", *FAULTS]),
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
-    part("systemd", "service", ["tests/service"], before=["tests/vm/install-brig"]), # the last: it stays installed
 ]
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
