@@ -54,4 +54,5 @@ def without_addresses(found):
 def assert_same(talk, program, **keys):
     forked, executed = talk.run(program, **keys), talk.run(program, cold=True, **keys)
     assert (forked.record["warm"], executed.record["warm"]) == (True, False)
-    assert without_addresses(told(forked)) == without_addresses(told(executed))
+    ours, theirs = without_addresses(told(forked)), without_addresses(told(executed))
+    assert ours == theirs, f"forked: {ours}\nexecuted: {theirs}"
