@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from rules import ANN, BOB, EVE, LONG, SLEEP
-from support import client, host
+from support import client, host, tiers
 
 RULES = {"access": [
     {"uid": ANN, "profiles": ["basic"], "runs": 2, "memory_bytes": "300M", "runs_per_minute": 40},
@@ -150,13 +150,14 @@ def speak_as(uid, sock, data):
 
 
 @pytest.mark.row("I10")
-def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_door):
+@pytest.mark.parametrize("times", tiers.amounts(60, 300))
+def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_door, times):
     """The connection outlives the process that made it: its uid counts, which the kernel kept, and not what its pid is now."""
     with open_door.connect_as(EVE) as talk:
         assert_denied(talk)
     with open_door.connect_as(ANN) as talk: # its maker is gone as well
         assert talk.ask("hello")["quota"]["runs"] == 2
-    for _ in range(300): # and with nobody left at either end
+    for _ in range(times): # and with nobody left at either end
         with open_door.connect() as talk:
             talk.send({"op": "exec", "argv": ["true"]})
     with open_door.connect() as talk:

@@ -7,7 +7,7 @@ import pytest
 
 from rules import LONG, MANY, SLEEP
 from support import daemon as daemons
-from support import host, warm
+from support import host, tiers, warm
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left,
         warm.wait(talk)
         beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
         assert beside.line() == "beside"
-        crowd = talk.start(CROWD, limits={"cpus": 0.02, "wall_ms": 200000})
+        crowd = talk.start(CROWD, limits={"cpus": 0.02 * host.SLOWER, "wall_ms": 200000})
         assert crowd.line() == "here"
         zygote = zygote_of(daemon)
         talk.ask("cancel", run=crowd.id)
@@ -217,14 +217,15 @@ def most_descriptors(daemon, zygote):
     return held[-1]
 
 
-def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon):
+@pytest.mark.parametrize("runs", tiers.amounts(100, 400, "BRIG_WARM_RUNS"))
+def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon, runs):
     daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
         zygote = zygote_of(daemon)
         held = most_descriptors(daemon, zygote), daemons.resident(zygote)
-        for n in range(100):
+        for n in range(runs):
             assert talk.run(f"print({n})").stdout == f"{n}\n"
         assert zygote_of(daemon) == zygote and most_descriptors(daemon, zygote) == held[0]
         assert daemons.resident(zygote) < held[1] + (1 << 20)

@@ -54,10 +54,24 @@ def test_the_socket_goes_when_it_is_not_to_listen_any_more(anew):
     assert not os.path.exists("/run/brig/brig.sock")
 
 
+def test_in_the_unit_as_it_is_everything_is_there(running):
+    said = service.journal("-u", service.UNIT, "-o", "cat", "-b")
+    assert said.rstrip().count("The default profile can run here.") >= 1, said
+
+
 # --- traps: settings that look like hardening and take from jails what they are made of ---
 
+@pytest.fixture(scope="module")
+def stopped(installed):
+    """Only the socket is there, before and after."""
+    service.begin_anew()
+    yield
+    service.reload(trap="")
+    service.begin_anew()
+
+
 @pytest.fixture
-def trap(anew):
+def trap(stopped):
     """trap(settings): what the journal has when a unit with these is started."""
     def start(settings):
         service.reload(trap=settings + "\nRestart=no")
@@ -66,8 +80,8 @@ def trap(anew):
         assert done.returncode != 0, f"it started with {settings}"
         return service.journal("-u", service.UNIT, "-o", "cat", f"--after-cursor={begin}")
     yield start
-    service.reload(trap="")
-    service.systemctl("reset-failed", service.UNIT, service.SOCKET)
+    service.systemctl("reset-failed", service.UNIT)
+    assert host.poll(lambda: not service.left(), 5), f"left behind: {service.left()}"
 
 
 @pytest.mark.parametrize("settings,row,fix", [
@@ -84,8 +98,3 @@ def test_a_setting_that_takes_from_jails_what_they_need_keeps_the_service_from_s
     assert any(line.startswith(row) and "missing" in line for line in said.splitlines()), said
     assert fix in " ".join(said.split()), said
     assert "cannot run here" in said
-
-
-def test_in_the_unit_as_it_is_everything_is_there(running):
-    said = service.journal("-u", service.UNIT, "-o", "cat", "-b")
-    assert said.rstrip().count("The default profile can run here.") >= 1, said

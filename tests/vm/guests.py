@@ -11,7 +11,7 @@ SILENCE = 1200 # seconds without a word after which a guest hangs, or the test t
 TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes half an hour
 
 RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
-FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "10", "BRIG_WARM_RUNS": "100", "BRIG_ZYGOTE_KILLS": "14"}
+FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "8", "BRIG_WARM_RUNS": "50", "BRIG_ZYGOTE_KILLS": "14"}
 FEW = {name: os.environ.get(name, few) for name, few in FEW.items()}
 IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
@@ -58,11 +58,10 @@ DAEMON_LEFT_OUT = (
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_hostile.py::test_253_descriptors", "test_hostile.py::test_ten_thousand_connections", # as on the other host
 )
-# A fork that waits and one that is made on demand end alike, and [ready] is the harder one; both with BRIG_VM_TIERS=test,full.
-TWICE = () if "full" in TIERS.split(",") else ("test_warm_leaks.py::test_warm_runs_leak_nothing_and_mix_up_nothing[demand", *(
-    f"test_tickets.py::test_{name}[demand" for name in (
-        "a_run_by_ticket_needs_no_keeper", "a_ticket_whose_launcher_was_killed_costs_no_run", "what_does_not_fit_a_ticket_gets_what_it_asked_for",
-        "more_runs_than_tickets_all_run", "a_long_program_fits_a_letter")))
+# Both modes of a zygote, and what a probe finds outside of a jail, only with BRIG_VM_TIERS=test,full: a fork that stands ready is the harder one.
+FULL = "full" in TIERS.split(",")
+READY = () if FULL else ("-k", "not demand")
+LEFT_OUT += () if FULL else ("test_probes.py::test_control",)
 
 
 def split(folder, names, left_out):
@@ -74,7 +73,7 @@ def split(folder, names, left_out):
 
 BOUNDS, ESCAPE = split("tests/escape", ["test_rootless", "test_exhaustion", "test_channels"], LEFT_OUT)
 WARM, DAEMON = split("tests/daemon", ["test_warm", "test_warm_leaks", "test_warm_traces", "test_warm_signals", "test_warm_before_zygote", "test_warm_figures",
-                                      "test_zygote", "test_netpool", "test_tickets"], [*DAEMON_LEFT_OUT, *TWICE])
+                                      "test_zygote", "test_netpool", "test_tickets"], DAEMON_LEFT_OUT)
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
 
 HELLO = "tests/cli/test_examples.py"
@@ -91,7 +90,7 @@ BOOTS = {
     "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
 }
 PARTS = [ # of each boot, those that take long come first: who is free takes the next
-    part("systemd", "warm runs", WARM, env=FEW),
+    part("systemd", "warm runs", [*WARM, *READY], env=FEW),
     part("service", "service", ["tests/service"], before=["tests/vm/install-brig"]),
     part("hybrid", "cgroup v1", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"]),
     part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups", "tests/cli/test_run_status.py"]),
