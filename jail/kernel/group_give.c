@@ -8,9 +8,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +23,8 @@ static int hand_over(int group, unsigned uid, unsigned gid)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (fchownat(group, files[i], uid, gid, 0) < 0 && errno != ENOENT)
 			return -1;
+	if (fchmod(group, 0711) < 0) /* whoever may open it may lock it */
+		return -1;
 	return fchown(group, uid, gid);
 }
 
@@ -77,13 +79,15 @@ static bool has_helpers(int top)
 	return has_processes(top, ".") || has_processes(top, "brig-launcher");
 }
 
-/* Of one that has died its helpers and cells die too, but not at once. */
-static void remove_service(int above, const char *name, pid_t pid, int *patience_ms)
+/*
+ * A service that lives holds the lock of its group; its pid says nothing to whoever has pids of his own. Of one that
+ * has died helpers and cells die too, but not at once.
+ */
+static void remove_service(int above, const char *name, int *patience_ms)
 {
-	scoped_fd top  = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool      dies = kill(pid, 0) < 0 && errno == ESRCH;
+	scoped_fd top = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (top < 0 || (!dies && has_helpers(top)))
+	if (top < 0 || flock(top, LOCK_EX | LOCK_NB) < 0)
 		return;
 	for (; (has_helpers(top) || !remove_below(top, "brig")) && *patience_ms > 0; --*patience_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -91,16 +95,16 @@ static void remove_service(int above, const char *name, pid_t pid, int *patience
 	unlinkat(above, name, AT_REMOVEDIR);
 }
 
-static void remove_services(int top, const char *own)
+static void remove_services(int top)
 {
 	int            fd  = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int            pid, patience_ms = DYING_MS_MAX;
+	int            patience_ms = DYING_MS_MAX;
 
 	while (dir && (entry = readdir(dir)))
-		if (sscanf(entry->d_name, "brigd-%d", &pid) == 1 && strcmp(entry->d_name, own) != 0)
-			remove_service(fd, entry->d_name, pid, &patience_ms);
+		if (strncmp(entry->d_name, "brigd-", 6) == 0)
+			remove_service(fd, entry->d_name, &patience_ms);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -113,6 +117,11 @@ static int enter_one(const struct group_trees *trees, size_t i, const char *name
 	*top = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
 	if (group_trees_open_below(trees, i, name, top) < 0)
 		return 1;
+	if (flock(top->base_fd, LOCK_EX | LOCK_NB) < 0) {
+		err_sys(e, "a control group of our own cannot be locked");
+		close(top->base_fd);
+		return -1;
+	}
 	if (top->v2)
 		hand_out_nothing(top->base_fd);
 	if (file_put(top->base_fd, "cgroup.procs", "0") == 0)
@@ -122,37 +131,42 @@ static int enter_one(const struct group_trees *trees, size_t i, const char *name
 	return -1;
 }
 
-/* Another service that starts takes an empty group for a leftover: one that is gone before we are in is made again. */
-static int enter(const struct group_trees *trees, size_t i, const char *name, struct group_leaf *top, struct err *e)
+/*
+ * Another service that starts takes a group without a lock for a leftover: one that is gone before we are in is made
+ * again. One that is locked is that of a service in another pid namespace, or is being removed: the next name, then.
+ */
+static int enter(const struct group_trees *trees, size_t i, struct group_leaf *top, struct err *e)
 {
 	enum { TRIES = 20 };
-	int r = -1;
+	char name[40], other[16] = "";
+	int  r = -1;
 
 	for (int n = 0; n < TRIES; n++) {
+		snprintf(name, sizeof name, "brigd-%d%s", getpid(), other);
 		r = enter_one(trees, i, name, top, e);
-		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV))
+		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK))
 			break;
+		if (e->errnum == EWOULDBLOCK)
+			snprintf(other, sizeof other, "-%d", n + 1);
 	}
 	return r;
 }
 
+/* What was entered stays open: it is the lock, and whoever we become keeps it until it ends. */
 int group_give(unsigned uid, unsigned gid, struct err *e)
 {
 	struct group_trees trees;
-	char               name[32];
 
-	snprintf(name, sizeof name, "brigd-%d", getpid());
 	group_trees_find(&trees, "/run/brig");
 	for (size_t i = 0; i < trees.n; i++) {
 		struct group_leaf top;
-		int               r = enter(&trees, i, name, &top, e);
+		int               r = enter(&trees, i, &top, e);
 
 		if (r > 0)
 			continue;
 		if (r == 0) {
-			remove_services(top.base_fd, name);
+			remove_services(top.base_fd);
 			r = give_one(&top, uid, gid, e);
-			close(top.base_fd);
 		}
 		if (r < 0)
 			return -1;

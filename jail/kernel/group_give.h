@@ -4,7 +4,9 @@
  * systemd gives a unit's group to its user (Delegate=). Where nobody does, root
  * makes a group "brigd-PID" below his own, in every hierarchy, moves himself
  * into it and gives it away, before he becomes that user. It stays, empty, when
- * he is gone: nobody who is left could remove it. The next start does.
+ * he is gone: nobody who is left could remove it. The next start does. A group
+ * is locked (flock) for as long as the process that called group_give() lives:
+ * that tells it from a leftover, in whatever pid namespace somebody asks.
  */
 #pragma once
 #include "err.h"

@@ -2,10 +2,12 @@
 import concurrent.futures
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
+from rules import MANY
 from support import client, host
 from support import daemon as daemons
 
@@ -115,3 +117,35 @@ def test_services_that_start_at_once_all_start(built):
             if not one.exception():
                 one.result().close()
         assert not [one.exception() for one in starts if one.exception()]
+
+
+class Apart(daemons.Daemon):
+    """In a pid namespace of its own, where its pid is that of every other one of these."""
+
+    def __init__(self, config=None):
+        super().__init__(config, through=[*daemons.with_accounts(), "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"])
+
+    def close(self):
+        for pid in host.children(self.process.pid) if self.alive() else []: # unshare(1) itself does not hear SIGTERM
+            os.kill(pid, signal.SIGTERM)
+        super().close()
+
+
+def ends_of_runs(daemon, times):
+    with daemon.connect() as talk:
+        return [talk.run(f"print({n})", cold=True).record["exit_reason"] for n in range(times)]
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("first", [daemons.Daemon, Apart], ids=["a pid that the other does not see", "the same pid"])
+def test_a_service_that_starts_in_another_pid_namespace_leaves_the_cells_of_this_one_alone(built, first):
+    """A pid says nothing there: a service lives as long as it holds the lock of its control groups."""
+    one = first(MANY)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            under_way = [pool.submit(ends_of_runs, one, 25) for _ in range(4)]
+            while not all(runs.done() for runs in under_way):
+                Apart().close()
+        assert [end for runs in under_way for end in runs.result()] == ["exited"] * 100
+    finally:
+        one.close()
