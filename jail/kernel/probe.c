@@ -73,7 +73,7 @@ static _Noreturn void run_child(const struct probe_row *row, const struct surrou
 	ssize_t      n;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!row->run(&p))
+	if (!lifeline_open(&p) || !row->run(&p))
 		p.finding.result = RESULT_MISSING;
 	n = write(report, &p.finding, sizeof p.finding); /* < PIPE_BUF: whole or not at all */
 	_exit(n == sizeof p.finding ? 0 : 1);

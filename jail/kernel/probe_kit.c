@@ -229,11 +229,23 @@ bool room_become_child(struct probe *p)
 	return did(p, child, "fork");
 }
 
+/* Held by the probe, and by those of its children that go on with it. */
+static int lifeline[2] = { -1, -1 };
+
+bool lifeline_open(struct probe *p)
+{
+	return did(p, pipe2(lifeline, O_CLOEXEC), "pipe");
+}
+
+/* PR_SET_PDEATHSIG would come too late for a parent that is dead already, and a child with pids of its own cannot ask for it. */
 _Noreturn void wait_for_death(void)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		pause();
+	char byte;
+
+	close(lifeline[1]);
+	while (read(lifeline[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(1);
 }
 
 bool room_dir(struct probe *p)
