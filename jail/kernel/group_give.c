@@ -133,7 +133,8 @@ static int enter_one(const struct group_trees *trees, size_t i, const char *name
 
 /*
  * Another service that starts takes a group without a lock for a leftover: one that is gone before we are in is made
- * again. One that is locked is that of a service in another pid namespace, or is being removed: the next name, then.
+ * again. One that is locked is that of a service in another pid namespace, or is being removed; one that is busy was
+ * left by a service with our pid, and hands out controllers (v2): the next name, then.
  */
 static int enter(const struct group_trees *trees, size_t i, struct group_leaf *top, struct err *e)
 {
@@ -144,9 +145,9 @@ static int enter(const struct group_trees *trees, size_t i, struct group_leaf *t
 	for (int n = 0; n < TRIES; n++) {
 		snprintf(name, sizeof name, "brigd-%d%s", getpid(), other);
 		r = enter_one(trees, i, name, top, e);
-		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK))
+		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK && e->errnum != EBUSY))
 			break;
-		if (e->errnum == EWOULDBLOCK)
+		if (e->errnum == EWOULDBLOCK || e->errnum == EBUSY)
 			snprintf(other, sizeof other, "-%d", n + 1);
 	}
 	return r;
