@@ -122,6 +122,8 @@ static uint32_t action_of(const struct policy *p, unsigned call)
 	switch (p->call[call].verdict) {
 	case POLICY_ALLOW:
 		return SCMP_ACT_ALLOW;
+	case POLICY_SKIP:
+		return SCMP_ACT_ERRNO(0);
 	case POLICY_KILL:
 		return SCMP_ACT_KILL_PROCESS;
 	case POLICY_WHEN:

@@ -162,6 +162,26 @@ static int read_errno(struct policy_parser *p)
 	return 0;
 }
 
+/* "skip CALLS". A program must not believe that it has what the floor forbids. */
+static int read_skip(struct policy_parser *p)
+{
+	struct policy_call_set set;
+
+	if (policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
+		return -1;
+	for (unsigned i = 0; i < POLICY_CALLS; i++) {
+		const char *reason = set.has[i] ? policy_floor_forbids(&p->floor, i, NULL) : NULL;
+
+		if (reason)
+			return policy_refuse(p, "%s cannot be skipped: the floor forbids it (%s)", p->policy->call[i].name, reason);
+		if (set.has[i]) {
+			say(p, i, POLICY_SKIP, 0);
+			sign(p, i);
+		}
+	}
+	return 0;
+}
+
 static int read_kill(struct policy_parser *p)
 {
 	struct policy_call_set set;
@@ -239,6 +259,7 @@ static const struct {
 	{ "allow",   read_allow,   true },
 	{ "deny",    read_deny,    true },
 	{ "errno",   read_errno,   true },
+	{ "skip",    read_skip,    true },
 	{ "kill",    read_kill,    true },
 	{ "default", read_default, false },
 	{ "group",   read_group,   false },
@@ -254,10 +275,10 @@ static int read_statement(struct policy_parser *p)
 		if (strcmp(statements[i].word, word) != 0)
 			continue;
 		if (p->source->extends && !statements[i].may_extend)
-			return policy_refuse(p, "\"%s\" is for policy files; a profile may say allow, deny, errno or kill", word);
+			return policy_refuse(p, "\"%s\" is for policy files; a profile may say allow, deny, errno, skip or kill", word);
 		return statements[i].read(p);
 	}
-	return policy_refuse(p, "\"%s\": expected allow, deny, errno, kill, default, group or include", word);
+	return policy_refuse(p, "\"%s\": expected allow, deny, errno, skip, kill, default, group or include", word);
 }
 
 static int read_statements(struct policy_parser *p, struct policy_words *words)

@@ -18,7 +18,8 @@
 #define POLICY_CLAUSE_TESTS 3
 #define POLICY_TEST_VALUES  40
 
-enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_REFUSE, POLICY_KILL, POLICY_WHEN };
+/* SKIP: the call does nothing and answers 0, success. */
+enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_REFUSE, POLICY_SKIP, POLICY_KILL, POLICY_WHEN };
 
 #define POLICY_BY_FLOOR   (-1)
 #define POLICY_BY_DEFAULT (-2)

@@ -76,6 +76,9 @@ static void print_call(const struct policy *p, unsigned number, FILE *out)
 	case POLICY_ALLOW:
 		fprintf(out, "allow %s\n", call->name);
 		return;
+	case POLICY_SKIP:
+		fprintf(out, "skip %s\n", call->name);
+		return;
 	case POLICY_KILL:
 		fprintf(out, "kill %s\n", call->name);
 		return;
@@ -104,8 +107,9 @@ static size_t print_names(const struct policy *p, int source, enum policy_verdic
 	char   head[64];
 	size_t column = 0, n = 0;
 
-	snprintf(head, sizeof head, "  %s%s", verdict == POLICY_ALLOW ? "allow" : verdict == POLICY_KILL ? "kill" : "errno ",
-		 verdict == POLICY_REFUSE ? policy_errno_name(errnum) : "");
+	static const char *const said[] = { [POLICY_ALLOW] = "allow", [POLICY_REFUSE] = "errno ", [POLICY_SKIP] = "skip", [POLICY_KILL] = "kill" };
+
+	snprintf(head, sizeof head, "  %s%s", said[verdict], verdict == POLICY_REFUSE ? policy_errno_name(errnum) : "");
 	for (unsigned i = 0; i < POLICY_CALLS; i++) {
 		const struct policy_call *call = &p->call[i];
 
@@ -143,6 +147,7 @@ static void explain_layer(const struct policy *p, int source, const char *title,
 		}
 	for (int errnum = 1; errnum < 134; errnum++)
 		print_names(p, source, POLICY_REFUSE, errnum, out);
+	print_names(p, source, POLICY_SKIP, 0, out);
 	print_names(p, source, POLICY_KILL, 0, out);
 }
 

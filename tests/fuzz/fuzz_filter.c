@@ -81,6 +81,8 @@ static uint32_t answer(const struct policy *p, const struct seccomp_data *call)
 	const struct policy_call *said = &p->call[call->nr];
 	if (said->verdict == POLICY_ALLOW)
 		return SECCOMP_RET_ALLOW;
+	if (said->verdict == POLICY_SKIP)
+		return SECCOMP_RET_ERRNO;
 	if (said->verdict == POLICY_KILL)
 		return SECCOMP_RET_KILL_PROCESS;
 	for (size_t i = 0; i < p->clauses; i++)

@@ -70,6 +70,7 @@ static void must_mean_the_same(const struct policy *p, const struct policy *q)
 
 		must_about(a->name, count_clauses(p, i) == count_clauses(q, i));
 		must_about(a->name, (a->verdict == POLICY_ALLOW) == (b->verdict == POLICY_ALLOW) && (a->verdict == POLICY_KILL) == (b->verdict == POLICY_KILL));
+		must_about(a->name, (a->verdict == POLICY_SKIP) == (b->verdict == POLICY_SKIP));
 		must_about(a->name, !refused || policy_call_errnum(p, a) == policy_call_errnum(q, b));
 	}
 	must(p->default_errnum == q->default_errnum);

@@ -28,7 +28,7 @@ static const struct {
 	{ "an unknown call with a question mark is skipped", "allow read ?raed\n", NULL, "" },
 	{ "a call of another machine is skipped", "allow read socketcall\n", NULL, "" },
 	{ "a call that libseccomp lacks has its name", "errno ENOSYS statmount mseal\n", NULL, "" },
-	{ "an unknown word is refused", "permit read\n", NULL, "p.policy:1: \"permit\": expected allow, deny, errno, kill, default, group or include" },
+	{ "an unknown word is refused", "permit read\n", NULL, "p.policy:1: \"permit\": expected allow, deny, errno, skip, kill, default, group or include" },
 	{ "allow needs calls", "allow\n", NULL, "p.policy:1: expected names of system calls" },
 	{ "allow if needs calls", "allow if arg0 in 1\n", NULL, "p.policy:1: expected names of system calls" },
 	{ "a NUL is refused", "allow\x01 read\n", NULL, "p.policy:1: byte 0x01 has no place here" },
@@ -52,6 +52,9 @@ static const struct {
 	{ "ENOTSUP is an errno", "errno ENOTSUP setxattr\n", NULL, "" },
 	{ "an errno is not a number", "errno 38 read\n", NULL, "p.policy:1: expected an errno" },
 	{ "kill takes calls", "kill ptrace\n", NULL, "" },
+	{ "skip takes calls", "skip fsync sync\n", NULL, "" },
+	{ "skip takes no condition", "skip fsync if arg0 in 1\n", NULL, "p.policy:1: \"if\" is left over" },
+	{ "what the floor forbids is not skipped", "skip mount\n", NULL, "p.policy:1: mount cannot be skipped: the floor forbids it" },
 	{ "kill takes no condition", "kill read if arg0 in 1\n", NULL, "p.policy:1: \"if\" is left over" },
 
 	{ "values have names", "allow ioctl if arg1 in TCGETS FIONBIO else errno ENOTTY\n", NULL, "" },
