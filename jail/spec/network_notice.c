@@ -17,6 +17,7 @@
 #define LOW_HALF 4
 #endif
 #define AT_DOMAIN (offsetof(struct seccomp_data, args) + LOW_HALF)
+#define AT_FLAGS  (AT_DOMAIN + 2 * sizeof(uint64_t)) /* of sendmsg() */
 
 /* --- every path of one call through the program --- */
 
@@ -32,6 +33,7 @@ struct walk {
 	struct state at[BPF_PROGRAM_MAX];
 	uint32_t     nr;
 	bool         not_local;
+	bool         by_packet_send; /* its third argument is what packet_send() has there */
 };
 
 static void arrive(struct state *at, struct state s)
@@ -48,6 +50,8 @@ static struct state load(const struct walk *w, uint32_t from)
 		return (struct state){ NUMBER, w->nr };
 	if (from == offsetof(struct seccomp_data, arch))
 		return (struct state){ NUMBER, NATIVE };
+	if (w->by_packet_send && from == AT_FLAGS)
+		return (struct state){ NUMBER, MSG_NOSIGNAL };
 	return (struct state){ .loaded = w->not_local && from == AT_DOMAIN ? NOT_LOCAL : ANYTHING };
 }
 
@@ -122,9 +126,10 @@ static bool may_allow(const struct sock_filter *insn, size_t n, uint32_t nr)
 	return false;
 }
 
-static bool always_allows(const struct sock_filter *insn, size_t n, uint32_t nr)
+/* Who has the filter on sends the listener with packet_send(). */
+static bool allows_packet_send(const struct sock_filter *insn, size_t n)
 {
-	struct walk w = { .nr = nr };
+	struct walk w = { .nr = SYS_sendmsg, .by_packet_send = true };
 
 	walk(&w, insn, n);
 	for (size_t i = 0; i < n; i++)
@@ -155,7 +160,7 @@ enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
 		return NETWORK_NOTICE_IMPOSSIBLE;
 	if (answers(insn, n, SYS_socket, false) + answers(insn, n, SYS_socketpair, false) == 0)
 		return NETWORK_NOTICE_NEEDLESS;
-	if (!always_allows(insn, n, SYS_sendmsg)) /* who has the filter on sends the listener with it */
+	if (!allows_packet_send(insn, n))
 		return NETWORK_NOTICE_IMPOSSIBLE;
 	answers(insn, n, SYS_socket, true);
 	answers(insn, n, SYS_socketpair, true);

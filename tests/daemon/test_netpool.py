@@ -52,7 +52,6 @@ LEAVES = {
     "a group of version 6": "import socket, struct\nu = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
         "u.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(socket.AF_INET6, 'ff02::1234') + struct.pack('i', 1))\n",
     "a connection in TIME_WAIT": "import socket\nl = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(l.getsockname()); a, _ = l.accept()\na.close(); c.close()\n",
-    "a key of TCP fast open": "import socket\nl = socket.create_server(('127.0.0.1', 0)); l.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 5); l.listen()\n",
     "a listener": "import socket; l = socket.create_server(('127.0.0.1', 7777))",
     "many sockets at once": "import socket\nfor _ in range(300): socket.socket().close()\n",
 }

@@ -165,11 +165,19 @@ WORKS = [
         os.getresuid(); os.getgroups(); os.getpriority(0, 0); os.sched_yield(); os.sched_getscheduler(0); os.cpu_count()
         os.getrandom(8); os.sysconf("SC_PAGESIZE"); os.getsid(0); os.getpgid(0); time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID)
         platform.platform(); os.get_inheritable(0); os.isatty(0)"""),
-    ("faulthandler, tracemalloc, gc, ctypes callbacks", BOTH, """
+    ("faulthandler, tracemalloc, gc, ctypes", BOTH, """
         import faulthandler, tracemalloc, gc, ctypes, sys
         faulthandler.enable(); faulthandler.dump_traceback_later(60); faulthandler.cancel_dump_traceback_later()
         tracemalloc.start(); gc.collect()
+        assert ctypes.CDLL(None).abs(-3) == 3"""),
+    ("calls back from C", BASIC, """
+        import ctypes
         C = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int); assert C(lambda x: x + 1)(1) == 2"""),
+    ("libffi writes code for calls back from C, which strict refuses", STRICT, """
+        import ctypes
+        try: ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x + 1)
+        except MemoryError: pass
+        else: raise AssertionError"""),
     ("what has a fallback says so", BOTH, """
         import errno, os, tempfile, time, socket
         def refused(call, *wanted):
@@ -221,8 +229,9 @@ import mmap, platform, signal
 if platform.machine() == "x86_64":
     pid = os.fork()
     if pid == 0:
-        m = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        m = mmap.mmap(-1, 4096)
         m.write(b"\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3")
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), 4096, mmap.PROT_READ | mmap.PROT_EXEC) == 0
         ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))(); os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) in (-signal.SIGSYS, -signal.SIGSEGV)  # SEGV: no IA32 here
 """),
