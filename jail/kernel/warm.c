@@ -7,8 +7,11 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -231,6 +234,43 @@ enum warm_answer warm_hear(struct warm *w, int *status, struct err *e)
 		return is_before_fork(w) ? ask_again(w) : WARM_RETIRES;
 	}
 	return lost(w, e);
+}
+
+/* --- a zygote that does not reap --- */
+
+static pid_t pid_of(int pidfd)
+{
+	char        path[40], text[512];
+	const char *pid;
+
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+	pid = group_read_file(AT_FDCWD, path, text, sizeof text) ? strstr(text, "\nPid:") : NULL;
+	return pid ? (pid_t)strtol(pid + 5, NULL, 10) : 0;
+}
+
+/* All of its threads, and its memory is given back: /proc says Z of one whose first thread has ended. */
+static bool has_ended(pid_t pid)
+{
+	scoped_fd     pidfd = pidfd_open(pid, 0);
+	struct pollfd p     = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd >= 0 && poll(&p, 1, 0) == 1;
+}
+
+pid_t warm_unreaped(const struct warm *w)
+{
+	pid_t zygote = w->zygote_pidfd < 0 ? 0 : pid_of(w->zygote_pidfd), pid;
+	char  path[64], text[4096], *at = text;
+
+	if (zygote <= 0)
+		return 0;
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", zygote, zygote);
+	if (!group_read_file(AT_FDCWD, path, text, sizeof text))
+		return 0;
+	while ((pid = (pid_t)strtol(at, &at, 10)) > 0)
+		if (has_ended(pid))
+			return pid;
+	return 0;
 }
 
 void warm_kill_zygote(const struct warm *w)

@@ -66,6 +66,8 @@ must_use enum warm_answer warm_hear(struct warm *w, int *status, struct err *e);
 
 /* May come before there is anybody who would read it. Both are memory files. */
 must_use int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
-/* A zygote that says nothing: whoever keeps it starts another one. */
+/* A child of the zygote that has ended and was not reaped, by the pids that /proc shows; 0: there is none, or nobody can tell. */
+pid_t        warm_unreaped(const struct warm *w);
+/* A zygote that says nothing, or reaps nobody: whoever keeps it starts another one. */
 void         warm_kill_zygote(const struct warm *w);
 void         warm_close(struct warm *w);

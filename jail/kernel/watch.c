@@ -461,20 +461,24 @@ static double check_taken(struct watch *w, double left)
 }
 
 /*
- * A cell that does not die, and uses no CPU for it, waits for a zygote that does not reap. One with little of the CPU, or much
- * memory to give back, only takes its time: for that nobody else shall lose his zygote. Where nobody counts it, the clock decides.
+ * A cell that does not die waits for a zygote that does not reap, or takes its time: with little of the CPU, or much
+ * memory to give back. For that nobody else shall lose his zygote. So it is at fault when a child of it has ended at one
+ * look and is still there at the next.
  */
 static void check_death(struct watch *w)
 {
-	double  now  = clock_ms(CLOCK_MONOTONIC);
-	int64_t used = group_cpu_ns(&w->cell.group);
+	double now = clock_ms(CLOCK_MONOTONIC);
+	pid_t  unreaped;
 
-	if (w->killed == 0 || used != w->dying_ns) {
-		w->killed   = now;
-		w->dying_ns = used;
-	} else if (now - w->killed >= KILL_MS_MAX && w->cell.warm.answer_fd >= 0) {
+	if (w->looked == 0)
+		w->looked = now;
+	if (now - w->looked < KILL_MS_MAX || w->cell.warm.answer_fd < 0)
+		return;
+	unreaped  = warm_unreaped(&w->cell.warm);
+	w->looked = now;
+	if (unreaped && unreaped == w->unreaped)
 		warm_kill_zygote(&w->cell.warm);
-	}
+	w->unreaped = unreaped;
 }
 
 /* In this order: what a ticket brings is before what came of it, and what a process said before its end. */

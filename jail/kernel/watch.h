@@ -16,6 +16,7 @@ struct watch {
 	struct run_end          end;
 	int                     client, signals;
 	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
+	bool                    awaited;  /* as in launcher.h */
 	int                     control;  /* of a launcher that serves: brings the order; else -1 */
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
 	uint64_t                wall_ms_max; /* that he may ask for */
@@ -29,8 +30,8 @@ struct watch {
 	bool                    is_warm_order, has_ticket_order; /* for a zygote's fork; that somebody else gives to it */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
 	bool                    told;     /* the client has the streams of a warm run */
-	double                  killed;   /* CLOCK_MONOTONIC ms, or when something in it last used the CPU since; 0: it may live */
-	int64_t                 dying_ns; /* of CPU, by then */
+	double                  looked;   /* CLOCK_MONOTONIC ms: at a cell that dies, for what its zygote has not reaped; 0: it may live */
+	pid_t                   unreaped; /* what was seen then; 0: nothing */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct init_report      init;
 };

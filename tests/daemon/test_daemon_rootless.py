@@ -1,4 +1,5 @@
 """A plain user's own daemon: his door, his keeper, his jails; nobody else's, root's included."""
+import os
 import subprocess
 
 import pytest
@@ -42,20 +43,60 @@ def test_a_plain_users_daemon_runs_his_programs(own):
         assert talk.ask("list")["runs"] == [] and talk.ask("stats")["runs"]["started"] == 1
 
 
-def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(built, world, user):
+@pytest.fixture
+def forking(built, world, user):
+    """A plain user's daemon whose zygote forks on demand."""
     profile = world.root / "profiles" / "basic.json"
     world.change(f"""sed -i.shipped 's/"warm": "ready"/"warm": "demand"/' {profile}""")
     daemon = UsersDaemon(world, user, world.path(f"home/{user.name}"))
-    try:
-        with daemon.connect_as() as talk:
-            warm.wait(talk)
-            for _ in range(3):
-                ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
-                assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
-                assert ended.record["warm"], daemon.words()
-    finally:
-        daemon.close()
-        world.change(f"mv {profile}.shipped {profile}")
+    yield daemon
+    daemon.close()
+    world.change(f"mv {profile}.shipped {profile}")
+
+
+def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
+    with forking.connect_as() as talk:
+        warm.wait(talk)
+        for _ in range(3):
+            ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
+            assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
+            assert ended.record["warm"], forking.words()
+
+
+# To give this back takes seconds beside those who need the CPU, and nobody counts whose time it is.
+LARGE = """
+import ctypes, mmap, time
+m = mmap.mmap(-1, {size}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); m.madvise(mmap.MADV_NOHUGEPAGE)
+ctypes.CDLL(None).memset(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), 1, ctypes.c_size_t({size}))
+print('up', flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.alone("takes a third of the memory")
+@pytest.mark.parametrize("user", ["range"], indirect=True)
+def test_a_run_that_is_slow_to_die_costs_nobody_his_zygote(forking):
+    size = 6 << 30
+    if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 2 * size:
+        pytest.skip("needs 12 GiB of free memory")
+    with forking.connect_as() as talk:
+        warm.wait(talk)
+        beside = talk.start("import sys; print('up', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
+        large = talk.start(LARGE.format(size=size), limits={"wall_ms": 300000})
+        assert (beside.line(), large.line()) == ("up", "up")
+        busy = [subprocess.Popen(["setsid", "sh", "-c", "while :; do :; done"]) for _ in range(8 * os.cpu_count())]
+        try:
+            talk.ask("cancel", run=large.id)
+            assert large.wait()["exit_reason"] == "cancelled", large.ended
+        finally:
+            for one in busy:
+                one.kill()
+                one.wait()
+        large.close()
+        beside.feed(b"to the end")
+        run = beside.finish()
+        assert run.record["exit_reason"] == "exited" and "to the end" in run.stdout, run.record
 
 
 @pytest.mark.parametrize("uid", [OTHER.uid, 0], ids=["another user", "root"])
