@@ -44,6 +44,7 @@ static void fill_word(struct spawner_cell *cell, const struct seat *s, const str
 	cell->init_id    = s->slot.init_id;
 	cell->program_id = s->slot.program_id;
 	cell->warm       = s->warm;
+	cell->awaited    = w->run != NULL;
 	cell->limits     = *w->limits;
 	cell->layers     = s->group.layers;
 	cell->missing    = s->group.missing;

@@ -150,6 +150,7 @@ static _Noreturn void become_launcher(const struct spawner *s, const struct spaw
 	net_pool_forget(&s->nets);
 	m.limits       = cell->limits;
 	m.post.control = fds[0];
+	m.post.awaited = cell->awaited;
 	m.post.zygote  = m.post.zygote_pidfd = m.post.zygote_up_fd = -1;
 	m.post.net     = net_pool_place(&s->nets);
 	m.post.wall_ms_max = s->setup.wall_ms_max;

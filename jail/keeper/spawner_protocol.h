@@ -26,7 +26,8 @@ struct spawner_setup {
 struct spawner_cell {
 	char          digest[STORE_DIGEST + 1];
 	uint32_t      number, init_id, program_id;
-	uint32_t      warm; /* a zygote shall fork into it */
+	uint32_t      warm;    /* a zygote shall fork into it */
+	uint32_t      awaited; /* it is built for a run, whose order follows at once */
 	struct limits limits;
 	uint64_t      layers, missing;
 	char          group_why[160];

@@ -27,6 +27,7 @@ _Noreturn void launcher_serve(const struct launcher_post *post)
 	w.limits            = *post->order.limits;
 	w.order             = &w.served;
 	w.control           = post->control;
+	w.awaited           = post->awaited;
 	w.asked             = clock_ms(CLOCK_MONOTONIC);
 	w.cell.slot         = post->slot;
 	w.cell.group        = post->group;

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+enum { SETUP_MS_MAX = 10000, ORDER_MS_MAX = 2000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
 void watch_say_limit(const struct watch *w, enum exit_reason reason)
 {
@@ -366,8 +366,18 @@ static bool hear_order(struct watch *w, bool is_late)
 	return false;
 }
 
+/* Of a cell that fails sooner than its run has asked for it: only who has the order can be told why. */
+static void await_order(const struct watch *w)
+{
+	struct pollfd p = { .fd = w->control, .events = POLLIN };
+
+	if (w->awaited && !w->ordered && w->control >= 0)
+		(void)poll(&p, 1, ORDER_MS_MAX);
+}
+
 void watch_take_late_order(struct watch *w)
 {
+	await_order(w);
 	if (w->ticket >= 0 && !w->ordered) {
 		shutdown(w->ticket, SHUT_RD);
 		(void)watch_take_ticket(w);
