@@ -11,8 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum value { VALUE_MEMORY, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE };
+enum value { VALUE_MEMORY, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE };
 enum { CPU_PERIOD_US = 100000 };
+
+/*
+ * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
+ * resets or drops everybody's beyond that: a few cells shall not come near it.
+ */
+enum { SOCKET_BYTES_MAX = 32 * MIB };
 
 /* clang-format off */
 static const struct knob {
@@ -28,7 +34,7 @@ static const struct knob {
 	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
 	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
 	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
-	{ GROUP_MEMORY,  false, "memory.kmem.tcp.limit_in_bytes", VALUE_MEMORY, LAYER_MEMORY, true }, /* v1 counts buffers of sockets apart, and only when told to */
+	{ GROUP_MEMORY,  false, "memory.kmem.tcp.limit_in_bytes", VALUE_SOCKETS, LAYER_MEMORY, true }, /* v1 counts buffers of sockets apart, and only when told to */
 	{ GROUP_PIDS,    true,  "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_PIDS,    false, "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_CPU,     true,  "cpu.max",                     VALUE_CPU_MAX, LAYER_CPU,    false },
@@ -44,6 +50,9 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 	switch (k->value) {
 	case VALUE_MEMORY:
 		value = l->memory_bytes;
+		break;
+	case VALUE_SOCKETS:
+		value = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX;
 		break;
 	case VALUE_PIDS:
 		value = l->pids + 1; /* PID 1 of the cell is ours */

@@ -2,6 +2,7 @@
 #include "net.h"
 
 #include "fd.h"
+#include "file.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -39,10 +40,29 @@ static int raise_loopback(struct err *e)
 	return r < 0 ? err_set(e, ERR_SETUP, "set-up step net-namespace: lo up: %s", nl_geterror(r)) : 0;
 }
 
+/*
+ * All networks share what the kernel lets TCP hold (net.ipv4.tcp_mem), so one connection gets no more here than a
+ * loopback needs. Fast open keeps a key, and has no use without a network. Where /proc/sys cannot be written to, as in
+ * some containers, the control groups are what bounds a cell.
+ */
+static void bound_sockets(void)
+{
+	static const char *const rows[][2] = {
+		{ "tcp_rmem", "4096 65536 262144" },
+		{ "tcp_wmem", "4096 16384 262144" },
+		{ "tcp_fastopen", "0" },
+	};
+	scoped_fd dir = open("/proc/sys/net/ipv4", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; dir >= 0 && i < ARRAY_LEN(rows); i++)
+		(void)!file_put(dir, rows[i][0], rows[i][1]);
+}
+
 int net_enter_empty(struct err *e)
 {
 	if (unshare(CLONE_NEWNET) < 0)
 		return err_sys(e, "set-up step net-namespace");
+	bound_sockets();
 	return raise_loopback(e);
 }
 
