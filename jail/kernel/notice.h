@@ -11,8 +11,8 @@ struct notice {
 	int      listener_fd; /* -1: there is none, or the filter needs none */
 	int      heard_fd;    /* the same, to be polled for reading; -1 while nobody is answered */
 	bool     was_given;   /* a program had a socket of a network */
-	uint32_t answers;     /* in this turn, and */
-	double   turn;        /* when it began; CLOCK_MONOTONIC ms */
+	uint32_t answers;     /* since the last rest */
+	double   answered;    /* the last one; CLOCK_MONOTONIC ms */
 };
 #define NOTICE_NONE ((struct notice){ .listener_fd = -1, .heard_fd = -1 })
 
