@@ -98,7 +98,7 @@ static int restrict_files(int folder, struct err *e)
 /* clang-format off */
 static const int allowed[] = {
 	/* clients and launchers */
-	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
+	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
 	/* what they send: looked at, never read */
 	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(memfd_create),

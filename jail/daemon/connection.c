@@ -108,7 +108,7 @@ static void send_unsent(struct connection *c)
 			give_up(c);
 		drop_first(c);
 	}
-	loop_want(&c->door->loop, &c->source, EPOLLIN);
+	loop_want(&c->user->loop, &c->source, EPOLLIN);
 }
 
 /* -1: too much waits already. */
@@ -119,7 +119,7 @@ static int keep_unsent(struct connection *c, const char *text, size_t len, const
 	if (!u)
 		return -1;
 	if (TAILQ_EMPTY(&c->unsent))
-		loop_want(&c->door->loop, &c->source, EPOLLIN | EPOLLOUT);
+		loop_want(&c->user->loop, &c->source, EPOLLIN | EPOLLOUT);
 	TAILQ_INSERT_TAIL(&c->unsent, u, link);
 	c->unsent_len++;
 	c->unsent_bytes += u->len;
@@ -215,7 +215,10 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 	*c = (struct connection){
 		.door = d, .source = { sock, on_ready, c }, .peer = *peer, .may = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
 	};
-	if (loop_add(&d->loop, &c->source, e) < 0) {
+	c->user = door_user_join(d, peer->uid, e);
+	if (!c->user || loop_add(&c->user->loop, &c->source, e) < 0) {
+		if (c->user)
+			door_user_leave(d, c->user);
 		free(c);
 		return NULL;
 	}
@@ -231,7 +234,8 @@ void connection_close(struct connection *c)
 	served_runs_forget(c->door, c);
 	LIST_REMOVE(c, link);
 	c->door->connections_len--;
-	loop_remove(&c->door->loop, &c->source);
+	loop_remove(&c->user->loop, &c->source);
+	door_user_leave(c->door, c->user);
 	close(c->source.fd);
 	while (!TAILQ_EMPTY(&c->unsent))
 		drop_first(c);

@@ -17,6 +17,7 @@ struct unsent;
 struct connection {
 	LIST_ENTRY(connection)    link;
 	struct door              *door;
+	struct door_user         *user;
 	struct loop_source        source;
 	struct peer               peer;
 	const struct access_rule *may;

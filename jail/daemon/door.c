@@ -6,9 +6,11 @@
 #include "connection.h"
 #include "fd.h"
 
+#include <stdlib.h>
 
 void door_init(struct door *d)
 {
+	LIST_INIT(&d->users);
 	LIST_INIT(&d->connections);
 	TAILQ_INIT(&d->runs);
 	d->loop.fd = -1;
@@ -43,14 +45,21 @@ static void turn_away(struct door *d, int sock, const struct peer *peer, const s
 		log_say(&d->log, "a client is turned away: %s", why->text);
 }
 
+static struct door_user *find_user(const struct door *d, uid_t uid)
+{
+	struct door_user *u;
+
+	LIST_FOREACH(u, &d->users, link)
+		if (u->uid == uid)
+			return u;
+	return NULL;
+}
+
 static size_t count_of_user(const struct door *d, uid_t uid)
 {
-	const struct connection *c;
-	size_t                   n = 0;
+	const struct door_user *u = find_user(d, uid);
 
-	LIST_FOREACH(c, &d->connections, link)
-		n += c->peer.uid == uid;
-	return n;
+	return u ? u->connections : 0;
 }
 
 /* NULL with the reason. */
@@ -93,6 +102,63 @@ int door_admit(struct door *d, int sock, struct denial *why)
 		return -1;
 	}
 	return connection_open(d, fd_take(&taken), &peer, may, &e) ? 0 : deny_err(why, DENIAL_broken, NULL, &e);
+}
+
+/* --- users take turns --- */
+
+static void hear_user(void *owner)
+{
+	struct door_user *u = owner;
+	struct err        ignored; /* the next turn meets it again */
+
+	u->connections++; /* what is heard may close the last one */
+	(void)!loop_turn(&u->loop, 0, &ignored);
+	door_user_leave(u->door, u);
+}
+
+static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
+{
+	struct door_user *u = calloc(1, sizeof *u);
+
+	if (!u) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	u->door = d;
+	u->uid  = uid;
+	if (loop_open(&u->loop, e) < 0) {
+		free(u);
+		return NULL;
+	}
+	u->source = (struct loop_source){ u->loop.fd, hear_user, u };
+	if (loop_add(&d->loop, &u->source, e) < 0) {
+		loop_close(&u->loop);
+		free(u);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&d->users, u, link);
+	return u;
+}
+
+struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e)
+{
+	struct door_user *u = find_user(d, uid);
+
+	if (!u)
+		u = make_user(d, uid, e);
+	if (u)
+		u->connections++;
+	return u;
+}
+
+void door_user_leave(struct door *d, struct door_user *u)
+{
+	if (--u->connections)
+		return;
+	LIST_REMOVE(u, link);
+	loop_remove(&d->loop, &u->source);
+	loop_close(&u->loop);
+	free(u);
 }
 
 /* --- one client --- */

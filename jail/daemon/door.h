@@ -26,8 +26,19 @@ enum {
 	ENDING_MS_MAX           = 5000,          /* for all runs to be cleaned up, then the service ends without them */
 };
 
+/* Whose connections take turns among themselves, and he with the other users: many connections are heard no sooner than one. */
+struct door_user {
+	LIST_ENTRY(door_user) link;
+	struct door          *door;
+	uid_t                 uid;
+	size_t                connections;
+	struct loop           loop; /* of them, and */
+	struct loop_source    source; /* its descriptor, in the door's own */
+};
+
 struct audit;
 struct connection;
+LIST_HEAD(door_users, door_user);
 struct served_run;
 LIST_HEAD(connection_list, connection);
 TAILQ_HEAD(run_list, served_run); /* the oldest first */
@@ -44,6 +55,7 @@ struct door {
 	struct quota           quota;
 	struct profile_set     profiles;
 	struct backend         backend;
+	struct door_users      users;
 	struct connection_list connections;
 	size_t                 connections_len;
 	struct run_list        runs;
@@ -63,5 +75,8 @@ void         door_close(struct door *d);
 
 /* A client that has connected. Takes the socket over; whom the door does not want hears why. */
 must_use int door_admit(struct door *d, int sock, struct denial *why);
+/* Whose connection comes; NULL with the reason. Each is left once. */
+must_use struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e);
+void                       door_user_leave(struct door *d, struct door_user *u);
 /* A private door's only client, until it is gone. */
 must_use int door_serve_one(struct door *d, int sock, struct err *e);
