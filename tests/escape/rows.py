@@ -151,7 +151,7 @@ LIMITS = {
            "the host that asks for the same lock",
     "C11": "`/proc/self/mountinfo` names the directory of the store and of what `--ro` shows; no content",
     "C12": "sysinfo, statfs, uname and the clocks tell the host's load, uptime, memory, free disk, number of processes and kernel",
-    "E2": "on cgroup v1 the buffers of sockets have a limit of their own, as large as the memory limit",
+    "E2": "on cgroup v1 the buffers of sockets have a limit of their own, 32 MB",
     "E12": "reading more of the rootfs or of what `--ro` shows than the memory limit holds, or with O_DIRECT, keeps the disk busy; no share "
            "of it is set",
     "F5": "in basic a lock on a shared file of the rootfs tells a neighbour one bit; strict refuses flock, not fcntl's process locks",

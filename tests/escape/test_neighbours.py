@@ -1,4 +1,4 @@
-"""Section N: what a program does to the host and its neighbours within its limits, judged on the host."""
+"""What a program does to the host and its neighbours within its limits, judged on the host: brig-security(7), NEIGHBOURS."""
 import array
 import os
 import select
@@ -37,7 +37,6 @@ def cycle_with(fd):
     y.close()
 
 
-@pytest.mark.row("N1")
 def test_a_run_leaves_nothing_that_the_hosts_own_closing_of_files_waits_for(jail, run_brig):
     """Before, this took as long as the program had told its socket to linger."""
     run = run_brig("--cold", program=LINGER)
@@ -65,7 +64,6 @@ def flushes():
     return sum(int(line.split()[18]) for line in host.read("/proc/diskstats").splitlines() if len(line.split()) > 18)
 
 
-@pytest.mark.row("N5")
 @pytest.mark.parametrize("profile", ["basic", "strict"])
 def test_no_disk_of_the_host_is_flushed_by_a_program(jail, run_brig, profile):
     before = flushes()
@@ -88,7 +86,6 @@ print(open("f").read())
 """
 
 
-@pytest.mark.row("N5")
 @pytest.mark.parametrize("profile", ["basic", "strict"])
 def test_what_makes_its_files_durable_works_as_before(jail, run_brig, profile):
     run = run_brig("--profile", profile, program=DATABASES.replace("import dbm,", "import dbm.dumb,"))
@@ -122,7 +119,6 @@ def socket_bytes():
     return sum(int(lines[name][lines[name].index("mem") + 1]) for name in ("TCP", "UDP")) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.row("N3")
 def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(jail, start_brig):
     if not os.path.exists("/sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes"):
         pytest.skip("needs a control group of memory, version 1: version 2 counts sockets as memory of the run")
