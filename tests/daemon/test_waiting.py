@@ -70,6 +70,40 @@ def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs
     assert most < 2 * host.SLOWER, f"before another user was answered the door computed for {most:.1f} s" # of ten, once
 
 
+def answers(talks):
+    """How many have come."""
+    count = 0
+    for talk in talks:
+        talk.sock.setblocking(False)
+        try:
+            while talk.sock.recv(65536):
+                count += 1
+        except BlockingIOError:
+            pass
+    return count
+
+
+@pytest.mark.row("I5")
+def test_users_are_heard_in_turn_however_many_connections_one_of_them_has(start_daemon):
+    daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"]}, {"uid": BOB, "profiles": ["basic"]}]})
+    os.chmod(daemon.path, 0o666)
+    talks = [daemon.connect_as(ANN) for _ in range(40)]
+    with daemon.connect_as(BOB) as talk:
+        os.kill(daemon.pid, signal.SIGSTOP)
+        for ann in talks:
+            for _ in range(2):
+                ann.sock.send(b'{"op":"run","x":"' + b"x" * 60000 + b'"}')
+        talk.send({"op": "hello"}) # the last of all
+        os.kill(daemon.pid, signal.SIGCONT)
+        assert talk.next().body["reply"] == "hello"
+        os.kill(daemon.pid, signal.SIGSTOP)
+        heard = answers(talks)
+        os.kill(daemon.pid, signal.SIGCONT)
+    for ann in talks:
+        ann.close()
+    assert heard < 20, f"{heard} of her messages were heard before the one of the other user" # she has forty that wait
+
+
 @pytest.mark.row("I5")
 def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
     """A launcher that is stopped, or has its hands full: a socket has room for some hundreds."""
