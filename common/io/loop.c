@@ -118,5 +118,5 @@ int loop_turn(struct loop *l, int ms, struct err *e)
 		source->ready(source->owner);
 	}
 	serve_timers(l);
-	return 0;
+	return n > 0;
 }

@@ -37,7 +37,7 @@ must_use int loop_add(struct loop *l, struct loop_source *source, struct err *e)
 must_use int loop_add_for(struct loop *l, struct loop_source *source, uint32_t events, struct err *e);
 void         loop_want(struct loop *l, struct loop_source *source, uint32_t events); /* of one that was added */
 void         loop_remove(struct loop *l, struct loop_source *source);
-/* ms: negative waits for ever. Serves at most one source, and the timers that are due. */
+/* ms: negative waits for ever. Serves at most one source, and the timers that are due; 1 when there was a source. */
 must_use int loop_turn(struct loop *l, int ms, struct err *e);
 
 /* A timer is due once; set again it is moved. Zero the struct but for due and owner. */

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#define TURN_MS 0.2
+
 void door_init(struct door *d)
 {
 	LIST_INIT(&d->users);
@@ -106,13 +108,19 @@ int door_admit(struct door *d, int sock, struct denial *why)
 
 /* --- users take turns --- */
 
+/*
+ * One turn is a large message, or some small ones: who only connects and leaves has two for each connection that is
+ * admitted in between, and would be turned away for those that he has left.
+ */
 static void hear_user(void *owner)
 {
-	struct door_user *u = owner;
+	struct door_user *u     = owner;
+	double            until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
 	struct err        ignored; /* the next turn meets it again */
 
 	u->connections++; /* what is heard may close the last one */
-	(void)!loop_turn(&u->loop, 0, &ignored);
+	while (loop_turn(&u->loop, 0, &ignored) > 0 && clock_ms(CLOCK_MONOTONIC) < until)
+		;
 	door_user_leave(u->door, u);
 }
 

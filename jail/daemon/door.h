@@ -26,7 +26,7 @@ enum {
 	ENDING_MS_MAX           = 5000,          /* for all runs to be cleaned up, then the service ends without them */
 };
 
-/* Whose connections take turns among themselves, and he with the other users: many connections are heard no sooner than one. */
+/* Users take turns, and the connections of one among themselves: many are heard no sooner than one. */
 struct door_user {
 	LIST_ENTRY(door_user) link;
 	struct door          *door;

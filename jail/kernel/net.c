@@ -40,12 +40,18 @@ static int raise_loopback(struct err *e)
 	return r < 0 ? err_set(e, ERR_SETUP, "set-up step net-namespace: lo up: %s", nl_geterror(r)) : 0;
 }
 
+/* As in some containers. */
+static bool is_closed_to_us(int errnum)
+{
+	return errnum == EROFS || errnum == EACCES || errnum == EPERM || errnum == ENOENT;
+}
+
 /*
  * All networks share what the kernel lets TCP hold (net.ipv4.tcp_mem), so one connection gets no more here than a
- * loopback needs. Fast open keeps a key, and has no use without a network. Where /proc/sys cannot be written to, as in
- * some containers, the control groups are what bounds a cell.
+ * loopback needs. Fast open keeps a key, and has no use without a network. Where /proc/sys cannot be written to, the
+ * control groups are what bounds a cell.
  */
-static void bound_sockets(void)
+static int bound_sockets(struct err *e)
 {
 	static const char *const rows[][2] = {
 		{ "tcp_rmem", "4096 65536 262144" },
@@ -54,16 +60,19 @@ static void bound_sockets(void)
 	};
 	scoped_fd dir = open("/proc/sys/net/ipv4", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = 0; dir >= 0 && i < ARRAY_LEN(rows); i++)
-		(void)!file_put(dir, rows[i][0], rows[i][1]);
+	if (dir < 0)
+		return is_closed_to_us(errno) ? 0 : err_sys(e, "set-up step net-namespace: /proc/sys/net/ipv4");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (file_put(dir, rows[i][0], rows[i][1]) < 0 && !is_closed_to_us(errno))
+			return err_sys(e, "set-up step net-namespace: net.ipv4.%s", rows[i][0]);
+	return 0;
 }
 
 int net_enter_empty(struct err *e)
 {
 	if (unshare(CLONE_NEWNET) < 0)
 		return err_sys(e, "set-up step net-namespace");
-	bound_sockets();
-	return raise_loopback(e);
+	return bound_sockets(e) < 0 ? -1 : raise_loopback(e);
 }
 
 /* --- one that is kept --- */

@@ -91,6 +91,8 @@ HARMLESS = [
     ("launcher", "newfstatat", r'/brig>, ""', "", "what a killed launcher left is not looked for, and stays for the next run"),
     ("launcher", "fcntl", "F_OFD_SETLK.*l_start=[1-9]|/brig>, F_", "", "the same"), # on a busy host it may also be the own slot
     ("launcher", "openat|getdents64", r'/brig>, ("\.",|0x)', "", "the same"),
+    ("brigd", "epoll_wait", "", "", "of the connections of one user: they are asked again"),
+    ("launcher", "openat|write", "/proc/sys/net/ipv4", "EACCES EPERM EROFS ENOENT", "a container whose /proc/sys cannot be written: control groups bound sockets"),
     ("launcher", "landlock_create_ruleset", "VERSION", "", "a kernel without Landlock: the record says so, and strict refuses"),
     ("launcher", "access", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
     ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),

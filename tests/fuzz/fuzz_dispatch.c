@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(mcp_open(&m, &settings, &extras, &e) == 0);
 	say_all(&m, &client, data, size);
 	for (int i = 0; i < 4 && !TAILQ_EMPTY(&m.calls); i++)
-		must(loop_turn(&m.loop, 1, &e) == 0);
+		must(loop_turn(&m.loop, 1, &e) >= 0);
 	calls_cancel_all(&m, &client.channel);
 	must(client.answered + client.gone == client.asked && TAILQ_EMPTY(&m.asks));
 	mcp_close(&m);
