@@ -51,7 +51,7 @@ SAME = {
                                     "        with m.get_context(way).Pool(2) as pool: print(way, pool.map(abs, [-1, 2]))\n",
     "executors": "import concurrent.futures as c\nfor kind in c.ThreadPoolExecutor, c.ProcessPoolExecutor:\n    with kind(2) as e: print(list(e.map(abs, [-1, 2])))\n",
     "asyncio with a child": "import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('echo', 'hi', stdout=-1)\n    print(await p.communicate())\nasyncio.run(f())\n",
-    "orphans come to PID 1 and are reaped": "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n        time.sleep(.05); print('orphan of', os.getppid(), flush=True); os._exit(0)\n    os._exit(0)\n"
+    "orphans come to PID 1 and are reaped": "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n        while os.getppid() != 1: time.sleep(.01)\n        print('orphan of', os.getppid(), flush=True); os._exit(0)\n    os._exit(0)\n"
                                             "os.wait()\nwhile len([n for n in os.listdir('/proc') if n.isdigit()]) > 1: time.sleep(.01)\nprint('alone')\n",
     "what it leaves behind ends with it": "import os, time\nif os.fork() == 0: time.sleep(600)\nprint('end')\n",
     "too much memory": "b = bytearray(600 << 20); print(len(b))",
