@@ -186,6 +186,16 @@ exec /usr/bin/python3.11 "$@"
 """
 
 
+def test_a_profile_that_imports_ahead_what_is_not_there_runs_cold_and_the_log_names_it(nothing_left, built, start_daemon):
+    scratch, profiles = warm.scratch_profiles("basic", preload=["no_such_module"])
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    with daemon.connect() as talk:
+        run = talk.run("print('cold')")
+        assert run.stdout == "cold\n" and not run.record["warm"]
+        assert host.poll(lambda: "No module named 'no_such_module'" in daemon.words()), daemon.words()
+    scratch.cleanup()
+
+
 def test_a_rootfs_whose_python_cannot_be_a_zygote_runs_cold(nothing_left, folder, start_daemon, tmp_path):
     """It is said once, and tried again after a while."""
     for way in (tmp_path, *tmp_path.parents[:2]):
