@@ -32,14 +32,16 @@ static int map_filter(struct sock_fprog *ret)
 	return ret->filter == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
+/* Of their ends only: a program that is stopped and goes on all the time would have us hear of it each time. */
 static int watch_children(struct zygote *z)
 {
-	sigset_t set;
+	const struct sigaction ends = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
+	sigset_t               set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
-	if (signal(SIGCHLD, SIG_DFL) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+	if (sigaction(SIGCHLD, &ends, NULL) < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	z->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return z->signals < 0 ? -1 : 0;

@@ -87,6 +87,31 @@ def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, 
         run.close()
 
 
+# Its child stops it and lets it go on, again and again.
+STORM = """
+import os, signal, time
+program = os.getpid()
+if os.fork() == 0:
+    end, n = time.monotonic() + 2, 0
+    while time.monotonic() < end:
+        os.kill(program, signal.SIGSTOP); os.kill(program, signal.SIGCONT); n += 1
+    print(n, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_program_that_is_stopped_all_the_time_costs_its_zygote_nothing(nothing_left, folder, start_daemon):
+    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        zygote = zygote_of(daemon)
+        before = daemons.cpu_seconds(zygote)
+        run = talk.run(STORM)
+        spent = daemons.cpu_seconds(zygote) - before
+        assert run.record["warm"] and int(run.stdout) > 1000 and spent < .1 * host.SLOWER, f"{spent:.2f} s for {run.stdout}"
+
+
 # Many processes that end together, with a small part of a CPU: where the kernel holds back what is dying, that takes seconds.
 CROWD = """
 import os, time
