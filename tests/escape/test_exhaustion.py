@@ -164,7 +164,7 @@ libc = ctypes.CDLL(None)
 for place in sys.argv[2:]:
     f = os.open(place + "/f", os.O_CREAT | os.O_WRONLY)
     for n in range(20): os.write(f, b"x" * (1 << 20)); os.fsync(f)
-    if sys.argv[1].endswith("-jail") and libc.syscall(162) == 0: print("synced every disk") # os.sync() tells no error
+    os.sync()
     os.unlink(place + "/f")
 print("ready", flush=True)
 time.sleep(600)
@@ -182,7 +182,7 @@ def written_to_disk(pid):
 @pytest.mark.row("E12")
 @pytest.mark.requirement("B24")
 def test_what_a_program_writes_never_reaches_a_disk(jail, start_brig, token):
-    """There is no share of a disk to divide: every writable place is memory, and sync is refused."""
+    """There is no share of a disk to divide: every writable place is memory, and sync does nothing."""
     child = start_brig("--timeout", "300", program=WRITES, args=[f"{token}-jail", "/workspace", "/tmp", "/dev/shm"], json_record=False)
     assert child.line() == "ready", child.wait(1)
     program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
