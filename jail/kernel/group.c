@@ -145,6 +145,7 @@ static enum group_answer clear_leftover(int base, const char *name)
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
+enum { BASE_TRIES = 20 };
 enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
@@ -253,12 +254,15 @@ enum group_answer group_open_in(struct group *ret, const struct group_home *home
 	return GROUP_MADE;
 }
 
-/* Once more when another launcher has just removed the empty base. */
+/*
+ * Once more when another launcher has just removed the empty base. It removes one in each hierarchy, and others may end
+ * at the same moment: twice was not enough (1 of 500 runs, four at a time).
+ */
 enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {
 	enum group_answer answer = GROUP_FAILED;
 
-	for (int tries = 0; tries < 2; tries++) {
+	for (int tries = 0; tries < BASE_TRIES; tries++) {
 		struct group_home home;
 
 		group_home_open(&home, cache_dir);
