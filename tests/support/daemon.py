@@ -163,8 +163,9 @@ class Daemon:
     def kill_all(self):
         """Everything of it at once, as when a machine's memory is short. The dead keep their control groups until the host has reaped them."""
         pids = [self.pid, *self.below()]
-        for pid in pids:
-            kill(pid)
+        for number in signal.SIGSTOP, signal.SIGKILL: # or who is killed last cleans up after the others
+            for pid in pids:
+                kill(pid, number)
         self.process.wait()
         host.poll(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
