@@ -147,53 +147,42 @@ static int read_deny(struct policy_parser *p)
 	return 0;
 }
 
-static int read_errno(struct policy_parser *p)
-{
-	struct policy_call_set set;
-	int             errnum;
-
-	if (policy_take_errno(p, &errnum) < 0 || policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
-		return -1;
-	for (unsigned i = 0; i < POLICY_CALLS; i++)
-		if (set.has[i]) {
-			say(p, i, POLICY_REFUSE, errnum);
-			sign(p, i);
-		}
-	return 0;
-}
-
-/* "skip CALLS". A program must not believe that it has what the floor forbids. */
-static int read_skip(struct policy_parser *p)
+/* What is left of a statement, calls without a condition, gets this answer. */
+static int take_and_say(struct policy_parser *p, enum policy_verdict verdict, int errnum)
 {
 	struct policy_call_set set;
 
 	if (policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
 		return -1;
 	for (unsigned i = 0; i < POLICY_CALLS; i++) {
-		const char *reason = set.has[i] ? policy_floor_forbids(&p->floor, i, NULL) : NULL;
+		/* A program must not believe that it has what the floor forbids. */
+		const char *reason = set.has[i] && verdict == POLICY_SKIP ? policy_floor_forbids(&p->floor, i, NULL) : NULL;
 
 		if (reason)
 			return policy_refuse(p, "%s cannot be skipped: the floor forbids it (%s)", p->policy->call[i].name, reason);
 		if (set.has[i]) {
-			say(p, i, POLICY_SKIP, 0);
+			say(p, i, verdict, errnum);
 			sign(p, i);
 		}
 	}
 	return 0;
 }
 
+static int read_errno(struct policy_parser *p)
+{
+	int errnum;
+
+	return policy_take_errno(p, &errnum) < 0 ? -1 : take_and_say(p, POLICY_REFUSE, errnum);
+}
+
+static int read_skip(struct policy_parser *p)
+{
+	return take_and_say(p, POLICY_SKIP, 0);
+}
+
 static int read_kill(struct policy_parser *p)
 {
-	struct policy_call_set set;
-
-	if (policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
-		return -1;
-	for (unsigned i = 0; i < POLICY_CALLS; i++)
-		if (set.has[i]) {
-			say(p, i, POLICY_KILL, 0);
-			sign(p, i);
-		}
-	return 0;
+	return take_and_say(p, POLICY_KILL, 0);
 }
 
 static int read_default(struct policy_parser *p)
