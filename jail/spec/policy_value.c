@@ -21,9 +21,16 @@
 
 #define VALUE(call, arg, name)           { #name, #call, arg, (uint32_t)name },
 #define VALUE_IS(call, arg, name, value) { #name, #call, arg, value },
+/* Not by VALUE(): a name that is a macro would be replaced by its number on the way. */
+#define OPTION(arg, name)    { #name, "setsockopt", arg, (uint32_t)name }, { #name, "getsockopt", arg, (uint32_t)name },
+#define SENT(name)           { #name, "sendto", 3, name }, { #name, "sendmmsg", 3, name }, { #name, "sendmsg", 2, name },
+#define RECEIVED(name)       { #name, "recvfrom", 3, name }, { #name, "recvmmsg", 3, name }, { #name, "recvmsg", 2, name },
 static const struct policy_value values[] = {
 #include "policy_value.def"
 };
+#undef RECEIVED
+#undef SENT
+#undef OPTION
 #undef VALUE
 #undef VALUE_IS
 
