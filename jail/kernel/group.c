@@ -145,7 +145,6 @@ static enum group_answer clear_leftover(int base, const char *name)
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
-enum { BASE_TRIES = 20 };
 enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
@@ -260,9 +259,10 @@ enum group_answer group_open_in(struct group *ret, const struct group_home *home
  */
 enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {
+	enum { TRIES = 20 };
 	enum group_answer answer = GROUP_FAILED;
 
-	for (int tries = 0; tries < BASE_TRIES; tries++) {
+	for (int n = 0; n < TRIES; n++) {
 		struct group_home home;
 
 		group_home_open(&home, cache_dir);
