@@ -164,8 +164,7 @@ def test_memory_of_jails_that_ended_comes_back(jail, run_brig, nothing_left):
 
 
 WRITES = """
-import ctypes, os, sys, time
-libc = ctypes.CDLL(None)
+import os, sys, time
 for place in sys.argv[2:]:
     f = os.open(place + "/f", os.O_CREAT | os.O_WRONLY)
     for n in range(20): os.write(f, b"x" * (1 << 20)); os.fsync(f)
