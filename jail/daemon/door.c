@@ -109,8 +109,8 @@ int door_admit(struct door *d, int sock, struct denial *why)
 /* --- users take turns --- */
 
 /*
- * One turn is a large message, or some small ones: who only connects and leaves has two for each connection that is
- * admitted in between, and would be turned away for those that he has left.
+ * One turn is a large message, or some small ones: a client that only connects and leaves has two for each connection
+ * that is admitted in between, and would be turned away for those that it has left.
  */
 static void hear_user(void *owner)
 {

@@ -145,7 +145,7 @@ static enum group_answer clear_leftover(int base, const char *name)
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
-enum { LEAF_MODE = 0700 }; /* whoever may open it may lock it, and would keep us out */
+enum { LEAF_MODE = 0700 }; /* a process that can open it can lock it, and keep us out */
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {

@@ -23,7 +23,7 @@ static int hand_over(int group, unsigned uid, unsigned gid)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (fchownat(group, files[i], uid, gid, 0) < 0 && errno != ENOENT)
 			return -1;
-	if (fchmod(group, 0711) < 0) /* whoever may open it may lock it */
+	if (fchmod(group, 0711) < 0) /* a process that can open it can lock it */
 		return -1;
 	return fchown(group, uid, gid);
 }
@@ -80,8 +80,8 @@ static bool has_helpers(int top)
 }
 
 /*
- * A service that lives holds the lock of its group; its pid says nothing to whoever has pids of his own. Of one that
- * has died helpers and cells die too, but not at once.
+ * A service that lives holds the lock of its group; its pid says nothing in another pid namespace. When it dies its
+ * helpers and cells die too, but not at once.
  */
 static void remove_service(int above, const char *name, int *patience_ms)
 {
@@ -153,7 +153,7 @@ static int enter(const struct group_trees *trees, size_t i, struct group_leaf *t
 	return r;
 }
 
-/* What was entered stays open: it is the lock, and whoever we become keeps it until it ends. */
+/* What was entered stays open: it is the lock, and an exec keeps it. */
 int group_give(unsigned uid, unsigned gid, struct err *e)
 {
 	struct group_trees trees;

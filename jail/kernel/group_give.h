@@ -6,7 +6,7 @@
  * into it and gives it away, before he becomes that user. It stays, empty, when
  * he is gone: nobody who is left could remove it. The next start does. A group
  * is locked (flock) for as long as the process that called group_give() lives:
- * that tells it from a leftover, in whatever pid namespace somebody asks.
+ * that tells it from a leftover, in any pid namespace.
  */
 #pragma once
 #include "err.h"

@@ -16,7 +16,7 @@ enum { CPU_PERIOD_US = 100000 };
 
 /*
  * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
- * resets or drops everybody's beyond that: a few cells shall not come near it.
+ * resets or drops those of the whole host beyond that: a few cells shall not come near it.
  */
 enum { SOCKET_BYTES_MAX = 32 * MIB };
 

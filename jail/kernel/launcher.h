@@ -58,7 +58,7 @@ struct launch_order {
 
 /* What a launcher that serves is given. All of it is its own. */
 struct launcher_post {
-	bool             awaited; /* an order comes at once: who fails waits for it, and tells it why */
+	bool             awaited; /* an order comes at once: a cell that fails waits for it, to say why */
 	int              control; /* order in; READY, and ENDED without an order, out; its end of file ends the cell */
 	struct outer     outer;   /* the namespace that we are in */
 	struct slot      slot;    /* as it sees our ids */

@@ -46,7 +46,7 @@ static void answer(struct notice *n)
 	double                    now   = clock_ms(CLOCK_MONOTONIC);
 
 	n->was_given = true;
-	n->answers   = now - n->answered < REST_MS ? n->answers + 1 : 1; /* nobody asked for as long as a rest: that was one */
+	n->answers   = now - n->answered < REST_MS ? n->answers + 1 : 1; /* no question for as long as a rest was a rest */
 	n->answered  = now;
 	memset(&in, 0, sizeof in); /* the kernel insists */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)

@@ -39,8 +39,8 @@ bool room_enter(struct probe *p, int flags);
 bool room_unshare(struct probe *p, int flags); /* each flag by itself, refusals told */
 bool room_map_self(struct probe *p);           /* "0 <we> 1" */
 bool room_become_child(struct probe *p);       /* fork; the child goes on (and reports), the parent waits */
-bool lifeline_open(struct probe *p);             /* first of all: by it helpers hear that the probe has ended */
-_Noreturn void wait_for_death(void);             /* for helpers: until a signal, or the end of the probe, however early */
+bool lifeline_open(struct probe *p);           /* first of all: by it helpers hear that the probe has ended */
+_Noreturn void wait_for_death(void);           /* for helpers: until a signal, or the end of the probe, however early */
 bool room_dir(struct probe *p);                /* chdir to an empty tmpfs; wants CLONE_NEWNS */
 
 bool has_procfs(void); /* is /proc one? */

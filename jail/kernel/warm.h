@@ -60,14 +60,14 @@ enum warm_answer {
 	WARM_AGAIN,   /* this zygote is gone or goes, and has forked nothing: PREPARED */
 	WARM_RETIRES, /* the fork's layout is an old one: it is used, if it is, before those of the successor */
 	WARM_CANNOT,  /* *e says why */
-	WARM_IS_LOST, /* it died when it had begun to fork: whether there is a program, and how it ends, nobody knows */
+	WARM_IS_LOST, /* it died when it had begun to fork: whether there is a program, and how it ends, is not known */
 };
 must_use enum warm_answer warm_hear(struct warm *w, int *status, struct err *e);
 
 /* May come before there is anybody who would read it. Both are memory files. */
 must_use int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
-/* A child of the zygote that has ended and was not reaped, by the pids that /proc shows; 0: there is none, or nobody can tell. */
+/* A child of the zygote that has ended and was not reaped, by the pids that /proc shows; 0: there is none, or /proc does not tell. */
 pid_t        warm_unreaped(const struct warm *w);
-/* A zygote that says nothing, or reaps nobody: whoever keeps it starts another one. */
+/* A zygote that says nothing, or does not reap: the process that keeps it starts another one. */
 void         warm_kill_zygote(const struct warm *w);
 void         warm_close(struct warm *w);

@@ -348,7 +348,7 @@ bool watch_take_ticket(struct watch *w)
 	return true;
 }
 
-/* False when it is no order, but his end who gives them. */
+/* False when it is no order, but the end of the process that gives them. */
 static bool hear_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;
@@ -366,7 +366,7 @@ static bool hear_order(struct watch *w, bool is_late)
 	return false;
 }
 
-/* Of a cell that fails sooner than its run has asked for it: only who has the order can be told why. */
+/* Of a cell that fails sooner than its run has asked for it: only with the order comes the socket on which the reason is told. */
 static void await_order(const struct watch *w)
 {
 	struct pollfd p = { .fd = w->control, .events = POLLIN };
@@ -472,8 +472,8 @@ static double check_taken(struct watch *w, double left)
 
 /*
  * A cell that does not die waits for a zygote that does not reap, or takes its time: with little of the CPU, or much
- * memory to give back. For that nobody else shall lose his zygote. So it is at fault when a child of it has ended at one
- * look and is still there at the next.
+ * memory to give back. Other runs shall not lose their zygote for that. So it is at fault when a child of it has ended
+ * at one look and is still there at the next.
  */
 static void check_death(struct watch *w)
 {
@@ -513,7 +513,7 @@ static const struct source {
 #undef AT
 };
 
-/* When all is decided nobody has anything to say to us: watch_take_late_order() has read what there was. */
+/* When all is decided nothing more is read: watch_take_late_order() has read what there was. */
 static bool is_heard(const struct watch *w, const struct source *s)
 {
 	return !w->decided || (s->hear != on_control && s->hear != on_client);

@@ -45,12 +45,12 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason);
 /* Until PID 1 is gone, and with it every process of the cell. Fills started, streams and what brig-init said. */
 void watch_cell(struct watch *w);
 
-/* What comes from who has a ticket: false when it is no order, but his end. */
+/* What comes over a ticket: false when it is no order, but its end. */
 bool watch_take_ticket(struct watch *w);
 
 /*
- * An order that was on its way when the cell ends is answered: none comes after the shutdown, so whoever sends one then
- * knows that it was not taken, and goes elsewhere. Nothing of it is carried out here, and its client hears why.
+ * An order that was on its way when the cell ends is answered: none comes after the shutdown, so a sender knows that
+ * it was not taken, and goes elsewhere. Nothing of it is carried out here, and its client hears why.
  */
 void watch_take_late_order(struct watch *w);
 

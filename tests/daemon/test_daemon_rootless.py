@@ -63,7 +63,7 @@ def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
             assert ended.record["warm"], forking.words()
 
 
-# To give this back takes seconds beside those who need the CPU, and nobody counts whose time it is.
+# To free this takes seconds beside busy processes; the time is charged to no run.
 LARGE = """
 import ctypes, mmap, time
 m = mmap.mmap(-1, {size}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); m.madvise(mmap.MADV_NOHUGEPAGE)

@@ -116,7 +116,7 @@ static const struct {
 	{ "who may not send cannot tell", NETWORK_NOTICE_IMPOSSIBLE, 6, { NO_RING, IF_NOT(SYS_sendmsg, 1), REFUSE, ALLOW } },
 	{ "who may send some things cannot be sure to tell", NETWORK_NOTICE_IMPOSSIBLE, 9,
 	  { NO_RING, IF_NOT(SYS_sendmsg, 4), LOAD(ARG(2)), IF_NOT(0, 1), ALLOW, REFUSE, ALLOW } },
-	{ "who may send with the flags that packet_send() has can tell", NETWORK_NOTICE_GIVEN, 9,
+	{ "a filter that lets the flags of packet_send() through can tell", NETWORK_NOTICE_GIVEN, 9,
 	  { NO_RING, IF_NOT(SYS_sendmsg, 4), LOAD(ARG(2)), IF_NOT(MSG_NOSIGNAL, 1), ALLOW, REFUSE, ALLOW } },
 	{ "who logs what he lets through lets it through", NETWORK_NOTICE_GIVEN, 6,
 	  { NO_RING, IF_NOT(SYS_socket, 1), RETURN(SECCOMP_RET_LOG), ALLOW } },
