@@ -12,10 +12,13 @@ MEMORY = 4096 # MiB of a guest
 
 
 def command(kernel, base, tree, boot, *serial):
-    """Two disks behind one controller, because then their names do not depend on who is found first. Nothing that is written stays."""
+    """Two disks behind one controller, because then their names do not depend on which is found first. Nothing that is written stays.
+
+    norandmaps: what is translated is kept by its address, so with random ones each exec has its libraries translated anew.
+    """
     return ["setpriv", "--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-m", str(MEMORY),
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
-            "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet no_timer_check mitigations=off {boot}",
+            "-kernel", str(kernel), "-append", f"console=ttyS0 root=/dev/nvme0n1 rw panic=-1 quiet no_timer_check mitigations=off norandmaps {boot}",
             "-drive", f"id=base,if=none,format=raw,snapshot=on,file={base}", "-drive", f"id=tree,if=none,format=raw,snapshot=on,file={tree}",
             "-device", "nvme,id=disks,serial=brig", "-device", "nvme-ns,drive=base,bus=disks,nsid=1",
             "-device", "nvme-ns,drive=tree,bus=disks,nsid=2", "-object", "rng-random,id=r,filename=/dev/urandom",
