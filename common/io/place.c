@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +134,41 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 	return geteuid() == 0 || is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
 }
 
+/* Another user made something of that name first. */
+static bool is_of_another(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && !is_own_directory(path);
+}
+
+/* By /etc/passwd alone: brig is linked statically, so it has no other accounts. */
+static bool find_home(char home[PLACE_MAX])
+{
+	FILE                *file = fopen("/etc/passwd", "re");
+	const struct passwd *account;
+	bool                 found = false;
+
+	if (!file)
+		return false;
+	while (!found && (account = fgetpwent(file)))
+		if (account->pw_uid == geteuid() && strlen(account->pw_dir) < PLACE_MAX) {
+			strcpy(home, account->pw_dir);
+			found = is_own_directory(home);
+		}
+	fclose(file);
+	return found;
+}
+
 /*
  * Not from the environment: two launchers that disagree about it would share
  * host ids. XDG_RUNTIME_DIR is there in a session and not in a cron job; what
- * it says is what logind makes, and that is there for both.
+ * it says is what logind makes, and that is there for both. In /tmp any user
+ * may be first, so what is there decides between that and the home.
  */
 static int find_runtime(struct places *p, struct err *e)
 {
-	char path[64];
+	char path[64], home[PLACE_MAX];
 
 	if (geteuid() == 0)
 		return put(p->runtime, e, "/run/brig", "");
@@ -148,6 +176,8 @@ static int find_runtime(struct places *p, struct err *e)
 	if (is_own_directory(path))
 		return put(p->runtime, e, path, "/brig");
 	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
+	if (is_of_another(path) && find_home(home))
+		return put(p->runtime, e, home, "/.brig");
 	return put(p->runtime, e, path, "");
 }
 

@@ -6,7 +6,8 @@
  *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
  *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
  *             build tree is one's own, or that place is closed to the caller)
- *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID)
+ *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID, or
+ *             .brig in the home that /etc/passwd tells when that one is another user's)
  *   brigd     beside this program, else where it was installed
  *
  * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.

@@ -389,11 +389,16 @@ TRAPS = {"a directory of another": "mkdir {0}; chown 1 {0}", "a link": "ln -s /e
 
 
 @pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
-def test_in_the_place_of_the_runtime_directory_is_refused(elsewhere, trap):
+def test_in_the_place_of_the_runtime_directory_is_left_alone(elsewhere, trap):
+    """The home is used. Without one nothing runs, and the message says what to do."""
     elsewhere.change(f"rm -r /run/user/{PLAIN.uid}; d=/tmp/brig-{PLAIN.uid}; " + trap.format("$d"))
-    run = elsewhere.run(PLAIN, program="print('ran')")
+    homed = elsewhere.run(PLAIN, program="print('ran')")
+    elsewhere.change(f"sed 's|:[^:]*/home/{PLAIN.name}:|:/nowhere:|' /etc/passwd >/tmp/passwd; cat /tmp/passwd >/etc/passwd")
+    homeless = elsewhere.run(PLAIN, program="print('ran')")
     elsewhere.change(f"rm -r /tmp/brig-{PLAIN.uid}")
-    assert (run.reason, run.status) == ("setup_failed", 125) and f"/tmp/brig-{PLAIN.uid}" in run.stderr, str(run)
+    assert homed.out == "ran\n" and (elsewhere.path("home") / PLAIN.name / ".brig").is_dir(), str(homed)
+    assert (homeless.reason, homeless.status) == ("setup_failed", 125), str(homeless)
+    assert f"/tmp/brig-{PLAIN.uid}" in homeless.stderr and "another user" in homeless.stderr and "loginctl enable-linger" in homeless.stderr, str(homeless)
 
 
 # --- ends ---------------------------------------------------------------------------------------------------
