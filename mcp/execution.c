@@ -23,6 +23,7 @@ enum { BUSY_WAIT_MS = 60 * 1000, BUSY_AGAIN_MS = 100 };
 
 static void close_pipe(struct execution_pipe *p)
 {
+	loop_timer_clear(&p->execution->mcp->loop, &p->rest);
 	if (p->stream.fd >= 0)
 		loop_remove(&p->execution->mcp->loop, &p->source);
 	fd_closep(&p->stream.fd);
@@ -155,6 +156,17 @@ static void on_readable(void *owner)
 	}
 	if (p->stream.ended)
 		close_pipe(p);
+	else if (stream_wants_rest(&p->stream)) {
+		loop_want(&p->execution->mcp->loop, &p->source, 0);
+		loop_timer_set(&p->execution->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* its moments are whole milliseconds */
+	}
+}
+
+static void on_rested(void *owner)
+{
+	struct execution_pipe *p = owner;
+
+	loop_want(&p->execution->mcp->loop, &p->source, EPOLLIN);
 }
 
 /* The program can open the other end again: it could read what was promised to us. */
@@ -166,6 +178,7 @@ static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uin
 	p->stream.fd   = fd;
 	p->stream.keep = keep;
 	p->source      = (struct loop_source){ .fd = fd, .ready = on_readable, .owner = p };
+	p->rest        = (struct loop_timer){ .due = on_rested, .owner = p };
 	if (loop_add(&x->mcp->loop, &p->source, &ignored) < 0)
 		fd_closep(&p->stream.fd); /* no memory in the kernel; the output is lost, and nothing else */
 }

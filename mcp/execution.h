@@ -36,6 +36,7 @@ struct attendant {
 
 struct execution_pipe {
 	struct loop_source source;
+	struct loop_timer  rest;   /* until it is read again */
 	struct stream      stream;
 	struct execution  *execution;
 	char               tail[EXECUTION_TAIL];

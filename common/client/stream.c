@@ -76,6 +76,7 @@ enum stream_answer stream_read(struct stream *s)
 	if (s->tail && (uint64_t)n > left)
 		keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;
+	s->little = n < STREAM_LITTLE ? s->little + 1 : 0;
 	if (s->broken && !was)
 		return STREAM_BROKEN;
 	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;

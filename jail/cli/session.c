@@ -108,6 +108,8 @@ static void on_output(struct session *s, struct stream *stream)
 {
 	switch (stream_read(stream)) {
 	case STREAM_GOES_ON:
+		if (stream_wants_rest(stream))
+			poll(NULL, 0, STREAM_REST_MS);
 		return;
 	case STREAM_FLOOD:
 		if (stream != &s->report)
@@ -301,6 +303,7 @@ static void take_up_stream(struct stream *s, const struct early_stream *early, u
 	s->fd     = early->fd;
 	s->keep   = keep;
 	s->seen   = early->seen;
+	s->little = early->little;
 	s->broken = early->broken;
 	s->unread = early->unread;
 }

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from support import host
+from support import bytewise, host
 
 # A connection with data that nobody reads, told to linger for longer than any test waits, and its peer: both are only
 # in queues of sockets that are in each other's queues. The kernel's collector closes them when the program is gone.
@@ -127,6 +127,18 @@ def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(j
     try:
         assert int(child.line()) > 8 << 20
         assert socket_bytes() - before < 48 << 20
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_output_byte_by_byte_does_not_wake_its_reader_for_each_byte(jail, start_brig):
+    """It would cost the reader as much CPU as the program, and no limit counts that."""
+    child = start_brig(program=bytewise.PROGRAM + "time.sleep(600)", json_record=False)
+    try:
+        assert child.line().strip() == "." * bytewise.BYTES
+        took_ms = int(child.line())
+        assert bytewise.wakes(child.pid) < bytewise.bound(took_ms), took_ms
     finally:
         child.kill()
         child.wait()

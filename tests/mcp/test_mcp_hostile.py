@@ -11,7 +11,7 @@ import socket
 import jailed
 import pytest
 
-from support import host
+from support import bytewise, host
 from support import mcp as mcp_client
 
 REPORT = {"result": 1, "result_repr": None, "error": None, "variables": [], "exit_code": 0, "security_event": None, "security_warnings": []}
@@ -79,6 +79,15 @@ def test_a_large_result_is_a_result_all_the_same(shared, value, result):
 def test_a_flood_of_the_report_is_not_called_output(shared):
     said = shared.execute("import os\nwhile True: os.write(5, bytes(65536))")
     assert said["exit_reason"] == "output_limit" and "stdout" not in said["error"] and "report" in said["error"]
+
+
+def test_output_byte_by_byte_does_not_wake_the_server_for_each_byte(start_mcp):
+    mcp = start_mcp()
+    mcp.execute("1")
+    before = bytewise.wakes(mcp.pid)
+    said = mcp.execute(bytewise.PROGRAM)
+    dots, took_ms = said["stdout"].split()
+    assert len(dots) == bytewise.BYTES and bytewise.wakes(mcp.pid) - before < bytewise.bound(int(took_ms)), took_ms
 
 
 @pytest.mark.parametrize("kind, data", [("png", b"\0\0\0"), ("png", b"GIF89a" + bytes(10)), ("jpeg", PNG), ("gif", b"GIF"), ("webp", b"RIFF\0\0\0\0WAVE"),

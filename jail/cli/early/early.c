@@ -365,7 +365,21 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	}
 	s->seen += (uint64_t)n;
+	s->little = n < EARLY_LITTLE ? s->little + 1 : 0;
 	return write_all(to, program, (size_t)n, &s->broken);
+}
+
+/* pass_on(), and a rest from a program that writes byte by byte (stream.h). */
+static bool pass_on_at_ease(struct early_stream *s, int to)
+{
+	long rest[] = { 0, EARLY_REST_NS }; /* a timespec */
+	bool empty;
+
+	if (!pass_on(s, to, &empty))
+		return false;
+	if (s->little > EARLY_MANY && s->fd >= 0)
+		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
+	return true;
 }
 
 /* What is there, without waiting for more. */
@@ -464,12 +478,11 @@ static int attend(const struct plain *p)
 {
 	struct pollfd fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
 				{ early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
-	bool          empty;
 	int           status;
 
 	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
 		return GOES_ON;
-	if (fds[3].revents || (fds[1].revents && !pass_on(&early_run.out, 1, &empty)) || (fds[2].revents && !pass_on(&early_run.err, 2, &empty)))
+	if (fds[3].revents || (fds[1].revents && !pass_on_at_ease(&early_run.out, 1)) || (fds[2].revents && !pass_on_at_ease(&early_run.err, 2)))
 		return HAND_OVER;
 	if (!fds[0].revents)
 		return GOES_ON;
