@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "mount_plan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { FILE_BYTES_MAX = 64 * 1024, FILES_MAX = 512 };
 
@@ -165,6 +167,37 @@ static int bind_store(const char *name, char *place, struct err *e)
 	return 0;
 }
 
+/* --- devices: our own --- */
+
+/* False: not without CAP_MKNOD. */
+static bool make_node(const struct mount_step *device, char path[PLACE_MAX])
+{
+	snprintf(path, PLACE_MAX, PLACE_VIEW "/%s", device->to);
+	return mknod(path, S_IFCHR | 0666, makedev(device->major, device->minor)) == 0 && chmod(path, 0666) == 0;
+}
+
+/*
+ * A lock on /dev/null is one on its inode: with the host's, programs of the host would meet those of jails. Where no node
+ * can be made, as in a container, the host's stay.
+ */
+static int make_devices(struct err *e)
+{
+	static const char folder[] = PLACE_VIEW "/dev";
+	struct mount_plan plan;
+	char              own[PLACE_MAX], host[PLACE_MAX];
+
+	if (mount_plan_build(&plan, &(struct mount_wishes){ 0 }, e) < 0)
+		return -1;
+	if (mkdir(folder, 0755) < 0 || mount("brig-dev", folder, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k") < 0)
+		return err_sys(e, "%s", folder);
+	for (size_t i = 0; i < plan.n; i++) {
+		snprintf(host, sizeof host, "/%s", plan.step[i].to);
+		if (plan.step[i].kind == MOUNT_DEVICE && make_node(&plan.step[i], own) && mount(own, host, NULL, MS_BIND, NULL) < 0)
+			return err_sys(e, "%s over %s", own, host);
+	}
+	return 0;
+}
+
 /* --- all of it --- */
 
 static int make_room(struct err *e)
@@ -184,7 +217,7 @@ static int fill(struct places *places, char *config, struct err *e)
 
 	if (copy_folder(&v, "profiles-0", places->profiles[0], e) < 0 || copy_folder(&v, "profiles-1", places->profiles[1], e) < 0)
 		return -1;
-	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0)
+	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0 || make_devices(e) < 0)
 		return -1;
 	return copy_config(config, e);
 }

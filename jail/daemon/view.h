@@ -4,8 +4,9 @@
  * A clone below a closed directory, with files that only root can read, is what
  * developers have. Door and keeper are not root. So, in a mount namespace that
  * nobody else sees: profiles and configuration are copied byte by byte (nothing
- * is parsed here), rootfs stores are bound, all below PLACE_VIEW. Under
- * systemd, where everything is installed for everybody, there is no need of it.
+ * is parsed here), rootfs stores are bound, all below PLACE_VIEW; and the device
+ * nodes are new ones. Under systemd there is no need of it: everything is
+ * installed for everybody, and PrivateDevices= makes nodes.
  */
 #pragma once
 #include "place.h"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from rules import ANN, MANY
-from support import brig, host
+from support import brig, device_locks, host
 from support import daemon as daemons
 
 BRIG_GROUP = host.own_id(8)
@@ -77,3 +77,11 @@ def test_profiles_that_are_no_files_hold_nobody_up(start_daemon, tmp_path):
     assert not {"fifo.json", "zero.json", "huge.json"} & {path.name for path in view.iterdir()}
     secret = pathlib.Path("/etc/shadow").read_bytes() if os.path.exists("/etc/shadow") else b"none"
     assert all(path.read_bytes() != secret for path in view.iterdir() if path.is_file()), "what only root can read is where the door can read it"
+
+
+def test_a_lock_on_a_device_is_not_met_by_programs_of_the_host(start_daemon):
+    """The service has device nodes of its own. (An installed one gets them of systemd: PrivateDevices=.)"""
+    with start_daemon(MANY).connect() as talk:
+        run = talk.start(device_locks.TAKE + "import time; print('has them', flush=True); time.sleep(600)")
+        assert run.line() == "has them"
+        assert device_locks.met_on_host() == []

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from support import host, service
+from support import device_locks, host, service
 
 TWO_CAPABILITIES = f"{1 << 6 | 1 << 7:016x}" # CAP_SETGID, CAP_SETUID
 NONE = f"{0:016x}"
@@ -55,6 +55,11 @@ def test_ps_kill_and_stats_of_a_plain_user(running, start):
     killed = service.brig(service.MEMBER, "kill", runs[0]["run"])
     assert killed.returncode == 0, killed.stderr
     assert one.ends()[0] == 143
+
+
+def test_a_lock_on_a_device_is_not_met_by_programs_of_the_host(running, start):
+    start(first=device_locks.TAKE)
+    assert device_locks.met_on_host() == []
 
 
 def test_a_directory_is_shown(running, tmp_path):

@@ -75,11 +75,11 @@ def run(user, program, *options):
 
 
 class Running:
-    """A program that says "here" and stays, in a run of a user."""
+    """A program that does something, says "here" and stays, in a run of a user."""
 
-    def __init__(self, user=MEMBER, token="", options=()):
+    def __init__(self, user=MEMBER, token="", options=(), first=""):
         self.token = token
-        program = f'import time\nprint("here", flush=True)\ntime.sleep(600)\n# {token}\n'
+        program = f'{first}\nimport time\nprint("here", flush=True)\ntime.sleep(600)\n# {token}\n'
         self.process = subprocess.Popen([BRIG, "run", "--timeout", "300", *options, "-"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **as_user(user))
         self.process.stdin.write(program)
