@@ -64,8 +64,11 @@ void access_preset(struct access *ret)
 
 void access_own(struct access *ret, uid_t own)
 {
+	struct quota_limits quota = preset_quota();
+
+	quota.runs_per_minute = 0; /* no other user waits for these */
 	*ret = (struct access){ 0 };
-	add(ret, false, own, preset_quota());
+	add(ret, false, own, quota);
 }
 
 const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups)

@@ -37,7 +37,7 @@ const struct field config_access_fields[] = {
 	{ "profiles",        FIELD_LIST,  AT(profiles),        0, 255,         0,             "Profiles that may be used; every one when not said", NULL, NULL },
 	{ "runs",            FIELD_COUNT, AT(runs),            0, 4096,        16,            "Runs of one user at once; 0 is without bound", NULL, NULL },
 	{ "memory_bytes",    FIELD_SIZE,  AT(memory_bytes),    0, 1024 * GIB,  0,             "Memory limits of one user's runs together; 0 is without bound", NULL, NULL },
-	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     0,             "Runs that one user may start within a minute; 0 is without bound", NULL, NULL },
+	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     6000,          "Runs that one user may start within a minute; 0 is without bound", NULL, NULL },
 	{ 0 },
 };
 #undef AT

@@ -24,6 +24,12 @@ static struct quota_user *find_idle(struct quota *q, double now_ms)
 	return NULL;
 }
 
+/* As many as in ten seconds, or a hundred, may come at once; where a minute has less, those. */
+static double most_at_once(uint64_t per_minute)
+{
+	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
+}
+
 static struct quota_user *enter(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms)
 {
 	struct quota_user *u = find(q, uid);
@@ -32,7 +38,7 @@ static struct quota_user *enter(struct quota *q, const struct quota_limits *may,
 		return u;
 	u = q->n < QUOTA_USERS_MAX ? &q->user[q->n++] : find_idle(q, now_ms);
 	if (u)
-		*u = (struct quota_user){ .uid = uid, .starts = (double)may->runs_per_minute, .since_ms = now_ms };
+		*u = (struct quota_user){ .uid = uid, .starts = most_at_once(may->runs_per_minute), .since_ms = now_ms };
 	return u;
 }
 
@@ -68,10 +74,9 @@ static int check_fits(const struct quota_limits *may, uint64_t memory, const cha
 		    text_from_size(may->memory_bytes, text, sizeof text));
 }
 
-/* As many at once as in a minute, and then one by one. */
 static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
 {
-	double most = (double)per_minute, now = u->starts + (now_ms - u->since_ms) * most / MINUTE_MS;
+	double most = most_at_once(per_minute), now = u->starts + (now_ms - u->since_ms) * (double)per_minute / MINUTE_MS;
 	char   text[32];
 
 	u->since_ms = now_ms;
@@ -79,7 +84,7 @@ static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms
 	if (per_minute == 0 || u->starts >= 1)
 		return 0;
 	snprintf(text, sizeof text, "%" PRIu64, per_minute);
-	return busy(d, (1 - u->starts) * MINUTE_MS / most, " runs a minute", text, "your quota is used up");
+	return busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs a minute", text, "your quota is used up");
 }
 
 static int nobody_more(struct denial *d)

@@ -252,3 +252,10 @@ def test_the_quota_that_hello_tells_is_the_one_that_counts(ann, bob):
     assert ann.ask("hello")["quota"] == {"runs": 2, "memory_bytes": 300 << 20, "runs_per_minute": 40}
     assert [row["name"] for row in ann.ask("hello")["profiles"]] == ["basic"]
     assert sorted(row["name"] for row in bob.ask("hello")["profiles"]) == ["basic", "strict"]
+
+
+def test_a_user_who_starts_runs_without_end_is_told_busy_by_preset(start_daemon):
+    """Each start costs the host what no limit of a run counts. A plain user's own daemon serves nobody else, and has no such bound."""
+    daemon = start_daemon({})
+    with daemon.connect() as talk:
+        assert talk.ask("hello")["quota"]["runs_per_minute"] == (6000 if os.geteuid() == 0 else None)

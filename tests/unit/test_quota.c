@@ -53,7 +53,7 @@ static void check_memory(void)
 
 static void check_rate(void)
 {
-	const struct quota_limits slow = { .runs_per_minute = 60 };
+	const struct quota_limits slow = { .runs_per_minute = 60 }, quick = { .runs_per_minute = 6000 };
 	uint64_t                  retry = 0;
 	int                       n     = 0;
 
@@ -65,6 +65,9 @@ static void check_rate(void)
 	tap_ok(take(&slow, 7, 1, 1500, NULL) == DENIAL_busy, "half of it is too early");
 	tap_ok(take(&slow, 7, 1, 2001, NULL) < 0, "all of it is enough");
 	tap_ok(take(&slow, 7, 1, 2002, NULL) == DENIAL_busy, "for one");
+	for (n = 0; take(&quick, 8, 1, 1000, &retry) < 0;)
+		n++;
+	tap_ok(n == 1000 && retry <= 11, "of many, ten seconds' may come at once");
 }
 
 static void check_users(void)
