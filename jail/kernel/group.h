@@ -88,7 +88,10 @@ int group_clone_fd(const struct group *g);
 /* The v1 leaves, which the cell joins by itself. Borrowed; returns how many. */
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
-/* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
+/*
+ * *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. On v1
+ * processes then wait for memory until the caller kills them.
+ */
 must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
 
 int64_t group_cpu_ns(const struct group *g);
