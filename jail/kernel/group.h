@@ -79,7 +79,7 @@ void         group_home_close(struct group_home *home);
 must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
 
-/* Writes every knob and reads it back. */
+/* Writes every knob and reads it back. On v1 processes that have no memory wait from now on: see group_watch_oom(). */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
 /* For clone3(): the v2 leaf, or -1. */
@@ -88,10 +88,7 @@ int group_clone_fd(const struct group *g);
 /* The v1 leaves, which the cell joins by itself. Borrowed; returns how many. */
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
-/*
- * *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. On v1
- * processes then wait for memory until the caller kills them.
- */
+/* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
 must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
 
 int64_t group_cpu_ns(const struct group *g);

@@ -97,8 +97,6 @@ int group_watch_oom(const struct group *g, int *ret, struct err *e)
 	snprintf(text, sizeof text, "%d %d", event, control);
 	if (event < 0 || control < 0 || file_put(leaf->fd, "cgroup.event_control", text) < 0)
 		return err_sys(e, "set-up step watch-memory");
-	/* What has no memory waits for us, then. The kernel would write a hundred lines into the log of the host before it kills. */
-	(void)!file_put(leaf->fd, "memory.oom_control", "1");
 	*ret = fd_take(&event);
 	return 0;
 }

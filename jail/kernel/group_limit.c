@@ -1,6 +1,7 @@
 /* group_limit.c - limits as rows: a knob of the control groups, and what it is turned to */
 #define _GNU_SOURCE
 #include "fd.h"
+#include "file.h"
 #include "group.h"
 #include "layer.h"
 
@@ -127,9 +128,22 @@ static void note_controllers(struct group *g)
 	}
 }
 
+/*
+ * What has no memory waits until the launcher ends the run (group_watch_oom). The kernel would write a hundred lines into the
+ * log of the host before it kills; where it cannot be told not to, it does.
+ */
+static void end_runs_ourselves(const struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+
+	if (leaf && !leaf->v2)
+		(void)!file_put(leaf->fd, "memory.oom_control", "1");
+}
+
 int group_limit(struct group *g, const struct limits *limits, struct err *e)
 {
 	note_controllers(g);
+	end_runs_ourselves(g);
 	for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
 		const struct group_leaf *leaf = group_leaf_with(g, knobs[i].controller);
 

@@ -1,12 +1,11 @@
 """E18: what programs do does not fill the kernel's log. The long tier crashes a hundred thousand times, the quick one five hundred times."""
-import errno
 import os
 import subprocess
 import time
 
 import pytest
 
-from support import host
+from support import host, kernel_log
 
 pytestmark = pytest.mark.alone("reads the kernel's log, which is one for the whole machine")
 
@@ -48,39 +47,10 @@ FLOODS = {
 }
 
 
-class KernelLog:
-    """Lines from now on that have one of these words; the preset ones tell of a crash, a refusal or a kill, not of memory."""
-
-    def __init__(self, words=("segfault", "traps:", "Code:", "audit", "seccomp", "callbacks suppressed")):
-        self.words = words
-        try:
-            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            os.lseek(self.fd, 0, os.SEEK_END)
-        except OSError as e:
-            pytest.skip(f"needs to read /dev/kmsg: {e.strerror}")
-
-    def lines(self):
-        found = []
-        while True:
-            try:
-                line = os.read(self.fd, 8192).decode(errors="replace")
-            except BlockingIOError:
-                return found
-            except OSError as e:
-                if e.errno != errno.EPIPE: # it went round: what was overwritten counts as one
-                    raise
-                line = "audit: overwritten"
-            if any(word in line for word in self.words):
-                found.append(line)
-
-    def close(self):
-        os.close(self.fd)
-
-
 def flood(run_brig, what, times):
     """(how often it happened, lines in the log, seconds)"""
     program, signal = FLOODS[what]
-    log, began = KernelLog(), time.monotonic()
+    log, began = kernel_log.KernelLog(), time.monotonic()
     try:
         run = run_brig("--timeout", "300", "--cpu-time", "300", "--cpus", "2", program=program, args=[str(times)], timeout=5 * host.HANG)
         seconds, lines = time.monotonic() - began, log.lines()
@@ -127,9 +97,8 @@ WITHOUT_MEMORY = {
 @pytest.mark.parametrize("program", WITHOUT_MEMORY.values(), ids=WITHOUT_MEMORY)
 def test_runs_that_are_ended_for_their_memory_leave_no_line_in_the_kernels_log(jail, run_brig, token, nothing_left, program):
     """The kernel writes a hundred lines and more before it kills: a minute of such runs, and nothing else is left in its log."""
-    if not os.path.exists("/sys/fs/cgroup/memory/memory.oom_control"):
-        pytest.skip("needs a control group of memory, version 1: with version 2 the kernel itself ends such runs")
-    log = KernelLog(("oom", "out of memory", "Tasks state", "Call Trace"))
+    kernel_log.need_version_1()
+    log = kernel_log.KernelLog(kernel_log.MEMORY)
     try:
         for _ in range(3):
             run = run_brig("--memory", "32M", "--tmp-size", "64M", "--pids", "64", program=program)
@@ -150,7 +119,7 @@ def test_control_a_crash_is_told_in_the_log():
     """Ten a five seconds at most, for all programs of the host: another may have used them up."""
     if host.read("/proc/sys/debug/exception-trace", "0").strip() == "0":
         pytest.skip("needs a kernel that tells of crashes: debug.exception-trace is 0")
-    log = KernelLog()
+    log = kernel_log.KernelLog()
     try:
         assert host.poll(lambda: subprocess.run([host.PYTHON, "-c", CRASH, "1"], capture_output=True) and log.lines(), every=1)
     finally:

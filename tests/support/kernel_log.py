@@ -1,0 +1,41 @@
+"""The kernel's log, which is one for the whole machine: a test that reads it is marked `alone`."""
+import errno
+import os
+
+import pytest
+
+MEMORY = ("oom", "out of memory", "Tasks state", "Call Trace")
+
+
+def need_version_1():
+    if not os.path.exists("/sys/fs/cgroup/memory/memory.oom_control"):
+        pytest.skip("needs a control group of memory, version 1: with version 2 the kernel itself ends runs for their memory")
+
+
+class KernelLog:
+    """Lines from now on that have one of these words; the preset ones tell of a crash, a refusal or a kill, not of memory."""
+
+    def __init__(self, words=("segfault", "traps:", "Code:", "audit", "seccomp", "callbacks suppressed")):
+        self.words = words
+        try:
+            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self.fd, 0, os.SEEK_END)
+        except OSError as e:
+            pytest.skip(f"needs to read /dev/kmsg: {e.strerror}")
+
+    def lines(self):
+        found = []
+        while True:
+            try:
+                line = os.read(self.fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return found
+            except OSError as e:
+                if e.errno != errno.EPIPE: # it went round: what was overwritten counts as one
+                    raise
+                line = "audit: overwritten"
+            if any(word in line for word in self.words):
+                found.append(line)
+
+    def close(self):
+        os.close(self.fd)
