@@ -59,6 +59,8 @@ enum stream_answer stream_read(struct stream *s)
 	uint64_t left = s->keep > s->seen ? s->keep - s->seen : 0;
 	bool     was  = s->broken != 0;
 
+	if (n != 0)
+		s->little = stream_count_little(s->little, n);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return STREAM_GOES_ON;
 	if (n <= 0) {
@@ -76,7 +78,6 @@ enum stream_answer stream_read(struct stream *s)
 	if (s->tail && (uint64_t)n > left)
 		keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;
-	s->little = n < STREAM_LITTLE ? s->little + 1 : 0;
 	if (s->broken && !was)
 		return STREAM_BROKEN;
 	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;

@@ -5,14 +5,10 @@
  * so that the program does not block, and beyond eight times `keep` the run is
  * to be ended. Of what is not kept, the last bytes can be had all the same.
  * Nothing is looked at: the bytes are hostile.
- *
- * A program that writes byte by byte would cost its reader as much CPU as itself. So a reader to which many reads brought
- * little rests after each further one of that kind, and the bytes come together meanwhile.
  */
 #pragma once
 #include "defs.h"
-
-enum { STREAM_LITTLE = 512, STREAM_MANY = 16, STREAM_REST_MS = 1 };
+#include "stream_rest.h"
 
 struct stream {
 	int      fd;    /* the reading end; -1 at end of file, unless it is lent */
@@ -20,7 +16,7 @@ struct stream {
 	bool     ended;
 	int      to;    /* where the bytes go at once; -1: into data */
 	uint64_t keep, seen;
-	unsigned little; /* reads that brought little, one after the other */
+	unsigned little; /* stream_rest.h */
 	char    *data;
 	size_t   len, room;
 	char    *tail;           /* room of the caller's for the last bytes beyond keep; NULL: not wanted */

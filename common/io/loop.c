@@ -45,7 +45,7 @@ void loop_remove(struct loop *l, struct loop_source *source)
 	(void)epoll_ctl(l->fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
-/* --- timers: a handful, sorted --- */
+/* --- timers, sorted --- */
 
 int64_t loop_now_ms(void)
 {
@@ -64,18 +64,18 @@ void loop_timer_clear(struct loop *l, struct loop_timer *t)
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t in_ms)
 {
-	struct loop_timer *later;
+	struct loop_timer *sooner;
 
 	loop_timer_clear(l, t);
 	t->at_ms = loop_now_ms() + in_ms;
 	t->set   = true;
-	TAILQ_FOREACH(later, &l->timers, link)
-		if (later->at_ms > t->at_ms)
+	TAILQ_FOREACH_REVERSE(sooner, &l->timers, loop_timers, link) /* most are of the same length: the place is near the end */
+		if (sooner->at_ms <= t->at_ms)
 			break;
-	if (later)
-		TAILQ_INSERT_BEFORE(later, t, link);
+	if (sooner)
+		TAILQ_INSERT_AFTER(&l->timers, sooner, t, link);
 	else
-		TAILQ_INSERT_TAIL(&l->timers, t, link);
+		TAILQ_INSERT_HEAD(&l->timers, t, link);
 }
 
 static int sleep_ms(const struct loop *l, int ms)

@@ -134,28 +134,26 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 	return geteuid() == 0 || is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
 }
 
-/* Another user made something of that name first. */
-static bool is_of_another(const char *path)
+static bool is_there(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && !is_own_directory(path);
+	return lstat(path, &st) == 0;
 }
 
-/* By /etc/passwd alone: brig is linked statically, so it has no other accounts. */
-static bool find_home(char home[PLACE_MAX])
+/* ".brig" in the home that /etc/passwd tells; other accounts need libraries that a static brig has not. */
+static bool find_in_home(char path[PLACE_MAX])
 {
 	FILE                *file = fopen("/etc/passwd", "re");
 	const struct passwd *account;
+	struct stat          home;
 	bool                 found = false;
 
 	if (!file)
 		return false;
 	while (!found && (account = fgetpwent(file)))
-		if (account->pw_uid == geteuid() && strlen(account->pw_dir) < PLACE_MAX) {
-			strcpy(home, account->pw_dir);
-			found = is_own_directory(home);
-		}
+		found = account->pw_uid == geteuid() && snprintf(path, PLACE_MAX, "%s/.brig", account->pw_dir) < PLACE_MAX &&
+			stat(account->pw_dir, &home) == 0 && S_ISDIR(home.st_mode) && home.st_uid == geteuid();
 	fclose(file);
 	return found;
 }
@@ -164,11 +162,12 @@ static bool find_home(char home[PLACE_MAX])
  * Not from the environment: two launchers that disagree about it would share
  * host ids. XDG_RUNTIME_DIR is there in a session and not in a cron job; what
  * it says is what logind makes, and that is there for both. In /tmp any user
- * may be first, so what is there decides between that and the home.
+ * may be first; the home is used then, and from then on, for what another user
+ * makes may also go away again.
  */
 static int find_runtime(struct places *p, struct err *e)
 {
-	char path[64], home[PLACE_MAX];
+	char path[64], in_home[PLACE_MAX];
 
 	if (geteuid() == 0)
 		return put(p->runtime, e, "/run/brig", "");
@@ -176,8 +175,8 @@ static int find_runtime(struct places *p, struct err *e)
 	if (is_own_directory(path))
 		return put(p->runtime, e, path, "/brig");
 	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
-	if (is_of_another(path) && find_home(home))
-		return put(p->runtime, e, home, "/.brig");
+	if (!is_own_directory(path) && find_in_home(in_home) && (is_there(path) || is_own_directory(in_home)))
+		return put(p->runtime, e, in_home, "");
 	return put(p->runtime, e, path, "");
 }
 

@@ -14,14 +14,13 @@
 #include <stdint.h>
 
 enum { EARLY_ID_LEN = 36, EARLY_DATAGRAM_MAX = 64 * 1024, EARLY_FDS_MAX = 4 }; /* RUN_ID_LEN, PROTOCOL_MAX and DATAGRAM_FDS_MAX */
-enum { EARLY_LITTLE = 512, EARLY_MANY = 16, EARLY_REST_NS = 1000000 }; /* STREAM_… */
 
 struct early_stream {
 	int      fd; /* -1: at its end */
 	int      broken;
 	bool     unread;
 	uint64_t seen;
-	unsigned little; /* stream.h */
+	unsigned little; /* stream_rest.h */
 };
 
 struct early {

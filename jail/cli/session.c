@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include "clock.h"
 #include "datagram.h"
 #include "fd.h"
 #include "interrupt.h"
@@ -109,7 +110,7 @@ static void on_output(struct session *s, struct stream *stream)
 	switch (stream_read(stream)) {
 	case STREAM_GOES_ON:
 		if (stream_wants_rest(stream))
-			poll(NULL, 0, STREAM_REST_MS);
+			*(stream == &s->err ? &s->err_rests_ms : &s->out_rests_ms) = clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS;
 		return;
 	case STREAM_FLOOD:
 		if (stream != &s->report)
@@ -249,19 +250,30 @@ static void on_server(struct session *s)
 
 /* --- the loop --- */
 
+/* Its fd, or -1 while it rests; *wait_ms is then no longer than that. */
+static int fd_of(const struct stream *stream, double rests_ms, double now, int *wait_ms)
+{
+	if (stream->fd < 0 || rests_ms <= now)
+		return stream->fd;
+	*wait_ms = STREAM_REST_MS;
+	return -1;
+}
+
 static void attend(struct session *s)
 {
 	bool          has_pending = s->pending_at < s->pending_len;
+	double        now         = s->out_rests_ms > 0 || s->err_rests_ms > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;
+	int           wait_ms     = -1;
 	struct pollfd fds[]       = {
 		{ s->server.sock, POLLIN, 0 },
-		{ s->out.fd, POLLIN, 0 },
-		{ s->err.fd, POLLIN, 0 },
+		{ fd_of(&s->out, s->out_rests_ms, now, &wait_ms), POLLIN, 0 },
+		{ fd_of(&s->err, s->err_rests_ms, now, &wait_ms), POLLIN, 0 },
 		{ s->report.fd, POLLIN, 0 },
 		{ has_pending ? s->stdin_to : -1, POLLOUT, 0 },
 		{ s->stdin_to >= 0 && !has_pending ? s->stdin_from : -1, POLLIN, 0 },
 	};
 
-	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
 		return;
 	if (fds[1].revents)
 		on_output(s, &s->out);

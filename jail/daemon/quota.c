@@ -42,10 +42,11 @@ static struct quota_user *enter(struct quota *q, const struct quota_limits *may,
 	return u;
 }
 
+/* Clients that wait come again all at once: not sooner than a run takes. */
 static int busy(struct denial *d, double retry_ms, const char *what, const char *much, const char *whose)
 {
 	deny(d, DENIAL_busy, NULL, "%s%s: %s", much, what, whose);
-	d->retry_after_ms = (uint64_t)retry_ms + 1;
+	d->retry_after_ms = retry_ms < QUOTA_RETRY_MS ? QUOTA_RETRY_MS : (uint64_t)retry_ms + 1;
 	return -1;
 }
 
@@ -123,6 +124,15 @@ int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, ui
 	q->runs++;
 	q->memory_bytes += memory_bytes;
 	return 0;
+}
+
+void quota_take_back(struct quota *q, uint32_t uid, uint64_t memory_bytes)
+{
+	struct quota_user *u = find(q, uid);
+
+	quota_give(q, uid, memory_bytes);
+	if (u)
+		u->starts += 1;
 }
 
 void quota_give(struct quota *q, uint32_t uid, uint64_t memory_bytes)

@@ -34,3 +34,5 @@ must_use int quota_check(struct quota *q, const struct quota_limits *may, uint32
 must_use int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms,
 			struct denial *d);
 void         quota_give(struct quota *q, uint32_t uid, uint64_t memory_bytes);
+/* Of a run that was not started after all: it counts as no start either. */
+void         quota_take_back(struct quota *q, uint32_t uid, uint64_t memory_bytes);

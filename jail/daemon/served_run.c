@@ -170,7 +170,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return -1;
 	}
 	if (start(r, request, plan, fds, streams, &e) < 0) {
-		quota_give(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
+		quota_take_back(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
 		free(r);
 		return refuse(&e, why);
 	}

@@ -90,6 +90,8 @@ int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
 /* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
 must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
+/* Behind that event: processes of the group itself wait for memory; or the kernel kills by itself, and does not say where. */
+must_use bool group_has_no_memory(const struct group *g);
 
 int64_t group_cpu_ns(const struct group *g);
 int64_t group_pids_now(const struct group *g); /* processes and threads; -1: nobody counts them */

@@ -83,6 +83,16 @@ int64_t group_pids_now(const struct group *g)
 	return leaf && group_read_file(leaf->fd, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
 }
 
+bool group_has_no_memory(const struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+	char                     text[128];
+
+	if (!leaf || !group_read_file(leaf->fd, "memory.oom_control", text, sizeof text))
+		return false;
+	return strstr(text, "under_oom 1") || !strstr(text, "oom_kill_disable 1");
+}
+
 int group_watch_oom(const struct group *g, int *ret, struct err *e)
 {
 	const struct group_leaf *leaf  = group_leaf_with(g, GROUP_MEMORY);

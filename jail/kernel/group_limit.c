@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 enum value { VALUE_MEMORY, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE };
 enum { CPU_PERIOD_US = 100000 };
@@ -19,7 +20,18 @@ enum { CPU_PERIOD_US = 100000 };
  * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
  * resets or drops those of the whole host beyond that: a few cells shall not come near it.
  */
-enum { SOCKET_BYTES_MAX = 32 * MIB };
+enum { SOCKET_BYTES_MAX = 32 * MIB, SOCKET_PART = 1024 }; /* of the host's memory: 32 cells fill what all have together */
+
+static uint64_t socket_bytes(const struct limits *l)
+{
+	uint64_t       most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part;
+	struct sysinfo host;
+
+	if (sysinfo(&host) < 0)
+		return most;
+	part = (uint64_t)host.totalram * host.mem_unit / SOCKET_PART;
+	return part < most ? part : most;
+}
 
 /* clang-format off */
 static const struct knob {
@@ -53,7 +65,7 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 		value = l->memory_bytes;
 		break;
 	case VALUE_SOCKETS:
-		value = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX;
+		value = socket_bytes(l);
 		break;
 	case VALUE_PIDS:
 		value = l->pids + 1; /* PID 1 of the cell is ours */

@@ -27,8 +27,8 @@ static int open_lock_file(const char *runtime_dir, struct err *e)
 	if ((dir < 0 && errno != ENOTDIR) || (dir >= 0 && fstat(dir, &st) < 0))
 		return err_sys(e, "%s", runtime_dir);
 	if (dir < 0 || (st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & 022)
-		return err_set(e, ERR_DENIED, "%s: not a directory that only its owner can write to, the caller or root: another user made it; "
-			       "root can remove it, or make /run/user/UID (loginctl enable-linger)", runtime_dir);
+		return err_set(e, ERR_DENIED, "%s: must be a directory of the caller or root that no other user can write to; if another user made "
+			       "it, root can remove it, or make /run/user/UID (loginctl enable-linger)", runtime_dir);
 	fd = openat(dir, "slots", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? err_sys(e, "%s/slots", runtime_dir) : fd_take(&fd);
 }

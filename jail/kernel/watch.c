@@ -222,11 +222,12 @@ static void on_signal(struct watch *w)
 		watch_decide(w, EXIT_cancelled);
 }
 
+/* The event comes as well when a group above ours has no memory: the kernel then kills what it will, which need not be ours. */
 static void on_oom(struct watch *w)
 {
 	uint64_t count;
 
-	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && w->cell.group.n) {
+	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && group_has_no_memory(&w->cell.group)) {
 		w->oom = true;
 		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
 	}

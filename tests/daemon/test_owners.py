@@ -254,7 +254,7 @@ def test_the_quota_that_hello_tells_is_the_one_that_counts(ann, bob):
     assert sorted(row["name"] for row in bob.ask("hello")["profiles"]) == ["basic", "strict"]
 
 
-def test_a_user_who_starts_runs_without_end_is_told_busy_by_preset(start_daemon):
+def test_a_user_may_start_a_hundred_runs_a_second_by_preset(start_daemon):
     """Each start costs the host what no limit of a run counts. A plain user's own daemon serves nobody else, and has no such bound."""
     daemon = start_daemon({})
     with daemon.connect() as talk:

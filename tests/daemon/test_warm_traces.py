@@ -101,10 +101,12 @@ def number_forks_from(first, talk, kept):
 
 def test_no_memory_has_the_numbers_of_other_programs(talk, kept):
     """The zygote lives among the host's processes, and knows each of its forks by that number. Small ones are found in any memory."""
-    number_forks_from(int(host.read(NUMBERS.with_name("pid_max"))) // 2 + 10842, talk, kept)
+    first = int(host.read(NUMBERS.with_name("pid_max"))) // 2 # large, and enough are left above it
+    number_forks_from(first, talk, kept)
     beside = talk.start(SLEEP, limits=LONG)
     assert beside.line() == "up"
     zygotes, pids = kept.of_kind("zygote"), forks(kept)
+    assert min(pids) > first, "numbers went round; there are too few"
     last = max(int(name) for zygote in zygotes for name in os.listdir(f"/proc/{zygote}/fd")) # no descriptor of an entry is beyond
     run = talk.run(MEMORY + f"""
 def entries(data, number): # struct zygote_cell, aligned like a pointer: the number, a descriptor, and no request

@@ -130,8 +130,8 @@ def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(j
     try:
         assert int(child.line()) > 8 << 20
         assert socket_bytes() - before < 48 << 20
-        all_cells = {int(host.read(f"{os.path.dirname(folder)}/{SOCKETS}")) for folder, _ in host.cgroup_dirs() if os.path.exists(f"{folder}/{SOCKETS}")}
-        assert all_cells and max(all_cells) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 32, "TCP of a host may hold a sixteenth"
+        bounds = [host.read(f"{os.path.dirname(folder)}/{SOCKETS}") for folder, _ in host.cgroup_dirs()] # of other hierarchies: nothing
+        assert any(bounds) and max(int(bound) for bound in bounds if bound) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 32, "TCP of a host may hold a sixteenth"
     finally:
         child.kill()
         child.wait()

@@ -393,6 +393,10 @@ def test_in_the_place_of_the_runtime_directory_is_left_alone(elsewhere, trap):
     """The home is used. Without one nothing runs, and the message says what to do."""
     elsewhere.change(f"rm -r /run/user/{PLAIN.uid}; d=/tmp/brig-{PLAIN.uid}; " + trap.format("$d"))
     homed = elsewhere.run(PLAIN, program="print('ran')")
+    elsewhere.change(f"rm -r /tmp/brig-{PLAIN.uid}")
+    later = elsewhere.run(PLAIN, program="print('ran')")
+    assert later.out == "ran\n" and not os.path.lexists(elsewhere.path(f"/tmp/brig-{PLAIN.uid}")), "runs at once would have two places, and the same ids"
+    elsewhere.change(f"d=/tmp/brig-{PLAIN.uid}; " + trap.format("$d"))
     elsewhere.change(f"sed 's|:[^:]*/home/{PLAIN.name}:|:/nowhere:|' /etc/passwd >/tmp/passwd; cat /tmp/passwd >/etc/passwd")
     homeless = elsewhere.run(PLAIN, program="print('ran')")
     elsewhere.change(f"rm -r /tmp/brig-{PLAIN.uid}")

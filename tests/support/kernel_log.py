@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-MEMORY = ("oom", "out of memory", "Tasks state", "Call Trace")
+MEMORY = ("oom", "out of memory", "tasks state", "call trace")
 
 
 def need_version_1():
@@ -16,7 +16,7 @@ class KernelLog:
     """Lines from now on that have one of these words; the preset ones tell of a crash, a refusal or a kill, not of memory."""
 
     def __init__(self, words=("segfault", "traps:", "Code:", "audit", "seccomp", "callbacks suppressed")):
-        self.words = words
+        self.words = [word.lower() for word in words]
         try:
             self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self.fd, 0, os.SEEK_END)
@@ -31,10 +31,11 @@ class KernelLog:
             except BlockingIOError:
                 return found
             except OSError as e:
-                if e.errno != errno.EPIPE: # it went round: what was overwritten counts as one
+                if e.errno != errno.EPIPE:
                     raise
-                line = "audit: overwritten"
-            if any(word in line for word in self.words):
+                found.append("the log went round: what was overwritten counts as one")
+                continue
+            if any(word in line.lower() for word in self.words) and "is deprecated" not in line:
                 found.append(line)
 
     def close(self):

@@ -82,9 +82,34 @@ static void test_lent(void)
 	stream_done(&s);
 }
 
+/* How many of these reads are followed by a rest. */
+static unsigned rests(const long *reads, size_t n, size_t times)
+{
+	struct stream s    = { .fd = -1 };
+	unsigned      many = 0;
+
+	for (size_t i = 0; i < n * times; i++) {
+		s.little = stream_count_little(s.little, reads[i % n]);
+		many += stream_wants_rest(&s);
+	}
+	return many;
+}
+
+static void test_rest(void)
+{
+	static const long bytes[] = { 1 }, taken_back[] = { -1 }, mixed[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 512 }, much[] = { 512 },
+			  lines[] = { 80, 4000 };
+
+	tap_ok(rests(bytes, 1, 16) == 0 && rests(bytes, 1, 1000) == 1000 - 16, "a few small reads are at once, then each is followed by a rest");
+	tap_ok(rests(taken_back, 1, 1000) == 1000 - 16, "so is one that finds nothing, because the program has taken it back");
+	tap_ok(rests(mixed, ARRAY_LEN(mixed), 100) > 1400, "a larger one between many takes back one of them");
+	tap_ok(rests(much, 1, 1000) == 0 && rests(lines, 2, 1000) == 0, "what is worth a read has no rest");
+}
+
 int main(void)
 {
 	test_sizes();
+	test_rest();
 	test_flood();
 	test_lent();
 	return tap_done();

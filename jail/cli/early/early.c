@@ -10,6 +10,7 @@
  */
 #include "../early.h"
 #include "raw_call.h"
+#include "stream_rest.h"
 
 #include <asm/errno.h>
 #include <asm/poll.h>
@@ -352,6 +353,8 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	n      = call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
 	*empty = n <= 0;
+	if (n != 0)
+		s->little = stream_count_little(s->little, n);
 	if (n == -EINTR || n == -EAGAIN)
 		return true;
 	if (n == 0) {
@@ -365,19 +368,18 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	}
 	s->seen += (uint64_t)n;
-	s->little = n < EARLY_LITTLE ? s->little + 1 : 0;
 	return write_all(to, program, (size_t)n, &s->broken);
 }
 
-/* pass_on(), and a rest from a program that writes byte by byte (stream.h). */
+/* pass_on(), and a rest where it brings little (stream_rest.h). Nothing else is waited for here but the end, and signals. */
 static bool pass_on_at_ease(struct early_stream *s, int to)
 {
-	long rest[] = { 0, EARLY_REST_NS }; /* a timespec */
+	long rest[] = { 0, STREAM_REST_MS * 1000000 }; /* a timespec */
 	bool empty;
 
 	if (!pass_on(s, to, &empty))
 		return false;
-	if (s->little > EARLY_MANY && s->fd >= 0)
+	if (s->little > STREAM_MANY && s->fd >= 0)
 		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
 	return true;
 }

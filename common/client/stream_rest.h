@@ -1,0 +1,20 @@
+/*
+ * stream_rest.h - when a reader of output rests.
+ *
+ * A program that writes byte by byte would cost its reader as much CPU as itself. So a reader to which many reads brought
+ * little leaves the pipe alone for a moment after each further one of that kind, and the bytes come together meanwhile.
+ * A read that brought much takes back as many as it is worth, so that one large write between many small ones helps nothing.
+ */
+#pragma once
+
+enum { STREAM_LITTLE = 512, STREAM_MANY = 16, STREAM_REST_MS = 1 };
+
+/* The count behind a read that brought n bytes; n < 0: there was nothing, because the program had taken it back. */
+static inline unsigned stream_count_little(unsigned little, long n)
+{
+	unsigned worth = n < 0 ? 0 : (unsigned)n / STREAM_LITTLE;
+
+	if (worth == 0)
+		return little <= STREAM_MANY ? little + 1 : little;
+	return little > worth ? little - worth : 0;
+}
