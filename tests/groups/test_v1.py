@@ -2,6 +2,7 @@
 import os
 import pathlib
 import secrets
+import signal
 
 import pytest
 
@@ -34,3 +35,16 @@ def test_a_part_of_a_hierarchy_is_enough(jail, new_memory_group, tmp_path):
     line = f"echo 0 >{group}/tasks && mount --bind {group} {mount} && exec \"$@\""
     run = start("print('ran')", through=["unshare", "-m", "sh", "-c", line, "sh"], folder=tmp_path).wait()
     assert run.reason == "exited" and "memory-limit" in run.record["isolation"] and run.record["memory_peak_bytes"], str(run)
+
+
+def test_a_container_that_has_no_memory_ends_the_largest_run_and_no_other(jail, new_memory_group, tmp_path):
+    """The kernel tells of it in every group below: each run would take it for its own."""
+    _, group = new_memory_group
+    (group / "memory.limit_in_bytes").write_text(str(300 << 20))
+    through = ["sh", "-c", f"echo 0 >{group}/tasks && exec \"$@\"", "sh"]
+    small = start("print('up', flush=True)\nimport time\ntime.sleep(600)", through=through, folder=tmp_path)
+    assert host.poll(lambda: len([folder for folder, _, _ in os.walk(group) if "/cell-" in folder]) == 1)
+    large = start("b = bytearray(600 << 20)", "--memory", "1G", through=through, folder=tmp_path).wait()
+    assert large.reason == "oom", str(large)
+    small.signal(signal.SIGINT)
+    assert small.wait().reason == "cancelled"
