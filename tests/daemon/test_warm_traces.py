@@ -86,27 +86,39 @@ def test_no_memory_names_a_place_of_the_host(talk, kept):
 NUMBERS = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 
 
-def forks(kept):
-    return [pid for zygote in kept.of_kind("zygote") for pid in daemons.children(zygote)]
+def forks(kept, first):
+    """Those of each zygote that has forked since there were such numbers: other ones serve other profiles."""
+    of_zygotes = [daemons.children(zygote) for zygote in kept.of_kind("zygote")]
+    return [pid for pids in of_zygotes if any(pid > first for pid in pids) for pid in pids]
 
 
-def number_forks_from(first, talk, kept):
-    """All forks that stand ready have larger numbers than that."""
+def stop(talk, run):
+    talk.ask("cancel", run=run.id)
+    run.wait()
+    run.close()
+
+
+def start_with_large_numbers(talk, kept):
+    """(a run that goes on, the numbers of all forks of its zygote): large ones. Those that stood ready before have others."""
+    first = int(host.read(NUMBERS.with_name("pid_max"))) // 2 # enough are left above it
     try:
         NUMBERS.write_text(str(first))
     except OSError as e:
         pytest.skip(f"needs to write to {NUMBERS}: {e.strerror}")
-    assert host.poll(lambda: talk.run("pass") and all(pid > first for pid in forks(kept)))
+    for _ in range(50):
+        run = talk.start(SLEEP, limits=LONG)
+        assert run.line() == "up"
+        pids = forks(kept, first)
+        if pids and min(pids) > first:
+            return run, pids
+        stop(talk, run)
+    raise AssertionError(f"forks have numbers below {first}: {pids}")
 
 
 def test_no_memory_has_the_numbers_of_other_programs(talk, kept):
     """The zygote lives among the host's processes, and knows each of its forks by that number. Small ones are found in any memory."""
-    first = int(host.read(NUMBERS.with_name("pid_max"))) // 2 # large, and enough are left above it
-    number_forks_from(first, talk, kept)
-    beside = talk.start(SLEEP, limits=LONG)
-    assert beside.line() == "up"
-    zygotes, pids = kept.of_kind("zygote"), forks(kept)
-    assert min(pids) > first, "numbers went round; there are too few"
+    beside, pids = start_with_large_numbers(talk, kept)
+    zygotes = kept.of_kind("zygote")
     last = max(int(name) for zygote in zygotes for name in os.listdir(f"/proc/{zygote}/fd")) # no descriptor of an entry is beyond
     run = talk.run(MEMORY + f"""
 def entries(data, number): # struct zygote_cell, aligned like a pointer: the number, a descriptor, and no request
@@ -114,10 +126,8 @@ def entries(data, number): # struct zygote_cell, aligned like a pointer: the num
     return [found.start() for found in re.finditer(pattern, data) if found.start() % 8 == 0]
 print([line for line, data in memory() for number in {[pid + 1 for pid in pids]} if entries(data, number)])
 """)
-    talk.ask("cancel", run=beside.id)
-    beside.wait()
-    beside.close()
-    assert pids and run.record["warm"] and run.stdout == "[]\n", (pids, run)
+    stop(talk, beside)
+    assert run.record["warm"] and run.stdout == "[]\n", (pids, run)
 
 
 def test_descriptors_of_a_fork_are_the_three(talk):
