@@ -172,8 +172,8 @@ bool text_is_name(const char *text)
 	return true;
 }
 
-/* Bytes of the sequence at p, 0 when it is none. Overlong forms, surrogates and the cut are none. */
-static size_t utf8_len(const unsigned char *p, const unsigned char *end)
+/* The character at p, and how many bytes it has: 0 when there is none. Overlong forms, surrogates and the cut are none. */
+static size_t utf8_take(const unsigned char *p, const unsigned char *end, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	unsigned              more    = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
@@ -187,7 +187,15 @@ static size_t utf8_len(const unsigned char *p, const unsigned char *end)
 			return 0;
 		c = c << 6 | (p[i] & 0x3f);
 	}
+	*ret = c;
 	return c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : more + 1;
+}
+
+static size_t utf8_len(const unsigned char *p, const unsigned char *end)
+{
+	uint32_t ignored;
+
+	return utf8_take(p, end, &ignored);
 }
 
 /* Nearly all of a program: eight bytes for the price of one, because a service looks at megabytes of strangers. */
@@ -241,20 +249,44 @@ bool text_has_control(const char *text)
 	return false;
 }
 
-static bool is_control(const unsigned char *p, size_t n)
+/*
+ * What a terminal obeys and does not show: C0, DEL and C1 (U+009B begins an escape sequence), the separators that begin another line or
+ * paragraph, and what turns the order of letters around, so that a name reads as another one (CVE-2021-42574).
+ */
+static bool is_obeyed(uint32_t c)
 {
-	return n == 1 ? *p < 0x20 || *p == 0x7f : n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: U+009B begins an escape sequence */
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
+/* The next character, whole: true when it can be shown. What is no UTF-8 is one byte that cannot. */
+static bool take_plain(const unsigned char **p, const unsigned char *end)
+{
+	uint32_t c = 0;
+	size_t   n = utf8_take(*p, end, &c);
+
+	*p += n ? n : 1;
+	return n && !is_obeyed(c);
+}
+
+bool text_is_plain(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
+
+	while (p < end)
+		if (!take_plain(&p, end))
+			return false;
+	return true;
 }
 
 void text_make_plain(char *text)
 {
-	unsigned char *p = (unsigned char *)text, *end = p + strlen(text);
+	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
 
 	while (p < end) {
-		size_t n = utf8_len(p, end), whole = n ? n : 1;
+		const unsigned char *from = p;
 
-		if (!n || is_control(p, n))
-			memset(p, '?', whole);
-		p += whole;
+		if (!take_plain(&p, end))
+			memset(text + (from - (const unsigned char *)text), '?', (size_t)(p - from));
 	}
 }

@@ -24,7 +24,9 @@ bool text_is_module(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
 
-/* In place: bytes that are no UTF-8 and control characters, C1 ones too, become '?'. A terminal and a JSON text can hold the rest. */
+/* UTF-8 without a character that a terminal obeys: controls, C1 ones too, separators of lines, changes of direction. */
+bool text_is_plain(const char *text);
+/* In place: every byte of what is not so becomes '?'. A terminal and a JSON text can hold the rest. */
 void text_make_plain(char *text);
 
 /* A copy with every byte that is not UTF-8 replaced by U+FFFD; malloc'ed, NULL when memory is short. */

@@ -108,7 +108,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	if (len == 0 || len > max) {", "	if (len == 0) {",
      "JSON is parsed however long it is", ["tests/unit/test_program_report.c"]),
     ("escapes-reach-terminal", "common/text.c",
-     " : n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /*", " : false; /*",
+     "(c >= 0x7f && c < 0xa0)", "c == 0x7f",
      "what others have written may begin a terminal's escape sequence", ["tests/unit/test_text.c"]),
     ("no-end-of-output", "common/client/stream.c",
      "	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;", "	return STREAM_GOES_ON;",

@@ -26,7 +26,7 @@ static json_t *parse_head(const char *head, size_t len)
 /* Of root or of the user himself, as the tree is: but its texts go to others. */
 static bool is_plain(const json_t *text)
 {
-	return json_is_string(text) && json_string_length(text) <= PACKAGE_TEXT_MAX && !text_has_control(json_string_value(text)) &&
+	return json_is_string(text) && json_string_length(text) <= PACKAGE_TEXT_MAX && text_is_plain(json_string_value(text)) &&
 	       !strpbrk(json_string_value(text), "\"\\"); /* they would be twice as long */
 }
 

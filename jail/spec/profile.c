@@ -101,6 +101,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");
 	if (!p.policy)
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
+	if (!text_is_plain(p.description))
+		return err_set(e, ERR_BAD_SPEC, "description: has a control character, or one that changes the direction of text");
 	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
 	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
 	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)

@@ -35,7 +35,7 @@ static inline void must_say_why(const struct err *e)
 {
 	must(e->kind != ERR_NONE && e->kind != ERR_BROKEN);
 	must(*e->text && strlen(e->text) < sizeof e->text);
-	must_about(e->text, text_is_utf8(e->text, strlen(e->text)) && !text_has_control(e->text));
+	must_about(e->text, text_is_plain(e->text));
 }
 
 /* The bytes up to the first NUL, or all; *data and *size move behind it. The caller frees. */

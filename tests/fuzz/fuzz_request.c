@@ -12,8 +12,8 @@ static void must_be_refused_well(const struct denial *d, uint64_t tag)
 	struct err    e     = { 0 };
 
 	must((unsigned)d->code < DENIAL_COUNT && *d->text);
-	must_about(d->text, text_is_utf8(d->text, strlen(d->text)) && !text_has_control(d->text));
-	must_about(d->field, text_is_utf8(d->field, strlen(d->field)) && !text_has_control(d->field));
+	must_about(d->text, text_is_plain(d->text));
+	must_about(d->field, text_is_plain(d->field));
 	must(text && strlen(text) <= PROTOCOL_MAX);
 	must_about(text, protocol_parse_answer(&a, text, strlen(text), 0, &e) == 0 && a.kind == ANSWER_ERROR);
 	free(text);

@@ -95,6 +95,11 @@ static const struct {
 	{ "a control character becomes a question mark", "a\x1b[0m\n\x7f", "a?[0m??" },
 	{ "a control character in two bytes becomes two", "a\xc2\x9b" "0m", "a??0m" },
 	{ "a byte that is no UTF-8 becomes one", "a\xff\xc3", "a??" },
+	{ "a change of direction becomes three", "a\xe2\x80\xae" "b", "a???b" },
+	{ "an isolate becomes three", "\xe2\x81\xa6" "b\xe2\x81\xa9", "???b???" },
+	{ "marks of direction become question marks", "\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "????????" },
+	{ "separators of lines and paragraphs become question marks", "\xe2\x80\xa8" "a\xe2\x80\xa9", "???a???" },
+	{ "letters that are read from right to left stay", "\xd7\x90\xd8\xa7", "\xd7\x90\xd8\xa7" },
 	{ "a character that was cut becomes as many as are left", "a\xf0\x9f\x98", "a???" },
 };
 
@@ -124,6 +129,8 @@ int main(void)
 		snprintf(text, sizeof text, "%s", plain[i].text);
 		text_make_plain(text);
 		tap_is(text, plain[i].is, plain[i].name);
+		tap_ok(text_is_plain(plain[i].text) == !strcmp(plain[i].text, plain[i].is) && text_is_plain(text), "%s, so it is %s", plain[i].name,
+		       strcmp(plain[i].text, plain[i].is) ? "not plain" : "plain");
 	}
 	tap_ok(text_has_control("a\x1b[0m"), "an escape sequence has a control character");
 	return tap_done();
