@@ -1,5 +1,6 @@
 #include "ask.h"
 
+#include "ascii.h"
 #include "command.h"
 #include "datagram.h"
 #include "privilege.h"
@@ -112,10 +113,16 @@ char *ask_text(const json_t *text, char *buf, size_t len)
 	return buf;
 }
 
+static int put(const char *bytes, size_t len, void *into)
+{
+	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
+}
+
+/* A client names itself, and whoever lists runs may do so in a terminal. */
 void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");
 	json_object_del(reply, "tag");
-	json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), put, stdout);
 	putchar('\n');
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "audit_entry.h"
 
+#include "ascii.h"
 #include "moment.h"
 #include "text.h"
 #include "wire.h"
@@ -387,27 +388,20 @@ static size_t room_end(struct room *r)
 	return r->len;
 }
 
-/* jansson escapes all but the printable characters of ASCII and one more: DEL. */
 static int put_json(const char *bytes, size_t len, void *into)
 {
-	for (const char *end = bytes + len, *del; bytes < end; bytes = del + 1) {
-		del = memchr(bytes, 0x7f, (size_t)(end - bytes));
-		put(into, bytes, (size_t)((del ? del : end) - bytes));
-		if (!del)
-			break;
-		put(into, "\\u007f", 6);
-	}
+	put(into, bytes, len);
 	return 0;
 }
 
 /* Fifteen digits: what a double of three decimals was made from comes back. */
-#define DUMP (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
 size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
 	struct room r = { line, 0, AUDIT_LINE_MAX, false };
 
-	if (json_dump_callback(json, put_json, &r, DUMP) < 0)
+	if (ascii_dump(json, DUMP, put_json, &r) < 0)
 		r.full = true;
 	put(&r, "\n", 1);
 	return room_end(&r);
@@ -419,7 +413,7 @@ size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
 
 	if (json_is_string(value))
 		put(&r, json_string_value(value), json_string_length(value));
-	else if (!json_is_null(value) && json_dump_callback(value, put_json, &r, DUMP) < 0)
+	else if (!json_is_null(value) && ascii_dump(value, DUMP, put_json, &r) < 0)
 		r.full = true;
 	return room_end(&r);
 }
@@ -443,7 +437,7 @@ static void put_word(struct room *r, const char *text)
 		return;
 	}
 	json = json_string(text);
-	if (!json || json_dump_callback(json, put_json, r, DUMP) < 0)
+	if (!json || ascii_dump(json, DUMP, put_json, r) < 0)
 		r->full = true;
 	json_decref(json);
 }
