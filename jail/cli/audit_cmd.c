@@ -4,6 +4,7 @@
 #include "command.h"
 #include "file.h"
 #include "option.h"
+#include "text.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -201,6 +202,7 @@ static int read_all(const struct asked *a, struct err *e)
 	r = open_all(f, a->file, e);
 	for (size_t i = f->n; r == 0 && i > 0; i--)
 		r = read_file(a, f->in[i - 1], f->path[i - 1], &found, e);
+	text_make_plain(found.first);
 	if (found.garbled)
 		fprintf(stderr, "brig audit: %llu line%s could not be read, the first is %s\n", found.garbled,
 			found.garbled == 1 ? "" : "s", found.first);

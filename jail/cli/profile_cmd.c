@@ -114,7 +114,10 @@ static bool is_help(const char *word)
 
 static int complain(const char *word, const char *what)
 {
-	fprintf(stderr, "brig profile: %.60s: %s; see brig profile --help\n", word, what);
+	struct err e;
+
+	err_set(&e, ERR_BAD_SPEC, "%.60s: %s; see brig profile --help", word, what);
+	fail(&e);
 	return STATUS_USAGE;
 }
 

@@ -129,7 +129,7 @@ static int command_list(const struct options *o, struct err *e)
 		if (o->json)
 			puts("[]");
 		else
-			fprintf(stderr, "brig-rootfs: no store %s yet; brig rootfs build basic makes it\n", o->places.store[0]);
+			fprintf(stderr, "brig-rootfs: %s\n", e->text); /* which store, and what makes it */
 		return 0;
 	}
 	return list_print(&s, o->json, stdout, e);
@@ -216,7 +216,10 @@ static int print_help(const struct command *c)
 
 static int bad_usage(const struct command *c, const char *what, const char *about)
 {
-	fprintf(stderr, "brig-rootfs: %s: %s%s; brig-rootfs %s --help shows what it takes\n", c->name, what, about, c->name);
+	struct err e;
+
+	err_set(&e, ERR_BAD_SPEC, "%s: %s%.60s; brig-rootfs %s --help shows what it takes", c->name, what, about, c->name);
+	fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	return EXIT_USAGE;
 }
 
@@ -301,6 +304,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct err e;
+
 	/* Modes in a store do not depend on who builds: a tree is for others, too. */
 	umask(022);
 	if (file_fill_standard() < 0)
@@ -316,6 +321,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return run_command(&commands[i], argc - 1, argv + 1);
-	fprintf(stderr, "brig-rootfs: no such command: %s; brig-rootfs --help lists them\n", argv[1]);
+	err_set(&e, ERR_BAD_SPEC, "no such command: %.60s; brig-rootfs --help lists them", argv[1]);
+	fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	return EXIT_USAGE;
 }

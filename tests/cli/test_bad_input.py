@@ -1,4 +1,5 @@
 """Whatever is wrong is told in one clear line, with a status that fits, and leaves nothing behind."""
+import json
 import os
 import pathlib
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 
 from support import brig as tool
-from support import host
+from support import host, terminal
 
 FITS = (2, 125)
 
@@ -201,6 +202,33 @@ def test_rules_that_everybody_may_write_are_refused(brig, tmp_path, file):
     (tmp_path / file).chmod(0o666)
     done = subprocess.run([brig, "profile", "check", "basic"], capture_output=True, text=True, env={"BRIG_PROFILES": str(tmp_path)})
     assert done.returncode == 1 and f"{tmp_path}/{file}: everybody may write to it; type: chmod o-w" in done.stderr, done
+
+
+# --- words that a terminal obeys --------------------------------------------------------------------------
+
+WORDS = [
+    # {}: what may come from somebody else
+    "{}", "run {}", "run -p {} /dev/null", "run --env {} hello.py", "run --env {}=1 hello.py", "run --env LD_{}=1 hello.py", "run --{} x", "run --memory {} hello.py",
+    "run --ro {} hello.py", "exec -- {}", "exec -- ./{}/x", "check {}", "explain {}", "explain --{}", "profile {}", "profile check {}", "profile list {}", "kill {}", "ps {}", "top --delay {}",
+    "stats {}", "doctor {}", "audit {}", "audit --file {}", "audit --since {}", "audit --reason {}", "rootfs {}", "rootfs build {}", "rootfs verify {}", "rootfs lint {}", "rootfs gc --{}",
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_no_word_reaches_the_terminal_as_it_is(jail, brig, tmp_path, words):
+    (tmp_path / "hello.py").write_text("pass")
+    for what, name in terminal.NAMES.items():
+        argv = [word.replace("{}", name) for word in words.split()]
+        done = subprocess.run([brig, *argv], cwd=tmp_path, env=tool.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=host.HANG)
+        assert done.returncode and done.stderr.count(b"\n") == 1 and done.stderr.endswith(b"\n") and not terminal.obeyed(done.stdout + done.stderr), f"{what}: {done}"
+
+
+def test_a_profile_that_describes_itself_with_an_escape_sequence_is_neither_listed_nor_explained(brig, tmp_path):
+    for name in terminal.NAMES.values():
+        (tmp_path / "small.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "description": name}))
+        for words in (["profile", "list"], ["profile", "check", "small"], ["explain", "small"], ["explain", "--json", "small"]):
+            done = subprocess.run([brig, *words], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, timeout=host.HANG)
+            assert not terminal.obeyed(done.stdout + done.stderr) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), done
 
 
 # --- the standard streams ---------------------------------------------------------------------------------

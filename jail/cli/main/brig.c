@@ -47,6 +47,8 @@ static int flush(int status)
 
 int main(int argc, char **argv)
 {
+	struct err e;
+
 	if (argc < 1)
 		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
 	if (file_fill_standard() < 0) {
@@ -68,6 +70,7 @@ int main(int argc, char **argv)
 	for (const struct command *c = commands; c->name; c++)
 		if (strcmp(argv[1], c->name) == 0)
 			return flush(c->main(argc - 1, argv + 1));
-	fprintf(stderr, "brig: %.40s: no such command; see brig --help\n", argv[1]);
+	err_set(&e, ERR_BAD_SPEC, "%.40s: no such command; see brig --help", argv[1]);
+	fprintf(stderr, "brig: %s\n", e.text);
 	return STATUS_USAGE;
 }
