@@ -1,11 +1,12 @@
 """A plain user's own daemon: his door, his keeper, his jails; nobody else's, root's included."""
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from rules import LONG, SLEEP
-from support import client, host, warm
+from support import client, host, swap, warm
 from support import daemon as daemons
 from support.users import OTHER
 
@@ -61,6 +62,22 @@ def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
             ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
             assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
             assert ended.record["warm"], forking.words()
+
+
+@pytest.mark.row("B6")
+@pytest.mark.parametrize("to", ["secret", "/proc"])
+def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(own, to):
+    """As in test_shown_directories.py; here the launcher opens it anew in the namespace of the user."""
+    daemon, user = own
+    folder = daemon.world.path(f"home/{user.name}") / "exchanged"
+    folder.mkdir()
+    try:
+        parent = swap.Parent(folder, user.uid, to)
+        with daemon.connect_as() as talk, swap.exchanging(folder, user.uid):
+            said = parent.show(talk, 20)
+        assert not parent.is_wrong(said), said
+    finally:
+        shutil.rmtree(folder)
 
 
 # To free this takes seconds beside busy processes; the time is charged to no run.

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from rules import ANN, MANY
-from support import client, host
+from support import client, host, swap
 from support import daemon as daemons
 
 FUSE_INIT = 26
@@ -105,3 +105,30 @@ def test_a_procfs_that_the_door_has_never_seen_is_not_shown_and_each_run_is_told
         os.waitpid(pid, 0)
         for fd in holder:
             os.close(fd)
+
+
+EITHER = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000} for uid in (0, ANN)]}
+
+
+@pytest.mark.row("B6")
+@pytest.mark.parametrize("uid", [0, ANN], ids=["root", "a user"])
+@pytest.mark.parametrize("to", ["secret", "/proc"])
+def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(stock, uid, to):
+    """The door has looked at what is given, the launcher opens it anew by its path, which another user has changed meanwhile."""
+    daemon = stock.get(EITHER)
+    daemon.path.chmod(0o666)
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as folder, daemon.connect_as(uid) as talk:
+        parent = swap.Parent(folder, ANN, to)
+        with swap.exchanging(folder, ANN):
+            said = parent.show(talk, 20)
+        assert not parent.is_wrong(said), said
+
+
+@pytest.mark.control("B6")
+def test_control_the_exchange_leads_elsewhere_by_path(needs_root):
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as folder:
+        parent = swap.Parent(folder, ANN, "secret")
+        with swap.exchanging(folder, ANN):
+            assert host.poll(lambda: host.read(f"{folder}/place/sys/file") == "secret", every=0)
+            assert host.poll(lambda: host.read(f"{folder}/place/sys/file") == "inside", every=0)
+        assert parent.inode != os.stat(f"{folder}/secret/sys").st_ino

@@ -7,19 +7,9 @@ import time
 import pytest
 
 from support import brig as tool
-from support import host
+from support import host, swap
 
 NOBODY = 65534
-SWAP = """
-import ctypes, os, sys
-user = int(sys.argv[2])
-os.chdir(sys.argv[1])
-os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
-libc = ctypes.CDLL(None)
-while True:
-    for _ in range(100): assert libc.renameat2(-100, b"place", -100, b"trap", 2) == 0 # RENAME_EXCHANGE
-    print("swapped", flush=True)
-"""
 OWN_SWAPS = """
 import ctypes, os
 libc = ctypes.CDLL(None)
@@ -46,21 +36,17 @@ def swapped(tmp_path):
     """A folder of another user in which a directory and a link to a secret of root's change places all the time."""
     tmp_path.chmod(0o755)
     folder, secret = tmp_path / "shown", tmp_path / "secret"
-    for path in (folder, folder / "place", secret):
+    for path in (folder, folder / "place", secret, folder / "place" / "below", secret / "below"):
         path.mkdir()
     (folder / "place" / "file").write_text("inside")
+    (folder / "place" / "below" / "inside").touch()
     (secret / "file").write_text("secret")
     secret.chmod(0o700)
     (folder / "trap").symlink_to(secret)
     for path in (folder, *folder.rglob("*")): # all in it is another user's; the path to it is root's
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-    child = subprocess.Popen([host.PYTHON, "-c", SWAP, folder, str(NOBODY)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "swapped\n"
-    yield folder, secret
-    alive = child.poll() is None
-    child.kill()
-    swaps = 100 * child.communicate()[0].count("swapped")
-    assert alive and swaps >= 1000, f"only {swaps} exchanges: the race was none"
+    with swap.exchanging(folder, NOBODY):
+        yield folder, secret
     assert [p for p in folder.rglob("*") if p.lstat().st_uid == 0 and p.name != "made"] == [], "a file of root's in another user's folder"
 
 
@@ -76,7 +62,7 @@ def test_what_is_exchanged_during_launches_leads_nowhere(jail, brig, swapped, st
         assert run.status == 0, str(run)
         seen.add(run.out)
     assert seen <= {"['inside']\n", "[]\n"} and "['inside']\n" in seen, seen
-    assert os.listdir(secret) == ["file"] and not os.path.exists(folder / "place" / "made")
+    assert sorted(os.listdir(secret)) == ["below", "file"] and not os.path.exists(folder / "place" / "made")
     beside.signal(signal.SIGINT)
     assert beside.wait().status == 130
 
@@ -95,6 +81,19 @@ for name in set(os.listdir()) - {"main.py"}:
         run = run_brig("--ro", folder / "place", program=program, args=[token])
         refused = run.status == 125 and run.stderr.startswith("brig: --ro ")
         assert refused or (run.status, run.out) in ((0, "inside\n"), (0, "refused\n")), str(run)
+
+
+@pytest.mark.row("B6")
+def test_a_launch_below_a_directory_that_is_exchanged_shows_no_secret_or_ends_cleanly(jail, swapped, run_brig, token, nothing_left):
+    """A directory above the one that --ro is given is in another user's hands: either is shown, whole, and nothing is made in either."""
+    folder, secret = swapped
+    (secret / "below").chmod(0o700)
+    program = "import os\ntry: print(os.listdir('below'))\nexcept PermissionError: print('refused')"
+    for _ in range(LAUNCHES // 2):
+        run = run_brig("--ro", folder / "place" / "below", program=program, args=[token])
+        refused = run.status == 125 and run.stderr.startswith("brig: --ro ")
+        assert refused or (run.status, run.out) in ((0, "['inside']\n"), (0, "refused\n")), str(run)
+    assert sorted(os.listdir(secret)) == ["below", "file"] and os.listdir(secret / "below") == []
 
 
 @pytest.mark.control("B6")
