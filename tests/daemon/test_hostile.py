@@ -11,13 +11,13 @@ import pytest
 
 import hostile
 import slow_files
+from hostile import CODE, MANY_DESCRIPTORS, Flat, hear_out, say, with_descriptors
 from rules import ANN, BOB, LONG, SLEEP
-from support import client, host, terminal
+from support import client, host
 from support import daemon as daemons
 
 SEED = 1
 MUTANTS = 3000
-CODE = "pass"
 VALID = [
     # a datagram, and what comes with it
     ({"op": "hello", "version": 1, "tag": 1}, ()),
@@ -91,63 +91,6 @@ class Mutants:
         return data, self.dice.choice([kinds, beside + kinds, kinds[:1] + beside[1:]])
 
 
-def with_descriptors(kinds):
-    return [client.sealed(CODE) if kind == "code" else hostile.KINDS[kind]() for kind in kinds]
-
-
-def say(talk, data, fds):
-    try:
-        talk.send(data, fds)
-    finally:
-        client.close_all(fds)
-
-
-def hear_out(talk):
-    """One answer: an error, a reply, or a run to its end. What it was."""
-    said = talk.next()
-    client.close_all(said.fds)
-    if "error" in said.body:
-        return check_error(said.body)
-    if "reply" in said.body:
-        return said.body["reply"]
-    assert said.body["event"] in ("started", "ended"), said.body # ended at once: a command that is not there
-    while said.body["event"] != "ended":
-        said = talk.next()
-    return "ended"
-
-
-def check_error(body):
-    error = body["error"]
-    assert set(body) <= {"error", "tag"} and set(error) - {"retry_after_ms"} == {"code", "message", "field"}, body
-    assert error["code"] in client.ERRORS and error["field"] is None or isinstance(error["field"], str), body
-    assert error["message"] and not terminal.obeyed(error["message"]) and "\n" not in error["message"] and len(error["message"]) < 600, body
-    assert ("retry_after_ms" in error) == (error["code"] == "busy"), body
-    return error["code"]
-
-
-
-
-class Flat:
-    """Descriptors and memory of the daemon's own processes, which must not grow."""
-
-    def __init__(self, daemon):
-        self.daemon = daemon
-        self.pids = daemon.rest()
-        self.before = self.take()
-
-    def take(self):
-        return {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in self.pids}
-
-    def grown(self, bytes_=1 << 20):
-        """What has more than before in the end: descriptors, or so much more memory."""
-        def more():
-            return {daemons.kind_of(pid): (self.before[pid], now) for pid, now in self.take().items()
-                    if now[0] > self.before[pid][0] or now[1] > self.before[pid][1] + bytes_}
-        found = []
-        host.poll(lambda: found.append(more()) or not found[-1])
-        return found[-1]
-
-
 @pytest.mark.row("I1")
 @pytest.mark.row("I4")
 def test_three_thousand_hostile_datagrams_are_each_answered(daemon):
@@ -185,7 +128,7 @@ def test_control_what_the_mutants_are_made_of_is_answered_well(talk, message, be
 def test_253_descriptors_are_refused_and_closed(daemon, talk, kind):
     talk.ask("hello") # it has been accepted by then
     flat = Flat(daemon)
-    for message in ({"op": "run", "ro": ["a"]}, {"op": "hello"}, {"op": "exec", "argv": ["true"], "ro": [f"r{n}" for n in range(253)]}):
+    for message in MANY_DESCRIPTORS:
         say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
         assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
     assert talk.ask("hello")["version"] == 1

@@ -1,0 +1,44 @@
+"""Row I4: descriptors at the door, one in the place of another, and those that not every kernel has."""
+import json
+
+import pytest
+
+import hostile
+from hostile import MANY_DESCRIPTORS, Flat, hear_out, say, with_descriptors
+from support import client
+
+DIRECTORIES = {
+    # what may be shown, or is found to be none that has a path when the cell is built: how such a run ends
+    "directory": "exited", "gone": "setup_failed", "mount": "setup_failed",
+}
+
+
+@pytest.mark.row("I4")
+@pytest.mark.parametrize("kind", sorted(hostile.KINDS | hostile.RARE))
+def test_one_in_the_place_of_another_is_refused(talk, kind):
+    if hostile.lacks(kind):
+        pytest.skip(hostile.lacks(kind))
+    for message, kinds in (({"op": "run"}, [kind]), ({"op": "run", "ro": ["a"]}, [kind, "directory"])):
+        say(talk, json.dumps(message).encode(), with_descriptors(kinds))
+        assert hear_out(talk) in ("bad_descriptors", "bad_field"), kinds
+    for message, kinds in (({"op": "run", "ro": ["a"]}, ["code", kind]), ({"op": "exec", "argv": ["true"], "ro": ["a", "b"]}, ["directory", kind])):
+        say(talk, json.dumps(message).encode(), with_descriptors(kinds))
+        if kind in DIRECTORIES:
+            assert (ended := talk.until(lambda body: body.get("event") == "ended")).body["record"]["exit_reason"] == DIRECTORIES[kind], ended
+        else:
+            assert hear_out(talk) in ("bad_descriptors", "denied"), kinds
+    assert talk.ask("hello")["version"] == 1
+
+
+@pytest.mark.row("I4")
+@pytest.mark.parametrize("kind", sorted(hostile.RARE))
+def test_253_that_not_every_kernel_has_are_refused_and_closed(daemon, talk, kind):
+    if hostile.lacks(kind):
+        pytest.skip(hostile.lacks(kind))
+    talk.ask("hello")
+    flat = Flat(daemon)
+    for message in MANY_DESCRIPTORS:
+        say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
+        assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
+    assert talk.ask("hello")["version"] == 1
+    assert not (grown := flat.grown()), grown
