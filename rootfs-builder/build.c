@@ -111,13 +111,21 @@ static int stage_lint(struct build *b, struct err *e)
 	return lint_tree(b->tree, stderr, e);
 }
 
+/* Before a byte is hashed: a file of a terabyte takes no room when nothing is in it. */
 static int check_size(const struct build *b, struct err *e)
 {
-	char most[32];
+	scoped_tree t     = { 0 };
+	uint64_t    bytes = 0;
+	char        most[32];
 
-	if (b->manifest.bytes <= b->recipe.size_max)
+	if (tree_scan(b->tree, &t, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t.n; i++)
+		if (__builtin_add_overflow(bytes, t.entry[i].size, &bytes))
+			bytes = UINT64_MAX;
+	if (bytes <= b->recipe.size_max)
 		return 0;
-	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s", b->manifest.bytes,
+	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s", bytes,
 		       text_from_size(b->recipe.size_max, most, sizeof most));
 }
 
@@ -139,7 +147,7 @@ static int stage_manifest(struct build *b, struct err *e)
 
 	if (uname(&host) < 0)
 		return err_sys(e, "uname");
-	if (manifest_make(b->tree, &b->manifest, e) < 0 || check_size(b, e) < 0)
+	if (check_size(b, e) < 0 || manifest_make(b->tree, &b->manifest, e) < 0)
 		return -1;
 	return write_manifest(b, &(struct manifest_origin){ b->recipe.name, b->recipe.sha256, host.machine, b->packages }, e);
 }
@@ -192,6 +200,15 @@ static const char *last_lines(const char *text, size_t len, unsigned lines)
 	return p;
 }
 
+/* Programs of the tree have written there, and others have told of names in archives. */
+static void print_lines(char *text)
+{
+	for (char *line; (line = strsep(&text, "\n")) && (*line || text);) {
+		text_make_plain(line);
+		fprintf(stderr, "%s\n", line);
+	}
+}
+
 static void show_log(const struct build *b)
 {
 	scoped_bytes log = { 0 };
@@ -200,7 +217,8 @@ static void show_log(const struct build *b)
 	if (b->log < 0 || lseek(b->log, 0, SEEK_SET) < 0 || file_read_fd(b->log, "log", LOG_MAX, &log, &e) < 0 || !log.len)
 		return;
 	sources_hide(&b->sources, log.data);
-	fprintf(stderr, "the last lines of its log:\n%s", last_lines(log.data, strlen(log.data), LOG_TAIL));
+	fputs("the last lines of its log:\n", stderr);
+	print_lines((char *)last_lines(log.data, strlen(log.data), LOG_TAIL));
 }
 
 static int run_stages(struct build *b, struct err *e)
