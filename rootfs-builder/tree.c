@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static int open_resolved(int root, const char *path, int flags, uint64_t resolve)
 {
@@ -207,7 +208,7 @@ const struct tree_entry *tree_find(const struct tree *t, const char *path)
 
 bool tree_path_is_plain(const char *path)
 {
-	if (path[0] != '/' || strlen(path) >= PATH_MAX - 256 || text_has_control(path))
+	if (path[0] != '/' || strlen(path) >= PATH_MAX - 256 || !text_is_plain(path))
 		return false;
 	for (const char *p = path; *p;) {
 		size_t n = strcspn(++p, "/");
@@ -283,42 +284,88 @@ int tree_link(int root, const char *path, const char *target, struct err *e)
 	return symlinkat(target, parent, name) < 0 ? err_sys(e, "link %s", path) : 0;
 }
 
-static int remove_at(int dir, const char *name, int depth, struct err *e);
+/* --- removing --- */
 
-static int remove_below(int dir, const char *name, int depth, struct err *e)
+/* What is too deep for so many open directories is put beside what is removed, and has its turn after it. */
+struct removal {
+	int         top;
+	unsigned    aside;
+	struct err *e;
+};
+
+static void name_aside(char name[32], unsigned n)
 {
-	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(name, 32, ".remove-%u", n);
+}
+
+static int put_aside(struct removal *r, int dir, const char *name)
+{
+	char to[32];
+
+	name_aside(to, r->aside);
+	if ((geteuid() != 0 && fchmodat(dir, name, 0700, 0) < 0) || renameat(dir, name, r->top, to) < 0)
+		return err_sys(r->e, "remove %s", name);
+	r->aside++;
+	return 0;
+}
+
+static int remove_at(struct removal *r, int dir, const char *name, int depth);
+
+/* An archive may have brought directories that their owner can neither read nor change. */
+static int open_dir(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && geteuid() != 0)
+		(void)!fchmod(fd, 0700);
+	return fd;
+}
+
+static int remove_below(struct removal *r, int dir, const char *name, int depth)
+{
+	scoped_fd fd = open_dir(dir, name);
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "remove %s", name);
+		return errno == ENOENT ? 0 : err_sys(r->e, "remove %s", name);
 	scoped_dir *d = fdopendir(fd);
 
 	if (!d)
-		return err_sys(e, "remove %s", name);
+		return err_sys(r->e, "remove %s", name);
 	fd_take(&fd);
 	for (struct dirent *at; (at = readdir(d));)
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 &&
-		    remove_at(dirfd(d), at->d_name, depth + 1, e) < 0)
+		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 && remove_at(r, dirfd(d), at->d_name, depth + 1) < 0)
 			return -1;
 	return 0;
 }
 
-static int remove_at(int dir, const char *name, int depth, struct err *e)
+static int remove_at(struct removal *r, int dir, const char *name, int depth)
 {
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
-		return err_sys(e, "remove %s", name);
+		return err_sys(r->e, "remove %s", name);
 	if (depth > 2 * TREE_DEPTH_MAX)
-		return err_set(e, ERR_LIMIT, "remove %s: too many directories deep", name);
-	if (remove_below(dir, name, depth, e) < 0)
+		return put_aside(r, dir, name);
+	if (remove_below(r, dir, name, depth) < 0)
 		return -1;
 	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return err_sys(e, "remove %s", name);
+		return err_sys(r->e, "remove %s", name);
 	return 0;
 }
 
 int tree_remove(int dir, const char *name, struct err *e)
 {
-	return remove_at(dir, name, 0, e);
+	struct removal r = { .top = dir, .e = e };
+	char           aside[32];
+
+	if (remove_at(&r, dir, name, 0) < 0)
+		return -1;
+	for (unsigned n = 0; n < r.aside; n++) {
+		name_aside(aside, n);
+		if (remove_at(&r, dir, aside, 0) < 0)
+			return -1;
+	}
+	return 0;
 }
