@@ -46,9 +46,9 @@ static bool printf_like(2, 3) find(words why, const char *fmt, ...)
 static bool rule_name(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
-	if (text_has_control(entry->path) || !text_is_utf8(entry->path, strlen(entry->path)))
+	if (!text_is_plain(entry->path))
 		return find(why, "its name is not printable UTF-8");
-	if (entry->target && (text_has_control(entry->target) || !text_is_utf8(entry->target, strlen(entry->target))))
+	if (entry->target && !text_is_plain(entry->target))
 		return find(why, "its target is not printable UTF-8");
 	return true;
 }
@@ -325,9 +325,10 @@ static size_t look_at(const struct lint *l, const struct tree_entry *entry, size
 
 		if (rules[i].look(l, entry, why))
 			continue;
+		text_make_plain(why); /* it names what is in links and programs */
 		if (before + found++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [%s]\n",
-				text_has_control(entry->path) ? "(a name with a control character)" : entry->path, why, rules[i].name);
+				!text_is_plain(entry->path) ? "(a name that cannot be shown)" : entry->path, why, rules[i].name);
 	}
 	return found;
 }

@@ -161,7 +161,7 @@ static bool row_fits(enum tree_type type, const json_t *size, const char *sha, c
 	if (type == TREE_FILE)
 		return json_is_integer(size) && json_integer_value(size) >= 0 && sha && store_is_digest(sha) && !target;
 	if (type == TREE_LINK)
-		return !size && !sha && target && *target && !text_has_control(target);
+		return !size && !sha && target && *target && text_is_plain(target);
 	return !size && !sha && !target;
 }
 

@@ -100,7 +100,7 @@ static const char *check_link(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH -> TARGET with a plain absolute PATH";
-	return row->between == '>' && row->value[0] && !text_has_control(row->value) ? NULL : "expected PATH -> TARGET";
+	return row->between == '>' && row->value[0] && text_is_plain(row->value) ? NULL : "expected PATH -> TARGET";
 }
 
 static const char *check_generate(const struct recipe_row *row)
@@ -132,8 +132,8 @@ static int check_row(size_t i, const json_t *json, struct err *e)
 
 	if (strlen(text) >= sizeof row.key)
 		return err_set(e, ERR_BAD_SPEC, "%s: a row of %zu bytes, at most %zu are allowed", checks[i].list, strlen(text), sizeof row.key - 1);
-	if (text_has_control(text))
-		return err_set(e, ERR_BAD_SPEC, "%s: a row with a control character", checks[i].list);
+	if (!text_is_plain(text))
+		return err_set(e, ERR_BAD_SPEC, "%s: a row with a character that cannot be shown", checks[i].list);
 	recipe_row_read(json, &row);
 	why = checks[i].check(&row);
 	return why ? err_set(e, ERR_BAD_SPEC, "%s: \"%.120s\": %s", checks[i].list, text, why) : 0;

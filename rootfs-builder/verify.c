@@ -20,15 +20,16 @@ struct verify {
 
 static void printf_like(3, 4) found(struct verify *v, const char *path, const char *fmt, ...)
 {
+	char    what[2 * PATH_MAX];
 	va_list ap;
 
 	if (v->found++ >= VERIFY_SHOWN)
 		return;
-	fprintf(v->out, "verify: %s: ", text_has_control(path) ? "(a name with a control character)" : path);
 	va_start(ap, fmt);
-	vfprintf(v->out, fmt, ap);
+	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	fputc('\n', v->out);
+	text_make_plain(what);
+	fprintf(v->out, "verify: %s: %s\n", text_is_plain(path) ? path : "(a name that cannot be shown)", what);
 }
 
 static void compare(struct verify *v, const struct manifest *was, size_t i, const struct manifest *is, size_t j)

@@ -12,7 +12,7 @@ static void must_be_sound(const struct manifest *m, size_t i)
 	must_about(entry->path, entry->type < TREE_OTHER && entry->mode <= 07777);
 	must_about(entry->path, entry->type == TREE_FILE ? store_is_digest(m->sha256[i]) : !*m->sha256[i] && entry->size == 0);
 	must_about(entry->path, (entry->type == TREE_LINK) == (entry->target != NULL));
-	must_about(entry->path, !entry->target || (*entry->target && !text_has_control(entry->target))); /* it could forge a line */
+	must_about(entry->path, !entry->target || (*entry->target && text_is_plain(entry->target))); /* it could forge a line */
 }
 
 static void must_be_equal(const struct manifest *a, const struct manifest *b)

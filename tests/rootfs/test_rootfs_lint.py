@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from support import terminal
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -114,7 +116,22 @@ def test_a_program_that_is_cut_off_is_found(rootfs, tree, cut):
 
 def test_a_name_with_a_control_character_is_found_and_not_printed(rootfs, tree):
     (tree / "bad\x1b[31m").touch()
-    assert findings(rootfs, tree) == ["lint: (a name with a control character): its name is not printable UTF-8 [name]"]
+    assert findings(rootfs, tree) == ["lint: (a name that cannot be shown): its name is not printable UTF-8 [name]"]
+
+
+@pytest.mark.parametrize("name", [name for name in terminal.NAMES.values() if terminal.obeyed(name) and "/" not in name])
+def test_a_name_that_a_terminal_obeys_is_found_and_not_printed(rootfs, tree, name):
+    (tree / name).touch()
+    assert findings(rootfs, tree) == ["lint: (a name that cannot be shown): its name is not printable UTF-8 [name]"]
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mlibc", "\u009b31m", "\u202ecba"])
+def test_what_a_link_and_a_program_name_is_printed_as_plain_text(rootfs, tree, name):
+    (tree / "usr/bin/link").symlink_to(name)
+    data = (tree / "usr/bin/true").read_bytes()
+    (tree / "usr/bin/true").write_bytes(data.replace(b"libc.so.6\0", name.encode()[:9].ljust(9, b"x") + b"\0"))
+    said = "\n".join(findings(rootfs, tree))
+    assert not terminal.obeyed(said) and "/usr/bin/link: leads to nothing: -> ?" in said and "needs a library that is not in the tree: ?" in said, said
 
 
 def test_only_twenty_findings_are_shown(rootfs, tree):

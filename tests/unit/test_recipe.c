@@ -28,7 +28,7 @@ static const struct {
 	{ "the root cannot be pruned", HEAD ",\"prune\":[\"/\"]}", ERR_BAD_SPEC, "prune: \"/\"" },
 	{ "an empty row is refused", HEAD ",\"prune\":[\"\"]}", ERR_BAD_SPEC, "prune: \"\"" },
 	{ "a row that is only a reason is refused", HEAD ",\"prune\":[\" # why\"]}", ERR_BAD_SPEC, "prune: \" # why\"" },
-	{ "a newline in a row is refused", HEAD ",\"links\":[\"/a -> b\\nc\"]}", ERR_BAD_SPEC, "links: a row with a control" },
+	{ "a newline in a row is refused", HEAD ",\"links\":[\"/a -> b\\nc\"]}", ERR_BAD_SPEC, "links: a row with a character that cannot be shown" },
 	{ "a link needs a target", HEAD ",\"links\":[\"/a -> \"]}", ERR_BAD_SPEC, "links: \"/a -> \"" },
 	{ "a link to nothing but a reason is refused", HEAD ",\"links\":[\"/a -> # why\"]}", ERR_BAD_SPEC, "links: \"/a -> # why\"" },
 	{ "a generator must be known", HEAD ",\"generate\":[\"/a = b\"]}", ERR_BAD_SPEC, "generate: \"/a = b\"" },
@@ -38,7 +38,7 @@ static const struct {
 	{ "a recipe that extends another need not be whole", "{\"extends\":\"base\"}", ERR_NONE, "" },
 	{ "what it extends is a name and no path", "{\"extends\":\"../base\"}", ERR_BAD_SPEC, "extends: \"../base\" is no name" },
 	{ "a package cannot be wanted and omitted", HEAD ",\"omit\":[\"dash # why\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
-	{ "an omitted package cannot be two lines", HEAD ",\"omit\":[\"a1\\nb1\"]}", ERR_BAD_SPEC, "omit: a row with a control" },
+	{ "an omitted package cannot be two lines", HEAD ",\"omit\":[\"a1\\nb1\"]}", ERR_BAD_SPEC, "omit: a row with a character that cannot be shown" },
 	{ "there is nothing to keep without a base", HEAD ",\"prune\":[\"/a\"],\"keep\":[\"/a\"]}", ERR_BAD_SPEC, "keep: \"/a\": it extends no" },
 	{ "the last list is checked as the first", HEAD ",\"prune_last\":[\"..\"]}", ERR_BAD_SPEC, "prune_last: \"..\"" },
 };
