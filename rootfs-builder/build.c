@@ -57,10 +57,10 @@ static void build_done(struct build *b)
 
 static int stage_unpack(struct build *b, struct err *e)
 {
-	char          into[1400];
-	struct unpack u = { &b->recipe, &b->sources, into, b->work.dir, b->log, b->options->stop };
+	char          place[1400];
+	struct unpack u = { &b->recipe, &b->sources, place, b->work.dir, b->log, b->options->stop };
 
-	snprintf(into, sizeof into, "%s/tmp/%s/tree", b->shelf.path, b->work.name);
+	snprintf(place, sizeof place, "%s/tmp/%s/" UNPACK_PLACE, b->shelf.path, b->work.name);
 	if (unpack_apply(&u, e) < 0)
 		return -1;
 	b->tree = openat(b->work.dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

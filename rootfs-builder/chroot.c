@@ -16,6 +16,6 @@ int chroot_run(int root, const char *const *argv, int log, int stop, struct err 
 
 	if (nothing < 0)
 		return err_sys(e, "/dev/null");
-	return process_run(&(struct process){ .argv = argv, .env = clean_env, .root_fd = root, .in = nothing, .out = log,
-					      .space = root, .stop = stop }, e);
+	return process_run(&(struct process){ .argv = argv, .env = clean_env, .place = root, .jailed = true, .in = nothing, .out = log,
+					      .stop = stop }, e);
 }

@@ -11,10 +11,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ARCHIVES   "/var/cache/apt/archives"
-#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr"
+#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* dpkg-deb wants a place to write to */
 
 static void free_textp(char **text)
 {
@@ -82,7 +83,7 @@ static int write_settings(const struct unpack *u, struct err *e)
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	struct process p = { .argv = argv, .env = apt_env, .root_fd = -1, .in = nothing, .out = all, .space = u->work, .stop = u->stop };
+	struct process p = { .argv = argv, .env = apt_env, .place = u->work, .in = nothing, .out = all, .stop = u->stop };
 
 	if (process_run(&p, e) < 0)
 		return -1;
@@ -141,7 +142,9 @@ static int write_sources(const struct unpack *u, struct err *e)
 	return fd_take(&fd);
 }
 
-static int run_mmdebstrap(const struct unpack *u, const char *packages, const char *aptopt, const char *tmpdir, int in, struct err *e)
+/* What strangers' archives lead to ends in the place, and ours are beside it. */
+static int run_mmdebstrap(const struct unpack *u, int place, const char *packages, const char *into, const char *aptopt, const char *tmpdir, int in,
+			  struct err *e)
 {
 	const char *const env[] = {
 		ENV,
@@ -154,13 +157,13 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 		"--variant=extract",                 /* no maintainer script, nothing but what the recipe names */
 		"--mode=root",
 		"--format=directory",
-		"--hook-dir=" MERGED_USR,            /* /bin -> usr/bin and its like, before anything is extracted */
-		"--setup-hook=cat \"${1%/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
+		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"", /* /bin -> usr/bin and its like, before anything is extracted */
+		"--setup-hook=cat \"${1%/*/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
 		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
-		aptopt, packages, "", u->into, "-", NULL, /* the suite is in the sources, they come on stdin */
+		aptopt, packages, "", into, "-", NULL, /* the suite is in the sources, they come on stdin */
 	};
 	struct process p = {
-		.argv = argv, .env = env, .root_fd = -1, .network = true, .in = in, .out = u->log, .space = u->work, .stop = u->stop,
+		.argv = argv, .env = env, .place = place, .network = true, .in = in, .out = u->log, .stop = u->stop,
 	};
 
 	if (process_run(&p, e) == 0)
@@ -168,23 +171,40 @@ static int run_mmdebstrap(const struct unpack *u, const char *packages, const ch
 	return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "mmdebstrap is not on this machine; apt install mmdebstrap") : -1;
 }
 
+static int make_place(const struct unpack *u, struct err *e)
+{
+	int fd = mkdirat(u->work, UNPACK_PLACE, 0700) < 0 ? -1 : openat(u->work, UNPACK_PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? err_sys(e, "make a place to unpack in") : fd;
+}
+
+/* Whatever else lies in the place was planted. */
+static int take_tree(const struct unpack *u, int place, struct err *e)
+{
+	if (renameat(place, "tree", u->work, "tree") < 0)
+		return err_sys(e, "the tree that mmdebstrap made");
+	return tree_remove(u->work, UNPACK_PLACE, e);
+}
+
 int unpack_apply(const struct unpack *u, struct err *e)
 {
 	scoped(free_textp) char *packages = join_packages(u->recipe);
-	scoped(free_textp) char *aptopt = NULL, *tmpdir = NULL;
-	int                      head = (int)(strrchr(u->into, '/') - u->into);
-	scoped_fd                in   = -1;
+	scoped(free_textp) char *into = NULL, *aptopt = NULL, *tmpdir = NULL;
+	int                      head = (int)(strrchr(u->place, '/') - u->place);
+	scoped_fd                in = -1, place = -1;
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
 		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
 	if (write_settings(u, e) < 0 || write_omitted(u, e) < 0)
 		return -1;
-	in = write_sources(u, e);
-	if (in < 0)
+	in    = write_sources(u, e);
+	place = in < 0 ? -1 : make_place(u, e);
+	if (place < 0)
 		return -1;
-	if (!packages || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->into) < 0 || asprintf(&tmpdir, "TMPDIR=%.*s", head, u->into) < 0)
+	if (!packages || asprintf(&into, "%s/tree", u->place) < 0 || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->place) < 0 ||
+	    asprintf(&tmpdir, "TMPDIR=%s", u->place) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return run_mmdebstrap(u, packages, aptopt, tmpdir, in, e);
+	return run_mmdebstrap(u, place, packages, into, aptopt, tmpdir, in, e) < 0 ? -1 : take_tree(u, place, e);
 }
 
 /* --- what came --- */

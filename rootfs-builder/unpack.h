@@ -8,11 +8,13 @@
 #include "recipe.h"
 #include "sources.h"
 
+#define UNPACK_PLACE "unpack"
+
 struct unpack {
 	const struct recipe  *recipe;
 	const struct sources *sources;
-	const char           *into; /* an absolute path that does not exist yet */
-	int                   work; /* a directory for files of ours */
+	const char           *place; /* work/UNPACK_PLACE as an absolute path; it does not exist yet */
+	int                   work;  /* a directory for files of ours; the tree becomes work/tree */
 	int                   log, stop;
 };
 

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -59,11 +62,73 @@ static int become_root(uid_t uid, gid_t gid)
 	return put("/proc/self/gid_map", map);
 }
 
-static int enter_root(int root_fd)
+/* What was opened before belongs to the mounts of our parent. */
+static int open_again(int dir)
 {
-	if (root_fd < 0) /* the outer /proc knows none of the new pids */
+	char        link[32], path[PATH_MAX];
+	struct stat was, is;
+	ssize_t     n;
+	scoped_fd   again = -1;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+	n = readlink(link, path, sizeof path - 1);
+	if (n < 0)
+		return -1;
+	path[n] = 0;
+	again   = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (again < 0 || fstat(dir, &was) < 0 || fstat(again, &is) < 0)
+		return -1;
+	errno = ESTALE;
+	return was.st_dev == is.st_dev && was.st_ino == is.st_ino ? fd_take(&again) : -1;
+}
+
+/*
+ * All but the place is read-only: tar follows a link that an archive before brought, to wherever it leads. The place is a
+ * mount of its own, so that no hard link leads out of it, and devices in it are none.
+ */
+static int wall_in(int place, int *ret)
+{
+	struct mount_attr rest = { .attr_set = MOUNT_ATTR_RDONLY }, own = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	scoped_fd         at = open_again(place), tree = -1;
+
+	if (at < 0)
+		return -1;
+	tree = open_tree(at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &own, sizeof own) < 0 ||
+	    mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &rest, sizeof rest) < 0 ||
+	    move_mount(tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return -1;
+	*ret = fd_take(&tree);
+	return 0;
+}
+
+/* The old root lies on top of the new one until it is let go. */
+static int enter(int tree)
+{
+	return fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
+}
+
+/* Still the owner of all files in the place, and nothing more: no chroot, no mount, no device. */
+static int drop_rights(void)
+{
+	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   none[2] = { 0 };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
+}
+
+/* The outer /proc knows none of the new pids; whoever is jailed needs none. */
+static int enter_place(const struct process *p, const char **step)
+{
+	scoped_fd tree = -1;
+
+	*step = "close the host";
+	if (wall_in(p->place, &tree) < 0)
+		return -1;
+	*step = "enter the root";
+	if (!p->jailed)
 		return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-	return fchdir(root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0 ? -1 : 0;
+	return enter(tree) < 0 ? -1 : drop_rights();
 }
 
 static int set_streams(int in, int out)
@@ -98,7 +163,8 @@ static void __attribute__((noreturn)) run_under_init(const struct process *p, in
 
 static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, gid_t gid, int pipe_fd)
 {
-	sigset_t none;
+	const char *step;
+	sigset_t    none;
 
 	sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
@@ -107,8 +173,8 @@ static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, 
 		child_fail(pipe_fd, "map the user");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		child_fail(pipe_fd, "make mounts private");
-	if (enter_root(p->root_fd) < 0)
-		child_fail(pipe_fd, "enter the root");
+	if (enter_place(p, &step) < 0)
+		child_fail(pipe_fd, step);
 	if (set_streams(p->in, p->out) < 0)
 		child_fail(pipe_fd, "set streams");
 	run_under_init(p, pipe_fd);
@@ -150,7 +216,7 @@ static int check_space(int dir, struct err *e)
 	struct statvfs fs;
 	uint64_t       left;
 
-	if (dir < 0 || fstatvfs(dir, &fs) < 0)
+	if (fstatvfs(dir, &fs) < 0)
 		return 0;
 	left = (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize;
 	errno = ENOSPC;
@@ -164,11 +230,11 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	int           bad  = 0;
 
 	for (;;) {
-		if (poll(on, ARRAY_LEN(on), bad || p->space < 0 ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
+		if (poll(on, ARRAY_LEN(on), bad ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
 			return err_sys(e, "wait for %s", p->argv[0]);
 		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, and it may be quicker */
 			return bad ? bad : process_stopped(p->stop, e);
-		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->space, e)) < 0)) {
+		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->place, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
 		}

@@ -3,7 +3,8 @@
  *
  * Never through a shell. The program gets a pid and mount namespace of its own
  * and dies with us: when it ends, or we do, nothing that it started is left.
- * Not root: it gets a user namespace in which it is root as well.
+ * It changes files in one directory and nowhere else, whatever it is made to
+ * read. Not root: it gets a user namespace in which it is root as well.
  */
 #pragma once
 #include "err.h"
@@ -11,10 +12,10 @@
 struct process {
 	const char *const *argv; /* argv[0]: looked up in our PATH; absolute when root_fd is given */
 	const char *const *env;  /* the whole environment */
-	int                root_fd; /* the directory that becomes /; -1: our own */
+	int                place; /* the directory that it may change; its file system running full ends the program */
+	bool               jailed; /* that is its / as well, and it has no capability: the program is as hostile as what it reads */
 	bool               network; /* else: no network at all */
 	int                in, out; /* stdin; stdout and stderr together */
-	int                space; /* a directory: its file system running full ends the program; -1: none */
 	int                stop; /* a signalfd: what arrives there kills the program; -1: none */
 };
 

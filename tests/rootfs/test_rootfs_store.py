@@ -156,7 +156,7 @@ def test_gc_and_verify_never_see_a_build_half_way(tiny, recipe):
 @pytest.mark.parametrize("number, name", [(signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")])
 def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
     build = rootfs.start("build", recipe())
-    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
+    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "unpack" / "tree").exists()], build)
     build.send_signal(number)
     _, err = build.communicate(timeout=host.HANG)
     assert build.returncode == 1
@@ -167,7 +167,7 @@ def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
 @pytest.mark.full
 def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(rootfs, recipe):
     build = rootfs.start("build", recipe())
-    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "tree").exists()], build)
+    wait_for(lambda: [p for p in workspaces(rootfs) if (p / "unpack" / "tree").exists()], build)
     [left] = workspaces(rootfs)
     build.kill()
     build.communicate(timeout=host.HANG)
@@ -275,7 +275,13 @@ ROWS = [
     ("a link without a target", {"links": ["/a"]}, 'links: "/a": expected PATH -> TARGET'),
     ("a link at ..", {"links": ["/.. -> /etc"]}, 'links: "/.. -> /etc": expected PATH -> TARGET with a plain absolute PATH'),
     ("an unknown generator", {"generate": ["/etc/x = magic"]}, 'generate: "/etc/x = magic": expected PATH = GENERATOR; brig-rootfs(1) lists them'),
-    ("a control character", {"dirs": ["/a\nb"]}, "dirs: a row with a control character"),
+    ("a control character", {"dirs": ["/a\nb"]}, "dirs: a row with a character that cannot be shown"),
+    ("a change of direction", {"links": ["/a -> b\u202ec"]}, "links: a row with a character that cannot be shown"),
+    ("an escape sequence of eight bits", {"compile": ["/a\u009b2J"]}, "compile: a row with a character that cannot be shown"),
+    ("a newline in a package", {"packages": ["netbase\nbase-files"]}, "packages: a row with a character that cannot be shown"),
+    ("a way up to compile", {"compile": ["/usr/../.."]}, 'compile: "/usr/../..": not a plain absolute path'),
+    ("a way up to prune last", {"prune_last": ["/usr/lib/../../*"]}, 'prune_last: "/usr/lib/../../*": not a plain absolute path'),
+    ("a generated file above the tree", {"generate": ["/../x = empty"]}, 'generate: "/../x = empty": expected PATH = GENERATOR with a plain absolute PATH'),
     ("a way out as base", {"extends": "../basic"}, 'extends: "../basic" is no name; use a-z, 0-9, \'-\', \'_\', \'.\''),
     ("a file as base", {"extends": "basic.json"}, 'extends "basic.json": expected a name, not a file'),
     ("an omitted package that is wanted", {"omit": ["netbase"]}, 'omit: "netbase": is in packages as well'),
