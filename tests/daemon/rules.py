@@ -1,6 +1,10 @@
 """Who asks, for what, and what a daemon allows them."""
+import contextlib
+import os
+import pathlib
+import tempfile
 
-from support import host
+from support import daemon, host
 
 ANN, BOB, EVE = host.own_id(5), host.own_id(6), host.own_id(7)
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
@@ -9,3 +13,14 @@ MANY = {
     # for tests that are not about quotas
     "runs": 64, "access": [{"uid": 0, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000}],
 }
+
+
+@contextlib.contextmanager
+def audit_log():
+    """Where the door of root's service may write."""
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
+        os.chmod(top, 0o711)
+        folder = pathlib.Path(top, "logs")
+        folder.mkdir()
+        os.chown(folder, daemon.ACCOUNTS["_brig-door"], -1)
+        yield folder / "log"

@@ -1,4 +1,5 @@
 """Row I14 and the ends of things: runs die with their clients, jails with their daemon, and a new start finds what an old one left."""
+import json
 import os
 import signal
 import subprocess
@@ -6,7 +7,7 @@ import subprocess
 import pytest
 
 import left
-from rules import LONG, SLEEP
+from rules import LONG, MANY, SLEEP, audit_log
 from support import brig, client, host
 from support import daemon as daemons
 
@@ -93,6 +94,76 @@ def test_clients_hear_of_the_stop(start_daemon, token):
         except client.Closed:
             pass
         run.close()
+
+
+@pytest.mark.row("I14")
+def test_each_run_that_a_restart_ends_has_one_line_in_the_audit_and_none_is_there_afterwards(start_daemon, token):
+    with audit_log() as file:
+        daemon = start_daemon({**MANY, "audit": {"file": str(file)}})
+        with daemon.connect() as one, daemon.connect() as two:
+            runs = [sleeping(one, f"{token}-1"), sleeping(two, f"{token}-2", FAMILY), two.start_command("sleep", "600", limits=LONG)]
+            ids = {run.id for run in runs}
+            ended = one.run("pass")
+            daemon.restart()
+            for run in runs:
+                run.close()
+        entries = [json.loads(line) for line in file.read_text().splitlines() if line]
+        assert sorted(entry["run_id"] for entry in entries) == sorted([*ids, ended.id]), entries
+        assert {entry["exit_reason"] for entry in entries if entry["run_id"] in ids} <= {"cancelled", "client_gone"}, entries
+        with daemon.connect() as talk:
+            assert talk.ask("list")["runs"] == [] and talk.ask("stats")["running"] == 0
+            with pytest.raises(client.Refused) as refused:
+                talk.ask("cancel", run=runs[0].id)
+            assert refused.value.code == "not_found" and talk.run("print('anew')").stdout == "anew\n"
+
+
+@pytest.mark.row("I14")
+def test_runs_that_are_asked_for_while_the_service_ends_are_each_answered_or_cut_off(start_daemon, token):
+    """Some run, some are built, some wait in the socket: no answer is a fault of the service's, and nothing of any of them stays."""
+    before = left.Snapshot()
+    daemon = start_daemon(MANY)
+    talks = [daemon.connect() for _ in range(4)]
+    try:
+        for n in range(6):
+            for talk in talks:
+                code = client.sealed(SLEEP)
+                talk.begin("run", [code], args=[token], limits={"pids": 20 + n, **LONG}) # cells of their own: those that stand ready are of the profile's
+                os.close(code)
+        assert host.poll(lambda: host.with_token(token)), daemon.words()
+        assert daemon.stop() == 0, daemon.words()
+        said = [told(body) for talk in talks for body in bodies(talk)]
+    finally:
+        for talk in talks:
+            talk.close()
+    assert "started" in said and set(said) <= {"started", "cancelled", "client_gone", "unavailable", "busy"}, said
+    assert not left.wrong(before, token), left.wrong(before, token)
+
+
+def bodies(talk):
+    """All that is said until the other end is gone."""
+    while True:
+        try:
+            said = talk.next()
+        except client.Closed:
+            return
+        client.close_all(said.fds)
+        yield said.body
+
+
+def told(body):
+    return body["error"]["code"] if "error" in body else "started" if body["event"] == "started" else body["record"]["exit_reason"]
+
+
+@pytest.mark.row("I14")
+def test_brig_run_is_told_of_a_restart_and_the_next_one_is_served(start_daemon, token, tmp_path):
+    daemon = start_daemon()
+    environment = {"BRIG_SOCKET": str(daemon.path)}
+    under_way = brig.start("--timeout", "300", program=SLEEP, args=[token], folder=tmp_path, env=environment, json_record=False)
+    assert under_way.line() == "up"
+    daemon.restart()
+    ended = under_way.wait()
+    assert ended.status == 143 and ended.stderr.startswith("brig: cancelled") and ended.stderr.count("\n") == 1 and not host.with_token(token), str(ended)
+    assert brig.run(program="print('next')", folder=tmp_path, env=environment).out == "next\n"
 
 
 def can_connect(daemon):

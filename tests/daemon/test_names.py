@@ -2,16 +2,14 @@
 import contextlib
 import json
 import os
-import pathlib
 import socket
 import struct
 import subprocess
-import tempfile
 import threading
 
 import pytest
 
-from rules import MANY, SLEEP
+from rules import MANY, SLEEP, audit_log
 from support import brig as tool
 from support import client, host, terminal
 from support import daemon as daemons
@@ -134,14 +132,10 @@ class Told:
 
 @pytest.fixture(scope="module")
 def told(built):
-    with tempfile.TemporaryDirectory(prefix="brig-test-") as folder:
-        os.chmod(folder, 0o711)
-        logs = pathlib.Path(folder, "logs")
-        logs.mkdir()
-        os.chown(logs, daemons.ACCOUNTS["_brig-door"], -1)
+    with audit_log() as file:
         journal = None if os.path.exists(JOURNAL) else Journal()
-        with daemons.Daemon({**MANY, "audit": {"file": str(logs / "log")}}) as daemon:
-            yield Told(daemon, logs / "log", journal)
+        with daemons.Daemon({**MANY, "audit": {"file": str(file)}}) as daemon:
+            yield Told(daemon, file, journal)
 
 
 @pytest.mark.row("I1")
