@@ -223,6 +223,16 @@ def test_no_word_reaches_the_terminal_as_it_is(jail, brig, tmp_path, words):
         assert done.returncode and done.stderr.count(b"\n") == 1 and done.stderr.endswith(b"\n") and not terminal.obeyed(done.stdout + done.stderr), f"{what}: {done}"
 
 
+@pytest.mark.parametrize("words, text", [("check", "import os; x = "), ("check", "1 / 0\n"), ("run -v", "print(1)"), ("run", "raise SystemExit(3)"), ("run -v --ro {}", "pass")])
+def test_no_name_of_a_file_or_directory_reaches_the_terminal_as_it_is(jail, brig, tmp_path, words, text):
+    for what, name in terminal.NAMES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+        (tmp_path / name).mkdir()
+        done = subprocess.run([brig, *(word.replace("{}", name) for word in words.split()), f"{name}.py"], cwd=tmp_path, env=tool.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=host.HANG)
+        assert not terminal.obeyed(done.stdout + done.stderr), f"{what}: {done}"
+
+
 def test_a_profile_that_describes_itself_with_an_escape_sequence_is_neither_listed_nor_explained(brig, tmp_path):
     for name in terminal.NAMES.values():
         (tmp_path / "small.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "description": name}))
