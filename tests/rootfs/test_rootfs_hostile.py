@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from conftest import BINARY, REPO, Rootfs
+from builder import BINARY, REPO, Rootfs
 from packages import FOLDER, HARD, LINK, Keys, archive, hole, member, mirror, trusting
 from support import host, terminal
 
