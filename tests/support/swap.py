@@ -29,7 +29,7 @@ def exchanging(folder, uid):
         try:
             assert host.poll(lambda: times() or child.poll() is not None) and child.poll() is None
             yield times
-            assert child.poll() is None and times() >= 1000, f"only {times()} exchanges: the race was none"
+            assert host.poll(lambda: times() >= 1000) and child.poll() is None, f"only {times()} exchanges: the race was none"
         finally:
             child.kill()
 
