@@ -56,6 +56,7 @@ DAEMON_LEFT_OUT = (
     "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile", # what a launcher says to a door that lies: no kernel has a part in it
     "test_talks.py::test_with_the_service", "test_limits.py", # the same, of messages and profiles
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
+    "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
     "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the door looks at
     "test_hostile.py::test_253_descriptors", "test_hostile.py::test_ten_thousand_connections", # as on the other host
 )
