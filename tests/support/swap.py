@@ -22,14 +22,15 @@ for n in itertools.count(1):
 
 @contextlib.contextmanager
 def exchanging(folder, uid):
-    """folder/place and folder/trap, until the end; yields how often that was done so far, to be called."""
+    """folder/place and folder/trap, from before the beginning until after the end."""
     with tempfile.TemporaryFile() as told, subprocess.Popen([host.PYTHON, "-c", SWAP, folder, str(uid)], stdout=told) as child:
         def times():
             return int(os.pread(told.fileno(), 20, 0) or 0)
         try:
-            assert host.poll(lambda: times() or child.poll() is not None) and child.poll() is None
-            yield times
-            assert host.poll(lambda: times() >= 1000) and child.poll() is None, f"only {times()} exchanges: the race was none"
+            assert host.poll(lambda: times() >= 1000 or child.poll() is not None) and child.poll() is None
+            before = times()
+            yield
+            assert host.poll(lambda: times() > before or child.poll() is not None) and child.poll() is None, "it has stopped: the race was none"
         finally:
             child.kill()
 
