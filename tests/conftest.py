@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 from support import brig as brig_tool
-from support import host, matrix, runs, tiers, users
+from support import host, matrix, neighbours, runs, tiers, users
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 MUST_RUN = REPO / "tests" / "must-run"
@@ -40,6 +40,7 @@ def pytest_configure(config):
     else:
         config.pluginmanager.register(MustRun(config), "must-run")
         config.pluginmanager.register(tiers.Stopwatch(config), "stopwatch")
+        config.pluginmanager.register(neighbours.Table(), "neighbours")
 
 
 def is_worker(config):

@@ -28,7 +28,7 @@ def test_an_unknown_command_is_refused_with_the_list():
 
 @pytest.mark.parametrize("words, said", [
     (["bench", "lib"], 'bench: no "lib"; there are: warm, cold, '),
-    (["test", "lunch"], 'test: "lunch" is no file, and no tier; there are: full, vm, long, all; '),
+    (["test", "lunch"], 'test: "lunch" is no file, and no tier; there are: full, vm, long, neighbours, all; '),
     (["test", "long", "vm"], 'test: "vm" after "long": one tier'),
     (["test", "-k"], "test: -k needs words"),
     (["build", "fast"], 'build: "fast" is nothing that it knows; there is: asan'),
@@ -113,4 +113,4 @@ def test_ci_runs_every_tier_that_the_readme_names_but_the_long_one():
     readme, ci = ((ROOT / name).read_text() for name in ("README.md", ".ci/run"))
     for command in ("./dev test", "./dev test full", "./dev test vm"):
         assert f"\n{command}\n" in ci and f"    {command}  " in readme
-    assert "long" not in ci
+    assert "long" not in ci and "neighbours" not in ci

@@ -11,6 +11,7 @@ from support import host
 TIERS = {
     "vm": "needs another kernel in a virtual machine",
     "long": "takes more than a minute, or hours; run by hand",
+    "neighbours": "measures what is left of the whole machine beside bombs; run by hand",
     "full": "what CI runs beside the fast tests: whole matrices, sanitizers, foreign clients, many runs, a fault in every call",
 }
 FAST = "test"
