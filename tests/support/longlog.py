@@ -3,6 +3,7 @@ import datetime
 import os
 import platform
 import re
+import shutil
 import subprocess
 
 from support import host
@@ -11,6 +12,8 @@ LOG = host.REPO / "docs" / "long-run.log"
 
 
 def git(*words):
+    if not shutil.which("git"): # as in a guest
+        return ""
     done = subprocess.run(["git", "-C", host.REPO, *words], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
