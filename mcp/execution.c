@@ -156,7 +156,7 @@ static void on_readable(void *owner)
 	}
 	if (p->stream.ended)
 		close_pipe(p);
-	else if (stream_wants_rest(&p->stream)) {
+	else if (stream_rests(p->stream.little)) {
 		loop_want(&p->execution->mcp->loop, &p->source, 0);
 		loop_timer_set(&p->execution->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* its moments are whole milliseconds */
 	}

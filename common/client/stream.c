@@ -59,8 +59,7 @@ enum stream_answer stream_read(struct stream *s)
 	uint64_t left = s->keep > s->seen ? s->keep - s->seen : 0;
 	bool     was  = s->broken != 0;
 
-	if (n != 0)
-		s->little = stream_count_little(s->little, n);
+	s->little = stream_count_little(s->little, n);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return STREAM_GOES_ON;
 	if (n <= 0) {

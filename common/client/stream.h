@@ -17,6 +17,7 @@ struct stream {
 	int      to;    /* where the bytes go at once; -1: into data */
 	uint64_t keep, seen;
 	unsigned little; /* stream_rest.h */
+	double   rests_ms; /* the caller's: it is not read before that moment */
 	char    *data;
 	size_t   len, room;
 	char    *tail;           /* room of the caller's for the last bytes beyond keep; NULL: not wanted */
@@ -30,12 +31,6 @@ enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
 /* Reads once. Call when fd is readable. */
 must_use enum stream_answer stream_read(struct stream *s);
 void                        stream_done(struct stream *s);
-
-/* Before it is read again, for STREAM_REST_MS. */
-static inline bool stream_wants_rest(const struct stream *s)
-{
-	return s->little > STREAM_MANY && !s->ended;
-}
 
 static inline bool stream_is_truncated(const struct stream *s)
 {

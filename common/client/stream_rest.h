@@ -9,12 +9,20 @@
 
 enum { STREAM_LITTLE = 512, STREAM_MANY = 16, STREAM_REST_MS = 1 };
 
-/* The count behind a read that brought n bytes; n < 0: there was nothing, because the program had taken it back. */
+/* The count behind a read that brought n bytes; 0: the end; n < 0: there was nothing, because the program had taken it back. */
 static inline unsigned stream_count_little(unsigned little, long n)
 {
 	unsigned worth = n < 0 ? 0 : (unsigned)n / STREAM_LITTLE;
 
+	if (n == 0)
+		return 0;
 	if (worth == 0)
 		return little <= STREAM_MANY ? little + 1 : little;
 	return little > worth ? little - worth : 0;
+}
+
+/* Before the next read, for STREAM_REST_MS. */
+static inline int stream_rests(unsigned little)
+{
+	return little > STREAM_MANY;
 }

@@ -109,8 +109,7 @@ static void on_output(struct session *s, struct stream *stream)
 {
 	switch (stream_read(stream)) {
 	case STREAM_GOES_ON:
-		if (stream_wants_rest(stream))
-			*(stream == &s->err ? &s->err_rests_ms : &s->out_rests_ms) = clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS;
+		stream->rests_ms = stream_rests(stream->little) ? clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS : 0;
 		return;
 	case STREAM_FLOOD:
 		if (stream != &s->report)
@@ -251,9 +250,9 @@ static void on_server(struct session *s)
 /* --- the loop --- */
 
 /* Its fd, or -1 while it rests; *wait_ms is then no longer than that. */
-static int fd_of(const struct stream *stream, double rests_ms, double now, int *wait_ms)
+static int fd_of(const struct stream *stream, int *wait_ms)
 {
-	if (stream->fd < 0 || rests_ms <= now)
+	if (stream->fd < 0 || stream->rests_ms == 0 || stream->rests_ms <= clock_ms(CLOCK_MONOTONIC))
 		return stream->fd;
 	*wait_ms = STREAM_REST_MS;
 	return -1;
@@ -262,13 +261,12 @@ static int fd_of(const struct stream *stream, double rests_ms, double now, int *
 static void attend(struct session *s)
 {
 	bool          has_pending = s->pending_at < s->pending_len;
-	double        now         = s->out_rests_ms > 0 || s->err_rests_ms > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;
 	int           wait_ms     = -1;
 	struct pollfd fds[]       = {
 		{ s->server.sock, POLLIN, 0 },
-		{ fd_of(&s->out, s->out_rests_ms, now, &wait_ms), POLLIN, 0 },
-		{ fd_of(&s->err, s->err_rests_ms, now, &wait_ms), POLLIN, 0 },
-		{ s->report.fd, POLLIN, 0 },
+		{ fd_of(&s->out, &wait_ms), POLLIN, 0 },
+		{ fd_of(&s->err, &wait_ms), POLLIN, 0 },
+		{ fd_of(&s->report, &wait_ms), POLLIN, 0 },
 		{ has_pending ? s->stdin_to : -1, POLLOUT, 0 },
 		{ s->stdin_to >= 0 && !has_pending ? s->stdin_from : -1, POLLIN, 0 },
 	};

@@ -17,7 +17,6 @@ struct session {
 	const struct request *request;
 	struct stream         out, err;
 	struct stream         report; /* of the guest runner: hostile, too */
-	double                out_rests_ms, err_rests_ms; /* until that moment; the report is bounded by its size */
 	int                   stdin_from, stdin_to; /* -1: closed */
 	char                 *pending; /* what waits to be written to stdin; NULL: there is no stdin */
 	size_t                pending_at, pending_len;

@@ -90,7 +90,7 @@ static unsigned rests(const long *reads, size_t n, size_t times)
 
 	for (size_t i = 0; i < n * times; i++) {
 		s.little = stream_count_little(s.little, reads[i % n]);
-		many += stream_wants_rest(&s);
+		many += (unsigned)stream_rests(s.little);
 	}
 	return many;
 }

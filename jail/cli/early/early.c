@@ -353,8 +353,7 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	n      = call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
 	*empty = n <= 0;
-	if (n != 0)
-		s->little = stream_count_little(s->little, n);
+	s->little = stream_count_little(s->little, n);
 	if (n == -EINTR || n == -EAGAIN)
 		return true;
 	if (n == 0) {
@@ -379,7 +378,7 @@ static bool pass_on_at_ease(struct early_stream *s, int to)
 
 	if (!pass_on(s, to, &empty))
 		return false;
-	if (s->little > STREAM_MANY && s->fd >= 0)
+	if (stream_rests(s->little))
 		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
 	return true;
 }
