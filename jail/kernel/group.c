@@ -15,7 +15,6 @@
 #include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -176,22 +175,6 @@ static bool is_not_ours(int errnum)
 	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
 }
 
-/*
- * Sockets of all cells together: half of what TCP may hold before the kernel presses everybody's (net.ipv4.tcp_mem: a
- * sixteenth of the memory, if not set otherwise; not to be read in a network of our own). Version 1 alone has such a
- * counter. Where it cannot be set each cell has its own bound (group_limit.c).
- */
-static void bound_sockets_of_all(const struct group_leaf *base)
-{
-	struct sysinfo host;
-	char           text[32];
-
-	if (base->v2 || !(base->controllers & GROUP_MEMORY) || sysinfo(&host) < 0)
-		return;
-	snprintf(text, sizeof text, "%llu", (unsigned long long)host.totalram * host.mem_unit / 32);
-	(void)!file_put(base->base_fd, "memory.kmem.tcp.limit_in_bytes", text);
-}
-
 static void open_home(struct group_home *home, const struct group_trees *trees)
 {
 	*home = (struct group_home){ 0 };
@@ -200,7 +183,7 @@ static void open_home(struct group_home *home, const struct group_trees *trees)
 
 		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
 		if (group_trees_open_below(trees, i, "brig", base) == 0) {
-			bound_sockets_of_all(base);
+			group_limit_home(base);
 			home->n++;
 		} else if (errno == EBUSY)
 			snprintf(home->why, sizeof home->why, "our control group is delegated, but holds other processes");

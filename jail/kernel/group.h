@@ -82,6 +82,9 @@ must_use int group_home_lend(const struct group_home *home, unsigned gid, struct
 /* Writes every knob and reads it back. On v1 processes that have no memory wait from now on: see group_watch_oom(). */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
+/* Of a home's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
+void group_limit_home(const struct group_leaf *base);
+
 /* For clone3(): the v2 leaf, or -1. */
 int group_clone_fd(const struct group *g);
 

@@ -90,7 +90,7 @@ bool group_has_no_memory(const struct group *g)
 
 	if (!leaf || !group_read_file(leaf->fd, "memory.oom_control", text, sizeof text))
 		return false;
-	return strstr(text, "under_oom 1") || !strstr(text, "oom_kill_disable 1");
+	return group_key_value(text, "under_oom") == 1 || group_key_value(text, "oom_kill_disable") != 1;
 }
 
 int group_watch_oom(const struct group *g, int *ret, struct err *e)

@@ -20,17 +20,35 @@ enum { CPU_PERIOD_US = 100000 };
  * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
  * resets or drops those of the whole host beyond that: a few cells shall not come near it.
  */
-enum { SOCKET_BYTES_MAX = 32 * MIB, SOCKET_PART = 1024 }; /* of the host's memory: 32 cells fill what all have together */
+enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32 };
+#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts buffers of sockets apart, and only when told to; v2 as memory */
+
+/*
+ * Of all cells together: half of where the kernel begins to press (net.ipv4.tcp_mem: a sixteenth of the memory, if not set
+ * otherwise; it cannot be read in a network of our own).
+ */
+static uint64_t socket_bytes_of_all(void)
+{
+	struct sysinfo host;
+
+	return sysinfo(&host) < 0 ? CELLS_THAT_FILL * (uint64_t)SOCKET_BYTES_MAX : (uint64_t)host.totalram * host.mem_unit / 32;
+}
 
 static uint64_t socket_bytes(const struct limits *l)
 {
-	uint64_t       most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part;
-	struct sysinfo host;
+	uint64_t most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part = socket_bytes_of_all() / CELLS_THAT_FILL;
 
-	if (sysinfo(&host) < 0)
-		return most;
-	part = (uint64_t)host.totalram * host.mem_unit / SOCKET_PART;
 	return part < most ? part : most;
+}
+
+void group_limit_home(const struct group_leaf *base)
+{
+	char text[32];
+
+	if (base->v2 || !(base->controllers & GROUP_MEMORY))
+		return;
+	snprintf(text, sizeof text, "%" PRIu64, socket_bytes_of_all());
+	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
 }
 
 /* clang-format off */
@@ -47,7 +65,7 @@ static const struct knob {
 	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
 	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
 	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
-	{ GROUP_MEMORY,  false, "memory.kmem.tcp.limit_in_bytes", VALUE_SOCKETS, LAYER_MEMORY, true }, /* v1 counts buffers of sockets apart, and only when told to */
+	{ GROUP_MEMORY,  false, SOCKET_LIMIT,                  VALUE_SOCKETS, LAYER_MEMORY, true },
 	{ GROUP_PIDS,    true,  "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_PIDS,    false, "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_CPU,     true,  "cpu.max",                     VALUE_CPU_MAX, LAYER_CPU,    false },
