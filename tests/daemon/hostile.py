@@ -1,6 +1,7 @@
 """Descriptors of every kind that a client may think of, how they are sent, and what may be answered."""
 import ctypes
 import functools
+import json
 import os
 import pty
 import re
@@ -200,6 +201,17 @@ def check_error(body):
     assert error["message"] and not terminal.obeyed(error["message"]) and "\n" not in error["message"] and len(error["message"]) < 600, body
     assert ("retry_after_ms" in error) == (error["code"] == "busy"), body
     return error["code"]
+
+
+def check_253(daemon, talk, kind):
+    """As many as one message may have are refused, closed, and cost nothing that stays."""
+    talk.ask("hello") # it has been accepted by then
+    flat = Flat(daemon)
+    for message in MANY_DESCRIPTORS:
+        say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
+        assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
+    assert talk.ask("hello")["version"] == 1
+    assert not (grown := flat.grown()), grown
 
 
 class Flat:

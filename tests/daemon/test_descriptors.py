@@ -4,8 +4,7 @@ import json
 import pytest
 
 import hostile
-from hostile import MANY_DESCRIPTORS, Flat, hear_out, say, with_descriptors
-from support import client
+from hostile import hear_out, say, with_descriptors
 
 DIRECTORIES = {
     # what may be shown, or is found to be none that has a path when the cell is built: how such a run ends
@@ -35,10 +34,4 @@ def test_one_in_the_place_of_another_is_refused(talk, kind):
 def test_253_that_not_every_kernel_has_are_refused_and_closed(daemon, talk, kind):
     if hostile.lacks(kind):
         pytest.skip(hostile.lacks(kind))
-    talk.ask("hello")
-    flat = Flat(daemon)
-    for message in MANY_DESCRIPTORS:
-        say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
-        assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
-    assert talk.ask("hello")["version"] == 1
-    assert not (grown := flat.grown()), grown
+    hostile.check_253(daemon, talk, kind)

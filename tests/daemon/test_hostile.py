@@ -126,13 +126,7 @@ def test_control_what_the_mutants_are_made_of_is_answered_well(talk, message, be
 @pytest.mark.row("I4")
 @pytest.mark.parametrize("kind", sorted(hostile.KINDS))
 def test_253_descriptors_are_refused_and_closed(daemon, talk, kind):
-    talk.ask("hello") # it has been accepted by then
-    flat = Flat(daemon)
-    for message in MANY_DESCRIPTORS:
-        say(talk, json.dumps(message).encode(), with_descriptors([kind] * client.FDS_MAX))
-        assert hear_out(talk) in ("bad_descriptors", "bad_field", "bad_message"), message
-    assert talk.ask("hello")["version"] == 1
-    assert not (grown := flat.grown()), grown
+    hostile.check_253(daemon, talk, kind)
 
 
 @pytest.mark.row("I4")

@@ -50,7 +50,7 @@ FLOODS = {
 def flood(run_brig, what, times):
     """(how often it happened, lines in the log, seconds)"""
     program, signal = FLOODS[what]
-    log, began = kernel_log.KernelLog(), time.monotonic()
+    log, began = kernel_log.KernelLog(kernel_log.CRASHES), time.monotonic()
     try:
         run = run_brig("--timeout", "300", "--cpu-time", "300", "--cpus", "2", program=program, args=[str(times)], timeout=5 * host.HANG)
         seconds, lines = time.monotonic() - began, log.lines()
@@ -119,7 +119,7 @@ def test_control_a_crash_is_told_in_the_log():
     """Ten a five seconds at most, for all programs of the host: another may have used them up."""
     if host.read("/proc/sys/debug/exception-trace", "0").strip() == "0":
         pytest.skip("needs a kernel that tells of crashes: debug.exception-trace is 0")
-    log = kernel_log.KernelLog()
+    log = kernel_log.KernelLog(kernel_log.CRASHES)
     try:
         assert host.poll(lambda: subprocess.run([host.PYTHON, "-c", CRASH, "1"], capture_output=True) and log.lines(), every=1)
     finally:

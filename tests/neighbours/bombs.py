@@ -309,36 +309,30 @@ def semaphores(n):
     return made
 
 
-@bomb("two processes wake each other by a futex")
-def futex_ping_pong():
+def wakes_by_futex(others):
     ask, answer = semaphores(2)
 
     def other():
         libc.sem_wait(ask)
         libc.sem_post(answer)
-    beside(other)
+    beside(other, others)
 
     def again():
-        libc.sem_post(ask)
-        libc.sem_wait(answer)
+        for _ in range(others):
+            libc.sem_post(ask)
+        for _ in range(others):
+            libc.sem_wait(answer)
     return again
+
+
+@bomb("two processes wake each other by a futex")
+def futex_ping_pong():
+    return wakes_by_futex(1)
 
 
 @bomb("forty processes wait at one futex, and are woken together")
 def futex_crowd():
-    ask, answer = semaphores(2)
-
-    def other():
-        libc.sem_wait(ask)
-        libc.sem_post(answer)
-    beside(other, 40)
-
-    def again():
-        for _ in range(40):
-            libc.sem_post(ask)
-        for _ in range(40):
-            libc.sem_wait(answer)
-    return again
+    return wakes_by_futex(40)
 
 
 @bomb("two processes hand a byte to and fro through pipes")

@@ -2,7 +2,6 @@
 measured, and told in docs/neighbours.md (support/neighbours.py)."""
 import collections
 import concurrent.futures
-import errno
 import gc
 import multiprocessing
 import os
@@ -11,7 +10,7 @@ import time
 
 import pytest
 
-from support import brig, client, host, neighbours, warm
+from support import brig, client, host, kernel_log, neighbours, warm
 from support import daemon as daemons
 
 sys.path.append(str(host.REPO / "bench"))
@@ -140,31 +139,6 @@ def order():
 ORDER = order()
 
 
-class KernelLog:
-    """How many lines there are from now on; None where it may not be read."""
-
-    def __init__(self):
-        try:
-            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            os.lseek(self.fd, 0, os.SEEK_END)
-        except OSError:
-            self.fd = None
-
-    def lines(self):
-        if self.fd is None:
-            return None
-        found = 0
-        try:
-            while True:
-                try:
-                    found += bool(os.read(self.fd, 8192))
-                except OSError as e:
-                    if e.errno != errno.EPIPE: # some were overwritten
-                        return found
-        finally:
-            os.close(self.fd)
-
-
 def places(values):
     return [lib.percentile(values, 0.5), lib.percentile(values, 0.99), max(values)]
 
@@ -174,7 +148,7 @@ def measure(daemon, name):
     with concurrent.futures.ProcessPoolExecutor(2 + AT_ONCE, mp_context=multiprocessing.get_context("fork")) as pool:
         kind = Quiet if name == neighbours.QUIET else Storm if name in storms.STORMS else Programs
         goes_off = kind(daemon, pool, name)
-        log = KernelLog()
+        log = None if kernel_log.lacks() else kernel_log.KernelLog(kernel_log.ANY)
         goes_off.begin()
         runs, gaps = pool.submit(honest_runs, daemon.path, SECONDS), pool.submit(wakes, SECONDS)
         while not (runs.done() and gaps.done()):
@@ -183,7 +157,9 @@ def measure(daemon, name):
         goes_off.finish()
     took, wrong = runs.result()
     row = {"name": name, "about": ALL[name].about, "of": len(ORDER), "seconds": SECONDS, "runs": len(took), "honest": places(took), "host": places(gaps.result()),
-           "log": log.lines(), "ends": dict(goes_off.ends), "rounds": goes_off.rounds}
+           "log": len(log.lines()) if log else None, "ends": dict(goes_off.ends), "rounds": goes_off.rounds}
+    if log:
+        log.close()
     return row, wrong
 
 
