@@ -42,7 +42,7 @@ def table(rows):
 
 
 def settled(service):
-    service.settle()
+    service.rest()
     return warm_load.held(service)
 
 
