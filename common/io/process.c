@@ -117,7 +117,7 @@ static int drop_rights(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
 }
 
-/* The outer /proc knows none of the new pids; whoever is jailed needs none. */
+/* The outer /proc knows none of the new pids; a program of the tree needs no /proc. */
 static int enter_place(const struct process *p, const char **step)
 {
 	scoped_fd tree = -1;

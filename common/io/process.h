@@ -10,7 +10,7 @@
 #include "err.h"
 
 struct process {
-	const char *const *argv; /* argv[0]: looked up in our PATH; absolute when root_fd is given */
+	const char *const *argv; /* argv[0]: looked up in our PATH; absolute when the program is jailed */
 	const char *const *env;  /* the whole environment */
 	int                place; /* the directory that it may change; its file system running full ends the program */
 	bool               jailed; /* that is its / as well, and it has no capability: the program is as hostile as what it reads */

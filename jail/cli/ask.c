@@ -118,7 +118,7 @@ static int put(const char *bytes, size_t len, void *into)
 	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
 }
 
-/* A client names itself, and whoever lists runs may do so in a terminal. */
+/* Names of clients are their own, and this may be printed to a terminal. */
 void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");
