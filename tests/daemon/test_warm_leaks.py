@@ -3,7 +3,7 @@ import pytest
 
 import left
 from rules import MANY
-from support import host, tiers, warm_load
+from support import tiers, warm_load
 
 
 @pytest.mark.parametrize("runs", tiers.amounts(100, 1000, "BRIG_WARM_RUNS"))
@@ -18,9 +18,7 @@ def test_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon, run
     ends, wrong = warm_load.run_many(daemon, runs)
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:5])
     assert sum(ends.values()) == runs and ends["exited, warm"] > runs * .98, f"{dict(ends)}\n{daemon.words()}"
-    daemon.settle()
-    more = []
-    host.poll(lambda: more.clear() or more.extend(warm_load.grown(before, warm_load.held(daemon))) or not more)
+    more = warm_load.grown_since(daemon, before)
     assert not more, more
     assert daemon.stop() == 0
     assert not left.wrong(there), left.wrong(there)

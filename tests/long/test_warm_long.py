@@ -55,8 +55,7 @@ def test_ten_thousand_warm_runs_leak_nothing_and_mix_up_nothing(service):
         bad += wrong
         ends = {how: ends.get(how, 0) + seen[how] for how in {*ends, *seen}}
         rows.append((done, settled(service)))
-    more = []
-    host.poll(lambda: more.clear() or more.extend(warm_load.grown(rows[0][1], warm_load.held(service))) or not more)
+    more = warm_load.grown_since(service, rows[0][1])
     longlog.write(f"warm runs, {service.way}", [
         f"{RUNS} runs of one service, 4 at a time, in {time.monotonic() - began:.0f} s: " + ", ".join(f"{how} {n}" for how, n in sorted(ends.items())),
         f"with a wrong result: {len(bad)}", f"held afterwards, more than may move: {', '.join(more) or 'nothing'}", "",

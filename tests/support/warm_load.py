@@ -170,3 +170,15 @@ def grown(before, after):
             return 36
         return SLACK[what.rpartition(": ")[2]] + (OF_POOL if what == "spawner: descriptors" else 0)
     return [f"{what}: {before[what]} -> {after[what]}" for what in before if after[what] > before[what] + slack(what)]
+
+
+def grown_since(daemon, before):
+    """The same, as soon as nothing does; or what still does. Each look is behind a few runs: forks of a zygote that was replaced, and still stand
+    ready, share no memory with the new one, which then has all of its pages to itself."""
+    def more():
+        _, wrong = run_many(daemon, 8)
+        daemon.settle()
+        return wrong or grown(before, held(daemon))
+    found = []
+    host.poll(lambda: found.clear() or found.extend(more()) or not found)
+    return found
