@@ -23,7 +23,7 @@ for folder, _, names in os.walk('/proc/self/net'):
         if not skip & set(path.split('/')):
             try: text = open(path).read()
             except OSError as e: text = str(e)
-            if name == 'sockstat': text = [(w[:3] if w[0] == 'TCP:' else w) for w in map(str.split, text.splitlines())]
+            if name == 'sockstat': text = [(w[:3] if w[0] in ('TCP:', 'UDP:') else w) for w in map(str.split, text.splitlines())] # the memory is the host's
             if name == 'netlink': text = [l.split()[1:-1] for l in text.splitlines()]
             print(path, text)
 for name in 'left', 'left2':
