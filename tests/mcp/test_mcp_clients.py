@@ -34,6 +34,10 @@ def pairs():
     return [pytest.param((kind, way), id=f"{kind}, {way}", marks=[pytest.mark.long] * ((kind, way) in alike)) for way in WAYS for kind in KINDS]
 
 
+# What a client says of progress that it reads together with the answer: by then it has forgotten whose that was.
+LATE = "Received a progress notification for an unknown token"
+
+
 @pytest.fixture(params=pairs())
 def client(request, has_node, built_mcp):
     """client(steps, *options) -> what came of them; over HTTP the server is gone with the test."""
@@ -47,7 +51,8 @@ def client(request, has_node, built_mcp):
             server = request.getfixturevalue("start_http")(*options, env=env)
             said = node.drive(list(steps), sdk=sdk, mode=mode, url=server.url, headers=server.headers())
         assert said["connect"] is None, f"{said['connect']} {said['noise']}"
-        assert not said["noise"], said["noise"]
+        noise = [line for line in said["noise"] if LATE not in line or not any(step.get("progress") for step in steps)]
+        assert not noise, noise
         return said
     go.revision, go.way, go.sdk, go.kind = revision, way, sdk, kind
     return go
