@@ -37,7 +37,7 @@ enum { PROGRAM_ID = 1000 };
 
 void cell_init(struct cell *c)
 {
-	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom_fd = -1 };
+	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom = GROUP_OOM_NONE };
 	c->warm          = WARM_NONE;
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
@@ -118,7 +118,7 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
 	c->child.join_len = group_join_fds(&c->group, c->child.join_fd);
-	return group_watch_oom(&c->group, &c->oom_fd, e);
+	return group_watch_oom(&c->group, &c->oom, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
@@ -433,7 +433,7 @@ int cell_close(struct cell *c, struct err *e)
 	notice_close(&c->notice);
 	fd_closep(&c->report_fd);
 	fd_closep(&c->status_fd);
-	fd_closep(&c->oom_fd);
+	group_oom_close(&c->oom);
 	store_close(&c->rootfs);
 	r = group_close(&c->group, e);
 	slot_done(&c->slot);

@@ -26,7 +26,7 @@ struct cell {
 	int              report_fd; /* child_report from both processes; end of file when both have become what they should */
 	int              status_fd; /* init_report */
 	struct warm      warm;
-	int              oom_fd;    /* -1: the kernel kills the whole group by itself */
+	struct group_oom oom;       /* what tells that its memory is used up */
 	struct net_place net;
 	struct notice    notice;    /* of sockets of a network; */
 	bool             is_noticed; /* the program was started with a filter that tells of every one */

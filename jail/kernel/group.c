@@ -348,13 +348,22 @@ static int lend_file(int dir, const char *name, mode_t mode, struct err *e)
 	return fchmodat(dir, name, mode, 0) < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
 }
 
+/* The mark of memory is no limit: memory.max above it is, and stays ours. */
+static int lend_leaf_v2(const struct group_leaf *leaf, struct err *e)
+{
+	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; killing PID 1 does it as well */
+		return err_sys(e, "set-up step make-groups: cgroup.kill");
+	if (lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
+		return -1;
+	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "memory.high", 0664, e) : 0;
+}
+
 static int lend_leaf(const struct group_leaf *leaf, struct err *e)
 {
 	if (fchmod(leaf->fd, 0750) < 0)
 		return err_sys(e, "set-up step make-groups: leaf");
-	if (leaf->v2) /* since 5.14; killing PID 1 does it as well */
-		return fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT ? err_sys(e, "set-up step make-groups: cgroup.kill")
-											 : lend_file(leaf->fd, "cgroup.procs", 0664, e);
+	if (leaf->v2)
+		return lend_leaf_v2(leaf, e);
 	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
 		return -1;
 	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "cgroup.event_control", 0220, e) : 0;

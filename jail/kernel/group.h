@@ -79,7 +79,7 @@ void         group_home_close(struct group_home *home);
 must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
 
-/* Writes every knob and reads it back. On v1 processes that have no memory wait from now on: see group_watch_oom(). */
+/* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
 /* Of a home's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
@@ -91,10 +91,24 @@ int group_clone_fd(const struct group *g);
 /* The v1 leaves, which the cell joins by itself. Borrowed; returns how many. */
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
-/* *ret: an eventfd that becomes readable when memory is used up (v1), or -1: v2 kills the whole leaf by itself. */
-must_use int group_watch_oom(const struct group *g, int *ret, struct err *e);
-/* Behind that event: processes of the group itself wait for memory; or the kernel kills by itself, and does not say where. */
-must_use bool group_has_no_memory(const struct group *g);
+/*
+ * Who ends a run that has no memory is its launcher: the kernel would write a hundred lines into the log of the host. v1:
+ * what needs memory waits, and an eventfd says so. v2: above a mark below the limit (memory.high) it is slowed down, and
+ * memory.events says so.
+ */
+struct group_oom {
+	int   fd;     /* to be polled; -1: nothing bounds memory */
+	short events; /* for what */
+	int   mark_fd; /* v2: memory.high */
+};
+
+#define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1 }
+
+/* The caller's to close with group_oom_close(). */
+must_use int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e);
+/* Takes the event. True: the group itself has no memory, and none that the kernel could take back. Groups above have events, too. */
+must_use bool group_has_no_memory(const struct group *g, const struct group_oom *oom);
+void          group_oom_close(struct group_oom *oom);
 
 int64_t group_cpu_ns(const struct group *g);
 int64_t group_pids_now(const struct group *g); /* processes and threads; -1: nobody counts them */

@@ -6,6 +6,7 @@
 #include "group_path.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,13 @@ static const struct counter {
 	{ AT(io_write),     GROUP_IO,      true,  "io.stat",                         "wbytes=",    true,  1 },
 };
 /* clang-format on */
+
+static int64_t read_number(const struct group_leaf *leaf, const char *file)
+{
+	char text[32];
+
+	return group_read_file(leaf->fd, file, text, sizeof text) ? strtoll(text, NULL, 10) : -1;
+}
 
 static int64_t read_counter(const struct group *g, const struct counter *c)
 {
@@ -78,35 +86,87 @@ int64_t group_cpu_ns(const struct group *g)
 int64_t group_pids_now(const struct group *g)
 {
 	const struct group_leaf *leaf = group_leaf_with(g, GROUP_PIDS);
-	char                     text[32];
 
-	return leaf && group_read_file(leaf->fd, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
+	return leaf ? read_number(leaf, "pids.current") : -1;
 }
 
-bool group_has_no_memory(const struct group *g)
-{
-	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
-	char                     text[128];
+/* --- no memory --- */
 
-	if (!leaf || !group_read_file(leaf->fd, "memory.oom_control", text, sizeof text))
+/* Processes wait for memory; or the kernel kills by itself, and does not say where. */
+static bool is_under_oom(const struct group_leaf *leaf, int event)
+{
+	uint64_t count;
+	char     text[128];
+
+	if (read(event, &count, sizeof count) != sizeof count || !group_read_file(leaf->fd, "memory.oom_control", text, sizeof text))
 		return false;
 	return group_key_value(text, "under_oom") == 1 || group_key_value(text, "oom_kill_disable") != 1;
 }
 
-int group_watch_oom(const struct group *g, int *ret, struct err *e)
+/* Half of the way from the mark to the limit: between the two the kernel is still about to take back, or one processor's share is out of date. */
+static bool is_past_mark(const struct group_leaf *leaf)
 {
-	const struct group_leaf *leaf  = group_leaf_with(g, GROUP_MEMORY);
-	scoped_fd                event = -1, control = -1;
-	char                     text[32];
+	int64_t mark = read_number(leaf, "memory.high"), limit = read_number(leaf, "memory.max"), now = read_number(leaf, "memory.current");
 
-	*ret = -1;
-	if (!leaf || leaf->v2)
-		return 0;
-	event   = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	control = openat(leaf->fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	return mark > 0 && limit > mark && now >= mark + (limit - mark) / 2;
+}
+
+/*
+ * The page cache counts as well: a program that reads a large file is at the mark all the time, and has memory. A mark
+ * that is written again has the kernel take back all that it can, also what each processor holds in advance, and return
+ * when it has, or cannot. What is used then is used.
+ */
+static bool is_used_up(const struct group_leaf *leaf, int events, int mark_fd)
+{
+	char text[512], mark[32];
+
+	if (pread(events, text, sizeof text, 0) < 0 || !is_past_mark(leaf) || !group_read_file(leaf->fd, "memory.high", mark, sizeof mark))
+		return false;
+	return write(mark_fd, mark, strlen(mark)) > 0 && is_past_mark(leaf);
+}
+
+bool group_has_no_memory(const struct group *g, const struct group_oom *oom)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+
+	if (!leaf)
+		return false;
+	return leaf->v2 ? is_used_up(leaf, oom->fd, oom->mark_fd) : is_under_oom(leaf, oom->fd);
+}
+
+static int watch_v1(const struct group_leaf *leaf, struct group_oom *ret)
+{
+	scoped_fd event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), control = openat(leaf->fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	char      text[32];
+
 	snprintf(text, sizeof text, "%d %d", event, control);
 	if (event < 0 || control < 0 || file_put(leaf->fd, "cgroup.event_control", text) < 0)
-		return err_sys(e, "set-up step watch-memory");
-	*ret = fd_take(&event);
+		return -1;
+	ret->fd     = fd_take(&event);
+	ret->events = POLLIN;
 	return 0;
+}
+
+static int watch_v2(const struct group_leaf *leaf, struct group_oom *ret)
+{
+	ret->fd      = openat(leaf->fd, "memory.events", O_RDONLY | O_CLOEXEC);
+	ret->mark_fd = openat(leaf->fd, "memory.high", O_WRONLY | O_CLOEXEC);
+	ret->events  = POLLPRI; /* it can be read at any time */
+	return ret->fd < 0 || ret->mark_fd < 0 ? -1 : 0;
+}
+
+int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+
+	*ret = GROUP_OOM_NONE;
+	if (leaf && (leaf->v2 ? watch_v2(leaf, ret) : watch_v1(leaf, ret)) < 0)
+		return err_sys(e, "set-up step watch-memory");
+	return 0;
+}
+
+void group_oom_close(struct group_oom *oom)
+{
+	fd_closep(&oom->fd);
+	fd_closep(&oom->mark_fd);
 }

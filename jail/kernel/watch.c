@@ -225,9 +225,7 @@ static void on_signal(struct watch *w)
 /* The event comes as well when a group above ours has no memory: the kernel then kills what it will, which need not be ours. */
 static void on_oom(struct watch *w)
 {
-	uint64_t count;
-
-	if (read(w->cell.oom_fd, &count, sizeof count) == sizeof count && group_has_no_memory(&w->cell.group)) {
+	if (group_has_no_memory(&w->cell.group, &w->cell.oom)) {
 		w->oom = true;
 		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
 	}
@@ -505,7 +503,7 @@ static const struct source {
 	{ AT(unread), watch_warm_read }, /* after what the fork said before it read */
 	{ AT(cell.notice.heard_fd), on_notice },
 	{ AT(cell.status_fd), on_status },
-	{ AT(cell.oom_fd), on_oom },
+	{ AT(cell.oom.fd), on_oom },
 	{ AT(client), on_client },
 	{ AT(signals), on_signal },
 	{ AT(control), on_control },
@@ -543,7 +541,7 @@ void watch_cell(struct watch *w)
 
 		left = check_taken(w, notice_turn(&w->cell.notice, left));
 		for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-			fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = POLLIN };
+			fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = sources[i].hear == on_oom ? w->cell.oom.events : POLLIN };
 		fds[ARRAY_LEN(sources)] = (struct pollfd){ .fd = w->cell.pidfd, .events = POLLIN };
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");

@@ -9,7 +9,6 @@ pytestmark = pytest.mark.alone("reads the kernel's log, which is one for the who
 
 @pytest.mark.parametrize("cold", [True, False], ids=["cold", "warm"])
 def test_a_run_that_is_ended_for_its_memory_leaves_no_line(start_daemon, cold):
-    kernel_log.need_version_1()
     daemon, log = start_daemon(MANY), kernel_log.KernelLog(kernel_log.MEMORY)
     try:
         with daemon.connect() as talk:

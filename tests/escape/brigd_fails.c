@@ -88,7 +88,7 @@ static bool fails(const char *name)
 	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
 	CALL(privilege_keep_effective, (struct err *e), (e))                                                                         \
 	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
-	CALL(group_watch_oom,         (const struct group *g, int *ret, struct err *e), (g, ret, e))                                 \
+	CALL(group_watch_oom,         (const struct group *g, struct group_oom *ret, struct err *e), (g, ret, e))                  \
 	CALL(store_open_first,        (const char *const *stores, const char *name, struct store_tree *ret, struct err *e), (stores, name, ret, e)) \
 	CALL(detach_mount,            (int from, uint64_t attrs, const char *what, struct err *e), (from, attrs, what, e))           \
 	CALL(shown_open,              (int dir, uint32_t id, bool *inert, struct err *e), (dir, id, inert, e))                       \

@@ -97,7 +97,6 @@ WITHOUT_MEMORY = {
 @pytest.mark.parametrize("program", WITHOUT_MEMORY.values(), ids=WITHOUT_MEMORY)
 def test_runs_that_are_ended_for_their_memory_leave_no_line_in_the_kernels_log(jail, run_brig, token, nothing_left, program):
     """The kernel writes a hundred lines and more before it kills: a minute of such runs, and nothing else is left in its log."""
-    kernel_log.need_version_1()
     log = kernel_log.KernelLog(kernel_log.MEMORY)
     try:
         for _ in range(3):

@@ -41,9 +41,9 @@ def test_the_knobs_are_turned_to_what_was_asked_for(jail, v2, start_brig):
     child = start_brig("--memory", "64M", "--pids", "7", "--cpus", "0.5", "--timeout", "300", program=SLEEP, args=["knobs-token"], json_record=False)
     assert child.line() == "ready"
     cell = pathlib.Path(f"{v2}{cell_of('knobs-token')}")
-    knobs = {name: (cell / name).read_text().strip() for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")
+    knobs = {name: (cell / name).read_text().strip() for name in ("memory.max", "memory.high", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")
              if (cell / name).exists()}
-    assert knobs == {"memory.max": str(64 * MIB), "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "8", "cpu.max": "50000 100000"}
+    assert knobs == {"memory.max": str(64 * MIB), "memory.high": str(62 * MIB), "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "8", "cpu.max": "50000 100000"}
 
 
 def test_half_a_cpu_is_half_a_cpu(jail, v2, run_brig):
@@ -63,6 +63,19 @@ def test_memory_that_is_used_up_kills_every_process_at_once(jail, v2, run_brig):
     program = f"import os, time\nif os.fork() == 0:\n  time.sleep(600)\n  os._exit(0)\nexec({GROW!r})"
     run = run_brig("--memory", "64M", "--timeout", "50", program=program)
     assert (run.reason, run.status) == ("oom", 137) and run.record["memory_peak_bytes"] <= 64 * MIB + MIB, str(run)
+
+
+def test_a_large_file_that_is_read_again_and_again_is_no_use_of_memory(jail, v2, run_brig, tmp_path):
+    """The page cache counts as memory of the group, and is taken back when it is needed."""
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    with open(shown / "large", "wb") as f: # in no cache, or it is not the run's
+        f.write(bytes(96 * MIB))
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    program = "own = bytearray(24 << 20)\nfor _ in range(8):\n  with open('/workspace/shown/large', 'rb') as f:\n    while f.read(1 << 20): pass\nprint('read')"
+    run = run_brig("--memory", "64M", "--timeout", "100", "--ro", shown, program=program)
+    assert (run.reason, run.out) == ("exited", "read\n"), str(run)
 
 
 # --- where cells live -----------------------------------------------------------------------------------------

@@ -18,11 +18,6 @@ def lacks():
     return None
 
 
-def need_version_1():
-    if not os.path.exists("/sys/fs/cgroup/memory/memory.oom_control"):
-        pytest.skip("needs a control group of memory, version 1: with version 2 the kernel itself ends runs for their memory")
-
-
 class KernelLog:
     """Lines from now on that have one of these words."""
 
