@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-enum { BUSY_WAIT_MS = 60 * 1000, BUSY_AGAIN_MS = 100 };
+enum { PLACE_WAIT_MS = 60 * 1000 };
 
 /* --- the end of one --- */
 
@@ -41,7 +41,6 @@ static void destroy(struct execution *x)
 	struct execution_pipe *const pipes[] = { &x->out, &x->err, &x->report };
 
 	launcher_forget(x->mcp->launcher, &x->question);
-	loop_timer_clear(&x->mcp->loop, &x->again);
 	close_input(x);
 	for (size_t i = 0; i < ARRAY_LEN(pipes); i++) {
 		close_pipe(pipes[i]);
@@ -71,7 +70,6 @@ static void end(struct execution *x)
 	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
 	launcher_forget(x->mcp->launcher, &x->question);
-	loop_timer_clear(&x->mcp->loop, &x->again);
 	close_input(x);
 	close_pipe(&x->out);
 	close_pipe(&x->err);
@@ -109,7 +107,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	if (x->cancelled || x->state == EXECUTION_ENDED)
 		return;
 	x->cancelled = true;
-	if (x->state == EXECUTION_RUNS)
+	if (*x->id)
 		tell_cancel(x, reason);
 	else if (!x->question.tag || !x->question.sent)
 		fail(x, "cancelled", NULL, "cancelled before it had started");
@@ -245,6 +243,16 @@ static void on_started(struct execution *x, struct datagram *d)
 		tell_cancel(x, "cancelled");
 }
 
+/* Its id, for who cancels it meanwhile. */
+static void on_waiting(struct execution *x, const json_t *j)
+{
+	if (x->state != EXECUTION_WAITS)
+		return;
+	snprintf(x->id, sizeof x->id, "%s", json_string_value(json_object_get(j, "run")));
+	if (x->cancelled)
+		tell_cancel(x, "cancelled");
+}
+
 static void on_limit(struct execution *x, const json_t *j)
 {
 	if (!json_is_true(json_object_get(j, "ends")))
@@ -309,6 +317,9 @@ static void on_event(struct execution *x, struct datagram *d)
 	case EVENT_started:
 		on_started(x, d);
 		return;
+	case EVENT_waiting:
+		on_waiting(x, d->answer.source);
+		return;
 	case EVENT_limit:
 		on_limit(x, d->answer.source);
 		return;
@@ -320,20 +331,6 @@ static void on_event(struct execution *x, struct datagram *d)
 	}
 }
 
-/* A place becomes free when another run ends, perhaps one of somebody else. */
-static bool may_wait(const struct execution *x)
-{
-	return loop_now_ms() - x->asked_ms < BUSY_WAIT_MS;
-}
-
-static void wait_for_place(struct execution *x, const json_t *error)
-{
-	json_int_t ms = json_integer_value(json_object_get(error, "retry_after_ms"));
-
-	launcher_forget(x->mcp->launcher, &x->question);
-	loop_timer_set(&x->mcp->loop, &x->again, ms > 0 && ms < BUSY_WAIT_MS ? ms : BUSY_AGAIN_MS);
-}
-
 static void on_refused(struct execution *x, const json_t *error)
 {
 	const char *code = json_string_value(json_object_get(error, "code"));
@@ -341,12 +338,8 @@ static void on_refused(struct execution *x, const json_t *error)
 
 	if (x->state != EXECUTION_WAITS) /* about a cancel that came too late */
 		return;
-	if (busy && x->cancelled) { /* while brigd was asked: the cancel ended it, not the lack of a place */
+	if (busy && x->cancelled) { /* while it waited for a place, mostly */
 		fail(x, "cancelled", NULL, "cancelled before it had started");
-		return;
-	}
-	if (busy && may_wait(x)) {
-		wait_for_place(x, error);
 		return;
 	}
 	metrics_refused(x->mcp->metrics, code);
@@ -384,15 +377,6 @@ static void on_lost(void *owner, const struct err *why)
 
 /* --- asking --- */
 
-static void ask_again(void *owner)
-{
-	struct execution *x = owner;
-	struct err        e;
-
-	if (launcher_ask(x->mcp->launcher, &x->question, &e) < 0)
-		fail(x, "missing", NULL, e.text);
-}
-
 static char *copy_bytes(const char *bytes, size_t len)
 {
 	char *copy = malloc(len + 1);
@@ -411,13 +395,13 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 	x->code     = -1;
 	x->input.fd = -1;
 	x->asked_ms = loop_now_ms();
-	x->again    = (struct loop_timer){ .due = ask_again, .owner = x };
 	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->err      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->err.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
 	x->is_report = strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
 	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = &x->code, .fds_len = 1 };
 	TAILQ_INIT(&x->attendants);
+	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
 	executions_add(x);
 	return x;
 }

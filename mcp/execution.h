@@ -74,7 +74,6 @@ struct execution {
 	char                    exec_error[24];
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
-	struct loop_timer       again;
 	TAILQ_HEAD(, attendant) attendants;
 	struct answer_wish      wish;
 };

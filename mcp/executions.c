@@ -135,21 +135,8 @@ void executions_remove(struct execution *x)
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 }
 
-static void let_next_ask(struct executions *all)
-{
-	struct execution *x;
-
-	TAILQ_FOREACH(x, &all->all, link) {
-		if (!x->again.set)
-			continue;
-		loop_timer_set(&all->mcp->loop, &x->again, 0);
-		return;
-	}
-}
-
 void executions_ended(struct execution *x)
 {
-	let_next_ask(x->mcp->executions);
 	if (*x->handle)
 		loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not here: x is in somebody's hand */
 }

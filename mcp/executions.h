@@ -28,5 +28,5 @@ void executions_drop(struct execution *x);
 
 void executions_add(struct execution *x);
 void executions_remove(struct execution *x);
-/* One has ended: who waits for a free place may ask again, and what is kept is looked through. */
+/* One has ended: what is kept is looked through. */
 void executions_ended(struct execution *x);

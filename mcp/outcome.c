@@ -265,7 +265,7 @@ static const char *reason_of(const char *code)
 {
 	static const struct {
 		const char *code, *reason;
-	} reasons[] = { { "cancelled", "cancelled" }, { "lost", "cancelled" }, { "missing", "setup_failed" }, { "unavailable", "setup_failed" }, { "broken", "setup_failed" } };
+	} reasons[] = { { "cancelled", "cancelled" }, { "lost", "cancelled" }, { "busy", "busy" }, { "missing", "setup_failed" }, { "unavailable", "setup_failed" }, { "broken", "setup_failed" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (strcmp(reasons[i].code, code) == 0)

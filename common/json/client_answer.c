@@ -92,6 +92,7 @@ static const struct shape stats_shape[] = {
 	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since the service started", NULL },
 	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since then", run_counts_shape },
 	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
+	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
 	{ "refused",     SHAPE_COUNT, SHAPE_MUST, "Requests that were answered with an error", NULL },
 	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
 	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "What is kept for each", profile_counts_shape },
@@ -118,6 +119,12 @@ static const struct shape explain_shape[] = {
 	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "What brig check lets a program import; null is anything", NULL },
 	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Of what it warns", NULL },
 	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "What the tree was made of, when the service started; may be incomplete", package_shape },
+	{ 0 },
+};
+static const struct shape waiting_shape[] = {
+	{ "event",   SHAPE_TEXT,  SHAPE_MUST, "\"waiting\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ "why",     SHAPE_TEXT,  SHAPE_MUST, "Which quota is used up", NULL },
 	{ 0 },
 };
 static const struct shape started_shape[] = {
@@ -203,6 +210,14 @@ json_t *protocol_error(const struct denial *d, uint64_t tag)
 static json_t *event(enum event_kind kind, const char *run, uint64_t tag)
 {
 	return tagged(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
+}
+
+json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
+{
+	json_t *j = event(EVENT_waiting, run, tag);
+
+	json_object_set_new(j, "why", json_string(why));
+	return j;
 }
 
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)

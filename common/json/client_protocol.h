@@ -26,6 +26,7 @@ enum {
 };
 
 #define PROTOCOL_CODE_MAX (8 * MIB) /* bytes of a program */
+#define PROTOCOL_WAIT_MAX (60 * 60 * 1000) /* ms */
 #define TAG_MAX           ((1ull << 53) - 1) /* what every JSON library can hold */
 #define TAG_NONE          UINT64_MAX
 
@@ -67,6 +68,7 @@ struct protocol_request {
 	const json_t     *limits; /* an object for limits_fields, or NULL */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
 	bool              wants_stdin, cold;
+	uint64_t          wait_ms;
 	unsigned          mode;    /* enum run_mode */
 	const json_t     *imports; /* a list of names of modules, or NULL: any */
 	const char       *run;
@@ -88,6 +90,7 @@ const char *run_mode_name(enum run_mode mode);
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
+json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 
 /* What every run says, as text. exec_error and left may be NULL; record and lost are JSON. */

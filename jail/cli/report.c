@@ -63,7 +63,7 @@ static const struct {
 	{ DENIAL_above_ceiling,   EXIT_denied,       ERR_DENIED },
 	{ DENIAL_unknown_profile, EXIT_denied,       ERR_BAD_SPEC },
 	{ DENIAL_missing,         EXIT_setup_failed, ERR_MISSING },
-	{ DENIAL_busy,            EXIT_denied,       ERR_LIMIT },
+	{ DENIAL_busy,            EXIT_busy,         ERR_LIMIT },
 	{ DENIAL_not_found,       EXIT_denied,       ERR_BAD_SPEC },
 	{ DENIAL_unavailable,     EXIT_setup_failed, ERR_MISSING },
 	{ DENIAL_broken,          EXIT_setup_failed, ERR_BROKEN },

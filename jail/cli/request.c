@@ -92,6 +92,13 @@ static int set_cold(void *into, const struct option_row *row, const char *value,
 	return 0;
 }
 
+static int set_wait(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	static const struct field seconds = { "wait", FIELD_MS, offsetof(struct request, wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "", NULL, NULL };
+
+	return field_from_text(&seconds, value, into, e) < 0 ? err_wrap(e, "--%s", row->name) : 0;
+}
+
 static int set_private(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	(void)row, (void)value, (void)e;
@@ -113,6 +120,7 @@ const struct option_row request_options[] = {
 	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME", set_shown },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
 	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
+	{ "wait", 0, "S", "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", set_wait },
 	{ "private", 0, NULL, "Start a brigd for this run alone, though a service runs here", set_private },
 	{ "verbose", 'v', NULL, "Print the one-line summary also when the program simply exited", set_verbose },
 	{ 0 },
@@ -130,7 +138,7 @@ const struct option_row check_options[] = {
 
 void request_init(struct request *r)
 {
-	*r = (struct request){ .profile = "basic", .stdin_fd = -1 };
+	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .wait_ms = EARLY_WAIT_MS };
 }
 
 void request_done(struct request *r)
@@ -269,6 +277,8 @@ static int put_common(struct request *r, struct err *e)
 		return -1;
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
+	if (r->wait_ms)
+		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
 	if (r->cold)
 		json_object_set_new(r->message, "cold", json_true());
 	return 0;

@@ -21,6 +21,7 @@ struct request {
 	size_t      shown_len;
 	const char *program;    /* the file, "stdin" or the command */
 	const char *stdin_path; /* NULL: empty; "-": ours */
+	uint64_t    wait_ms;    /* for a place */
 	bool        json, verbose, cold, private;
 	enum run_mode mode;     /* of a program: who executes it */
 

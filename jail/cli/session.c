@@ -6,6 +6,7 @@
 #include "fd.h"
 #include "interrupt.h"
 #include "program_report.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -172,6 +173,18 @@ static void on_started(struct session *s, struct datagram *d)
 	interrupt_arm(s->server.sock, s->run);
 }
 
+/* In a terminal: a prompt that does not come back is a riddle. */
+static void on_waiting(struct session *s, const json_t *event)
+{
+	char why[200];
+
+	if (!isatty(STDERR_FILENO) || s->started)
+		return;
+	snprintf(why, sizeof why, "%s", json_string_value(json_object_get(event, "why")));
+	text_make_plain(why);
+	fprintf(stderr, "brig: waiting for a place (%s); Ctrl-C gives up\n", why);
+}
+
 static void on_limit(struct session *s, const json_t *event)
 {
 	if (json_is_true(json_object_get(event, "ends")))
@@ -183,6 +196,9 @@ static void on_event(struct session *s, struct datagram *d)
 	switch (d->answer.event) {
 	case EVENT_started:
 		on_started(s, d);
+		return;
+	case EVENT_waiting:
+		on_waiting(s, d->answer.source);
 		return;
 	case EVENT_limit:
 		on_limit(s, d->answer.source);

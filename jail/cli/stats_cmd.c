@@ -19,8 +19,8 @@ static void print_runs(const json_t *reply, FILE *out)
 	json_t       *times;
 	char          name[32];
 
-	fprintf(out, "runs        started %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT "\n",
-	       ask_figure(runs, "started"), ask_figure(reply, "running"), ask_figure(reply, "refused"));
+	fprintf(out, "runs        started %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", waiting %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT "\n",
+	       ask_figure(runs, "started"), ask_figure(reply, "running"), ask_figure(reply, "waiting"), ask_figure(reply, "refused"));
 	json_object_foreach(json_object_get(runs, "ended"), reason, times)
 	{
 		if (json_integer_value(times) == 0)

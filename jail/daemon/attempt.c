@@ -65,6 +65,7 @@ static void refused(struct audit *audit, struct audit_entry *entry, const struct
 {
 	fill_peer(entry, peer);
 	entry->time_us = now_us();
+	entry->reason  = why->code == DENIAL_busy ? EXIT_busy : EXIT_denied;
 	entry->error   = denial_code_name(why->code);
 	entry->field   = why->field;
 	audit_write(audit, entry);

@@ -67,10 +67,16 @@ static void to_file(struct audit *a, const json_t *json)
 	}
 }
 
+/* No program ran, by our own word. */
+static bool is_refusal(const struct audit_entry *entry)
+{
+	return entry->reason == EXIT_denied || entry->reason == EXIT_busy;
+}
+
 static enum journal_priority priority_of(const struct audit_entry *entry)
 {
 	return entry->reason == EXIT_setup_failed ? JOURNAL_WARNING
-	       : entry->reason == EXIT_denied     ? JOURNAL_NOTICE
+	       : is_refusal(entry)                ? JOURNAL_NOTICE
 						  : JOURNAL_INFO;
 }
 
@@ -113,7 +119,7 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	a->entries++;
 	if (entry.time_us < 0)
 		entry.time_us = now_us();
-	if (entry.reason == EXIT_denied && !audit_throttle_take(&a->throttle, entry.peer_uid, now_us(), &before)) {
+	if (is_refusal(&entry) && !audit_throttle_take(&a->throttle, entry.peer_uid, now_us(), &before)) {
 		a->suppressed++;
 		return;
 	}

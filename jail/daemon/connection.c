@@ -6,6 +6,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "packet.h"
+#include "queue.h"
 #include "served_run.h"
 
 #include <errno.h>
@@ -145,7 +146,7 @@ void connection_send(struct connection *c, json_t *answer, const int *fds, size_
 	free(text);
 }
 
-static void refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
+void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
 {
 	c->door->counts.refused++;
 	connection_send(c, protocol_error(why, request->tag), NULL, 0);
@@ -167,7 +168,7 @@ static void serve(struct connection *c, struct datagram *in)
 	struct denial  why;
 
 	if (protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why) < 0 || gate_serve(c, &request, in->fd, in->fds, &why) < 0)
-		refuse(c, &request, &why);
+		connection_refuse(c, &request, &why);
 }
 
 static void refuse_unread(struct connection *c)
@@ -176,7 +177,7 @@ static void refuse_unread(struct connection *c)
 	struct denial           why;
 
 	deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors", PROTOCOL_MAX, PROTOCOL_FDS_MAX);
-	refuse(c, &unknown, &why);
+	connection_refuse(c, &unknown, &why);
 }
 
 static void on_ready(void *owner)
@@ -231,6 +232,7 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 
 void connection_close(struct connection *c)
 {
+	queue_forget(c);
 	served_runs_forget(c->door, c);
 	LIST_REMOVE(c, link);
 	c->door->connections_len--;

@@ -37,5 +37,7 @@ void connection_close(struct connection *c);
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);
 /* The same of a text; an empty one, which was too long for whoever made it, cannot be sent. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n);
+/* That is an error, and one more that was refused. */
+void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why);
 /* To somebody who gets no connection. */
 void connection_tell(int sock, json_t *answer);

@@ -5,8 +5,10 @@
 #include "clock.h"
 #include "connection.h"
 #include "fd.h"
+#include "queue.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #define TURN_MS 0.2
 
@@ -15,11 +17,21 @@ void door_init(struct door *d)
 	LIST_INIT(&d->users);
 	LIST_INIT(&d->connections);
 	TAILQ_INIT(&d->runs);
-	d->loop.fd = -1;
+	d->loop.fd     = -1;
+	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
+}
+
+/* Most descriptors are for clients and runs. Asked for now: a door that is confined may not. */
+static size_t count_queued_fds(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : files.rlim_cur / 4;
 }
 
 int door_open(struct door *d, struct err *e)
 {
+	d->queued_fds_max = count_queued_fds();
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);
@@ -132,6 +144,7 @@ static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
+	TAILQ_INIT(&u->queue);
 	u->door = d;
 	u->uid  = uid;
 	if (loop_open(&u->loop, e) < 0) {

@@ -26,6 +26,9 @@ enum {
 	ENDING_MS_MAX           = 5000,          /* for all runs to be cleaned up, then the service ends without them */
 };
 
+struct queued_run;
+TAILQ_HEAD(run_queue, queued_run);
+
 /* Users take turns, and the connections of one among themselves: many are heard no sooner than one. */
 struct door_user {
 	LIST_ENTRY(door_user) link;
@@ -34,6 +37,10 @@ struct door_user {
 	size_t                connections;
 	struct loop           loop; /* of them, and */
 	struct loop_source    source; /* its descriptor, in the door's own */
+	struct run_queue      queue; /* queue.h */
+	size_t                queued, queued_fds;
+	uint64_t              turn; /* the last one */
+	bool                  has_tried;
 };
 
 struct audit;
@@ -60,6 +67,9 @@ struct door {
 	size_t                 connections_len;
 	struct run_list        runs;
 	size_t                 runs_len;
+	size_t                 queued, queued_fds, queued_fds_max; /* of all users */
+	uint64_t               turns;
+	struct loop_timer      queue_timer;
 	struct door_counts     counts;
 	struct log             log;
 	struct audit          *audit; /* NULL: a private door */

@@ -1,5 +1,6 @@
 /* gate_cancel.c - the end of a run, by its id */
 #include "gate.h"
+#include "queue.h"
 #include "served_run.h"
 
 int gate_cancel(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
@@ -9,9 +10,10 @@ int gate_cancel(struct connection *c, const struct protocol_request *request, in
 	json_t                       *reply;
 
 	(void)fds, (void)n;
-	if (!r || !served_run_is_of(r, c->peer.uid))
+	if (r && served_run_is_of(r, c->peer.uid))
+		served_run_cancel(r, reasons[request->reason]);
+	else if (!queue_cancel(c->door, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);
-	served_run_cancel(r, reasons[request->reason]);
 	reply = protocol_reply(REQUEST_cancel, request->tag);
 	json_object_set_new(reply, "run", json_string(request->run));
 	connection_send(c, reply, NULL, 0);

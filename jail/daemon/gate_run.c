@@ -2,20 +2,64 @@
 #include "gate.h"
 
 #include "clock.h"
+#include "queue.h"
+#include "run_id.h"
 #include "served_run.h"
 
-int gate_run(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+#include <stdio.h>
+#include <unistd.h>
+
+/*
+ * Users share the processors, and what it costs to start and to clean up is in no run's account. So while others are
+ * here, one user has as many young runs as there are processors; the next one waits until one of them ends, or is young
+ * no more.
+ */
+static int check_turn(const struct connection *c, double now, struct run_try *try, struct denial *why)
+{
+	const struct door *d = c->door;
+	long               processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= (processors > 1 ? (size_t)processors : 1);
+	if (!try->waits_for_turn)
+		return 0;
+	why->retry_after_ms = QUOTA_RETRY_MS;
+	return deny(why, DENIAL_busy, NULL, "other users have their turn");
+}
+
+static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
 {
 	const struct served_profile *profile;
 	scoped_run_plan              plan = { .words = WORDS_NONE };
+	double                       now  = clock_ms(CLOCK_MONOTONIC);
 
-	(void)n; /* as many as the request wants: protocol_parse() has counted them */
 	if (c->door->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; ask again when it runs anew");
 	profile = gate_profile(c, request->profile, why);
 	/* first: to read the program of who may not run it would take the door from everybody else */
-	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why) < 0 ||
-	    run_plan_build(&plan, profile, request, fds, why) < 0)
+	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, try->memory_bytes, now, why) < 0 ||
+	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, profile, request, fds, why) < 0)
 		return -1;
-	return served_run_start(c, request, &plan, fds, why);
+	try->memory_bytes = plan.limits.memory_bytes;
+	return served_run_start(c, request, &plan, try->id, fds, why);
+}
+
+int gate_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
+{
+	int r = start(c, request, try, fds, why);
+
+	if (r < 0)
+		snprintf(try->why, sizeof try->why, "%.150s", why->text);
+	return r;
+}
+
+int gate_run(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	struct run_try try = { 0 };
+	struct err     e;
+
+	if (run_id_make(try.id, &e) < 0)
+		return deny_err(why, DENIAL_broken, NULL, &e);
+	if (!queue_has_others(c, &try, why) && gate_start(c, request, &try, fds, why) == 0)
+		return 0;
+	return why->code == DENIAL_busy && queue_enter(c, request, &try, fds, n, why) ? 0 : -1;
 }

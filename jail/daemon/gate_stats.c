@@ -132,6 +132,7 @@ int gate_stats(struct connection *c, const struct protocol_request *request, int
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
 	json_object_set_new(reply, "runs", run_counts(&d->counts));
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
+	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", json_integer((json_int_t)d->counts.refused));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
 	json_object_set_new(reply, "profiles", profiles(c));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define MINUTE_MS 60000.0
+#define SHARED_MS 1000.0
 
 static struct quota_user *find(struct quota *q, uint32_t uid)
 {
@@ -93,16 +94,30 @@ static int nobody_more(struct denial *d)
 	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
 
-int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d)
+static int check_room(struct quota *q, const struct quota_limits *may, struct quota_user *u, uint64_t memory_bytes, double now_ms, struct denial *d)
+{
+	if (check_sums(may, u->runs, u->memory_bytes, memory_bytes, "your quota is used up", d) < 0 ||
+	    check_sums(&q->all, q->runs, q->memory_bytes, memory_bytes, "the quota of this host is used up", d) < 0)
+		return -1;
+	return check_starts(u, may->runs_per_minute, now_ms, d);
+}
+
+int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms, struct denial *d)
 {
 	struct quota_user *u = enter(q, may, uid, now_ms);
 
 	if (!u)
 		return nobody_more(d);
-	if (check_sums(may, u->runs, 0, 0, "your quota is used up", d) < 0 ||
-	    check_sums(&q->all, q->runs, 0, 0, "the quota of this host is used up", d) < 0)
-		return -1;
-	return check_starts(u, may->runs_per_minute, now_ms, d);
+	u->asked_ms = now_ms;
+	return check_room(q, may, u, memory_bytes, now_ms, d);
+}
+
+bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->user[i].uid != uid && now_ms - q->user[i].asked_ms < SHARED_MS)
+			return true;
+	return false;
 }
 
 int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms, struct denial *d)
@@ -113,9 +128,7 @@ int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, ui
 		return nobody_more(d);
 	if (check_fits(may, memory_bytes, "your quota", d) < 0 || check_fits(&q->all, memory_bytes, "this host", d) < 0)
 		return -1;
-	if (check_sums(may, u->runs, u->memory_bytes, memory_bytes, "your quota is used up", d) < 0 ||
-	    check_sums(&q->all, q->runs, q->memory_bytes, memory_bytes, "the quota of this host is used up", d) < 0 ||
-	    check_starts(u, may->runs_per_minute, now_ms, d) < 0)
+	if (check_room(q, may, u, memory_bytes, now_ms, d) < 0)
 		return -1;
 	if (may->runs_per_minute)
 		u->starts -= 1;

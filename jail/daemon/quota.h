@@ -1,9 +1,10 @@
 /*
  * quota.h - how much of the host one user, and all of them together, may have at once.
  *
- * Taken before a run is started, given back when it has ended. Nobody waits in
- * a line: a quota that is used up is answered with busy, and with a hint when
- * to come again. Pure but for its memory; the caller says what time it is.
+ * Taken before a run is started, given back when it has ended. A quota that is
+ * used up is answered with busy, and with a hint when to come again; who wants
+ * to wait for that does so in the queue (queue.h). Pure but for its memory; the
+ * caller says what time it is.
  */
 #pragma once
 #include "denial.h"
@@ -18,6 +19,7 @@ struct quota_limits {
 struct quota_user {
 	uint32_t uid;
 	uint64_t runs, memory_bytes;
+	double   asked_ms; /* for the last time */
 	double   starts, since_ms; /* starts that are left of this minute's, at that moment */
 };
 
@@ -28,8 +30,11 @@ struct quota {
 	size_t              n;
 };
 
-/* Whether a run of any size may be started now; takes nothing. For what is cheaper to ask than the run is to read. */
-must_use int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d);
+/* Whether such a run may be started now, 0: of any size; takes nothing. For what is cheaper to ask than the run is to read. */
+must_use int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms,
+			 struct denial *d);
+/* Whether another user asked for a run within the last second. */
+bool         quota_is_shared(const struct quota *q, uint32_t uid, double now_ms);
 /* memory_bytes: the limit of the run. All or nothing. */
 must_use int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms,
 			struct denial *d);

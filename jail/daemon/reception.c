@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "connection.h"
 #include "notify.h"
+#include "queue.h"
 #include "served_run.h"
 
 #include <errno.h>
@@ -102,6 +103,7 @@ static void begin_to_end(struct reception *r)
 	r->deadline_ms     = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
 	r->door->is_ending = true;
 	(void)!set_listening(r, false, &e);
+	queue_end(r->door);
 	TAILQ_FOREACH(run, &r->door->runs, link)
 		served_run_cancel(run, EXIT_cancelled);
 }

@@ -4,7 +4,7 @@
 #include "attempt.h"
 #include "clock.h"
 #include "fd.h"
-#include "run_id.h"
+#include "queue.h"
 #include "run_record.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- what is told --- */
 
-enum { STARTED_MAX = 512 };
+enum { STARTED_MAX = 512, YOUNG_MS = 50 };
 
 static void tell(struct served_run *r, struct json_text *event, const int *fds, size_t n)
 {
@@ -55,6 +55,7 @@ static void destroy(struct served_run *r)
 	TAILQ_REMOVE(&d->runs, r, link);
 	d->runs_len--;
 	free(r);
+	queue_wake(d);
 }
 
 static void on_ended(struct served_run *r, const struct run_end *end)
@@ -131,7 +132,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.cold        = request->cold,
 	};
 
-	if (run_id_make(r->id, e) < 0 || backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)
+	if (backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)
 		return -1;
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
 	if (loop_add(&r->door->loop, &r->source, e) == 0)
@@ -152,8 +153,8 @@ static void enter(struct served_run *r)
 	r->connection->runs++;
 }
 
-int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const int *fds,
-		     struct denial *why)
+int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const char *id,
+		     const int *fds, struct denial *why)
 {
 	int                streams[PIPES_MAX];
 	double             now = clock_ms(CLOCK_MONOTONIC);
@@ -165,6 +166,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
 				  .tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .asked_ms = now,
 				  .run = { .sock = -1 } };
+	memcpy(r->id, id, sizeof r->id);
 	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
 		free(r);
 		return -1;
@@ -186,6 +188,19 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 void served_run_cancel(struct served_run *r, enum exit_reason reason)
 {
 	run_cancel(&r->run, reason);
+}
+
+size_t served_runs_young(const struct door *d, uid_t uid, double now_ms)
+{
+	struct served_run *r;
+	size_t             n = 0;
+
+	TAILQ_FOREACH_REVERSE(r, &d->runs, run_list, link) {
+		if (now_ms - r->asked_ms > YOUNG_MS)
+			break;
+		n += r->peer.uid == uid;
+	}
+	return n;
 }
 
 struct served_run *served_run_find(const struct door *d, const char *id)

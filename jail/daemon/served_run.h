@@ -37,8 +37,11 @@ struct served_run {
 
 /* Asks the backend; takes the quota, and gives it back when nothing came of it. fds: the request's. */
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
-			      const int *fds, struct denial *why);
+			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
+
+/* Of this user, that began a moment ago: most of what they cost is in no run's account. */
+size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);
 
 struct served_run *served_run_find(const struct door *d, const char *id); /* or NULL */
 bool               served_run_is_of(const struct served_run *r, uid_t uid); /* root's are all */

@@ -20,7 +20,7 @@
 /* clang-format off */
 const struct audit_row audit_rows[] = {
 	{ "time",              AUDIT_TIME,   AT(time_us),           0,   "",                  "When it was asked, UTC" },
-	{ "exit_reason",       AUDIT_REASON, AT(reason),            0,   "",                  "How it ended, see brig(1); denied for what was refused" },
+	{ "exit_reason",       AUDIT_REASON, AT(reason),            0,   "",                  "How it ended, see brig(1); denied or busy for what was refused" },
 	{ "exit_code",         AUDIT_STATUS, AT(exit_code),         0,   "",                  "Exit status of the program" },
 	{ "signal",            AUDIT_SIGNAL, AT(signal),            0,   "",                  "The signal that ended it" },
 	{ "error",             AUDIT_TEXT,   AT(error),             24,  "",                  "The code of the refusal, as the client got it" },

@@ -29,7 +29,7 @@ struct audit_entry {
 	const char         *op;                /* "run", "exec"; "connect" for a peer that was turned away */
 	const char         *mode;              /* as asked; NULL: a command, or not asked */
 	const char         *profile;           /* as asked */
-	int                 reason;            /* enum exit_reason; EXIT_denied for what was refused */
+	int                 reason;            /* enum exit_reason; EXIT_denied or EXIT_busy for what was refused */
 	int                 exit_code, signal; /* AUDIT_NONE, 0: none */
 	const char         *error, *field;     /* of the refusal, as the client got them */
 	const char         *why;               /* of setup_failed; not the sentence of a refusal, which may hold what was asked */

@@ -248,7 +248,7 @@ def test_the_configuration_names_the_file(configured, log):
 def test_where_there_is_no_file_the_question_for_the_journal_is_told(configured, config):
     done = configured(config, "--uid", "1000", "--reason", "busy", "--profile", "basic; rm -rf /", "--run", UUID, "--since", "2026-11-20")
     assert done.returncode == 1 and done.stdout == "", done
-    assert f"type: journalctl _SYSTEMD_UNIT=brigd.service BRIG_RUN_ID={UUID} BRIG_PEER_UID=1000 BRIG_ERROR=busy --since @1795132800\n" in done.stderr
+    assert f"type: journalctl _SYSTEMD_UNIT=brigd.service BRIG_RUN_ID={UUID} BRIG_PEER_UID=1000 BRIG_EXIT_REASON=busy --since @1795132800\n" in done.stderr
 
 
 def test_a_configuration_that_is_garbled_says_so(configured):

@@ -5,6 +5,7 @@ import os
 import queue
 import signal
 import struct
+import subprocess
 import termios
 
 import pytest
@@ -47,21 +48,21 @@ def describe(fd):
 
 def test_a_run_asks_for_nothing_that_was_not_said():
     request, fds = asked(program="print(1)", json_record=False)
-    assert request == {"op": "run", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
+    assert request == {"op": "run", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": [], "wait_ms": 60000}
     assert fds == [("print(1)", SEALS)]
 
 
 def test_a_run_that_prints_its_record_asks_for_a_report():
     request, _ = asked(program="print(1)")
-    assert request == {"op": "run", "mode": "report", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
+    assert request == {"op": "run", "mode": "report", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": [], "wait_ms": 60000}
 
 
 def test_everything_that_was_said_is_in_the_request(tmp_path):
     shown = tmp_path / "shown"
     shown.mkdir()
     request, fds = asked("-p", "strict", "--timeout", "1.5", "--memory", "64M", "--cpus", "0.1", "--pids", "5", "--env", "A=ä", "--ro", shown, "--ro",
-                         tmp_path / "shown" / "..", "--stdin", "/dev/null", "--cold", program="pass", args=["--json", "x y"])
-    assert request == {"op": "run", "profile": "strict", "args": ["--json", "x y"], "env": ["A=ä"], "ro": ["shown", tmp_path.name], "stdin": True, "cold": True, "mode": "report",
+                         tmp_path / "shown" / "..", "--stdin", "/dev/null", "--cold", "--wait", "1.5", program="pass", args=["--json", "x y"])
+    assert request == {"op": "run", "profile": "strict", "args": ["--json", "x y"], "env": ["A=ä"], "ro": ["shown", tmp_path.name], "stdin": True, "cold": True, "mode": "report", "wait_ms": 1500,
                        "limits": {"wall_ms": 1500, "memory_bytes": 64 << 20, "cpus": 0.1, "pids": 5}}
     assert fds == [("pass", SEALS), str(shown), str(tmp_path)]
 
@@ -103,7 +104,7 @@ REFUSALS = [
     ("bad_field", "at most 5", "args", {}, "denied", "arguments: at most 5"),
     ("unknown_profile", "there is none", "profile", {}, "denied", "there is none"),
     ("missing", "no rootfs", None, {}, "setup_failed", "no rootfs"),
-    ("busy", "8 runs at once", None, {"retry_after_ms": 40}, "denied", "8 runs at once; try again in 40 ms"),
+    ("busy", "8 runs at once", None, {"retry_after_ms": 40}, "busy", "8 runs at once; try again in 40 ms"),
     ("unavailable", "about to end", None, {}, "setup_failed", "about to end"),
     ("denied", "a\n\x1b[1mb", "env[7]", {}, "denied", "a??[1mb"),
     ("bad_field", "odd", "ro[1", {}, "denied", "odd"),
@@ -116,7 +117,46 @@ def test_refusal(code, sentence, field, more, reason, says):
         door.receive()
         door.send(fake.refusal(code, sentence, field, **more))
     ran = run(script, "--env", "A=1", "--env", "B=2", "--ro", "/usr", verb="run", file="-", input=b"", program=None)
-    assert (ran.status, ran.reason, ran.record["error"]["message"]) == (125, reason, says) and ran.stderr == f"brig: {says}\n", ran
+    status = 75 if code == "busy" else 125
+    assert (ran.status, ran.reason, ran.record["error"]["message"]) == (status, reason, says) and ran.stderr == f"brig: {says}\n", ran
+
+
+def test_who_does_not_want_to_wait_does_not_ask_to():
+    assert "wait_ms" not in asked("--wait", "0", program="pass")[0]
+
+
+@pytest.mark.parametrize("wait, words", [("-1", "-1"), ("x", "x"), ("", ""), ("3601", "3601"), ("nan", "nan"), ("1e3", "1e3")])
+def test_no_time_to_wait(brig, tmp_path, wait, words):
+    (tmp_path / "x.py").write_text("pass")
+    ran = tool.Child([brig, "run", "--wait", wait, tmp_path / "x.py"], env={"BRIG_SOCKET": "/nonexistent/socket"}).wait()
+    assert ran.status == 2 and ran.stderr.startswith("brig run: --wait: ") and words in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
+
+
+WAITING = {"event": "waiting", "run": fake.STARTED["run"], "why": "16 runs at once: your\x1b[1m quota"}
+
+
+def ends_after_waiting(door):
+    door.receive()
+    door.send(WAITING)
+    door.start()
+    os.write(door.pipes["stdout"], b"1\n")
+    door.send(fake.ended())
+
+
+def test_in_a_terminal_it_is_told_what_is_waited_for(brig, tmp_path):
+    (tmp_path / "x.py").write_text("pass")
+    ours, theirs = os.openpty()
+    with fake.door(ends_after_waiting) as env:
+        done = subprocess.run([brig, "run", tmp_path / "x.py"], stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, **env}, timeout=host.HANG)
+    os.close(theirs)
+    told = os.read(ours, 1000).decode()
+    os.close(ours)
+    assert (done.returncode, done.stdout) == (0, b"1\n") and told == "brig: waiting for a place (16 runs at once: your?[1m quota); Ctrl-C gives up\r\n", (done, told)
+
+
+def test_elsewhere_nothing_is_told_but_what_the_program_says():
+    ran = run(ends_after_waiting, program="pass", json_record=False)
+    assert (ran.status, ran.out, ran.stderr) == (0, "1\n", ""), ran
 
 
 # --- the end ----------------------------------------------------------------------------------------------
@@ -332,7 +372,7 @@ def test_a_cancel_that_came_too_late_changes_nothing():
 
 RUNS = {"reply": "list", "left_out": 3, "runs": [
     {"run": fake.STARTED["run"], "profile": "basic", "uid": 1000, "pid": 77, "comm": "a\x1b[1m", "state": "running", "age_ms": 1234, "mine": True}]}
-STATS = {"reply": "stats", "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3, "oom": 1, "denied": 0}}, "running": 1, "refused": 2, "connections": 4,
+STATS = {"reply": "stats", "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3, "oom": 1, "denied": 0}}, "running": 1, "waiting": 3, "refused": 2, "connections": 4,
          "profiles": [{"name": "basic", "warm": "never", "ready": 2, "building": 0, "running": 1, "zygote": None}], "door": {"pid": 9, "memory_bytes": 3 << 20, "cpu_ms": 12.3}, "keeper": None,
          "confinement": ["seccomp", "no-caps"]}
 
@@ -362,7 +402,7 @@ def test_ps_prints_a_line_for_each_run():
 def test_stats_prints_what_is_known():
     request, done = ask(STATS, "stats")
     assert request == {"op": "stats"} and done.status == 0, done
-    assert done.stdout == ("up          1 d 02:03:04, connections 4\nruns        started 5, running 1, refused 2\nended       exited 3, oom 1\n"
+    assert done.stdout == ("up          1 d 02:03:04, connections 4\nruns        started 5, running 1, waiting 3, refused 2\nended       exited 3, oom 1\n"
                            "profile     basic: ready 2, building 0, running 1, warm never\ndoor        pid 9, memory 3.0 MiB, cpu 12 ms\nheld by     seccomp, no-caps\n")
 
 

@@ -87,6 +87,11 @@ def answers(*messages, fds=()):
     return script
 
 
+def waits(door):
+    door.send({"event": "waiting", "run": fake.STARTED["run"], "why": "8 runs at once: your quota is used up"})
+    output(b"1\n")(door)
+
+
 def too_large(door):
     door.start()
     door.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MIB)
@@ -116,6 +121,7 @@ REST = {
     "something lost": output(b"1\n", lost=[{"layers": ["pids-limit"], "why": "no cgroup"}]),
     "something left": output(b"1\n", left="a directory"),
     "no such command": output(exec_error="ENOENT", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "x: not in the rootfs"}),
+    "a wait": waits,
     "a refusal": answers(fake.refusal("busy", "8 runs at once", retry_after_ms=40)),
     "a word that brig has not": answers({"event": "news"}),
     "no JSON": answers(b"\0"),

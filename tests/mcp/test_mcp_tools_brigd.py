@@ -75,36 +75,54 @@ def test_a_refusal_names_the_argument(code, field, words, reason):
     assert said["error"] == words and said["exit_reason"] == reason and result["isError"] is True
 
 
-def test_busy_is_asked_again_until_there_is_a_place():
+def waiting(tag):
+    return {"event": "waiting", "run": fake_door.STARTED["run"], "tag": tag, "why": "8 runs at once: your quota is used up"}
+
+
+def test_a_program_waits_for_a_place_for_a_minute():
     asked = []
 
     def script(connection, request):
-        asked.append(request["tag"])
-        if len(asked) < 4:
-            connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=20), "tag": request["tag"]})
-            return
+        asked.append(request["wait_ms"])
+        connection.send(waiting(request["tag"]))
         start(connection, request)
         end(connection, request)
     with served(script) as mcp:
         assert mcp.execute("1")["exit_reason"] == "exited"
-    assert len(asked) == 4 and len(set(asked)) == 4
+    assert asked == [60000]
+
+
+def test_a_program_for_which_no_place_became_free_says_so():
+    def script(connection, request):
+        connection.send({**fake_door.refusal("busy", "no place became free in time; 8 runs at once", retry_after_ms=100), "tag": request["tag"]})
+    with served(script) as mcp:
+        said = mcp.execute("1")
+    assert said["exit_reason"] == "busy" and "no place became free in time" in said["error"], said
 
 
 def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
-    told = threading.Event()
+    told, cancelled = threading.Event(), []
 
     def script(connection, request):
-        connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=50), "tag": request["tag"]})
+        if request["op"] == "cancel":
+            cancelled.append(request["run"])
+            connection.send({**fake_door.refusal("busy", "cancelled while it waited for a place"), "tag": tags[-1]})
+            return
+        tags.append(request["tag"])
+        connection.send(waiting(request["tag"]))
         told.set()
+    tags = []
     with served(script, "--yield-after", "0.3", "--progress", "0.25") as mcp:
         said = mcp.execute("1")
         assert said["exit_reason"] == "running" and said["execution_id"]
         ended = mcp.data("cancel_execution", {"execution_id": said["execution_id"]})
         assert ended["exit_reason"] == "cancelled" and ended["execution_id"] == said["execution_id"]
+        told.clear()
         asked = mcp.begin_call("execute_code", {"code": "1"}, token=1)
         assert told.wait(host.HANG)
         asked.cancel()
         assert set(mcp.list_tools())
+    assert cancelled[0] == fake_door.STARTED["run"]
 
 
 def test_a_run_that_is_cancelled_before_it_hears_that_there_is_no_place_is_cancelled():

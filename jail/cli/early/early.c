@@ -45,6 +45,8 @@ struct text {
 	const char *at;
 	size_t      len;
 };
+#define TO_TEXT_(number) #number
+#define TO_TEXT(number) TO_TEXT_(number)
 #define TEXT(literal) ((struct text){ literal, sizeof literal - 1 })
 
 struct message_kernel {
@@ -208,7 +210,7 @@ static size_t build_request(const struct plain *p)
 		     put(request, sizeof request, &n, TEXT("\""));
 	ok = ok && put(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
 	     put(request, sizeof request, &n, (struct text){ p->profile, length(p->profile) }) &&
-	     put(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[]}"));
+	     put(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[],\"wait_ms\":" TO_TEXT(EARLY_WAIT_MS) "}"));
 	return ok ? n : 0;
 }
 

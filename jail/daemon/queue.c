@@ -1,0 +1,210 @@
+#define _GNU_SOURCE
+#include "queue.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TURN_WAIT_MS = 10 * 1000, /* of who said nothing, for its turn among users: a matter of milliseconds */
+	AGAIN_MS = 100, TURN_AGAIN_MS = 5, /* where nothing ends that would wake us */
+};
+
+struct queued_run {
+	TAILQ_ENTRY(queued_run) link;
+	struct connection      *connection;
+	struct protocol_request request;
+	struct run_try          try;
+	int                     fd[PROTOCOL_FDS_MAX];
+	size_t                  fds;
+	double                  until_ms;
+};
+
+/* --- in and out --- */
+
+static bool is_room(const struct door_user *u, size_t fds)
+{
+	const struct door *d = u->door;
+
+	return u->queued < QUEUE_OF_USER_MAX && u->queued_fds + fds <= d->queued_fds_max / 2 && d->queued_fds + fds <= d->queued_fds_max;
+}
+
+static void leave(struct queued_run *q)
+{
+	struct door_user *u = q->connection->user;
+
+	TAILQ_REMOVE(&u->queue, q, link);
+	u->queued--;
+	u->queued_fds -= q->fds;
+	u->door->queued--;
+	u->door->queued_fds -= q->fds;
+	q->connection->runs--;
+	q->connection->heard_ms = clock_ms(CLOCK_MONOTONIC);
+}
+
+static void destroy(struct queued_run *q)
+{
+	packet_drop(q->fd, q->fds);
+	protocol_request_done(&q->request);
+	free(q);
+}
+
+static void refuse(struct queued_run *q, const struct denial *why)
+{
+	leave(q);
+	connection_refuse(q->connection, &q->request, why);
+	destroy(q);
+}
+
+/* --- turns --- */
+
+static struct door_user *next_user(const struct door *d)
+{
+	struct door_user *u, *next = NULL;
+
+	LIST_FOREACH(u, &d->users, link)
+		if (u->queued && !u->has_tried && (!next || u->turn < next->turn))
+			next = u;
+	return next;
+}
+
+static void start_first(struct door_user *u)
+{
+	struct queued_run *q = TAILQ_FIRST(&u->queue);
+	struct denial      why;
+
+	if (gate_start(q->connection, &q->request, &q->try, q->fd, &why) == 0) {
+		u->turn = ++u->door->turns;
+		leave(q);
+		destroy(q);
+	} else if (why.code == DENIAL_busy) {
+		u->has_tried = true;
+	} else {
+		refuse(q, &why);
+	}
+}
+
+static void refuse_late(struct door_user *u, double now)
+{
+	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
+	struct denial      why;
+
+	for (; q; q = next) {
+		next = TAILQ_NEXT(q, link);
+		if (now < q->until_ms)
+			continue;
+		deny(&why, DENIAL_busy, NULL, "no place became free in time; %s", q->try.why);
+		why.retry_after_ms = QUOTA_RETRY_MS;
+		refuse(q, &why);
+	}
+}
+
+void queue_serve(void *door)
+{
+	struct door      *d   = door;
+	double            now = clock_ms(CLOCK_MONOTONIC);
+	bool              by_turn = false;
+	struct door_user *u;
+
+	LIST_FOREACH(u, &d->users, link) {
+		u->has_tried = false;
+		refuse_late(u, now);
+	}
+	while ((u = next_user(d)))
+		start_first(u);
+	LIST_FOREACH(u, &d->users, link)
+		by_turn |= u->queued && TAILQ_FIRST(&u->queue)->try.waits_for_turn;
+	if (d->queued)
+		loop_timer_set(&d->loop, &d->queue_timer, by_turn ? TURN_AGAIN_MS : AGAIN_MS);
+}
+
+void queue_wake(struct door *d)
+{
+	if (d->queued)
+		loop_timer_set(&d->loop, &d->queue_timer, 0);
+}
+
+/* --- from outside --- */
+
+bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why)
+{
+	const struct queued_run *first = TAILQ_FIRST(&c->user->queue);
+
+	if (!first)
+		return false;
+	try->waits_for_turn = first->try.waits_for_turn;
+	deny(why, DENIAL_busy, NULL, "%s; %zu of your runs wait already", first->try.why, c->user->queued);
+	why->retry_after_ms = QUOTA_RETRY_MS;
+	snprintf(try->why, sizeof try->why, "%s", first->try.why);
+	return true;
+}
+
+bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, int *fds, size_t n,
+		 const struct denial *why)
+{
+	struct door_user  *u       = c->user;
+	uint64_t           wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
+	struct queued_run *q       = wait_ms && is_room(u, n) ? malloc(sizeof *q) : NULL;
+
+	if (!q)
+		return false;
+	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
+	json_incref(request->source); /* all of it is borrowed from there */
+	for (; q->fds < n; q->fds++)
+		q->fd[q->fds] = fd_take(&fds[q->fds]);
+	TAILQ_INSERT_TAIL(&u->queue, q, link);
+	u->queued++;
+	u->queued_fds += n;
+	u->door->queued++;
+	u->door->queued_fds += n;
+	c->runs++;
+	if (request->wait_ms)
+		connection_send(c, protocol_waiting(try->id, request->tag, why->text), NULL, 0);
+	if (!u->door->queue_timer.set)
+		loop_timer_set(&u->door->loop, &u->door->queue_timer, try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);
+	return true;
+}
+
+bool queue_cancel(struct door *d, const char *id, uid_t uid)
+{
+	struct door_user  *u;
+	struct queued_run *q;
+	struct denial      why;
+
+	LIST_FOREACH(u, &d->users, link)
+		TAILQ_FOREACH(q, &u->queue, link) {
+			if ((uid != 0 && u->uid != uid) || strcmp(q->try.id, id) != 0)
+				continue;
+			deny(&why, DENIAL_busy, NULL, "cancelled while it waited for a place");
+			refuse(q, &why);
+			return true;
+		}
+	return false;
+}
+
+void queue_forget(struct connection *c)
+{
+	struct queued_run *q = TAILQ_FIRST(&c->user->queue), *next;
+
+	for (; q; q = next) {
+		next = TAILQ_NEXT(q, link);
+		if (q->connection != c)
+			continue;
+		leave(q);
+		destroy(q);
+	}
+}
+
+void queue_end(struct door *d)
+{
+	struct door_user *u;
+	struct denial     why;
+
+	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; ask again when it runs anew");
+	LIST_FOREACH(u, &d->users, link)
+		while (u->queued)
+			refuse(TAILQ_FIRST(&u->queue), &why);
+}
