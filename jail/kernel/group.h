@@ -82,6 +82,8 @@ must_use int group_home_lend(const struct group_home *home, unsigned gid, struct
 /* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
+/* What sockets of all cells below one home may hold together, where somebody counts them (v1). */
+uint64_t group_socket_bytes(void);
 /* Of a home's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
 void group_limit_home(const struct group_leaf *base);
 

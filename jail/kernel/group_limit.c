@@ -27,7 +27,7 @@ enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32 };
  * Of all cells together: half of where the kernel begins to press (net.ipv4.tcp_mem: a sixteenth of the memory, if not set
  * otherwise; it cannot be read in a network of our own).
  */
-static uint64_t socket_bytes_of_all(void)
+uint64_t group_socket_bytes(void)
 {
 	struct sysinfo host;
 
@@ -36,7 +36,7 @@ static uint64_t socket_bytes_of_all(void)
 
 static uint64_t socket_bytes(const struct limits *l)
 {
-	uint64_t most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part = socket_bytes_of_all() / CELLS_THAT_FILL;
+	uint64_t most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part = group_socket_bytes() / CELLS_THAT_FILL;
 
 	return part < most ? part : most;
 }
@@ -56,7 +56,7 @@ void group_limit_home(const struct group_leaf *base)
 
 	if (base->v2 || !(base->controllers & GROUP_MEMORY))
 		return;
-	snprintf(text, sizeof text, "%" PRIu64, socket_bytes_of_all());
+	snprintf(text, sizeof text, "%" PRIu64, group_socket_bytes());
 	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
 }
 

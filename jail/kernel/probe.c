@@ -61,6 +61,7 @@ const struct probe_row probe_rows[] = {
 	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may say no here" },
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },
 	{ "namespace-limits",   NEED_INFO,     probe_namespace_limits,    NULL,    NULL,                   "how many jails may live at once" },
+	{ "socket-memory",      NEED_INFO,     probe_socket_memory,       NULL,    NULL,                   "what sockets of all jails may hold, of what the host has" },
 	{ "core-pattern",       NEED_INFO,     probe_core_pattern,        NULL,    NULL,                   "where crashed programs go" },
 	{ "protected-hardlinks", NEED_INFO,    probe_protected_hardlinks, NULL,    NULL,                   "strangers cannot pin files of the store" },
 };

@@ -3,11 +3,13 @@
 
 #include "fd.h"
 #include "file.h"
+#include "group.h"
 #include "group_path.h"
 #include "group_place.h"
 #include "mountinfo.h"
 #include "surroundings.h"
 #include "sys.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -501,6 +503,29 @@ bool probe_group_version(struct probe *p)
 		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
 	leave(above);
 	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
+}
+
+/* One number of the host: beyond it TCP resets connections of others, too. */
+bool probe_socket_memory(struct probe *p)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = group_socket_bytes();
+	unsigned long long low, pressure, high;
+	char        text[96], of_jails[32], of_host[32], cause[200], fix[120];
+	struct home h;
+
+	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
+		return probe_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
+	text_from_size(pressure * page, of_host, sizeof of_host);
+	if (find_home(&controllers[C_MEMORY], &h) != FOUND || h.v2)
+		return probe_detail(p, "TCP of this host slows down from %s; sockets of a jail count as its memory, if anything counts them", of_host);
+	text_from_size(ours, of_jails, sizeof of_jails);
+	probe_detail(p, "at most %s, TCP of this host slows down from %s", of_jails, of_host);
+	if (ours <= pressure * page)
+		return true;
+	snprintf(cause, sizeof cause, "sockets of all jails may hold %s, and all TCP of this host slows down from %s (net.ipv4.tcp_mem)", of_jails, of_host);
+	snprintf(fix, sizeof fix, "sysctl -w net.ipv4.tcp_mem='%llu %llu %llu'", (unsigned long long)(ours / page * 3 / 2), (unsigned long long)(ours / page * 2),
+		 (unsigned long long)(ours / page * 3));
+	return probe_degraded(p, cause, fix);
 }
 
 static void sweep(const struct controller *c, const char *tag)

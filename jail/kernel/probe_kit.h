@@ -92,6 +92,7 @@ bool probe_pids_peak(struct probe *p);
 bool probe_clone_into_group(struct probe *p);
 bool probe_group_kill(struct probe *p);
 bool probe_group_version(struct probe *p);
+bool probe_socket_memory(struct probe *p);
 
 bool probe_profile(struct probe *p); /* probe_places.c */
 bool probe_rootfs(struct probe *p);

@@ -259,6 +259,16 @@ def test_few_namespaces_are_told(host):
 
 
 @needs_root
+def test_little_memory_for_the_sockets_of_the_host_is_told(host, tmp_path):
+    if not os.path.exists("/sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes"):
+        pytest.skip("needs a control group of memory, version 1: version 2 does not count sockets apart")
+    (tmp_path / "tcp_mem").write_text("10 20 30\n")
+    below = ["unshare", "-m", "sh", "-c", "mount --bind \"$1\" /proc/sys/net/ipv4/tcp_mem && shift && exec \"$@\"", "sh", tmp_path / "tcp_mem"]
+    row = host.doctor("--json", below=below).row("socket-memory")
+    assert row["result"] == "degraded" and says(row, "slows down from 80K", "sysctl -w net.ipv4.tcp_mem=") , row
+
+
+@needs_root
 def test_a_single_id_is_no_range(host):
     answer = host.doctor("--json", below=["unshare", "-Ur"])
     assert answer.status == 1
