@@ -8,6 +8,8 @@ import pytest
 
 from support import bytewise, host
 
+OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in ("data-science", "filesystem", "network")]
+
 # A connection with data that nobody reads, told to linger for longer than any test waits, and its peer: both are only
 # in queues of sockets that are in each other's queues. The kernel's collector closes them when the program is gone.
 LINGER = """
@@ -37,9 +39,10 @@ def cycle_with(fd):
     y.close()
 
 
-def test_a_run_leaves_nothing_that_the_hosts_own_closing_of_files_waits_for(jail, run_brig):
+@pytest.mark.parametrize("profile", ["basic", *OTHERS])
+def test_a_run_leaves_nothing_that_the_hosts_own_closing_of_files_waits_for(jail, run_brig, profile):
     """Before, this took as long as the program had told its socket to linger."""
-    run = run_brig("--cold", program=LINGER)
+    run = run_brig("--profile", profile, "--cold", program=LINGER)
     assert run.reason == "exited" and run.out == "Protocol not available\n", str(run)
     reading, writing = os.pipe()
     cycle_with(writing)
@@ -64,7 +67,7 @@ def flushes():
     return sum(int(line.split()[18]) for line in host.read("/proc/diskstats").splitlines() if len(line.split()) > 18)
 
 
-@pytest.mark.parametrize("profile", ["basic", "strict"])
+@pytest.mark.parametrize("profile", ["basic", "strict", *OTHERS])
 def test_no_disk_of_the_host_is_flushed_by_a_program(jail, run_brig, profile):
     before = flushes()
     run = run_brig("--profile", profile, program=SYNC)
@@ -86,7 +89,7 @@ print(open("f").read())
 """
 
 
-@pytest.mark.parametrize("profile", ["basic", "strict"])
+@pytest.mark.parametrize("profile", ["basic", "strict", *OTHERS])
 def test_what_makes_its_files_durable_works_as_before(jail, run_brig, profile):
     run = run_brig("--profile", profile, program=DATABASES.replace("import dbm,", "import dbm.dumb,"))
     assert run.out == "4950\n[1]\nx\n", str(run)
@@ -122,11 +125,12 @@ def socket_bytes():
     return sum(int(lines[name][lines[name].index("mem") + 1]) for name in ("TCP", "UDP")) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(jail, start_brig):
+@pytest.mark.parametrize("profile", ["basic", *OTHERS])
+def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(jail, start_brig, profile):
     if not os.path.exists(f"/sys/fs/cgroup/memory/{SOCKETS}"):
         pytest.skip("needs a control group of memory, version 1: version 2 counts sockets as memory of the run")
     before = socket_bytes()
-    child = start_brig("--memory", "512M", program=BUFFERS, json_record=False)
+    child = start_brig("--profile", profile, "--memory", "512M", program=BUFFERS, json_record=False)
     try:
         assert int(child.line()) > 8 << 20
         assert socket_bytes() - before < 48 << 20
