@@ -25,20 +25,6 @@ static int find_id(const struct config_access *row, struct access_rule *rule, st
 	return 0;
 }
 
-int access_build(struct access *ret, const struct config *c, struct err *e)
-{
-	struct access a = { .n = c->access_len };
-
-	for (size_t i = 0; i < a.n; i++) {
-		a.rule[i].profiles = c->access[i].profiles;
-		a.rule[i].quota    = quota_of(&c->access[i]);
-		if (find_id(&c->access[i], &a.rule[i], e) < 0)
-			return err_wrap(e, "access[%zu]", i);
-	}
-	*ret = a;
-	return 0;
-}
-
 static void add(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
 {
 	a->rule[a->n++] = (struct access_rule){ .is_group = is_group, .id = id, .quota = quota };
@@ -50,6 +36,21 @@ static struct quota_limits preset_quota(void)
 
 	fields_preset(config_access_fields, &preset);
 	return quota_of(&preset);
+}
+
+int access_build(struct access *ret, const struct config *c, struct err *e)
+{
+	struct access a = { .n = c->access_len };
+
+	for (size_t i = 0; i < a.n; i++) {
+		a.rule[i].profiles = c->access[i].profiles;
+		a.rule[i].quota    = quota_of(&c->access[i]);
+		if (find_id(&c->access[i], &a.rule[i], e) < 0)
+			return err_wrap(e, "access[%zu]", i);
+	}
+	add(&a, false, 0, preset_quota()); /* behind them: a row of root's own comes first */
+	*ret = a;
+	return 0;
 }
 
 void access_preset(struct access *ret)

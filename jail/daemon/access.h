@@ -2,7 +2,8 @@
  * access.h - who may use this service, and what of it.
  *
  * Rows with numbers, made of the configuration before anybody is served. The
- * first row that fits counts; whom none fits is refused.
+ * first row that fits counts; whom none fits is refused. Root is always let in:
+ * root could change the rows, and is who looks when something is wrong.
  */
 #pragma once
 #include "config.h"
@@ -17,7 +18,7 @@ struct access_rule {
 };
 
 struct access {
-	struct access_rule rule[CONFIG_ACCESS_MAX];
+	struct access_rule rule[CONFIG_ACCESS_MAX + 1];
 	size_t             n;
 };
 

@@ -65,8 +65,8 @@ static int set_address(struct sockaddr_un *at, const char *path, struct err *e)
 	return 0;
 }
 
-/* "/run/brig/brig.sock" -> "/run/brig", and the folder is there afterwards. */
-static int open_folder(const char *path, struct err *e)
+/* "/run/brig/brig.sock" -> "/run/brig". Only the usual one is made: another is a name that somebody typed. */
+static int open_folder(const char *path, bool is_usual, struct err *e)
 {
 	char  folder[sizeof((struct sockaddr_un *)0)->sun_path];
 	char *slash;
@@ -77,7 +77,7 @@ static int open_folder(const char *path, struct err *e)
 	if (path[0] != '/' || !slash || slash == folder)
 		return err_set(e, ERR_BAD_SPEC, "%s: no absolute path of a file in a folder", path);
 	*slash = 0;
-	if (mkdir(folder, 0711) < 0 && errno != EEXIST)
+	if (is_usual && mkdir(folder, 0711) < 0 && errno != EEXIST)
 		return err_sys(e, "%s", folder);
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? err_sys(e, "%s", folder) : fd;
@@ -201,15 +201,15 @@ static int listen_there(struct listener *l, const struct sockaddr_un *at, struct
 	return l->fd < 0 ? err_sys(e, "%s", at->sun_path) : -1;
 }
 
-int listener_open(struct listener *ret, const char *path, bool is_shared, struct err *e)
+int listener_open(struct listener *ret, const char *path, bool is_usual, struct err *e)
 {
 	struct sockaddr_un at;
 	scoped_fd          folder = -1;
 
 	*ret = LISTENER_NONE;
-	if (set_address(&at, path, e) < 0 || (folder = open_folder(path, e)) < 0)
+	if (set_address(&at, path, e) < 0 || (folder = open_folder(path, is_usual, e)) < 0)
 		return -1;
-	if ((is_shared && let_pass(folder, e) < 0) || take_place(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
+	if ((is_usual && geteuid() == 0 && let_pass(folder, e) < 0) || take_place(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
 		return -1;
 	strcpy(ret->path, at.sun_path);
 	return 0;

@@ -16,7 +16,7 @@ struct listener {
 /* Whether systemd gave us descriptors (sd_listen_fds(3)). */
 bool         listener_is_given(void);
 must_use int listener_take(struct listener *ret, struct err *e);
-/* For root, a file of the group brig, 0660; else one's own, 0600. is_shared: others may pass through root's folder of it. */
+/* For root, a file of the group brig, 0660; else one's own, 0600. is_usual: its folder is made, and others may pass through root's. */
 /* What fails may have to be closed. */
-must_use int listener_open(struct listener *ret, const char *path, bool is_shared, struct err *e);
+must_use int listener_open(struct listener *ret, const char *path, bool is_usual, struct err *e);
 void         listener_close(struct listener *l);

@@ -196,6 +196,19 @@ def test_numbers_of_runs_cannot_be_guessed(root):
 
 
 @pytest.mark.control("I13")
+def test_control_root_needs_no_row(start_daemon):
+    """Who looks when something is wrong is root."""
+    daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"]}]})
+    daemon.path.chmod(0o666)
+    with daemon.connect_as(ANN) as ann, daemon.connect() as root:
+        run = sleeping(ann)
+        assert root.ask("stats")["running"] == 1 and list(listed(root)) == [run.id]
+        root.ask("cancel", run=run.id)
+        assert run.wait()["exit_reason"] == "cancelled"
+        run.close()
+
+
+@pytest.mark.control("I13")
 def test_control_root_ends_the_run_of_anybody(ann, root):
     run = sleeping(ann)
     assert root.ask("cancel", run=run.id, reason="cancelled")["run"] == run.id

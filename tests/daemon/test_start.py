@@ -47,6 +47,13 @@ def test_a_configuration_that_cannot_be_used_is_named(start, text, said):
     assert status == 78 and f"{config}: {said}" in words, words
 
 
+def test_a_folder_that_somebody_mistyped_is_not_made(built, tmp_path):
+    path = tmp_path / "no" / "brig.sock"
+    done = subprocess.run([daemons.binary(), "--foreground", "--socket", path], capture_output=True, text=True, timeout=host.HANG)
+    assert done.returncode not in (0, -9) and f"{path.parent}: No such file or directory" in done.stderr, done
+    assert not path.parent.exists()
+
+
 @ROOT_ONLY
 def test_ids_that_roots_own_runs_take_are_refused(start):
     base, count = host.id_range()

@@ -74,7 +74,8 @@ static void check_access(void)
 	tap_ok(may(&a, 9, 0, 9, 2), "a group fits by the first group of a process");
 	tap_ok(may(&a, 9, 9, 0, 2), "and by any other");
 	tap_ok(may(&a, 9, 9, 9, 0), "whom no row fits is refused");
-	tap_ok(may(&a, 0, 9, 9, 0), "root too");
+	tap_ok(may(&a, 0, 9, 9, 16), "root is let in without a row, with the presets of one");
+	tap_ok(may(&a, 0, 9, 0, 2), "and by a row that fits, if there is one");
 	tap_ok(access_allows(&a.rule[0], "strict"), "without a list every profile may be used");
 	tap_ok(access_allows(&a.rule[2], "basic") && !access_allows(&a.rule[2], "strict"), "with one only its own");
 	access_own(&a, 7);
