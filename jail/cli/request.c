@@ -115,7 +115,7 @@ static int set_private(void *into, const struct option_row *row, const char *val
 const struct option_row request_options[] = {
 	{ "profile", 'p', "NAME", "Which profile; basic when not said (brig profile list)", set_profile },
 #include "limits.def"
-	{ "stdin", 0, "FILE", "What the program reads from stdin; \"-\" is brig's own; nothing when not said", set_stdin },
+	{ "stdin", 0, "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file", set_stdin },
 	{ "env", 0, "K=V", "One more variable for the program", set_env },
 	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME", set_shown },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void usage(FILE *out, const char *line, const char *what)
 {
@@ -15,12 +17,26 @@ static void usage(FILE *out, const char *line, const char *what)
 	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
 }
 
+/*
+ * As for a Python of the host: what is piped in, or a file, is for the program. A terminal is not, nor a device like
+ * /dev/null: the program would hold the terminal of whoever typed the line.
+ */
+static void take_stdin(struct request *r)
+{
+	struct stat st;
+
+	if (!r->stdin_path && fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)))
+		r->stdin_path = "-";
+}
+
 typedef int take_fn(struct request *, char **words, int n, struct err *);
 
 static int take_program(struct request *r, char **words, int n, struct err *e)
 {
 	if (strcmp(words[0], "-") == 0 && r->stdin_path && strcmp(r->stdin_path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin cannot be both the program (-) and its input (--stdin -)");
+	if (strcmp(words[0], "-") != 0)
+		take_stdin(r);
 	r->mode = r->json ? MODE_report : MODE_script;
 	return request_take_program(r, words[0], words + 1, n - 1, e);
 }
@@ -57,6 +73,12 @@ static int run_or_exec(int argc, char **argv, const char *line, const char *what
 	return status;
 }
 
+static int take_command(struct request *r, char **words, int n, struct err *e)
+{
+	take_stdin(r);
+	return request_take_command(r, words, n, e);
+}
+
 int run_main(int argc, char **argv)
 {
 	return run_or_exec(argc, argv, "brig run [OPTION]... FILE|- [ARG]...", "Run a Python program in a jail.", take_program);
@@ -65,5 +87,5 @@ int run_main(int argc, char **argv)
 int exec_main(int argc, char **argv)
 {
 	return run_or_exec(argc, argv, "brig exec [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a jail.",
-			   request_take_command);
+			   take_command);
 }

@@ -116,6 +116,43 @@ def test_a_program_may_come_on_the_standard_input(jail, run_brig):
     assert run.out == "['main.py', 'a'] ''\n", str(run)
 
 
+READ = "import sys; print(repr(sys.stdin.read()))"
+
+
+def test_what_is_piped_in_is_what_the_program_reads(jail, run_brig):
+    run = run_brig(program=READ, input=b"a\nb", json_record=False)
+    assert (run.status, run.stdout) == (0, "'a\\nb'\n"), run
+
+
+def test_a_file_on_standard_input_is_what_the_program_reads(jail, run_brig, tmp_path):
+    (tmp_path / "data").write_bytes(b"x" * 300000)
+    with open(tmp_path / "data", "rb") as data:
+        run = run_brig(program="import sys; print(len(sys.stdin.read()))", popen={"stdin": data}, json_record=False)
+    assert (run.status, run.stdout) == (0, "300000\n"), run
+
+
+def test_a_command_reads_what_is_piped_in(jail, run_brig):
+    run = run_brig(verb="exec", args=["--", "cat"], input=b"through", json_record=False)
+    assert (run.status, run.stdout) == (0, "through"), run
+
+
+def test_a_terminal_is_not_the_programs(jail, run_brig):
+    """It would wait for what nobody knows is to be typed."""
+    ours, theirs = os.openpty()
+    run = run_brig(program=READ, popen={"stdin": theirs}, json_record=False)
+    os.close(theirs)
+    os.close(ours)
+    assert (run.status, run.stdout) == (0, "''\n"), run
+
+
+def test_a_pipe_that_never_ends_does_not_outlive_the_program(jail, run_brig):
+    reading, writing = os.pipe()
+    run = run_brig(program="print(1)", popen={"stdin": reading}, json_record=False)
+    os.close(reading)
+    os.close(writing)
+    assert (run.status, run.stdout) == (0, "1\n"), run
+
+
 def test_stdin_may_come_from_a_file(jail, run_brig, tmp_path):
     (tmp_path / "data").write_bytes(b"one\ntwo\n" * 10000)
     run = run_brig("--stdin", tmp_path / "data", program="import sys; print(len(sys.stdin.read()))")

@@ -180,6 +180,14 @@ static bool find_socket(struct plain *p, char **env)
 	return !*profiles && !*store && is_installed();
 }
 
+/* What is piped in is for the program (run_cmd.c), and for others to hand over. */
+static bool is_input(void)
+{
+	struct stat st;
+
+	return call(__NR_fstat, 0, (long)&st, 0, 0, 0) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || (st.st_mode & S_IFMT) == S_IFSOCK);
+}
+
 static bool parse(struct plain *p, char **argv)
 {
 	if (!argv[0] || !argv[1] || !is(argv[1], TEXT("run")))
@@ -194,7 +202,7 @@ static bool parse(struct plain *p, char **argv)
 	if (!p->file || !*p->file || *p->file == '-' || !is_name(p->profile))
 		return false;
 	p->words = argv + 1;
-	return true;
+	return !is_input();
 }
 
 /* --- the request --- */
