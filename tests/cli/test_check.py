@@ -27,7 +27,7 @@ def check(*options, text=None, **kw):
 def told(report, *options):
     """brig check, where the checker says this."""
     def script(door):
-        assert door.receive() == {"op": "run", "mode": "check", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": []}
+        assert door.receive() == {"op": "run", "mode": "check", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": [], "wait_ms": 60000}
         door.start("result")
         os.write(door.pipes["result"], report if isinstance(report, bytes) else json.dumps(report).encode())
         os.write(door.pipes["stdout"], b"not for the terminal")
