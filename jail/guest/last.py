@@ -23,8 +23,9 @@ def code_of(run, source, path):
     found, stopped = [], BaseException()
 
     def stop(frame, event, arg):
-        found.append(frame.f_code)
-        raise stopped
+        if frame.f_code.co_filename == "<string>": # for a name that is no ASCII the compiler imports a module, which is traced as well
+            found.append(frame.f_code)
+            raise stopped
     change_filters("error")
     settrace(stop)
     try:
