@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define TURN_MS 0.2
 
@@ -21,17 +22,20 @@ void door_init(struct door *d)
 	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
 }
 
-/* Most descriptors are for clients and runs. Asked for now: a door that is confined may not. */
-static size_t count_queued_fds(void)
+/* Asked for now: a door that is confined may not. Most descriptors are for clients and runs. */
+static void look_at_host(struct door *d)
 {
 	struct rlimit files;
+	long          n = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : files.rlim_cur / 4;
+	d->processors     = n > 1 ? (size_t)n : 1;
+	d->queued_fds_max = getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : files.rlim_cur / 4;
 }
 
 int door_open(struct door *d, struct err *e)
 {
-	d->queued_fds_max = count_queued_fds();
+	if (!d->is_private)
+		look_at_host(d);
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);

@@ -69,6 +69,7 @@ struct door {
 	size_t                 runs_len;
 	size_t                 queued, queued_fds, queued_fds_max; /* of all users */
 	uint64_t               turns;
+	size_t                 processors; /* young runs of one user, where users share them */
 	struct loop_timer      queue_timer;
 	struct door_counts     counts;
 	struct log             log;

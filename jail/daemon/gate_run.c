@@ -7,7 +7,6 @@
 #include "served_run.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 /*
  * Users share the processors, and what it costs to start and to clean up is in no run's account. So while others are
@@ -17,9 +16,8 @@
 static int check_turn(const struct connection *c, double now, struct run_try *try, struct denial *why)
 {
 	const struct door *d = c->door;
-	long               processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= (processors > 1 ? (size_t)processors : 1);
+	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= d->processors;
 	if (!try->waits_for_turn)
 		return 0;
 	why->retry_after_ms = QUOTA_RETRY_MS;

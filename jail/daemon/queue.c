@@ -29,7 +29,7 @@ static bool is_room(const struct door_user *u, size_t fds)
 {
 	const struct door *d = u->door;
 
-	return u->queued < QUEUE_OF_USER_MAX && u->queued_fds + fds <= d->queued_fds_max / 2 && d->queued_fds + fds <= d->queued_fds_max;
+	return d->queued < QUEUE_MAX && u->queued < QUEUE_OF_USER_MAX && u->queued_fds + fds <= d->queued_fds_max / 2 && d->queued_fds + fds <= d->queued_fds_max;
 }
 
 static void leave(struct queued_run *q)

@@ -9,7 +9,7 @@
 #include "connection.h"
 #include "gate.h"
 
-enum { QUEUE_OF_USER_MAX = 512 };
+enum { QUEUE_MAX = 1024, QUEUE_OF_USER_MAX = 512 };
 
 /* Earlier runs of this user wait: this one comes behind them. *why says so. */
 must_use bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why);
