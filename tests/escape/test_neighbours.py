@@ -75,6 +75,31 @@ def test_no_disk_of_the_host_is_flushed_by_a_program(jail, run_brig, profile):
     assert flushes() - before < 300, "1,000 times it was asked for"
 
 
+SLACK = """
+import ctypes, os, threading
+def told(): print(ctypes.CDLL(None).prctl(30), flush=True) # PR_GET_TIMERSLACK: a thread's own
+told()
+print(ctypes.CDLL(None).prctl(29, ctypes.c_ulong(1)), flush=True)
+try: open("/proc/self/timerslack_ns", "w").write("1")
+except OSError as e: print(e.strerror, flush=True)
+one = threading.Thread(target=told); one.start(); one.join()
+if os.fork() == 0:
+    told()
+    os._exit(0)
+os.wait()
+told()
+"""
+
+
+@pytest.mark.parametrize("way", [[], ["--cold"], ["--json"]], ids=["", "cold", "json"])
+@pytest.mark.parametrize("profile", ["basic", "strict", *OTHERS])
+def test_timers_of_programs_wake_together_and_no_program_changes_that(jail, run_brig, profile, way):
+    """Sleeps of a microsecond, in forty processes, kept honest runs from the processor for half a second."""
+    run = run_brig("--profile", profile, *way, program=SLACK, json_record=False)
+    out = run.stdout if way != ["--json"] else run.record["stdout"]
+    assert out.split("\n") == ["500000", "-1", "Read-only file system", "500000", "500000", "500000", ""], run
+
+
 DATABASES = """
 import dbm, os, shelve, sqlite3
 db = sqlite3.connect("x.db")
