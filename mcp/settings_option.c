@@ -71,6 +71,13 @@ static int take_transport(struct settings *s, struct word *w, struct err *e)
 	return setting_say(s, SETTING_http, &by, *w->value == 'h' ? "true" : "false", e);
 }
 
+static int take_stdio(struct settings *s, const struct word *w, struct err *e)
+{
+	static const struct said by = { ORIGIN_OPTION, "--stdio", true };
+
+	return w->value ? err_set(e, ERR_BAD_SPEC, "--stdio takes no value") : setting_say(s, SETTING_http, &by, "false", e);
+}
+
 static int refuse(const struct word *w, struct err *e)
 {
 	char name[SETTING_NAME_MAX + 16], near[SETTING_NAME_MAX];
@@ -101,6 +108,8 @@ static int take_word(struct settings *s, struct word *w, struct err *e)
 	}
 	if (is(w, "transport"))
 		return take_transport(s, w, e);
+	if (is(w, "stdio"))
+		return take_stdio(s, w, e);
 	if (is(w, "config")) {
 		if (need_value(w, e) < 0)
 			return -1;

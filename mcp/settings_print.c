@@ -134,7 +134,8 @@ void settings_help(FILE *out)
 	      "  --check                    Run one program as a client would, and tell what came of it\n"
 	      "  --print-config             Print each setting, and who said it\n"
 	      "  --config FILE              Read this configuration file\n"
-	      "  --transport stdio|http     The same as --http or nothing\n",
+	      "  --stdio                    Serve on standard input and output: what it does when nothing is said\n"
+	      "  --transport stdio|http     The same as --stdio or --http\n",
 	      out);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		print_option(&setting_rows[id], out);

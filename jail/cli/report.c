@@ -266,6 +266,21 @@ static const char *limit_behind(const struct session *s, const json_t *record)
 	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : s->limit;
 }
 
+/* brigd's sentence about what could not be executed has no name in it: the words of a run are not for its log. */
+static void print_refusal(const struct session *s, const json_t *record, const char *why)
+{
+	static const char unnamed[] = "the program ";
+	const char       *op        = json_string_value(json_object_get(s->request->message, "op"));
+	char              name[200];
+
+	snprintf(name, sizeof name, "%s", s->request->program);
+	text_make_plain(name);
+	if (is_exec_error(s) && op && strcmp(op, "exec") == 0 && strncmp(why, unnamed, sizeof unnamed - 1) == 0)
+		fprintf(stderr, "brig: %s %s\n", name, why + sizeof unnamed - 1);
+	else
+		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(s, record) ? "; brig doctor says what this host lacks" : "");
+}
+
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
 void report_print_story(const struct session *s, const json_t *record)
 {
@@ -278,7 +293,7 @@ void report_print_story(const struct session *s, const json_t *record)
 	if (broken)
 		fprintf(stderr, "brig: the output cannot be %s: %s\n", s->out.unread || s->err.unread ? "read" : "written", strerror(broken));
 	if (*summary_error(record, why, sizeof why) && !s->started) {
-		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(s, record) ? "; brig doctor says what this host lacks" : "");
+		print_refusal(s, record, why);
 	} else if (!summary_reason(record, &reason) || reason != EXIT_exited || json_is_true(json_object_get(record, "truncated")) ||
 		   s->request->verbose) {
 		fputs("brig: ", stderr);

@@ -161,6 +161,20 @@ def test_elsewhere_nothing_is_told_but_what_the_program_says():
 
 # --- the end ----------------------------------------------------------------------------------------------
 
+NO_COMMAND = "the program (in the rootfs): No such file or directory"
+
+
+@pytest.mark.parametrize("verb, args, told", [
+    ("exec", ["--", "no\x1bsuch"], "brig: no?such (in the rootfs): No such file or directory\n"), ("run", [], f"brig: {NO_COMMAND}\n")],
+                         ids=["a command that is not there is told by its name", "a rootfs without an interpreter is no fault of the file"])
+def test_exec_error(verb, args, told):
+    def script(door):
+        door.receive()
+        door.send(fake.ended(exec_error="ENOENT", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": NO_COMMAND}))
+    ran = run(script, verb=verb, args=args, json_record=False)
+    assert (ran.status, ran.stderr) == (127, told), ran
+
+
 def test_streams_reach_the_record():
     def script(door):
         door.receive()

@@ -68,7 +68,7 @@ def test_print_config_shows_every_setting_with_its_origin(place):
 def test_help_names_every_option_and_exits_with_0(place):
     done = place.run("--help", env={"SANDBOX_TIMEOUT": "abc", "BRIG_MCP_NONSENSE": "1"})
     assert done.returncode == 0 and done.stderr == b""
-    wanted = [*OPTIONS, "check", "print-config", "version", "config", "transport"]
+    wanted = [*OPTIONS, "check", "print-config", "version", "config", "transport", "stdio"]
     assert [option for option in wanted if f"--{option}" not in done.stdout.decode()] == []
 
 
@@ -351,9 +351,14 @@ def test_what_is_accepted_and_not_used_is_told_on_stderr(place):
     assert done.stderr == b"brig-mcp: SANDBOX_ENABLE_CONTAINER_MODE in the environment: every run is jailed, whatever this says\n"
 
 
+def test_stdio_has_no_value(place):
+    assert place.refused("--stdio=yes") == "--stdio takes no value"
+
+
 @pytest.mark.requirement("A15")
-def test_the_published_way_to_ask_for_stdio_serves_it(place):
-    with McpStdio("--transport", "stdio", cwd=place.work, env={"HOME": str(place.home)}) as mcp:
+@pytest.mark.parametrize("words", [["--transport", "stdio"], ["--stdio"]], ids=["published", "short"])
+def test_the_published_way_to_ask_for_stdio_serves_it(place, words):
+    with McpStdio(*words, cwd=place.work, env={"HOME": str(place.home)}) as mcp:
         assert mcp.request("ping", revision="2025-11-25") == {}
 
 
