@@ -67,6 +67,7 @@ def flushes():
     return sum(int(line.split()[18]) for line in host.read("/proc/diskstats").splitlines() if len(line.split()) > 18)
 
 
+@pytest.mark.alone("counts what all disks of the machine were told")
 @pytest.mark.parametrize("profile", ["basic", "strict", *OTHERS])
 def test_no_disk_of_the_host_is_flushed_by_a_program(jail, run_brig, profile):
     before = flushes()
@@ -150,6 +151,7 @@ def socket_bytes():
     return sum(int(lines[name][lines[name].index("mem") + 1]) for name in ("TCP", "UDP")) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.alone("counts what sockets of the whole machine hold")
 @pytest.mark.parametrize("profile", ["basic", *OTHERS])
 def test_what_sockets_of_a_run_hold_is_a_small_part_of_what_the_host_lets_them(jail, start_brig, profile):
     if not os.path.exists(f"/sys/fs/cgroup/memory/{SOCKETS}"):
