@@ -22,24 +22,25 @@ void door_init(struct door *d)
 	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
 }
 
-/* Asked for now: a door that is confined may not. Most descriptors are for clients and runs. */
-static void look_at_host(struct door *d)
+/* Asked for now: a door that is confined may not. Most descriptors are for clients and runs; a private door has one user. */
+static int look_at_host(struct door *d, struct err *e)
 {
 	struct rlimit files;
-	long          n = sysconf(_SC_NPROCESSORS_ONLN);
+	long          n = d->is_private ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
 
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return err_sys(e, "the limit of open files");
 	d->processors     = n > 1 ? (size_t)n : 1;
-	d->queued_fds_max = getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : files.rlim_cur / 4;
+	d->queued_fds_max = files.rlim_cur / 4;
+	return 0;
 }
 
 int door_open(struct door *d, struct err *e)
 {
-	if (!d->is_private)
-		look_at_host(d);
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);
-	return loop_open(&d->loop, e);
+	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
 }
 
 void door_close(struct door *d)
