@@ -243,7 +243,7 @@ static void on_started(struct execution *x, struct datagram *d)
 		tell_cancel(x, "cancelled");
 }
 
-/* Its id, for who cancels it meanwhile. */
+/* Its id, for a cancel meanwhile. */
 static void on_waiting(struct execution *x, const json_t *j)
 {
 	if (x->state != EXECUTION_WAITS)

@@ -19,7 +19,7 @@ static void usage(FILE *out, const char *line, const char *what)
 
 /*
  * As for a Python of the host: what is piped in, or a file, is for the program. A terminal is not, nor a device like
- * /dev/null: the program would hold the terminal of whoever typed the line.
+ * /dev/null: a program that reads its input would wait for keys.
  */
 static void take_stdin(struct request *r)
 {

@@ -3,7 +3,7 @@
  *
  * Rows with numbers, made of the configuration before anybody is served. The
  * first row that fits counts; whom none fits is refused. Root is always let in:
- * root could change the rows, and is who looks when something is wrong.
+ * root could change the rows, and needs stats, top and kill when something is wrong.
  */
 #pragma once
 #include "config.h"

@@ -65,7 +65,7 @@ static int set_address(struct sockaddr_un *at, const char *path, struct err *e)
 	return 0;
 }
 
-/* "/run/brig/brig.sock" -> "/run/brig". Only the usual one is made: another is a name that somebody typed. */
+/* "/run/brig/brig.sock" -> "/run/brig". Only the usual one is made: another one may be a typing mistake. */
 static int open_folder(const char *path, bool is_usual, struct err *e)
 {
 	char  folder[sizeof((struct sockaddr_un *)0)->sun_path];

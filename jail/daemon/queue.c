@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	TURN_WAIT_MS = 10 * 1000, /* of who said nothing, for its turn among users: a matter of milliseconds */
+	TURN_WAIT_MS = 10 * 1000, /* without wait_ms, for the user's turn: a matter of milliseconds */
 	AGAIN_MS = 100, TURN_AGAIN_MS = 5, /* where nothing ends that would wake us */
 };
 

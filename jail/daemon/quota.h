@@ -2,8 +2,8 @@
  * quota.h - how much of the host one user, and all of them together, may have at once.
  *
  * Taken before a run is started, given back when it has ended. A quota that is
- * used up is answered with busy, and with a hint when to come again; who wants
- * to wait for that does so in the queue (queue.h). Pure but for its memory; the
+ * used up is answered with busy, and with a hint when to come again; a run that
+ * is to wait for that does so in the queue (queue.h). Pure but for its memory; the
  * caller says what time it is.
  */
 #pragma once

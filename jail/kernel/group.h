@@ -82,7 +82,7 @@ must_use int group_home_lend(const struct group_home *home, unsigned gid, struct
 /* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 
-/* What sockets of all cells below one home may hold together, where somebody counts them (v1). */
+/* What sockets of all cells below one home may hold together; version 1 alone counts them. */
 uint64_t group_socket_bytes(void);
 /* Of a home's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
 void group_limit_home(const struct group_leaf *base);
@@ -94,7 +94,7 @@ int group_clone_fd(const struct group *g);
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
 /*
- * Who ends a run that has no memory is its launcher: the kernel would write a hundred lines into the log of the host. v1:
+ * A run that has no memory is ended by its launcher: the kernel would write a hundred lines into the log of the host. v1:
  * what needs memory waits, and an eventfd says so. v2: above a mark below the limit (memory.high) it is slowed down, and
  * memory.events says so.
  */

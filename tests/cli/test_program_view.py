@@ -137,7 +137,7 @@ def test_a_command_reads_what_is_piped_in(jail, run_brig):
 
 
 def test_a_terminal_is_not_the_programs(jail, run_brig):
-    """It would wait for what nobody knows is to be typed."""
+    """A program that reads would wait for keys, without a word."""
     ours, theirs = os.openpty()
     run = run_brig(program=READ, popen={"stdin": theirs}, json_record=False)
     os.close(theirs)

@@ -11,7 +11,7 @@ from support import host, warm_load
 
 sys.path.insert(0, os.path.dirname(__file__)) # for what the tests of this folder share
 
-from rules import MANY
+from rules import ANN, BOB, MANY
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +86,19 @@ def only_basic(request, built):
     scratch, profiles = warm_load.only_basic(request.param)
     yield profiles
     scratch.cleanup()
+
+
+@pytest.fixture
+def ann(open_door):
+    """A connection of Ann's to the door that the test file opens to her and Bob."""
+    with open_door.connect_as(ANN) as made:
+        yield made
+
+
+@pytest.fixture
+def bob(open_door):
+    with open_door.connect_as(BOB) as made:
+        yield made
 
 
 @pytest.fixture

@@ -24,3 +24,15 @@ def audit_log():
         folder.mkdir()
         os.chown(folder, daemon.ACCOUNTS["_brig-door"], -1)
         yield folder / "log"
+
+
+def sleeping(talk, **limits):
+    run = talk.start(SLEEP, limits={**LONG, **limits})
+    assert run.line() == "up"
+    return run
+
+
+def end(talk, run):
+    talk.ask("cancel", run=run.id, reason="cancelled")
+    assert run.wait()["exit_reason"] == "cancelled"
+    run.close()

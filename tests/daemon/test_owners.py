@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from rules import ANN, BOB, EVE, LONG, SLEEP
+from rules import ANN, BOB, EVE, LONG, SLEEP, end, sleeping
 from support import client, host, tiers
 
 RULES = {"access": [
@@ -26,37 +26,13 @@ def open_door(stock):
 
 
 @pytest.fixture
-def ann(open_door):
-    with open_door.connect_as(ANN) as made:
-        yield made
-
-
-@pytest.fixture
-def bob(open_door):
-    with open_door.connect_as(BOB) as made:
-        yield made
-
-
-@pytest.fixture
 def root(open_door):
     with open_door.connect() as made:
         yield made
 
 
-def sleeping(talk, **limits):
-    run = talk.start(SLEEP, limits={**LONG, **limits})
-    assert run.line() == "up"
-    return run
-
-
 def listed(talk):
     return {row["run"]: row for row in talk.ask("list")["runs"]}
-
-
-def end(talk, run):
-    talk.ask("cancel", run=run.id, reason="cancelled")
-    assert run.wait()["exit_reason"] == "cancelled"
-    run.close()
 
 
 @pytest.mark.row("I3")
@@ -197,7 +173,7 @@ def test_numbers_of_runs_cannot_be_guessed(root):
 
 @pytest.mark.control("I13")
 def test_control_root_needs_no_row(start_daemon):
-    """Who looks when something is wrong is root."""
+    """Stats, top and kill are what root needs when something is wrong."""
     daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"]}]})
     daemon.path.chmod(0o666)
     with daemon.connect_as(ANN) as ann, daemon.connect() as root:

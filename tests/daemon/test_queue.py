@@ -1,4 +1,4 @@
-"""Runs that wait for a place: first come, first served for each user, users in turn, and who does not want to wait is told at once."""
+"""Runs that wait for a place: first come, first served for each user, users in turn. A client that does not want to wait is told at once."""
 import collections
 import os
 import subprocess
@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rules import ANN, BOB, LONG, SLEEP
+from rules import ANN, BOB, LONG, SLEEP, end, sleeping
 from support import client, host
 
 RULES = {"access": [
@@ -16,34 +16,11 @@ WAIT = 600_000
 
 
 @pytest.fixture
-def door(start_daemon):
+def open_door(start_daemon):
+    """A daemon of the test's own, which everybody can reach."""
     made = start_daemon(RULES)
     made.path.chmod(0o666)
     return made
-
-
-@pytest.fixture
-def ann(door):
-    with door.connect_as(ANN) as made:
-        yield made
-
-
-@pytest.fixture
-def bob(door):
-    with door.connect_as(BOB) as made:
-        yield made
-
-
-def sleeping(talk, **keys):
-    run = talk.start(SLEEP, limits=LONG, **keys)
-    assert run.line() == "up"
-    return run
-
-
-def end(talk, run):
-    talk.ask("cancel", run=run.id)
-    run.wait()
-    run.close()
 
 
 def begin(talk, program="print(1)", **keys):
@@ -103,9 +80,9 @@ def test_who_has_waited_long_enough_is_told_what_for(ann):
         end(ann, run)
 
 
-def test_who_hangs_up_waits_no_more(door, ann):
+def test_who_hangs_up_waits_no_more(open_door, ann):
     runs = fill(ann)
-    with door.connect_as(ANN) as other:
+    with open_door.connect_as(ANN) as other:
         begin(other)
         begin(other)
         assert ann.ask("stats")["waiting"] == 2
@@ -164,7 +141,7 @@ def test_users_take_turns_when_the_host_is_full(start_daemon):
 
 
 def test_a_line_has_an_end(ann):
-    """Who waits costs the door memory and descriptors."""
+    """Runs that wait cost the door memory and descriptors."""
     runs = fill(ann)
     fd = client.sealed("print(1)")
     for _ in range(600):
@@ -178,10 +155,10 @@ def test_a_line_has_an_end(ann):
     del runs
 
 
-def test_a_service_that_ends_tells_those_who_wait(door, ann):
+def test_a_service_that_ends_tells_those_who_wait(open_door, ann):
     fill(ann)
     tag, _ = begin(ann)
-    assert door.stop() == 0
+    assert open_door.stop() == 0
     with pytest.raises(client.Refused) as no:
         ann.started(tag)
     assert no.value.code == "unavailable"
@@ -197,19 +174,19 @@ def test_no_other_value_is_taken_for_a_time_to_wait(ann, wait):
     assert (no.value.code, no.value.field) == ("bad_field", "wait_ms")
 
 
-def test_a_hundred_at_once_on_the_command_line_all_run(door, brig, tmp_path):
+def test_a_hundred_at_once_on_the_command_line_all_run(open_door, brig, tmp_path):
     (tmp_path / "f.py").write_text("print(1)")
     argv = [brig, "run", tmp_path / "f.py"]
-    runs = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "BRIG_SOCKET": str(door.path)}) for _ in range(100)]
+    runs = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "BRIG_SOCKET": str(open_door.path)}) for _ in range(100)]
     ends = [(*run.communicate(timeout=host.HANG), run.returncode) for run in runs]
     assert collections.Counter(ends) == {("1\n", "", 0): 100}
 
 
-def test_on_the_command_line_no_wait_is_a_status_of_its_own(door, brig, tmp_path):
+def test_on_the_command_line_no_wait_is_a_status_of_its_own(open_door, brig, tmp_path):
     (tmp_path / "f.py").write_text("print(1)")
-    with door.connect() as root:
+    with open_door.connect() as root:
         runs = fill(root)
-        done = subprocess.run([brig, "run", "--wait", "0", tmp_path / "f.py"], capture_output=True, text=True, env={**os.environ, "BRIG_SOCKET": str(door.path)})
+        done = subprocess.run([brig, "run", "--wait", "0", tmp_path / "f.py"], capture_output=True, text=True, env={**os.environ, "BRIG_SOCKET": str(open_door.path)})
         for run in runs:
             end(root, run)
     assert (done.returncode, done.stdout) == (75, "") and done.stderr.startswith("brig: 2 runs at once: your quota is used up; try again in "), done

@@ -34,7 +34,7 @@ def pairs():
     return [pytest.param((kind, way), id=f"{kind}, {way}", marks=[pytest.mark.long] * ((kind, way) in alike)) for way in WAYS for kind in KINDS]
 
 
-# What a client says of progress that it reads together with the answer: by then it has forgotten whose that was.
+# What a client says of progress that it reads together with the answer: by then it has forgotten the token.
 LATE = "Received a progress notification for an unknown token"
 
 
