@@ -3,8 +3,10 @@
 
 #include "fd.h"
 #include "server_private.h"
+#include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define SOCKET_OF_HOST "/run/brig/brig.sock"
 
 enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: there is no such socket */
 
@@ -115,7 +119,68 @@ static enum answer try_usual(enum server_want want, unsigned ms, struct server *
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
 	answer = try_socket(own, want, ms, ret, e);
-	return answer == NOBODY ? try_socket("/run/brig/brig.sock", want, ms, ret, e) : answer;
+	return answer == NOBODY ? try_socket(SOCKET_OF_HOST, want, ms, ret, e) : answer;
+}
+
+/* --- a service that should be there --- */
+
+/* What `systemctl enable` makes, of a unit that is still installed. */
+static bool is_enabled(const char *folder)
+{
+	static const char *const links[] = { "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service" };
+	char                     path[PLACE_MAX + 64];
+
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, links[i]);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Its last words; "" when it left none. */
+static void read_failure(const char *path, char *text, size_t len)
+{
+	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t   n  = fd < 0 ? -1 : read(fd, text, len - 1);
+
+	text[n > 0 ? n : 0] = 0;
+	text_make_plain(text);
+}
+
+bool server_failure(const struct server *s, char *why, size_t len)
+{
+	if (s->pid || strcmp(s->name, SOCKET_OF_HOST) != 0)
+		return false;
+	read_failure(PLACE_FAILURE, why, len);
+	return *why;
+}
+
+/* Without it there would be no quota, no audit and no word of that. */
+static int refuse_without(const char *whose, const char *failure, const char *systemctl, struct err *e)
+{
+	char why[360]; /* so that what to do fits behind it */
+
+	read_failure(failure, why, sizeof why);
+	return err_set(e, ERR_MISSING, "%s service is down%s%s; %s status brigd says more, --private (brig-mcp: --server private) runs without it", whose, *why ? ": " : "", why, systemctl);
+}
+
+/* 0: none is missed here. */
+static int miss_service(const struct places *p, struct err *e)
+{
+	const char *home = secure_getenv("HOME"), *config = secure_getenv("XDG_CONFIG_HOME");
+	char        folder[PLACE_MAX + 32], failure[PLACE_MAX + 16];
+
+	if (p->apart || access("/run/systemd/system", F_OK) < 0) /* sd_booted(3): an image may have the links and nothing that follows them */
+		return 0;
+	if (config && *config == '/')
+		snprintf(folder, sizeof folder, "%.*s/systemd/user", PLACE_MAX, config);
+	else
+		snprintf(folder, sizeof folder, "%.*s/.config/systemd/user", PLACE_MAX, home ? home : "");
+	snprintf(failure, sizeof failure, "%s/failure", p->runtime);
+	if (geteuid() != 0 && is_enabled(folder))
+		return refuse_without("your", failure, "systemctl --user", e);
+	return is_enabled("/etc/systemd/system") ? refuse_without("this host's", PLACE_FAILURE, "systemctl", e) : 0;
 }
 
 int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e)
@@ -136,6 +201,8 @@ int server_connect_within(struct server *ret, enum server_want want, unsigned ms
 	if (found == NOBODY && want == SERVER_SERVICE)
 		return err_set(e, ERR_MISSING, "no brigd runs here; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
+	if (found == NOBODY && want == SERVER_ANY && miss_service(&places, e) < 0)
+		return -1;
 	if (found == NOBODY && server_start(&s, places.brigd, e) < 0)
 		return -1;
 	*ret = s;

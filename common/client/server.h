@@ -2,9 +2,9 @@
  * server.h - brigd, from the side of whoever asks it: find one and connect, or start one.
  *
  * A service is found at $BRIG_SOCKET, else in the user's runtime directory,
- * else in the host's; the first that is there counts. Where none is, and for
- * who wants one, a private brigd is started: it has the caller's own rights,
- * serves this one connection and ends with it.
+ * else in the host's; the first that is there counts. Where none is, and none
+ * is enabled in systemd, a private brigd is started: it has the caller's own
+ * rights, serves this one connection and ends with it.
  */
 #pragma once
 #include "place.h"
@@ -19,7 +19,7 @@ struct server {
 #define SERVER_NONE ((struct server){ .sock = -1 })
 
 enum server_want {
-	SERVER_ANY,     /* a service, else a private one */
+	SERVER_ANY,     /* a service, else a private one, unless a service should be there */
 	SERVER_PRIVATE, /* a private one */
 	SERVER_SERVICE, /* a service, or an error that says how to get one */
 };
@@ -32,6 +32,9 @@ enum server_want {
 must_use int server_connect(struct server *ret, enum server_want want, struct err *e);
 /* A service that lets nobody in for so long is an error: for who has others to serve meanwhile. 0: waits for ever. */
 must_use int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e);
+
+/* Why the host's service does not start, when s is one and has said so; else false. */
+bool server_failure(const struct server *s, char *why, size_t len);
 
 /* Ends the connection, and waits for a private brigd to be gone: its exit status as from wait4(), 0 of a service. May be called twice. */
 int server_close(struct server *s);

@@ -33,6 +33,9 @@ struct places {
  * they have the names that people know.
  */
 #define PLACE_VIEW "/run/brig/view"
+/* Why the host's service did not start (failure.h); a user's own has the file in its runtime directory. */
+#define PLACE_FAILURE "/run/brig/failure"
+#define PLACE_CONFIG  "/etc/brig/brig.json"
 void places_name_as_known(char *text);
 
 /* Our own path; without /proc the one that we were started by. False: nobody knows it. */

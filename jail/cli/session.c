@@ -237,12 +237,26 @@ static const char *tell_status(int status, char *buf, size_t len)
 	return buf;
 }
 
+/* A service that systemd tried to start for us, and gave up: what we sent came to nobody. */
+static bool blame_service(struct session *s)
+{
+	char why[360];
+
+	if (s->started || !server_failure(&s->server, why, sizeof why))
+		return false;
+	s->sent = false;
+	err_set(&s->lost, ERR_MISSING, "%.60s: the service cannot start: %s", s->server.name, why);
+	return true;
+}
+
 /* Not refused: nobody knows whether the program had started. */
 static void on_silence(struct session *s)
 {
 	char how[48];
 
 	interrupt_disarm();
+	if (blame_service(s))
+		return;
 	tell_status(server_close(&s->server), how, sizeof how);
 	err_set(&s->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", s->server.name, how);
 }
@@ -259,6 +273,7 @@ static void on_server(struct session *s)
 		on_silence(s);
 		return;
 	case DATAGRAM_BROKEN:
+		(void)blame_service(s);
 		return;
 	}
 }
@@ -311,7 +326,8 @@ static void hear_last_word(struct session *s)
 
 	if (poll(&p, 1, 0) > 0)
 		on_server(s);
-	s->lost = sent;
+	if (!blame_service(s))
+		s->lost = sent;
 }
 
 static void send_request(struct session *s)

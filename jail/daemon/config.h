@@ -30,6 +30,7 @@ struct config_access {
 struct config {
 	struct config_ids    ids;
 	uint64_t             ready, runs, memory_bytes;
+	bool                 private_runs;
 	struct config_audit  audit;
 	const json_t        *access_rows; /* NULL: not said */
 	struct config_access access[CONFIG_ACCESS_MAX];

@@ -7,6 +7,7 @@
 #include "last_word.h"
 #include "text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -31,13 +32,25 @@ static int take_socket(const char *text, int *sock, struct err *e)
 	return 0;
 }
 
+/* What root has said for all holds for brig as it was installed. Who cannot read it cannot know, and is not let through. */
+static int may_run(const struct places *p, struct err *e)
+{
+	scoped_config host = { 0 };
+
+	if (p->apart || geteuid() == 0 || (access(PLACE_CONFIG, F_OK) < 0 && errno == ENOENT))
+		return 0;
+	if (config_load(&host, PLACE_CONFIG, PLACE_CONFIG, e) < 0)
+		return -1;
+	return host.private_runs ? 0 : err_set(e, ERR_DENIED, PLACE_CONFIG ": private_runs is false: this host's programs run through its service; leave --private out");
+}
+
 static int prepare(struct door *d, const char *fd, int *sock, struct err *e)
 {
 	if (take_socket(fd, sock, e) < 0)
 		return -1;
 	if (file_fill_standard() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
-	if (places_find(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
+	if (places_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */

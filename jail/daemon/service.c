@@ -4,6 +4,7 @@
 #include "audit.h"
 #include "backend_service.h"
 #include "confine.h"
+#include "failure.h"
 #include "fd.h"
 #include "listener.h"
 #include "notify.h"
@@ -19,8 +20,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-
-#define CONFIG_FILE "/etc/brig/brig.json"
+#include <sys/stat.h>
 
 struct service {
 	struct door            door;
@@ -32,19 +32,24 @@ struct service {
 	struct id_range        ids; /* of cells, when it is a service for others */
 	char                   config[PLACE_MAX]; /* "": presets */
 	const char            *config_name;       /* as it was before it may have become a copy */
-	int                    signals, notify;
+	int                    signals, notify, failure;
+	bool                   served; /* who waits in line then is served by our successor */
 };
 
 /* --- while we are what we were started as --- */
 
+/* systemd gives plain users sockets, too. */
+static bool is_host(void)
+{
+	return geteuid() == 0 || privilege_has_id_caps();
+}
+
 /* The host's own file is not for a service that a plain user has of his own. */
 static int choose_config(struct service *s, const char *wish, struct err *e)
 {
-	bool is_host = geteuid() == 0 || privilege_has_id_caps(); /* systemd gives plain users sockets, too */
-
-	if (!wish && (!is_host || (access(CONFIG_FILE, F_OK) < 0 && errno == ENOENT)))
+	if (!wish && (!is_host() || (access(PLACE_CONFIG, F_OK) < 0 && errno == ENOENT)))
 		return 0;
-	s->config_name = wish ? wish : CONFIG_FILE;
+	s->config_name = wish ? wish : PLACE_CONFIG;
 	if (snprintf(s->config, sizeof s->config, "%s", s->config_name) >= (int)sizeof s->config)
 		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", wish);
 	return 0;
@@ -76,6 +81,8 @@ static int open_as_started(struct service *s, const struct service_wish *wish, s
 	raise_files();
 	if (places_find(&s->door.places, e) < 0 || choose_config(s, wish->config, e) < 0)
 		return -1;
+	if (listener_is_given())
+		s->failure = failure_open(&s->door.places, is_host());
 	if (notify_open(&s->notify, e) < 0 || open_listener(s, wish, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
@@ -122,6 +129,7 @@ static int open_audit(struct service *s, struct err *e)
 	const struct config_audit *wish = &s->door.config.audit;
 	struct audit_plan          plan = { wish->file, wish->max_bytes, (unsigned)wish->keep, JOURNAL_SOCKET, -1 };
 
+	umask(027); /* the folder's group may read what is written there; nothing else is made from here on */
 	if (audit_open(&s->audit, &plan, e) < 0)
 		return *s->config ? err_wrap(e, "%s", s->config_name) : -1;
 	s->door.audit = &s->audit;
@@ -182,6 +190,7 @@ static int serve(struct service *s, struct err *e)
 
 	if (d->backend.ops->is_confinable && confine_door(audit_folder(d->audit), &d->confinement, e) < 0)
 		return -1;
+	s->served = true;
 	return reception_serve(d, &at, e);
 }
 
@@ -205,19 +214,22 @@ static void close_all(struct service *s)
 	fd_closep(&s->parts.ids_held);
 	fd_closep(&s->signals);
 	fd_closep(&s->notify);
+	fd_closep(&s->failure);
 	sweeper_end(&s->sweeper);
 }
 
 enum service_end service_main(const struct service_wish *wish, struct err *e)
 {
 	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
-			       .signals = -1, .notify = -1 };
+			       .signals = -1, .notify = -1, .failure = -1 };
 	enum service_end end;
 
 	door_init(&s.door);
 	end = run_service(&s, wish, e);
-	if (end != SERVICE_ENDED)
+	if (end != SERVICE_ENDED) {
 		places_name_as_known(e->text);
+		failure_tell(s.failure, s.served ? NULL : &s.listener, e);
+	}
 	close_all(&s);
 	return end;
 }

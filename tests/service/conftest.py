@@ -1,11 +1,14 @@
 """An installed brigd under systemd, shared by tests that do not spoil it; others begin with a socket that listens and nothing else."""
 import json
 import os
+import pathlib
 import secrets
 
 import pytest
 
 from support import host, service
+
+CONFIG = pathlib.Path("/etc/brig/brig.json")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,6 +25,22 @@ def anew(installed):
     service.systemctl("stop", service.UNIT)
     assert host.poll(lambda: not service.left(), 5), f"left behind: {service.left()}"
     assert not service.GROUP.exists() or not list(service.GROUP.rglob("*/cgroup.procs")), "a control group is left behind"
+
+
+@pytest.fixture
+def config(anew):
+    """config(text): /etc/brig/brig.json for this test; the socket listens."""
+    before = CONFIG.read_bytes() if CONFIG.exists() else None
+
+    def write(text, mode=0o644):
+        CONFIG.parent.mkdir(exist_ok=True)
+        CONFIG.write_text(text)
+        CONFIG.chmod(mode)
+    yield write
+    CONFIG.unlink(missing_ok=True)
+    if before is not None:
+        CONFIG.write_bytes(before)
+    service.begin_anew()
 
 
 def use():

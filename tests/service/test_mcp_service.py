@@ -76,7 +76,7 @@ def served(running):
 
 
 def test_whoever_knows_the_token_runs_python_through_the_service(served):
-    status, answer = post("tools/call", {"name": "execute_code", "arguments": {"code": "import os\nprint(sorted(os.environ))\n6 * 7"}})
+    status, answer = post("tools/call", {"name": "execute_code", "arguments": {"code": "import os\nprint(sorted(os.environ))\n6 * 7", "detail": True}})
     assert status == 200, answer
     reply = json.loads(answer["result"]["content"][0]["text"])
     assert reply["success"] is True and reply["result"] == 42, reply

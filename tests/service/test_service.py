@@ -145,9 +145,12 @@ def test_when_the_slice_is_full_a_run_ends_and_the_service_goes_on(spoiled):
 @pytest.mark.parametrize("verb", ["stop", "restart"])
 def test_a_running_program_ends_with_the_service_and_its_client_is_told(spoiled, start, verb):
     one, before = start(), service.left()
+    begin = service.journal("-o", "export", lines=1).partition("__CURSOR=")[2].splitlines()[0]
     service.systemctl(verb, service.UNIT, check=True)
     status, said = one.ends()
     assert status == 143 and "cancelled" in said, (status, said)
+    said = service.journal("-u", service.UNIT, "-o", "cat", f"--after-cursor={begin}")
+    assert "Killing process" not in said and "left-over" not in said, said
     assert not [entry for entry in service.left() if entry in before]
     assert service.run(service.MEMBER, "print(3)")["stdout"] == "3\n", "the next client has none"
 

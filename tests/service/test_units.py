@@ -26,13 +26,24 @@ def test_systemd_counts_little_exposure(tell):
 @pytest.mark.parametrize("path,kind,mode,owner,group", [
     ("/run/brig", stat.S_ISDIR, 0o755, "root", "root"),
     ("/run/brig/slots", stat.S_ISREG, 0o660, "root", "_brig-keeper"),
+    ("/run/brig/failure", stat.S_ISREG, 0o664, "_brig-door", "_brig-keeper"),
     ("/run/brig/brig.sock", stat.S_ISSOCK, 0o660, "root", "brig"),
-    ("/var/log/brig", stat.S_ISDIR, 0o750, "_brig-door", "adm"),
+    ("/var/log/brig", stat.S_ISDIR, 0o2750, "_brig-door", "adm"),
 ])
 def test_places_belong_to_whom_they_should(anew, path, kind, mode, owner, group):
     entry = pathlib.Path(path)
     assert kind(entry.lstat().st_mode)
     assert (stat.S_IMODE(entry.lstat().st_mode), entry.owner(), entry.group()) == (mode, owner, group)
+
+
+def test_the_audit_is_there_for_the_group_of_its_folder_to_read(config):
+    config('{"audit": {"file": "/var/log/brig/test.log"}}')
+    log = pathlib.Path("/var/log/brig/test.log")
+    try:
+        service.run(service.MEMBER, "pass")
+        assert (stat.S_IMODE(log.stat().st_mode), log.owner(), log.group()) == (0o640, "_brig-door", "adm")
+    finally:
+        log.unlink(missing_ok=True)
 
 
 def test_a_lock_file_that_root_made_first_becomes_the_services_too(anew):

@@ -1,0 +1,58 @@
+#define _GNU_SOURCE
+#include "failure.h"
+
+#include "client_protocol.h"
+#include "last_word.h"
+#include "packet.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 256 }; /* of brigd.socket's Backlog= */
+
+int failure_open(const struct places *p, bool is_host)
+{
+	char path[PLACE_MAX + 16];
+
+	if (is_host)
+		return open(PLACE_FAILURE, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW); /* tmpfiles.d made it */
+	snprintf(path, sizeof path, "%s/failure", p->runtime);
+	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* What it asked for is read first: a socket that is closed with something unread in it takes our word with it. */
+static void tell_client(int sock, const struct err *e)
+{
+	char   request[PROTOCOL_MAX];
+	int    fds[PROTOCOL_FDS_MAX];
+	size_t n = 0;
+
+	last_word(sock, e);
+	if (packet_is_there(sock) && packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
+		packet_drop(fds, n);
+}
+
+static void tell_clients(int listener, const struct err *e)
+{
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+
+	for (int i = 0, sock; i < CLIENTS_MAX && poll(&p, 1, 0) > 0; i++) {
+		sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (sock < 0)
+			return;
+		tell_client(sock, e);
+		close(sock);
+	}
+}
+
+void failure_tell(int file, const struct listener *l, const struct err *e)
+{
+	if (file >= 0)
+		(void)!write(file, e->text, strlen(e->text));
+	if (l && l->fd >= 0 && !*l->path)
+		tell_clients(l->fd, e);
+}
