@@ -14,9 +14,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEGIN_MS_MAX = 10000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
+enum { END_MS_MAX = 3000, BEGIN_MS_MAX = 10000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
 
 static int tell(int keeper, const struct keeper_word *word, const int *fds, size_t n, struct err *e)
 {
@@ -228,12 +229,40 @@ static void settle(void *self)
 	b->spent = NULL;
 }
 
+/*
+ * It ends cells, zygotes and groups when it sees our end, and then itself. Who does not wait for that leaves it to systemd,
+ * which kills what it finds, a line of the journal for each.
+ */
+static void wait_for_end(int keeper, pid_t pid)
+{
+	union keeper_says says;
+	int               fds[TICKET_FDS];
+	size_t            n;
+	ssize_t           got = 1;
+
+	(void)shutdown(keeper, SHUT_WR);
+	for (double end = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX, left = END_MS_MAX; got && left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
+		struct pollfd p = { .fd = keeper, .events = POLLIN };
+
+		if (poll(&p, 1, (int)left + 1) <= 0)
+			continue;
+		got = packet_receive(keeper, &says, sizeof says, fds, ARRAY_LEN(fds), &n);
+		if (got > 0)
+			packet_drop(fds, n);
+		else if (errno != EMSGSIZE)
+			got = 0;
+	}
+	while (!got && pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		; /* its descriptors go before it */
+}
+
 void backend_service_close(struct backend_service *b)
 {
 	if (b->keeper < 0)
 		return;
 	settle(b);
 	ticket_box_done(&b->tickets);
+	wait_for_end(b->keeper, b->pid);
 	fd_closep(&b->keeper);
 }
 

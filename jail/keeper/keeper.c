@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { CLEAN_MS = 2, END_MS_MAX = 5000 };
@@ -129,6 +130,16 @@ static bool attend(struct keeper *k, int wait, int *status)
 	return !l.fds[0].revents || hear_door(k, status);
 }
 
+/* What spawners leave is ours, too: nobody has to look for it after us. */
+static bool has_children(void)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		;
+	return pid == 0;
+}
+
 /* Every cell dies with its control socket; then its groups can go. */
 static void end(struct keeper *k)
 {
@@ -139,7 +150,7 @@ static void end(struct keeper *k)
 			seat_leave(&k->seat[i]);
 	for (uint32_t i = 0; i < k->posts; i++)
 		realm_stop(&k->post[i].realm);
-	while (!keeper_clean(k) && clock_ms(CLOCK_MONOTONIC) < deadline)
+	while ((!keeper_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
 	group_home_remove(&k->home);
 }

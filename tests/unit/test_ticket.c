@@ -55,8 +55,8 @@ static void open_stage(struct stage *s)
 static void close_stage(struct stage *s)
 {
 	words_done(&s->words);
+	close(s->keeper); /* its end is waited for */
 	backend_service_close(&s->service);
-	close(s->keeper);
 }
 
 static bool hear(struct stage *s)
