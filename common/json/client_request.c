@@ -21,6 +21,8 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
 #define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
+#define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
+#define KEY_MAIN    { "main",    FIELD_STR,    AT(main),         0,     PROTOCOL_MAIN_MAX, 0,                "Where in what ro shows the program lies, as NAME/main.py: it is run as that file, beside its neighbours; not said: as /workspace/main.py", NULL, NULL }
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
 #define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; without a slash it is looked for in the PATH of the jail", NULL, NULL }
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
@@ -29,8 +31,8 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
@@ -100,6 +102,34 @@ static int check_ro(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
+/* Below one of the directories that are shown, and no way out of it. */
+static int check_main(const struct protocol_request *r, struct denial *d)
+{
+	size_t first = r->main ? strcspn(r->main, "/") : 0;
+	bool   shown = false;
+
+	if (!r->main)
+		return 0;
+	for (size_t i = 0; i < json_array_size(r->ro); i++) {
+		const char *name = json_string_value(json_array_get(r->ro, i));
+
+		shown |= strlen(name) == first && strncmp(name, r->main, first) == 0;
+	}
+	if (*r->main == '-')
+		return deny(d, DENIAL_bad_field, "main", "\"%.60s\" begins with a dash, as options of Python do", r->main);
+	if (!shown)
+		return deny(d, DENIAL_bad_field, "main", "\"%.60s\" does not begin with a name of ro", r->main);
+	for (const char *at = r->main + first; *at; at += strcspn(at, "/")) {
+		size_t n = strcspn(++at, "/");
+
+		if (n == 0 || n > 255 || (n == 1 && *at == '.') || (n == 2 && strncmp(at, "..", 2) == 0))
+			return deny(d, DENIAL_bad_field, "main", "\"%.60s\" is no plain path", r->main);
+	}
+	if (!r->main[first] || text_has_control(r->main))
+		return deny(d, DENIAL_bad_field, "main", "\"%.60s\" names no file", r->main);
+	return 0;
+}
+
 static int check_import(const char *name, size_t i, struct denial *d)
 {
 	char field[32];
@@ -158,7 +188,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

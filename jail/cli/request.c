@@ -59,8 +59,18 @@ static int set_shown(void *into, const struct option_row *row, const char *value
 
 	(void)row;
 	if (r->shown_len == PROTOCOL_RO_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d directories", PROTOCOL_RO_MAX);
+		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d directories", PROTOCOL_RO_MAX); /* of brig run DIR as well */
 	r->shown[r->shown_len++] = value;
+	return 0;
+}
+
+static int set_allow_missing(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	struct request *r = into;
+
+	if (r->allow_len == ARRAY_LEN(r->allow_missing))
+		return err_set(e, ERR_BAD_SPEC, "--%s: said more than twice; there are: memory, cpus", row->name);
+	r->allow_missing[r->allow_len++] = value;
 	return 0;
 }
 
@@ -117,7 +127,8 @@ const struct option_row request_options[] = {
 #include "limits.def"
 	{ "stdin", 0, "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file", set_stdin },
 	{ "env", 0, "K=V", "One more variable for the program", set_env },
-	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME", set_shown },
+	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME; a program that lies in it finds its modules there", set_shown },
+	{ "allow-missing", 0, "LIMIT", "Run though this limit (memory, cpus) was asked for and nothing here can hold it", set_allow_missing },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
 	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
 	{ "wait", 0, "S", "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", set_wait },
@@ -148,6 +159,8 @@ void request_done(struct request *r)
 	fd_closep(&r->stdin_fd);
 	json_decref(r->message);
 	r->message = NULL;
+	free(r->in_shown);
+	r->in_shown = NULL;
 }
 
 /* --- the message --- */
@@ -243,6 +256,8 @@ static int put_shown(struct request *r, struct err *e)
 		if (put_shown_name(names, r->shown[i], e) < 0)
 			return -1;
 		fd = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && errno == ENOTDIR)
+			return err_set(e, ERR_BAD_SPEC, "--ro %s: is no directory; show the one that it lies in", r->shown[i]);
 		if (fd < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
 		r->fd[r->fds++] = fd;
@@ -270,6 +285,21 @@ static int open_stdin(struct request *r, struct err *e)
 	return 0;
 }
 
+static int put_allow_missing(struct request *r, struct err *e)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->allow_len; i++)
+		if (put_text(list, r->allow_missing[i]) < 0) {
+			json_decref(list);
+			return err_set(e, ERR_BAD_SPEC, "--allow-missing: what follows is not UTF-8");
+		}
+	if (r->allow_len)
+		json_object_set(r->message, "allow_missing", list);
+	json_decref(list);
+	return 0;
+}
+
 /* What run and exec have in common; only what was asked is said. */
 static int put_common(struct request *r, struct err *e)
 {
@@ -281,7 +311,88 @@ static int put_common(struct request *r, struct err *e)
 		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
 	if (r->cold)
 		json_object_set_new(r->message, "cold", json_true());
-	return 0;
+	return put_allow_missing(r, e);
+}
+
+/* --- a program that lies in a directory which is shown --- */
+
+/* The rest of a whole path behind a whole directory, or NULL. */
+static const char *path_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && path[n] == '/' ? path + n : NULL;
+}
+
+/* "proj/pkg/main.py" of /home/ann/proj/pkg/main.py, with --ro proj. */
+static int find_in_shown(struct request *r, const char *whole, struct err *e)
+{
+	for (size_t i = 0; i < r->shown_len && !r->in_shown; i++) {
+		char       *folder = realpath(r->shown[i], NULL);
+		const char *rest;
+
+		if (!folder)
+			return err_sys(e, "--ro %s", r->shown[i]);
+		rest = path_below(whole, folder);
+		if (rest && asprintf(&r->in_shown, "%s%s", strrchr(folder, '/') + 1, rest) < 0)
+			r->in_shown = NULL;
+		free(folder);
+	}
+	return r->in_shown && strlen(r->in_shown) > PROTOCOL_MAIN_MAX ? err_set(e, ERR_BAD_SPEC, "%s: its path is too long", r->program) : 0;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Unless --ro has said so. */
+static int show_once(struct request *r, const char *folder, struct err *e)
+{
+	for (size_t i = 0; i < r->shown_len; i++)
+		if (is_same(r->shown[i], folder))
+			return 0;
+	return set_shown(r, NULL, folder, e);
+}
+
+/* As `python3 DIR`, which wants the first of these, and as people name it. In buf; path itself when it is no directory. */
+static int find_file(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
+{
+	static const char *const names[] = { "__main__.py", "main.py" };
+	struct stat              st;
+
+	*ret = path;
+	if (stat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* whoever opens it says so */
+	if (!S_ISDIR(st.st_mode) || r->mode == MODE_check)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		*ret = buf;
+		if (snprintf(buf, len, "%s/%s", path, names[i]) < (int)len && access(buf, F_OK) == 0)
+			return show_once(r, path, e);
+	}
+	return err_set(e, ERR_BAD_SPEC, "%s: is a directory without __main__.py or main.py; name a Python file", path);
+}
+
+/* What is to be read, and how it will be called inside. */
+static int place_program(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
+{
+	char *whole;
+	int   found;
+
+	*ret = path;
+	if (strcmp(path, "-") == 0)
+		return 0;
+	if (find_file(r, path, buf, len, ret, e) < 0)
+		return -1;
+	whole = r->shown_len ? realpath(*ret, NULL) : NULL;
+	if (r->shown_len && !whole && errno != ENOENT)
+		return err_sys(e, "%s", *ret);
+	found = whole ? find_in_shown(r, whole, e) : 0;
+	free(whole);
+	return found;
 }
 
 /* --- the program --- */
@@ -321,11 +432,16 @@ static void put_mode(struct request *r)
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
+	char        buf[4096]; /* PATH_MAX, whose header has the name of ours */
+	const char *file;
+
 	r->program = strcmp(path, "-") == 0 ? "stdin" : path;
 	r->message = json_pack("{ss}", "op", "run");
-	if (!early_run.sent && put_program(r, path, e) < 0)
+	if (!early_run.sent && (place_program(r, path, buf, sizeof buf, &file, e) < 0 || put_program(r, file, e) < 0))
 		return -1;
 	put_mode(r);
+	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", path);
 	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
 }
 
@@ -363,10 +479,12 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "--ro %s", r->shown[i]);
 	else if (is_item(field, "env", r->env_len, &i))
 		snprintf(buf, len, "--env %.*s", name_length(r->env[i]), r->env[i]);
-	else if (strcmp(field, "code") == 0)
+	else if (strcmp(field, "code") == 0 || strcmp(field, "main") == 0)
 		snprintf(buf, len, "%s", r->program);
 	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */
 		snprintf(buf, len, "arguments");
+	else if (strncmp(field, "allow_missing", 13) == 0)
+		snprintf(buf, len, "--allow-missing");
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)
 		snprintf(buf, len, "--%s", field);
 	return buf;

@@ -19,7 +19,10 @@ struct request {
 	size_t      env_len;
 	const char *shown[PROTOCOL_RO_MAX]; /* --ro */
 	size_t      shown_len;
-	const char *program;    /* the file, "stdin" or the command */
+	const char *allow_missing[2];
+	size_t      allow_len;
+	const char *program;    /* the file or directory, "stdin" or the command */
+	char       *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
 	const char *stdin_path; /* NULL: empty; "-": ours */
 	uint64_t    wait_ms;    /* for a place */
 	bool        json, verbose, cold, private;

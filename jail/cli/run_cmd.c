@@ -81,7 +81,7 @@ static int take_command(struct request *r, char **words, int n, struct err *e)
 
 int run_main(int argc, char **argv)
 {
-	return run_or_exec(argc, argv, "brig run [OPTION]... FILE|- [ARG]...", "Run a Python program in a jail.", take_program);
+	return run_or_exec(argc, argv, "brig run [OPTION]... FILE|DIR|- [ARG]...", "Run a Python program in a jail.", take_program);
 }
 
 int exec_main(int argc, char **argv)

@@ -34,14 +34,19 @@ static int refuse_above(const struct run_plan *p, const struct field *f, struct 
 	return deny(why, DENIAL_above_ceiling, field, "%s is above the ceiling %s of profile %s", is, most, p->profile->name);
 }
 
-static int lower_limits(struct run_plan *p, const json_t *asked, struct denial *why)
+static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *allow_missing, struct denial *why)
 {
 	const struct field *above;
+	uint64_t            waived;
 	struct err          e;
 
 	p->limits = p->profile->profile.limits;
 	if (asked && fields_decode(limits_fields, asked, &p->limits, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "limits", &e);
+	if (limits_waived(allow_missing, &waived, &e) < 0)
+		return deny_err(why, DENIAL_bad_field, "allow_missing", &e);
+	p->limits.waived |= waived;
+	p->limits.must = limits_asked(asked) & ~p->limits.waived;
 	above = limits_find_above(&p->limits, &p->profile->profile.ceilings);
 	return above ? refuse_above(p, above, why) : 0;
 }
@@ -94,6 +99,7 @@ struct command {
 	char *path[PATHS + 1];
 	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
 	struct runner_words runner; /* among argv */
+	const char *python[4];
 };
 
 static void command_done(struct command *c)
@@ -138,11 +144,14 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 /* What comes before the words of the request. */
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
-	static const char *const nothing[] = { NULL }, *const python[] = { "python3", "-I", "main.py", NULL };
-	struct runner_lists      lists   = { r->imports, p->modules, p->calls };
+	static const char *const nothing[] = { NULL };
+	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main };
 	struct err               e;
 
-	*ret = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? python : c->runner.word;
+	c->python[0] = "python3";
+	c->python[1] = r->main ? "-Es" : "-I"; /* -I but for the program's own directory, which is the first of sys.path then */
+	c->python[2] = r->main ? r->main : "main.py";
+	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
 	if (r->mode != MODE_script && runner_words_build(&c->runner, run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
@@ -211,7 +220,7 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 {
 	bool has_code = r->kind == REQUEST_run;
 
-	if (lower_limits(p, r->limits, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
+	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
 	if (take_shown(p, r->ro, fds + has_code, why) < 0 || plan_mounts(p, why) < 0)
 		return -1;

@@ -67,7 +67,7 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
-	    p->zygote_ms == 0)
+	    p->zygote_ms == 0 || !limits_must_is_sane(&p->limits))
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
@@ -98,14 +98,15 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
 	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 ||
-	    !(r->asked >= 0) /* or no number */)
+	    !limits_must_is_sane(&r->limits) || !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
 }
 
 bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing)
 {
-	return asked->files == made->files && asked->pids == made->pids &&
+	return asked->files == made->files && asked->pids == made->pids && !(missing & asked->must) &&
+	       (!(missing & LAYER_BIT(MEMORY)) || (asked->memory_bytes == made->memory_bytes && asked->waived == made->waived)) &&
 	       (missing & LAYER_BIT(CPU_TIME) ? asked->cpu_ms == made->cpu_ms : asked->cpu_ms <= made->cpu_ms);
 }
 

@@ -128,7 +128,7 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const s
 	struct launch_order order;
 	int                 r;
 
-	if (differs(&run->limits, is) && group_limit(&s->group, &run->limits, e) < 0)
+	if ((differs(&run->limits, is) && group_limit(&s->group, &run->limits, e) < 0) || group_holds(&s->group, &run->limits, e) < 0)
 		return SEAT_REFUSED;
 	memset(&order, 0, sizeof order);
 	order.limits      = run->limits;

@@ -22,6 +22,7 @@
 #include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,9 +112,20 @@ static int check_required(const struct cell *c, bool all, struct err *e)
 	return 0;
 }
 
+/*
+ * What a process may have beyond its limit where no group holds one. numpy, pandas, scipy and matplotlib map so much private
+ * memory without ever touching it; without them a limit would do.
+ */
+#define DATA_ROOM (512 * MIB)
+
+static uint64_t data_limit(const struct cell *c, const struct limits *l)
+{
+	return c->missing & LAYER_BIT(MEMORY) && !(l->waived & LAYER_BIT(MEMORY)) ? l->memory_bytes + DATA_ROOM : RLIM_INFINITY;
+}
+
 static int limit_groups(struct cell *c, const struct run_order *order, struct err *e)
 {
-	if (!c->group.lent && group_limit(&c->group, order->limits, e) < 0)
+	if (!c->group.lent && (group_limit(&c->group, order->limits, e) < 0 || group_holds(&c->group, order->limits, e) < 0))
 		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
@@ -367,6 +379,7 @@ static void fill_rlimits(struct child_order *word, const struct cell *c, const s
 {
 	word->files     = l->files;
 	word->processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
+	word->data      = data_limit(c, l);
 	word->cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 }
 

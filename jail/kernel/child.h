@@ -55,7 +55,7 @@ struct child_order {
 	int          code_fd;
 	uint32_t     code_len;
 	bool         stdin_pipe, result_pipe, warm;
-	uint64_t     files, cpu_s, processes; /* of one process, of one process, of the program's id in the cell */
+	uint64_t     files, cpu_s, data, processes; /* of one process each; of the program's id in the cell */
 };
 
 struct child_report {

@@ -185,7 +185,7 @@ static int program_rlimits(struct child_ctx *c)
 		{ RLIMIT_RTTIME,     0,              0 },
 		{ RLIMIT_SIGPENDING, 1024,           1024 },
 		{ RLIMIT_AS,         RLIM_INFINITY,  RLIM_INFINITY },
-		{ RLIMIT_DATA,       RLIM_INFINITY,  RLIM_INFINITY },
+		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
 		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC, which programs understand */
 	};
 

@@ -81,6 +81,8 @@ must_use int group_home_lend(const struct group_home *home, unsigned gid, struct
 
 /* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
+/* -1: a limit that was asked for is not held by any group. After group_limit(). */
+must_use int group_holds(const struct group *g, const struct limits *limits, struct err *e);
 
 /* What sockets of all cells below one home may hold together; version 1 alone counts them. */
 uint64_t group_socket_bytes(void);

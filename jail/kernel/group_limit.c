@@ -183,6 +183,17 @@ static void end_runs_ourselves(const struct group *g)
 		(void)!file_put(leaf->fd, "memory.oom_control", "1");
 }
 
+int group_holds(const struct group *g, const struct limits *limits, struct err *e)
+{
+	uint64_t    missing = g->missing & limits->must;
+	bool        memory  = missing & LAYER_BIT(MEMORY);
+	const char *name    = memory ? "memory" : "cpus";
+
+	if (!missing)
+		return 0;
+	return err_set(e, ERR_MISSING, "the limit %s was asked for and cannot be held here: no usable %s controller in the control groups; --allow-missing %s runs without it, brig doctor says what it needs", name, memory ? "memory" : "cpu", name);
+}
+
 int group_limit(struct group *g, const struct limits *limits, struct err *e)
 {
 	note_controllers(g);

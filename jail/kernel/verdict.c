@@ -100,6 +100,8 @@ void verdict_fill(struct watch *w)
 		note_full_mounts(w);
 	}
 	judge(w);
+	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !watch_reached_memory(w))
+		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;
 }

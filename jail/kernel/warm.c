@@ -121,6 +121,7 @@ static int ask(struct warm *w, const struct cell *c, const struct child_order *r
 	memset(&o, 0, sizeof o); /* padding too */
 	o.files            = rlimits->files;
 	o.cpu_s            = rlimits->cpu_s;
+	o.data             = rlimits->data;
 	o.processes        = rlimits->processes;
 	o.init_id          = c->child.init_id;
 	o.program_id       = c->child.program_uid;

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "layer.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -13,6 +14,15 @@
 #include <unistd.h>
 
 enum { SETUP_MS_MAX = 10000, ORDER_MS_MAX = 2000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+
+/* An eighth is more than a run may have left when it meets its limit: the mark of version 2, a huge page that does not fit. */
+bool watch_reached_memory(const struct watch *w)
+{
+	struct group_usage u;
+
+	group_read(&w->cell.group, &u);
+	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order->limits->memory_bytes / 8 * 7;
+}
 
 void watch_say_limit(const struct watch *w, enum exit_reason reason)
 {
@@ -25,6 +35,8 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 		{ EXIT_oom, LIMIT_memory_bytes },
 	};
 
+	if (reason == EXIT_oom && !watch_reached_memory(w))
+		return; /* none of the run's */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].reason == reason)
 			launcher_say_limit(w, rows[i].limit);
@@ -319,6 +331,12 @@ static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
 	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
 	built.output_bytes = asked->output_bytes; /* who reads the output holds to it */
+	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
+		return false;
+	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
+		return false; /* the fork has its RLIMIT_DATA */
+	built.must   = asked->must;
+	built.waived = asked->waived;
 	return memcmp(&built, asked, sizeof built) == 0;
 }
 

@@ -39,6 +39,9 @@ struct watch {
 /* Ends the run for this reason, or for the one that was first. */
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
+/* Else it was a group above ours that had no memory: a service's, the host's. */
+bool watch_reached_memory(const struct watch *w);
+
 /* The limit behind a reason to end, if it has one. */
 void watch_say_limit(const struct watch *w, enum exit_reason reason);
 

@@ -26,7 +26,7 @@ enum {
 enum { ZYGOTE_ORDER_FDS_MAX = ZYGOTE_GROUPS + GROUP_TREES_MAX + 1 };
 
 struct zygote_order {
-	uint64_t files, cpu_s, processes; /* rlimits: the cell's own */
+	uint64_t files, cpu_s, data, processes; /* rlimits: the cell's own */
 	uint32_t joins, clones_into; /* how many groups of each kind */
 	uint32_t init_id, program_id, workspace_exec; /* ids as seen inside; what is no program's id is refused */
 	uint32_t ahead;              /* forked at once, whenever the order comes */

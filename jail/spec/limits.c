@@ -1,5 +1,7 @@
 #include "limits.h"
 
+#include "layer.h"
+
 #include <string.h>
 
 #define LIMIT(name, type, option, least, most, preset, ceiling, doc) \
@@ -45,4 +47,11 @@ const struct field *limits_find_above(const struct limits *limits, const struct 
 		if (limits_value(limits, f) > limits_value(ceilings, f))
 			return f;
 	return NULL;
+}
+
+bool limits_must_is_sane(const struct limits *l)
+{
+	const uint64_t all = LAYER_BIT(MEMORY) | LAYER_BIT(CPU);
+
+	return !((l->must | l->waived) & ~all);
 }

@@ -26,6 +26,7 @@ const struct field profile_fields[] = {
 	{ "modules",         FIELD_LIST,   AT(modules),         0,     512,  0,            "Modules that brig check lets a program import, each with what is below it; any when not said", NULL, NULL },
 	{ "calls",           FIELD_LIST,   AT(calls),           0,     512,  0,            "Calls of which brig check warns, like os.system, or subprocess.* for all of a module", NULL, NULL },
 	{ "require",         FIELD_CHOICE, AT(require),         0,     1,    REQUIRE_MODE, "Which layers must be in force: those that the way of starting promises (mode), or every one (all)", require_names, NULL },
+	{ "allow_missing",   FIELD_LIST,   AT(allow_missing),   0,     2,    0,            "Limits (memory, cpus) that need not be held where no control group can, though a run asks for them; else such a run is refused", NULL, NULL },
 	{ "ready",           FIELD_COUNT,  AT(ready),           0,     64,   2,            "How many cells a service keeps ready for it (when not said: as many as brig.json says)", NULL, NULL },
 	{ "warm",            FIELD_CHOICE, AT(warm),            0,     2,    WARM_DEMAND,  "Whether a service executes a new Python for each run (never), forks the run from one that stands by (demand), or has forked it already, into each cell that stands ready (ready). All runs of one such Python share its hash seed and its layout in memory", warm_names, NULL },
 	{ "preload",         FIELD_LIST,   AT(preload),         0,     64,   0,            "Modules that such a Python imports before any run: they cost a run nothing, and are there whether it wants them or not; their names have at most 1 KiB in all", NULL, NULL },
@@ -103,6 +104,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
 	if (!text_is_plain(p.description))
 		return err_set(e, ERR_BAD_SPEC, "description: has a control character, or one that changes the direction of text");
+	if (limits_waived(p.allow_missing, &p.limits.waived, e) < 0)
+		return err_wrap(e, "allow_missing");
 	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
 	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
 	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)

@@ -21,6 +21,7 @@ struct profile {
 	const json_t   *modules;     /* what the static check lets a program import; NULL: anything */
 	const json_t   *calls;       /* what it warns of */
 	unsigned        require;     /* enum profile_require */
+	const json_t   *allow_missing; /* limits that may be missing though they were asked for; NULL: none */
 	unsigned        warm;        /* enum profile_warm */
 	uint64_t        zygote_runs, zygote_ms; /* for so many, or for so long, the same one */
 	const json_t   *preload;     /* what its zygote imports; NULL: nothing */

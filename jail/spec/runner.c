@@ -21,14 +21,23 @@ static char *join(const json_t *names, const char *otherwise)
 	return text;
 }
 
+static char *dashes(const char *main)
+{
+	char *text = malloc(strlen(main ? main : "") + 3);
+
+	if (text)
+		sprintf(text, "--%s", main ? main : "");
+	return text;
+}
+
 int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e)
 {
-	*ret = (struct runner_words){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, "") } };
+	*ret = (struct runner_words){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
 	snprintf(ret->fd, sizeof ret->fd, "%d", RUNNER_FD);
 	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
 		if (!ret->list[i])
 			return err_set(e, ERR_LIMIT, "out of memory");
-	memcpy(ret->word, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], "--" },
+	memcpy(ret->word, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
 	       RUNNER_WORDS_MAX * sizeof *ret->word);
 	return 0;
 }

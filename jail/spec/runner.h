@@ -1,8 +1,9 @@
 /*
  * runner.h - the guest runner: where it lies in a rootfs, how it is told what to do, and where it reports
  *
- *   python3 -I RUNNER MODE FD IMPORTS MODULES CALLS -- ARG...
+ *   python3 -I RUNNER MODE FD IMPORTS MODULES CALLS --MAIN ARG...
  *
+ * MAIN is the program's path below /workspace, empty for main.py.
  * IMPORTS and MODULES (what may be imported at run time, and what the static
  * check allows) are names between commas, or "*": anything. CALLS, of which the
  * check warns, may be empty. None of it is a boundary: the program can do to its
@@ -22,12 +23,13 @@ enum {
 
 struct runner_lists {
 	const json_t *imports, *modules, *calls; /* of texts without commas; NULL: none was said */
+	const char   *main;                      /* NULL: main.py */
 };
 
 struct runner_words {
 	const char *word[RUNNER_WORDS_MAX + 1]; /* NULL at the end */
 	char        fd[8];
-	char       *list[3]; /* heap, among the words */
+	char       *list[4]; /* heap, among the words */
 };
 
 /* Must not be moved afterwards. After failure, too, runner_words_done() is to be called. */

@@ -114,6 +114,8 @@ def become(argv, entries, has_stdin, code):
     if has_stdin:
         open_stdin()
     path = words[2] if words[2][:1] == "/" else f"/workspace/{words[2]}"
+    if words[1] == "-Es": # not -I: the program lies beside its modules
+        sys.path.insert(0, path.rpartition("/")[0])
     sys.modules["__main__"] = guest_main if path == GUEST else new_main(path)
     if path == GUEST:
         return path.encode(), guest

@@ -327,7 +327,7 @@ static pid_t fork_into_cell(const struct zygote_request *r)
 static void fill(struct child_ctx *c, const struct zygote *z, const struct zygote_request *r)
 {
 	*c = (struct child_ctx){
-		.order          = { .files = r->order.files, .cpu_s = r->order.cpu_s, .processes = r->order.processes },
+		.order          = { .files = r->order.files, .cpu_s = r->order.cpu_s, .data = r->order.data, .processes = r->order.processes },
 		.init_id        = r->order.init_id,
 		.program_uid    = r->order.program_id,
 		.program_gid    = r->order.program_id,

@@ -59,6 +59,7 @@ static void begin(struct mad_door *d, const char *store, const char *runtime, ui
 
 	word = (struct keeper_word){ .kind = KEEPER_SETUP, .setup = setup_of(store, runtime) };
 	tell(d, &word, NULL, 0);
+	d->limits = (struct limits){ 0 };
 	fields_preset(limits_fields, &d->limits);
 	d->limits.wall_ms = WALL_MS;
 	word = (struct keeper_word){ .kind = KEEPER_PROFILE };
@@ -180,6 +181,8 @@ MORE(files,     o->limits.files++)
 MORE(tmp,       o->limits.tmp_bytes++)
 MORE(workspace, o->limits.workspace_bytes++)
 MORE(inodes,    o->limits.inodes++)
+MORE(must,      o->limits.must = ~0ull)
+MORE(waived,    o->limits.waived = 1)
 MORE(all,       memset(&o->limits, 0xff, sizeof o->limits))
 MORE(pipes,     o->stdin_pipe = o->result_pipe = 7)
 MORE(time,      o->asked = HUGE_VAL) /* a set-up that began then would never be late */
@@ -286,6 +289,8 @@ static const struct row {
 	{ "a larger /tmp",                    lie_in_order,        more_tmp },
 	{ "a larger workspace",               lie_in_order,        more_workspace },
 	{ "more files",                       lie_in_order,        more_inodes },
+	{ "a layer that no cell has",         lie_in_order,        more_must },
+	{ "a layer that is not missed",       lie_in_order,        more_waived },
 	{ "all there is",                     lie_in_order,        more_all },
 	{ "seven pipes of a kind",            lie_in_order,        more_pipes },
 	{ "an order of tomorrow",             lie_in_order,        more_time },

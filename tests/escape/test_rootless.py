@@ -161,6 +161,28 @@ def test_the_cell_is_what_the_host_kills_first_when_memory_is_used_up(world, use
     assert run.out == ("1000\n" if "memory-limit" in missing(run) else "0\n"), str(run)
 
 
+@pytest.mark.parametrize("limit, value, layer", [("memory", "64M", "memory-limit"), ("cpus", "0.5", "cpu-limit")])
+def test_a_limit_that_is_asked_for_and_cannot_be_held_refuses_the_run(world, user, limit, value, layer):
+    if layer not in missing(world.run(user, program="pass")):
+        pytest.skip(f"a control group holds {limit} here")
+    run = world.run(user, f"--{limit}", value, program="print('ran')")
+    assert (run.reason, run.status, run.out) == ("setup_failed", 125, None), str(run)
+    assert f"the limit {limit} was asked for and cannot be held here" in str(run) and f"--allow-missing {limit}" in str(run), str(run)
+    run = world.run(user, f"--{limit}", value, "--allow-missing", limit, program="print('ran')")
+    assert run.out == "ran\n" and layer in missing(run), str(run)
+
+
+TAKE = "x = []\ntry:\n    while len(x) < 2000: x.append(bytearray(1 << 20))\nexcept MemoryError: pass\nprint(len(x))"
+
+
+def test_without_a_control_group_a_process_has_little_more_memory_than_the_limit(world, user):
+    if "memory-limit" not in missing(world.run(user, program="pass")):
+        pytest.skip("a control group holds the memory here")
+    run = world.run(user, program=TAKE)
+    assert 700 <= int(run.out) <= 256 + 512, str(run)
+    assert world.run(user, "--allow-missing", "memory", program=TAKE).out == "2000\n"
+
+
 @pytest.mark.parametrize("options, program, verdict", [
     (("--timeout", "1"), "while True: pass", ("timeout_wall", 124)),
     (("--timeout", "1"), "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", ("timeout_wall", 124)),

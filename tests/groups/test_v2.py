@@ -99,6 +99,7 @@ def test_a_limit_of_a_delegated_group_bounds_its_cells(jail, new_group, tmp_path
         (new_group / "memory.swap.max").write_text("0")
     run = start(GROW, "--memory", "512M", "--timeout", "50", through=below(new_group), folder=tmp_path).wait()
     assert run.reason == "oom" and "survived" not in run.out and run.record["memory_peak_bytes"] < 50 * MIB, str(run)
+    assert "a control group above the run was full" in run.record["error"]["message"] and "--memory" not in run.stderr, str(run)
 
 
 def test_a_delegated_group_with_other_processes_is_refused_and_not_left(jail, new_group, tmp_path):

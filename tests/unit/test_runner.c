@@ -20,11 +20,11 @@ int main(void)
 {
 	json_t *two = json_pack("[ss]", "os", "xml.etree"), *none = json_array();
 
-	check("no list is any, and no call to warn of", "report", &(struct runner_lists){ NULL, NULL, NULL },
+	check("no list is any, and no call to warn of", "report", &(struct runner_lists){ .main = NULL },
 	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [report] [5] [*] [*] [] [--]");
-	check("an empty list is none", "check", &(struct runner_lists){ none, none, none }, "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [] [] [] [--]");
-	check("names stand between commas", "check", &(struct runner_lists){ two, two, two },
-	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [os,xml.etree] [os,xml.etree] [os,xml.etree] [--]");
+	check("an empty list is none", "check", &(struct runner_lists){ none, none, none, NULL }, "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [] [] [] [--]");
+	check("names stand between commas, and the program's place behind the dashes", "check", &(struct runner_lists){ two, two, two, "proj/main.py" },
+	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [os,xml.etree] [os,xml.etree] [os,xml.etree] [--proj/main.py]");
 	json_decref(two);
 	json_decref(none);
 	return tap_done();

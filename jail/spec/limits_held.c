@@ -1,0 +1,42 @@
+/* limits_held.c - limits that only a control group can hold: who asks for one, and who does without. Apart, for the keeper reads no JSON. */
+#include "layer.h"
+#include "limits.h"
+
+#include <string.h>
+
+static const struct {
+	enum limit_id limit;
+	uint64_t      layer;
+} by_groups[] = {
+	{ LIMIT_memory_bytes, LAYER_BIT(MEMORY) },
+	{ LIMIT_cpus, LAYER_BIT(CPU) },
+};
+
+uint64_t limits_asked(const json_t *asked)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(by_groups); i++)
+		if (json_object_get(asked, limits_fields[by_groups[i].limit].name))
+			bits |= by_groups[i].layer;
+	return bits;
+}
+
+static int waive(const char *name, uint64_t *ret, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(by_groups); i++)
+		if (strcmp(limits_option(limits_fields[by_groups[i].limit].name), name) == 0) {
+			*ret |= by_groups[i].layer;
+			return 0;
+		}
+	return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is not a limit that can be missing; there are: memory, cpus", name);
+}
+
+int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
+{
+	*ret = 0;
+	for (size_t i = 0; i < json_array_size(names); i++)
+		if (waive(json_string_value(json_array_get(names, i)), ret, e) < 0)
+			return -1;
+	return 0;
+}
