@@ -64,7 +64,7 @@ static void make_printable(char *text)
 
 static void probe_one(const struct probe_row *row, const struct surroundings *at, struct finding *f)
 {
-	probe_run(row, at, PROBE_DEADLINE_MS, f);
+	probe_run(row, at, probe_deadline_ms(row), f);
 	make_printable(f->detail);
 	make_printable(f->cause);
 	make_printable(f->fix);

@@ -57,6 +57,7 @@ const struct probe_row probe_rows[] = {
 	{ "rootfs",             NEED_DEFAULT,  probe_rootfs,              NULL,    NULL,                   "the tree that becomes / of a jail" },
 	{ "runtime-dir",        NEED_DEFAULT,  probe_runtime_dir,         NULL,    NULL,                   "sockets and the locks on host uids" },
 	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids for jails that nobody else has" },
+	{ "program",            NEED_DEFAULT,  probe_program,             NULL,    NULL,                   "all of it at once: a program runs in a jail" },
 	{ "kernel",             NEED_INFO,     probe_kernel,              NULL,    NULL,                   "where brig runs" },
 	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may say no here" },
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },
@@ -67,6 +68,11 @@ const struct probe_row probe_rows[] = {
 };
 /* clang-format on */
 const size_t probe_rows_len = ARRAY_LEN(probe_rows);
+
+unsigned probe_deadline_ms(const struct probe_row *row)
+{
+	return row->run == probe_program ? 10 * PROBE_DEADLINE_MS : PROBE_DEADLINE_MS;
+}
 
 static _Noreturn void run_child(const struct probe_row *row, const struct surroundings *at, int report)
 {

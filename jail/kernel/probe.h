@@ -26,6 +26,7 @@ extern const struct probe_row probe_rows[];
 extern const size_t           probe_rows_len;
 
 #define PROBE_DEADLINE_MS 1000
+unsigned probe_deadline_ms(const struct probe_row *row); /* that, and for a whole run ten times as much */
 
 /* Always fills *ret. Caller must be single-threaded. */
 void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret);

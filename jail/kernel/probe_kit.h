@@ -10,6 +10,8 @@
 
 #include <errno.h>
 
+#define DEFAULT_PROFILE "basic"
+
 struct probe {
 	const struct probe_row    *row;
 	const struct surroundings *at;
@@ -98,6 +100,8 @@ bool probe_profile(struct probe *p); /* probe_places.c */
 bool probe_rootfs(struct probe *p);
 bool probe_runtime_dir(struct probe *p);
 bool probe_id_pool(struct probe *p);
+
+bool probe_program(struct probe *p); /* probe_program.c */
 
 bool probe_kernel(struct probe *p); /* probe_host.c */
 bool probe_layers(struct probe *p);

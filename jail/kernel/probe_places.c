@@ -15,8 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEFAULT_PROFILE "basic"
-
 static bool find_places(struct probe *p, struct places *ret)
 {
 	struct err e;

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support import users
+from support import brig as tool, users
 from support.host import HANG, poll
 
 BUILD = Path(os.environ.get("BRIG_BUILD", Path(__file__).resolve().parents[2] / "build"))
@@ -692,3 +692,31 @@ def test_the_manual_lists_every_row(host):
     lines = [line.removeprefix("\\&") for line in manual.read_text().splitlines()]
     for row in host.doctor("--json").json["rows"]:
         assert lines[lines.index(f".It {row['name']}") + 1] == row["purpose"]
+
+
+# --- all of it at once -----------------------------------------------------------------------------------------
+
+def test_where_everything_is_there_a_program_is_run(jail):
+    done = tool.run("--json", verb="doctor", json_record=False)
+    row = next(row for row in json.loads(done.stdout)["rows"] if row["name"] == "program")
+    assert (row["result"], row["needed"], row["detail"]) == ("ok", "default", "brig run has run a program"), row
+
+
+@needs_root
+@pytest.mark.parametrize("harm, says", [("mount -o remount,bind,ro /proc/sys", None), ("chmod 0 $PROFILES/basic.json", None), ("rm -f $RUNNING", "brig run ends with")],
+                         ids=["a read-only /proc/sys", "a profile that nobody reads", "no brigd"])
+def test_what_keeps_a_program_from_running_keeps_doctor_from_saying_that_it_can(jail, tmp_path, harm, says):
+    """Whatever it is: doctor says what a run says."""
+    build = tmp_path / "build"
+    shutil.copytree(BUILD / "bin", build / "bin")
+    for name in ("store", "guest"):
+        (build / name).symlink_to(BUILD / name)
+    shutil.copytree(BUILD / "profiles", build / "profiles")
+    (build / "CMakeCache.txt").touch()
+    line = harm.replace("$PROFILES", str(build / "profiles")).replace("$RUNNING", str(build / "bin/brigd"))
+    script = f"mount --bind /proc/sys /proc/sys && {line} && exec \"$@\"" if "/proc/sys" in harm else f"{line} && exec \"$@\""
+    where = ["unshare", "--mount", "sh", "-c", script, "sh", build / "bin/brig"]
+    ran = subprocess.run([*where, "run", "-"], input="print(1)", capture_output=True, text=True, env=tool.environment({"BRIG_SOCKET": ""}))
+    answer = Answer(subprocess.run([*where, "doctor", "--json"], capture_output=True, text=True, env=tool.environment({"BRIG_SOCKET": ""})))
+    assert (ran.returncode == 0) == answer.json["can_run"] == (answer.status == 0), f"{ran}\n{answer.out}"
+    assert says is None or says in answer.row("program")["cause"], answer.row("program")

@@ -1,0 +1,119 @@
+/* probe_program.c - all of it at once: does a program run? */
+#define _GNU_SOURCE
+#include "probe_kit.h"
+
+#include "fd.h"
+#include "place.h"
+#include "sealed.h"
+#include "store.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM "print('ran')\n"
+
+/* brig run of it, whose words go to `to`. */
+static _Noreturn void become_run(const char *brig, int program, int to)
+{
+	if (lseek(program, 0, SEEK_SET) == 0 && dup2(program, STDIN_FILENO) >= 0 && dup2(to, STDOUT_FILENO) >= 0 && dup2(to, STDERR_FILENO) >= 0)
+		execl(brig, "brig", "run", "-", NULL);
+	_exit(127);
+}
+
+/* The last line, in which brig says why. */
+static const char *last_line(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && end[-1] == '\n')
+		*--end = 0;
+	return strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
+}
+
+static size_t read_all(int from, char *text, size_t len)
+{
+	size_t  n = 0;
+	ssize_t got;
+
+	while (n < len - 1 && ((got = read(from, text + n, len - 1 - n)) > 0 || (got < 0 && errno == EINTR)))
+		n += got > 0 ? (size_t)got : 0;
+	text[n] = 0;
+	return n;
+}
+
+static bool judge(struct probe *p, int status, char *said)
+{
+	char cause[256];
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && strncmp(said, "ran\n", 4) == 0)
+		return probe_detail(p, "brig run has run a program");
+	snprintf(cause, sizeof cause, "brig run ends with %d: %.200s", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last_line(said));
+	text_make_plain(cause);
+	return probe_missing(p, cause, "mend what it says, and the rows above that are not ok");
+}
+
+static bool try_run(struct probe *p, const char *brig)
+{
+	char       said[2048];
+	int        ends[2], status;
+	struct err e;
+	scoped_fd  program = sealed_open("main.py", PROGRAM, sizeof PROGRAM - 1, &e), from = -1, to = -1;
+	pid_t      pid;
+
+	if (program < 0)
+		return probe_missing(p, e.text, "see memfd-exec");
+	if (!did(p, pipe2(ends, O_CLOEXEC), "pipe"))
+		return false;
+	from = ends[0];
+	to   = ends[1];
+	pid  = fork();
+	if (pid == 0)
+		become_run(brig, program, to);
+	fd_closep(&to);
+	if (!did(p, pid, "fork"))
+		return false;
+	read_all(from, said, sizeof said);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return judge(p, status, said);
+}
+
+static bool has_python(const struct places *at)
+{
+	scoped_store_tree tree = STORE_TREE_NONE;
+	struct err        e;
+
+	return store_open_first((const char *const[]){ at->store[0], at->store[1] }, DEFAULT_PROFILE, &tree, &e) == 0 &&
+	       faccessat(tree.tree_fd, "usr/bin/python3", F_OK, 0) == 0;
+}
+
+/* systemd has executed the doctor, our parent, before a service: whose socket listens, and is waited for in vain. */
+static bool is_before_service(void)
+{
+	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
+	uint64_t    n;
+
+	return pid && text_to_u64(pid, &n) == 0 && n == (uint64_t)getppid();
+}
+
+/* As whoever asks; the service's keeper runs nothing by itself. */
+bool probe_program(struct probe *p)
+{
+	struct places at;
+	struct err    e;
+	char          brig[PLACE_MAX + 8];
+
+	if (p->at->is_keeper || is_before_service())
+		return probe_detail(p, "not tried: the service's first run will tell");
+	if (places_find(&at, &e) < 0)
+		return probe_missing(p, e.text, "see profile");
+	snprintf(brig, sizeof brig, "%s/brig", at.libexec);
+	if (access(brig, X_OK) < 0 || !has_python(&at))
+		return probe_detail(p, "not tried: wants %.100s, and a rootfs with python3", brig);
+	return try_run(p, brig);
+}
