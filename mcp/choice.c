@@ -68,12 +68,3 @@ json_t *choice_imports(const struct settings *s, const json_t *profile_modules, 
 		base = profile_modules;
 	return narrowed(base, asked);
 }
-
-json_t *choice_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked)
-{
-	const json_t *base = server_list(s);
-
-	if (!base && !json_array_size(asked))
-		return NULL;
-	return narrowed(base ? base : json_array_size(profile_modules) ? profile_modules : NULL, asked);
-}

@@ -15,6 +15,3 @@ const char *choice_profile(const struct settings *s);
  * the call's; an empty list of the call is one that was not said.
  */
 json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked);
-
-/* For a check, which only tells: NULL is the profile's own list. */
-json_t *choice_imports_checked(const struct settings *s, const json_t *profile_modules, const json_t *asked);

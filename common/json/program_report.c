@@ -26,6 +26,7 @@ static const struct shape run_shape[] = {
 	{ "exit_code",         SHAPE_INT,   SHAPE_NULL, "What it asked to exit with", NULL },
 	{ "security_event",    SHAPE_TEXT,  SHAPE_NULL, "\"blocked_import\": a module that it was not to import", NULL },
 	{ "security_warnings", SHAPE_TEXTS, SHAPE_MUST, "Sentences for people", NULL },
+	{ "figures",           SHAPE_COUNT, SHAPE_MAY,  "How many figures matplotlib has drawn and not closed", NULL },
 	{ 0 },
 };
 static const struct shape finding_shape[] = {
@@ -200,6 +201,8 @@ void program_report_into(json_t *record, const json_t *report)
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		json_object_set(record, keys[i], json_object_get(report, keys[i]));
+	if (json_object_get(report, "figures"))
+		json_object_set(record, "figures", json_object_get(report, "figures"));
 	if (!json_is_object(json_object_get(record, "error")))
 		json_object_set(record, "error", json_object_get(report, "error"));
 }

@@ -146,9 +146,10 @@ class Names:
 # --- rules ---
 
 class Check:
-    def __init__(self, source, tree, allowed, calls):
+    def __init__(self, source, tree, allowed, listed, calls):
+        """allowed: another import is an error, for the run would refuse it; listed: the profile's, it is a warning; None: any."""
         import _ast
-        self.ast, self.source, self.allowed, self.calls = _ast, source, allowed, calls
+        self.ast, self.source, self.allowed, self.listed, self.calls = _ast, source, allowed, listed, calls
         walked = list(walk(tree))
         self.nodes = [node for node, _ in walked]
         self.depth = max((depth for node, depth in walked if isinstance(node, (_ast.For, _ast.AsyncFor, _ast.While))), default=-1) + 1
@@ -191,6 +192,10 @@ class Check:
             no = cut(no, NAME_MAX)
             self.find(self.errors, node, f"Import '{no}' is not allowed")
             self.advise(f"Leave out the import of '{no}', or run with a profile or a list of allowed imports that has it")
+            return
+        beyond = None if self.listed is None else refused(self.listed, name, members)
+        if beyond:
+            self.find(self.warnings, node, f"Import '{cut(beyond, NAME_MAX)}' is not in the profile's list of modules; a run does not refuse it")
 
     def imported_from(self, node):
         if node.level:
@@ -215,7 +220,7 @@ class Check:
         name = self.names.text(node.args[0]) if node.args else None
         if name:
             self.imported(node, name)
-        elif self.allowed is not None:
+        elif self.allowed is not None or self.listed is not None:
             self.find(self.warnings, node, "Import of a name that is known only when the program runs")
 
     def attribute(self, node):
@@ -280,13 +285,13 @@ def unreadable_json(source, error):
     return check_json(source, f"Syntax error: {message}", None, syntax_error, advice)
 
 
-def check_text(bytes, path, allowed, calls):
+def check_text(bytes, path, allowed, listed, calls):
     source = Source(bytes)
     try:
         refuse_nul(bytes, path)
         tree = compile(bytes, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
         compile(tree, path, "exec", TOP_LEVEL_AWAIT, True) # "return outside of a function" is found only here
-        check = Check(source, tree, allowed, calls)
+        check = Check(source, tree, allowed, listed, calls)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         return unreadable_json(source, error)
     if check.complexity() == "high":
@@ -294,6 +299,6 @@ def check_text(bytes, path, allowed, calls):
     return check_json(source, "Code contains restricted operations" if check.errors else "Code passed validation", check)
 
 
-def run_check(pipe, allowed, calls):
+def run_check(pipe, allowed, listed, calls):
     path = f"{getcwd()}/{MAIN_FILE}"
-    send(pipe, check_text(read_file(path), path, allowed, calls))
+    send(pipe, check_text(read_file(path), path, allowed, listed, calls))

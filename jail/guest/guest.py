@@ -1,9 +1,10 @@
-# guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS -- ARG...
+# guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS --MAIN ARG...
 #
 # A zygote executes it with the name `ahead`, which leaves all that a run needs in this namespace, and again in each fork.
 import builtins
 from marshal import loads
 
+__name__ = "brig" # a warning about who called the program is not about __main__
 if "OURS" not in globals():
     __builtins__ = dict(builtins.__dict__) # of every function from here on
 PARTS = "the other files, compiled; pack.py puts them here"
@@ -27,9 +28,9 @@ def start(argv):
     pipe = open_pipe(int(fd))
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")
-        return run_check(pipe, names_of(modules if imports == "*" else imports), names_of(calls) or [])
+        return run_check(pipe, names_of(imports), names_of(modules) if imports == "*" else None, names_of(calls) or [])
     need("last", "program", *() if imports == "*" else ("policy",))
-    return run_report(pipe, names_of(imports), argv[7:])
+    return run_report(pipe, names_of(imports), argv[6][2:], argv[7:])
 
 
 OURS = globals()

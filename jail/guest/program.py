@@ -81,7 +81,7 @@ def exit_code_of(error):
 
 
 def begin(program):
-    program.source = read_file(program.path)
+    program.source = read_file(f"{getcwd()}/{MAIN_FILE}") # the text that was sent, wherever it lies
     program.names = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
@@ -97,12 +97,23 @@ def run(program):
     return None
 
 
+def open_figures():
+    """Drawn, and perhaps not returned: a model forgets it."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    try:
+        return 0 if pyplot is None else len(pyplot.get_fignums())
+    except BaseException:
+        return 0
+
+
 def report_text(program, error, failure, blocked):
     value = find_result(program.value, program.names) if failure == "null" else None
     result, result_repr = result_json(value)
+    figures = open_figures()
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
-            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}}}')
+            f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'
+            + (f', "figures": {figures}}}' if figures else "}"))
 
 
 def told(program, error):
@@ -123,11 +134,14 @@ def report_short(error, blocked):
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
 
 
-def run_report(pipe, imports, args):
-    sys.argv[:] = [MAIN_FILE, *args]
-    sys.orig_argv[:] = ["python3", "-I", *sys.argv]
+def run_report(pipe, imports, main, args):
+    """main: the program's path from here, "" for main.py; its own directory is the first that is searched for modules."""
+    sys.argv[:] = [main or MAIN_FILE, *args]
+    sys.orig_argv[:] = ["python3", "-Es" if main else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)
-    program = RECORD(path=f"{getcwd()}/{MAIN_FILE}", source=b"", codes=[], names={}, value=None)
+    program = RECORD(path=f"{getcwd()}/{main or MAIN_FILE}", source=b"", codes=[], names={}, value=None)
+    if main:
+        sys.path.insert(0, program.path.rpartition("/")[0])
     error = run(program)
     settrace(None)
     setprofile(None)

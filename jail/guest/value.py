@@ -2,6 +2,7 @@
 #
 # What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
+WRITTEN_OUT = "datetime", "decimal", "fractions", "uuid", "pandas._libs.tslibs.timestamps", "pandas._libs.tslibs.timedeltas"
 BITS_MAX = 13000 # beyond it Python refuses to write an integer in decimal
 
 
@@ -119,6 +120,8 @@ class Json:
             self.mapping(value)
         elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
             self.value(item)
+        elif module_of(type(value)) in WRITTEN_OUT:
+            self.text(written_out(value))
         else:
             self.text(short(value))
 
@@ -190,6 +193,15 @@ class Short:
             self.container(value, kind)
         elif not self.large(value):
             self.put(own_repr(value))
+
+
+def written_out(value):
+    """As print() shows it: 2026-01-31, 0.10. Its repr() names the class and is in result_repr."""
+    try:
+        text = str(value)
+    except BaseException:
+        text = ""
+    return cut(text, REPR_MAX) if text else short(value)
 
 
 def own_repr(value):

@@ -105,7 +105,7 @@ JSON = [
     Row("subclasses of what JSON has", "import enum, collections\nclass C(enum.IntEnum):\n    A = 1\nclass S(str, enum.Enum):\n    B = 'b'\n"
         "[C.A, S.B, collections.Counter('aab'), collections.OrderedDict(x=1)]", result=[1, "b", {"a": 2, "b": 1}, {"x": 1}]),
     Row("a subclass that lies about its items", "class L(list):\n    def __iter__(self): return iter(())\n    def __len__(self): return 99\nL([1, 2])", result=[1, 2]),
-    Row("a date is its repr", "import datetime\ndatetime.date(2020, 1, 2)", result="datetime.date(2020, 1, 2)"),
+    Row("a date is as it is printed", "import datetime\ndatetime.date(2020, 1, 2)", result="2020-01-02", result_repr="datetime.date(2020, 1, 2)"),
     Row("a repr that raises", "class A:\n    def __repr__(self): raise ValueError('no')\nA()", result="<A object whose repr() raised ValueError>"),
     Row("a repr that is no text", "class A:\n    def __repr__(self): return 5\nA()", result="<A object whose repr() raised TypeError>"),
     Row("a repr that exits", "class A:\n    def __repr__(self): raise SystemExit(9)\nA()", result="<A object whose repr() raised SystemExit>", status=0),
@@ -195,7 +195,7 @@ EXITS = [
         error={"type": "ZeroDivisionError"}, status=120, same=False),
     Row("stderr is None", "import sys\nsys.stderr = None\n1 / 0", error={"type": "ZeroDivisionError"}, traceback_has="division", status=1),
     Row("stdout is closed", "import sys\nsys.stdout.close()\n5", result=5),
-    Row("descriptor 1 is closed", "import os\nprint('x')\nos.close(1)\n5", status=120, result=5),
+    Row("descriptor 1 is closed", "import os\nprint('x', end='')\nos.close(1)\n5", status=120, result=5),
 ]
 
 PYTHON = [

@@ -3,19 +3,19 @@
 #include "tap.h"
 
 /* clang-format off */
-static const struct { const char *name; unsigned mode; const char *server, *profile, *asked, *run, *check; } rows[] = {
-	{ "advise-lets-all",                   IMPORTS_ADVISE,  "[]", "[\"math\"]", "null", "any", "any" },
-	{ "a-call-narrows",                    IMPORTS_ADVISE,  "[]", "[\"math\"]", "[\"os\"]", "[\"os\"]", "[]" },
-	{ "an-empty-list-was-not-said",        IMPORTS_ADVISE,  "[]", "[\"math\"]", "[]", "any", "any" },
-	{ "enforce-takes-the-profile's",       IMPORTS_ENFORCE, "[]", "[\"math\",\"json\"]", "null", "[\"math\",\"json\"]", "any" },
-	{ "enforce-and-a-call-intersect",      IMPORTS_ENFORCE, "[]", "[\"math\",\"json\"]", "[\"json\",\"os\"]", "[\"json\"]", "[\"json\"]" },
-	{ "a-profile-without-a-list",          IMPORTS_ENFORCE, "[]", "[]", "null", "any", "any" },
-	{ "the-server's-list-counts-instead",  IMPORTS_ADVISE,  "[\"os\"]", "[\"math\"]", "null", "[\"os\"]", "[\"os\"]" },
-	{ "the-server's-list-is-narrowed",     IMPORTS_ENFORCE, "[\"os\",\"re\"]", "[\"math\"]", "[\"re\",\"math\"]", "[\"re\"]", "[\"re\"]" },
-	{ "a-part-of-a-package-is-below-it",   IMPORTS_ENFORCE, "[]", "[\"xml\"]", "[\"xml.etree\"]", "[\"xml.etree\"]", "[\"xml.etree\"]" },
-	{ "a-package-is-narrowed-to-its-part", IMPORTS_ENFORCE, "[]", "[\"xml.etree\"]", "[\"xml\"]", "[\"xml.etree\"]", "[\"xml.etree\"]" },
-	{ "a-longer-name-is-another-module",   IMPORTS_ENFORCE, "[]", "[\"os\"]", "[\"ossaudiodev\"]", "[]", "[]" },
-	{ "nothing-twice",                     IMPORTS_ENFORCE, "[]", "[\"os\",\"os.path\"]", "[\"os.path\"]", "[\"os.path\"]", "[\"os.path\"]" },
+static const struct { const char *name; unsigned mode; const char *server, *profile, *asked, *run; } rows[] = {
+	{ "advise-lets-all",                   IMPORTS_ADVISE,  "[]", "[\"math\"]", "null", "any" },
+	{ "a-call-narrows",                    IMPORTS_ADVISE,  "[]", "[\"math\"]", "[\"os\"]", "[\"os\"]" },
+	{ "an-empty-list-was-not-said",        IMPORTS_ADVISE,  "[]", "[\"math\"]", "[]", "any" },
+	{ "enforce-takes-the-profile's",       IMPORTS_ENFORCE, "[]", "[\"math\",\"json\"]", "null", "[\"math\",\"json\"]" },
+	{ "enforce-and-a-call-intersect",      IMPORTS_ENFORCE, "[]", "[\"math\",\"json\"]", "[\"json\",\"os\"]", "[\"json\"]" },
+	{ "a-profile-without-a-list",          IMPORTS_ENFORCE, "[]", "[]", "null", "any" },
+	{ "the-server's-list-counts-instead",  IMPORTS_ADVISE,  "[\"os\"]", "[\"math\"]", "null", "[\"os\"]" },
+	{ "the-server's-list-is-narrowed",     IMPORTS_ENFORCE, "[\"os\",\"re\"]", "[\"math\"]", "[\"re\",\"math\"]", "[\"re\"]" },
+	{ "a-part-of-a-package-is-below-it",   IMPORTS_ENFORCE, "[]", "[\"xml\"]", "[\"xml.etree\"]", "[\"xml.etree\"]" },
+	{ "a-package-is-narrowed-to-its-part", IMPORTS_ENFORCE, "[]", "[\"xml.etree\"]", "[\"xml\"]", "[\"xml.etree\"]" },
+	{ "a-longer-name-is-another-module",   IMPORTS_ENFORCE, "[]", "[\"os\"]", "[\"ossaudiodev\"]", "[]" },
+	{ "nothing-twice",                     IMPORTS_ENFORCE, "[]", "[\"os\",\"os.path\"]", "[\"os.path\"]", "[\"os.path\"]" },
 };
 /* clang-format on */
 
@@ -55,12 +55,10 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct settings s       = { .imports = rows[i].mode, .allowed_imports = parse(rows[i].server) };
 		json_t         *profile = parse(rows[i].profile), *asked = parse(rows[i].asked);
-		char           *run = text_of(choice_imports(&s, profile, asked)), *check = text_of(choice_imports_checked(&s, profile, asked));
+		char           *run = text_of(choice_imports(&s, profile, asked));
 
 		tap_is(run, rows[i].run, rows[i].name);
-		tap_ok(strcmp(check, rows[i].check) == 0, "%s, and for a check %s", rows[i].name, rows[i].check);
 		free(run);
-		free(check);
 		json_decref(profile);
 		json_decref(asked);
 		json_decref(s.allowed_imports);
