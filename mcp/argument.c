@@ -1,5 +1,6 @@
 #include "argument.h"
 
+#include "nearest.h"
 #include "text.h"
 
 #include <stdarg.h>
@@ -305,9 +306,58 @@ static void names_of(const struct argument *rows, char *ret, size_t len)
 		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", rows[i].name);
 }
 
+/* What models ask for because other sandboxes have it; a name ends the list. */
+static const struct {
+	const char *names[12];
+	const char *advice;
+} wishes[] = {
+	{ { "session", "session_id", "sessionid", "context", "context_id", "kernel", "kernel_id", "persist", "state", NULL }, "there are no sessions yet: send the whole program" },
+	{ { "file", "files", "file_path", "filename", "path", "upload", "uploads", "attachments", NULL }, "put contents into code or stdin" },
+	{ { "packages", "requirements", "dependencies", "pip", "pip_install", "install", "libraries", NULL }, "nothing can be installed by a call: get_sandbox_info lists what there is" },
+	{ { "language", "lang", "runtime", "interpreter", NULL }, "programs are Python 3" },
+	{ { "timeout_ms", "timeout_seconds", "time_limit", "max_time", NULL }, "did you mean timeout, in seconds?" },
+	{ { "memory", "mem", "memory_mb", "memory_limit_mb", "max_memory", NULL }, "did you mean memory_limit?" },
+	{ { "input", "input_data", "stdin_data", NULL }, "did you mean stdin?" },
+};
+
+static const char *advice_for(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
+		for (size_t k = 0; wishes[i].names[k]; k++)
+			if (nearest_distance(wishes[i].names[k], name) == 0)
+				return wishes[i].advice;
+	return NULL;
+}
+
+static const char *nearest_of(const struct argument *rows, const char *name)
+{
+	const char *found = NULL;
+	unsigned    least = 3, d;
+
+	for (; rows->name; rows++)
+		if ((d = nearest_distance(rows->name, name)) < least) {
+			least = d;
+			found = rows->name;
+		}
+	return found;
+}
+
+/* Behind "was ignored". Advice is about programs: for tools that take one. */
+static void say_instead(const struct argument *rows, const char *name, const char *names, char *ret, size_t len)
+{
+	const char *advice = find_row(rows, "stdin") ? advice_for(name) : NULL, *nearest = nearest_of(rows, name);
+
+	if (advice)
+		snprintf(ret, len, "%s", advice);
+	else if (nearest)
+		snprintf(ret, len, "did you mean %s?", nearest);
+	else
+		snprintf(ret, len, "there are: %s", *names ? names : "none");
+}
+
 static void warn_of_unknown(const struct argument *rows, const json_t *given, json_t *warnings)
 {
-	char        names[300], name[TEXT_SHOWN + 8];
+	char        names[300], name[TEXT_SHOWN + 8], instead[320];
 	const char *key;
 	json_t     *value;
 	size_t      n = 0;
@@ -318,8 +368,8 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 			continue;
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
-		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; there are: %s", name,
-							     *names ? names : "none"));
+		say_instead(rows, name, names, instead, sizeof instead);
+		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
 	}
 }
 

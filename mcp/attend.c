@@ -3,6 +3,7 @@
 #include "clean.h"
 #include "executions.h"
 #include "facts.h"
+#include "missing.h"
 #include "reply.h"
 
 #include <stdio.h>
@@ -32,14 +33,15 @@ static void answer(struct visit *v)
 {
 	struct call          *c = v->call;
 	const struct execution *x = v->execution;
+	const struct answer_wish wish = x->wish; /* but for its warnings, which end with the run */
 	scoped_outcome        o;
-	bool                  as_text = x->wish.as_text, echo = x->wish.echo;
 
 	outcome_of(&o, x);
 	if (x->record)
 		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
 	visit_end(v);
-	reply(c, &o, as_text, echo);
+	if (!missing_answer(c, &o, &wish))
+		reply(c, &o, &wish);
 }
 
 static void on_ended(void *owner, struct execution *x)

@@ -282,6 +282,32 @@ void calls_cancel_all(struct mcp *m, const struct channel *ch)
 		call_cancel(c);
 }
 
+static void fail(struct call *c, const char *why)
+{
+	void (*cancel)(struct call *) = c->cancel;
+	struct rpc_error e;
+
+	c->cancel = NULL;
+	if (cancel)
+		cancel(c);
+	rpc_error_set(&e, RPC_INTERNAL, "%s", why);
+	call_failure(c, &e);
+}
+
+/* From the first one each time, as above. Those that have an answer already are about to go. */
+void calls_fail_all(struct mcp *m, const char *why)
+{
+	struct call *c;
+
+	do {
+		TAILQ_FOREACH(c, &m->calls, link)
+			if (!c->answer)
+				break;
+		if (c)
+			fail(c, why);
+	} while (c);
+}
+
 size_t calls_count(const struct mcp *m, const char *method)
 {
 	const struct call *c;

@@ -94,4 +94,6 @@ struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *i
  */
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id);
 void         calls_cancel_all(struct mcp *m, const struct channel *ch);
+/* Of every channel: each ends with an error that says why. */
+void         calls_fail_all(struct mcp *m, const char *why);
 size_t       calls_count(const struct mcp *m, const char *method);

@@ -196,7 +196,7 @@ static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, s
 /* With a short --yield-after a client is told to go on waiting: as long as it pleases, since the run has an end. */
 static json_t *result_at_last(struct check *k, struct err *e)
 {
-	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss}", "code", PROGRAM, "format", "json"), e);
+	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss sb}", "code", PROGRAM, "format", "json", "detail", 1), e);
 
 	while (result) {
 		scoped_json *reply  = reply_of(result);
@@ -286,7 +286,7 @@ static void show_end(struct check *k)
 	char   *text;
 
 	path[n > 0 ? n : (ssize_t)strlen(path)] = 0;
-	file = json_pack("{s{s{ss}}}", "mcpServers", "python", "command", path);
+	file = json_pack("{s{s{ss s[ss]}}}", "mcpServers", "python", "command", path, "args", "--reply", "text");
 	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
 	fprintf(k->out, "\nAll in order. For a client's file:  %s\n", text ? text : "");
 	free(text);

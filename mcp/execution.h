@@ -44,7 +44,7 @@ struct execution_pipe {
 
 /* How the answer is to look; of the call that started it, for those that continue it. */
 struct answer_wish {
-	bool     as_text, echo, capture;
+	bool     as_text, echo, capture, detail; /* detail: of JSON, all of it */
 	uint64_t timeout_ms; /* the wall time that it has */
 	uint64_t memory_bytes;
 	json_t  *warnings;   /* owned; a list of texts, or NULL */

@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "image.h"
 
 #include "defs.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 struct image {
@@ -106,6 +108,85 @@ static bool is_list_of_images(const json_t *list)
 	return n > 0 && n <= IMAGES_MAX;
 }
 
+/* --- images where they cannot be shown --- */
+
+static json_t *name_inside(const json_t *value);
+
+static json_t *name_in_list(const json_t *list)
+{
+	json_t *made = json_array();
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		json_array_append_new(made, name_inside(json_array_get(list, i)));
+	return made;
+}
+
+static json_t *name_in_object(const json_t *object)
+{
+	json_t     *made = json_object(), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)object, key, value)
+		json_object_set_new(made, key, name_inside(value));
+	return made;
+}
+
+/* A megabyte of base64 tells a model nothing. Reports are not nested deeply (wire.h). */
+static json_t *name_inside(const json_t *value)
+{
+	struct image image;
+
+	if (is_image(value, &image))
+		return json_sprintf("[%s, %zu bytes, not shown: make it the result itself]", image.type, image.len / 4 * 3);
+	if (json_is_array(value))
+		return name_in_list(value);
+	return json_is_object(value) ? name_in_object(value) : json_incref((json_t *)value);
+}
+
+enum { TEXT_LEAST = 200 }; /* base64 that is shorter is shown */
+
+/* How long the data URL is that begins here; 0: none does, or it is short. */
+static size_t url_length(const char *text, size_t len, const char **type)
+{
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const char *middle = ";base64,";
+
+		n     = strlen("data:") + strlen(kinds[i].type) + strlen(middle);
+		*type = kinds[i].type;
+		if (len < n + TEXT_LEAST || strncmp(text + strlen("data:"), *type, strlen(*type)) != 0 || strncmp(text + n - strlen(middle), middle, strlen(middle)) != 0)
+			continue;
+		while (n < len && (is_base64_char(text[n]) || text[n] == '='))
+			n++;
+		return n < strlen("data:") + strlen(*type) + strlen(middle) + TEXT_LEAST ? 0 : n;
+	}
+	return 0;
+}
+
+char *image_name_in_text(const char *text, size_t len, size_t *ret_len)
+{
+	char       *made = NULL;
+	FILE       *out  = open_memstream(&made, ret_len);
+	const char *type, *end = text + len, *at;
+
+	if (!out)
+		return NULL;
+	while ((at = memmem(text, (size_t)(end - text), "data:image/", 11))) {
+		size_t n = url_length(at, (size_t)(end - at), &type);
+
+		fwrite(text, 1, (size_t)(at - text), out);
+		if (n)
+			fprintf(out, "[%s, a data URL of %zu characters, not shown: make it the result]", type, n);
+		else
+			fwrite(at, 1, n = 1, out);
+		text = at + n;
+	}
+	fwrite(text, 1, (size_t)(end - text), out);
+	fclose(out);
+	return made;
+}
+
 json_t *image_take(const json_t *result, json_t *content)
 {
 	struct image image;
@@ -114,5 +195,5 @@ json_t *image_take(const json_t *result, json_t *content)
 		return take_one(&image, content);
 	if (is_list_of_images(result))
 		return take_list(result, content);
-	return json_incref((json_t *)result);
+	return name_inside(result);
 }

@@ -12,6 +12,9 @@ enum { IMAGES_MAX = 4 };
 
 /*
  * The images are appended to the list of content blocks. Returns what stands for the result in the text: a new
- * reference; the result itself when it is no image.
+ * reference; the result itself when it is no image and has none in it.
  */
 json_t *image_take(const json_t *result, json_t *content);
+
+/* The text with a word in the place of each long data URL of an image; malloc'ed, NULL when memory is short. */
+char *image_name_in_text(const char *text, size_t len, size_t *ret_len);

@@ -173,8 +173,13 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 		return -1;
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
+	if (!json_is_integer(json_object_get(arguments, "memory_limit")) && !s->memory_bytes)
+		json_object_del(json_object_get(*message, "limits"), "memory_bytes"); /* what nobody asked for need not be held at any price */
+	if (json_array_size(s->allow_missing))
+		json_object_set(*message, "allow_missing", s->allow_missing);
 	put_words(*message, arguments);
 	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
+	wish->detail       = flag(arguments, "detail", s->detail);
 	wish->echo         = flag(arguments, "echo_result", s->echo_result);
 	wish->capture      = flag(arguments, "capture_output", true);
 	wish->timeout_ms   = wall_ms;
@@ -184,7 +189,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
 {
-	json_t *message = message_of("check", explained, choice_imports_checked(s, json_object_get(explained, "modules"), asked_imports));
+	json_t *message = message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
 
 	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
 	return message;

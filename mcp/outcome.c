@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "outcome.h"
 
+#include "advice.h"
 #include "clean.h"
+#include "frames.h"
 #include "image.h"
 #include "program_report.h"
 #include "text.h"
@@ -28,6 +30,7 @@ void outcome_done(struct outcome *o)
 	free(o->out.tail);
 	free(o->err.text);
 	free(o->err.tail);
+	free(o->traceback);
 	*o = (struct outcome){ 0 };
 }
 
@@ -47,6 +50,33 @@ static void take_stream(struct outcome_stream *ret, const struct stream *s, bool
 		return;
 	fits        = clean_fit(ret->text, ret->len, STREAM_DUMPED_MAX);
 	ret->is_cut = is_cut || fits < ret->len;
+}
+
+/* As it was written to stderr, but for the frames. */
+static void take_traceback(struct outcome *o)
+{
+	const json_t *raw = json_object_get(json_object_get(o->record, "error"), "traceback");
+	size_t        len = 0;
+	char         *plain = json_is_string(raw) ? clean_text(json_string_value(raw), json_string_length(raw), false, &len) : NULL;
+
+	if (plain && len && !o->err.tail && len <= o->err.len && memcmp(o->err.text + o->err.len - len, plain, len) == 0)
+		o->traceback_len = len;
+	if (plain && len)
+		o->traceback = frames_brief(plain);
+	free(plain);
+}
+
+/* Of a reply that is not in detail. */
+static void name_images(struct outcome_stream *s)
+{
+	size_t len = 0;
+	char  *text = s->text && memmem(s->text, s->len, "data:image/", 11) ? image_name_in_text(s->text, s->len, &len) : NULL;
+
+	if (!text)
+		return;
+	free(s->text);
+	s->text = text;
+	s->len  = len;
 }
 
 /* --- why it ended --- */
@@ -99,16 +129,34 @@ static void say_exception(struct outcome *o, const json_t *error)
 		say(ERROR_OF(o), "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
+#define RETURN_FIGURE "import base64, io; b = io.BytesIO(); plt.savefig(b, format='png'); 'data:image/png;base64,' + base64.b64encode(b.getvalue()).decode()"
+
+/* What was drawn is lost with the jail. */
+static void say_figure(struct outcome *o)
+{
+	const char *repr = text_of(o->record, "result_repr");
+
+	if (json_array_size(o->images))
+		return;
+	if (json_is_null(json_object_get(o->record, "result")) && strncmp(repr, "'data:image/", 12) == 0)
+		say(HINT_OF(o), "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as with plt.savefig(b, dpi=60).");
+	else if (json_integer_value(json_object_get(o->record, "figures")) > 0)
+		say(HINT_OF(o), "A figure was drawn and not returned. These last lines make it the result: " RETURN_FIGURE);
+}
+
 static void say_exited(struct outcome *o, const struct execution *x)
 {
 	const json_t *error = json_object_get(o->record, "error");
 	json_int_t    code  = json_integer_value(json_object_get(o->record, "exit_code"));
 
-	(void)x;
-	if (json_is_object(error))
+	if (json_is_object(error)) {
 		say_exception(o, error);
-	else if (code)
+		say(HINT_OF(o), "%s", advice_of(error, json_is_true(json_object_get(x->message, "stdin"))));
+	} else if (code) {
 		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);
+	} else {
+		say_figure(o);
+	}
 }
 
 static void say_signaled(struct outcome *o, const struct execution *x)
@@ -119,7 +167,9 @@ static void say_signaled(struct outcome *o, const struct execution *x)
 	say(ERROR_OF(o), "Killed by signal %.20s", name);
 	if (strcmp(name, "SIGSYS") == 0)
 		say(HINT_OF(o), "It made a system call that the profile does not allow.");
-	else if (strcmp(name, "SIGSEGV") == 0 || strcmp(name, "SIGBUS") == 0 || strcmp(name, "SIGILL") == 0 || strcmp(name, "SIGFPE") == 0)
+	else if (strcmp(name, "SIGBUS") == 0)
+		say(HINT_OF(o), "It used mapped memory that has no page: /workspace or /tmp is full, or a mapped file became shorter.");
+	else if (strcmp(name, "SIGSEGV") == 0 || strcmp(name, "SIGILL") == 0 || strcmp(name, "SIGFPE") == 0)
 		say(HINT_OF(o), "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.");
 	else
 		say(HINT_OF(o), "The program sent the signal to itself: nobody outside did.");
@@ -147,8 +197,15 @@ static void say_cpu(struct outcome *o, const struct execution *x)
 
 static void say_oom(struct outcome *o, const struct execution *x)
 {
-	uint64_t limit = x->wish.memory_bytes;
+	const json_t *said  = json_object_get(o->record, "error");
+	const char   *above = strcmp(text_of(said, "type"), "LIMIT") == 0 ? text_of(said, "message") : "";
+	uint64_t    limit = x->wish.memory_bytes;
 
+	if (*above) {
+		say(ERROR_OF(o), "Out of memory: %.1000s", above);
+		say(HINT_OF(o), "Try again later: more with the argument memory_limit does not help.");
+		return;
+	}
 	say(ERROR_OF(o), "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
 	say(HINT_OF(o), "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".", (unsigned long long)(2 * limit / MIB));
 }
@@ -312,6 +369,8 @@ static void take_record(struct outcome *o, const struct execution *x)
 	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", text_of(x->record, "exit_reason"));
 	take_result(o);
 	say_ending(o, x);
+	if (!o->is_failure)
+		take_traceback(o);
 }
 
 void outcome_of(struct outcome *ret, const struct execution *x)
@@ -323,6 +382,8 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 	}
+	if (!x->wish.detail)
+		name_images(&ret->out);
 	if (x->state != EXECUTION_ENDED)
 		say_running(ret, x);
 	else if (x->record)

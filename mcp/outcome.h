@@ -30,6 +30,8 @@ struct outcome {
 	uint64_t       timeout_ms;  /* 0: not known */
 	char           profile[64];
 	struct outcome_stream out, err;
+	char          *traceback;  /* owned; clean, without most frames of libraries; NULL: the program raised nothing */
+	size_t         traceback_len; /* bytes at the end of err.text that are that traceback, too; 0: it is not there */
 };
 
 void outcome_done(struct outcome *o);

@@ -5,26 +5,41 @@
 
 #include <stdlib.h>
 
-static char *text_of(const struct call *c, const struct outcome *o, bool as_text, bool echo)
+static void answer(struct call *c, const struct outcome *o, const char *text, json_t *structured)
 {
-	json_t *object;
-	size_t  len;
-	char   *text;
-
-	if (as_text)
-		return reply_text(o, c->mcp->settings->text_bytes);
-	object = reply_json(o, echo);
-	text   = exact_dump(object, JSON_COMPACT, &len);
-	json_decref(object);
-	return text;
-}
-
-void reply(struct call *c, const struct outcome *o, bool as_text, bool echo)
-{
-	char   *text    = text_of(c, o, as_text, echo);
 	json_t *content = json_pack("[{ss ss}]", "type", "text", "text", text ? text : "Error: out of memory");
 
 	json_array_extend(content, o->images);
-	tool_answer_blocks(c, content, NULL, o->is_failure);
+	tool_answer_blocks(c, content, structured, o->is_failure);
+}
+
+static void answer_text(struct call *c, const struct outcome *o)
+{
+	char *text = reply_text(o, c->mcp->settings->text_bytes);
+
+	answer(c, o, text, NULL);
 	free(text);
+}
+
+/*
+ * Structured, too, but for what clients would lose by it: those that read structuredContent show no images beside it, and
+ * what is in detail may be so large that twice of it is more than a client takes.
+ */
+static void answer_json(struct call *c, const struct outcome *o, const struct answer_wish *wish)
+{
+	json_t *object = reply_json(o, wish);
+	size_t  len;
+	char   *text = exact_dump(object, JSON_COMPACT, &len);
+
+	answer(c, o, text, wish->detail || json_array_size(o->images) ? NULL : json_incref(object));
+	json_decref(object);
+	free(text);
+}
+
+void reply(struct call *c, const struct outcome *o, const struct answer_wish *wish)
+{
+	if (wish->as_text)
+		answer_text(c, o);
+	else
+		answer_json(c, o, wish);
 }

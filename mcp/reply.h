@@ -5,11 +5,16 @@
 #include "call.h"
 #include "outcome.h"
 
-/* Every key is always there; a new reference. echo: the result is appended to stdout. */
-json_t *reply_json(const struct outcome *o, bool echo);
+/*
+ * A new reference. The keys of the published servers are always there, null or not; of ours those that say something.
+ * Output longer than BRIEF_OUTPUT bytes is cut in its middle, a traceback that is one already is not in stderr once more.
+ * wish.detail: all keys, and all that was kept. wish.echo: the result is appended to stdout.
+ */
+json_t *reply_json(const struct outcome *o, const struct answer_wish *wish);
+enum { BRIEF_OUTPUT = 10 * 1024 };
 
 /* First line: how it ended. At most max bytes; malloc'ed, NULL when memory is short. */
 char *reply_text(const struct outcome *o, size_t max);
 
 /* Answers the call, which ends: the text, and the images behind it. */
-void reply(struct call *c, const struct outcome *o, bool as_text, bool echo);
+void reply(struct call *c, const struct outcome *o, const struct answer_wish *wish);

@@ -2,6 +2,7 @@
 #include "reply.h"
 
 #include "clean.h"
+#include "excerpt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,21 +69,50 @@ static json_t *result(const struct outcome *o)
 	return o->result ? json_incref(o->result) : json_null();
 }
 
-static json_t *stream_json(const struct outcome_stream *s)
+static json_t *whole_stream(const struct outcome_stream *s)
 {
 	size_t fits = s->text ? clean_fit(s->text, s->len, 3 * MIB) : 0;
 
 	return json_stringn(s->text ? s->text : "", fits);
 }
 
+/* Its beginning and its end. */
+static json_t *brief_stream(const struct outcome_stream *s, size_t len)
+{
+	struct excerpt all  = { s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes };
+	char          *text = NULL;
+	size_t         n    = 0;
+	FILE          *out  = open_memstream(&text, &n);
+	json_t        *made;
+
+	if (!out)
+		return json_null();
+	excerpt_print(out, &all, BRIEF_OUTPUT);
+	fclose(out);
+	made = json_stringn(text, n);
+	free(text);
+	return made;
+}
+
 static json_t *stdout_json(const struct outcome *o)
 {
-	return stream_json(&o->out);
+	return whole_stream(&o->out);
 }
 
 static json_t *stderr_json(const struct outcome *o)
 {
-	return stream_json(&o->err);
+	return whole_stream(&o->err);
+}
+
+static json_t *brief_stdout(const struct outcome *o)
+{
+	return brief_stream(&o->out, o->out.len);
+}
+
+/* What Python has written there last is the key traceback. */
+static json_t *brief_stderr(const struct outcome *o)
+{
+	return brief_stream(&o->err, o->err.len - o->traceback_len);
 }
 
 static json_t *execution_time(const struct outcome *o)
@@ -114,6 +144,11 @@ static json_t *error_type(const struct outcome *o)
 static json_t *traceback(const struct outcome *o)
 {
 	return raised(o, "traceback");
+}
+
+static json_t *brief_traceback(const struct outcome *o)
+{
+	return o->traceback ? json_string(o->traceback) : json_null();
 }
 
 static json_t *line(const struct outcome *o)
@@ -170,6 +205,8 @@ static json_t *isolation(const struct outcome *o)
 	return list_or_empty(o, "isolation");
 }
 
+static const char *const brief_figures[] = { "wall_ms", "cpu_ms", "mem_peak_mb" };
+
 static json_t *usage(const struct outcome *o)
 {
 	json_t *peak = json_null();
@@ -184,9 +221,24 @@ static json_t *usage(const struct outcome *o)
 			 copy_of(o, "stderr_bytes"));
 }
 
+static json_t *brief_usage(const struct outcome *o)
+{
+	json_t *all = usage(o), *made = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(brief_figures); i++)
+		json_object_set(made, brief_figures[i], json_object_get(all, brief_figures[i]));
+	json_decref(all);
+	return made;
+}
+
 static json_t *truncated(const struct outcome *o)
 {
 	return json_boolean(o->out.is_cut || o->err.is_cut || json_is_true(recorded(o, "truncated")));
+}
+
+static json_t *brief_truncated(const struct outcome *o)
+{
+	return o->out.len > BRIEF_OUTPUT || o->err.len - o->traceback_len > BRIEF_OUTPUT ? json_true() : truncated(o);
 }
 
 /* Nothing to warn of is null: clients of the second generation test for truth. */
@@ -220,44 +272,70 @@ static json_t *profile(const struct outcome *o)
 	return text_or_null(o->profile);
 }
 
+/* Of ours: nothing, an empty list or object, false. */
+static bool says_nothing(const json_t *value)
+{
+	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) || (json_is_object(value) && !json_object_size(value));
+}
+
+enum when { ALWAYS, SAID, IN_DETAIL };
+
 /* clang-format off */
 static const struct {
 	const char *key;
-	json_t   *(*make)(const struct outcome *o); /* NULL: the record's own, or null */
-} rows[] = {
-	{ "success",           success },
-	{ "execution_id",      execution_id },
-	{ "result",            result },
-	{ "stdout",            stdout_json },
-	{ "stderr",            stderr_json },
-	{ "execution_time",    execution_time },
-	{ "variables",         variables },
-	{ "error",             error },
-	{ "error_type",        error_type },
-	{ "traceback",         traceback },
-	{ "line",              line },
-	{ "offset",            offset },
-	{ "text",              text },
-	{ "hint",              hint },
-	{ "exit_reason",       exit_reason },
-	{ "exit_code",         NULL },
-	{ "return_code",       return_code },
-	{ "signal",            NULL },
-	{ "timeout",           timeout },
-	{ "limits_hit",        limits_hit },
-	{ "usage",             usage },
-	{ "truncated",         truncated },
-	{ "files",             NULL },
-	{ "security_warnings", security_warnings },
-	{ "security_event",    NULL },
-	{ "validation_errors", validation_errors },
-	{ "details",           details },
-	{ "warnings",          warnings },
-	{ "profile",           profile },
-	{ "rootfs",            NULL },
-	{ "isolation",         isolation },
+	enum when   when; /* ALWAYS: a published server has it. SAID: unless it says nothing, or detail is wanted */
+	json_t   *(*make)(const struct outcome *o);  /* NULL: the record's own, or null */
+	json_t   *(*brief)(const struct outcome *o); /* unless detail is wanted; NULL: the same */
+} rows[] = { /* how it ended comes first: of a long reply the rest may not be read */
+	{ "success",           ALWAYS,    success,           NULL },
+	{ "error",             ALWAYS,    error,             NULL },
+	{ "hint",              SAID,      hint,              NULL },
+	{ "exit_reason",       ALWAYS,    exit_reason,       NULL },
+	{ "exit_code",         SAID,      NULL,              NULL },
+	{ "signal",            SAID,      NULL,              NULL },
+	{ "limits_hit",        SAID,      limits_hit,        NULL },
+	{ "truncated",         SAID,      truncated,         brief_truncated },
+	{ "execution_id",      ALWAYS,    execution_id,      NULL },
+	{ "result",            ALWAYS,    result,            NULL },
+	{ "stdout",            ALWAYS,    stdout_json,       brief_stdout },
+	{ "stderr",            ALWAYS,    stderr_json,       brief_stderr },
+	{ "execution_time",    ALWAYS,    execution_time,    NULL },
+	{ "variables",         ALWAYS,    variables,         NULL },
+	{ "error_type",        SAID,      error_type,        NULL },
+	{ "traceback",         ALWAYS,    traceback,         brief_traceback },
+	{ "line",              SAID,      line,              NULL },
+	{ "offset",            SAID,      offset,            NULL },
+	{ "text",              SAID,      text,              NULL },
+	{ "return_code",       ALWAYS,    return_code,       NULL },
+	{ "timeout",           ALWAYS,    timeout,           NULL },
+	{ "usage",             SAID,      usage,             brief_usage },
+	{ "files",             SAID,      NULL,              NULL },
+	{ "security_warnings", ALWAYS,    security_warnings, NULL },
+	{ "security_event",    ALWAYS,    NULL,              NULL },
+	{ "validation_errors", ALWAYS,    validation_errors, NULL },
+	{ "details",           SAID,      details,           NULL },
+	{ "warnings",          SAID,      warnings,          NULL },
+	{ "profile",           SAID,      profile,           NULL },
+	{ "rootfs",            IN_DETAIL, NULL,              NULL },
+	{ "isolation",         IN_DETAIL, isolation,         NULL },
 };
 /* clang-format on */
+
+static json_t *value_of(const struct outcome *o, size_t i, bool detail)
+{
+	if (!detail && rows[i].brief)
+		return rows[i].brief(o);
+	return rows[i].make ? rows[i].make(o) : copy_of(o, rows[i].key);
+}
+
+static void put(json_t *object, const struct outcome *o, size_t i, bool detail)
+{
+	json_t *value = value_of(o, i, detail);
+
+	if (rows[i].when == ALWAYS || detail || (rows[i].when == SAID && !says_nothing(value)))
+		json_object_set(object, rows[i].key, value);
+	json_decref(value);
+}
 
 /* As the published server did; a text without its quotes is not what Python would print. */
 static void echo_result(json_t *object, const struct outcome *o)
@@ -271,13 +349,13 @@ static void echo_result(json_t *object, const struct outcome *o)
 	free(plain);
 }
 
-json_t *reply_json(const struct outcome *o, bool echo)
+json_t *reply_json(const struct outcome *o, const struct answer_wish *wish)
 {
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		json_object_set_new(object, rows[i].key, rows[i].make ? rows[i].make(o) : copy_of(o, rows[i].key));
-	if (echo)
+		put(object, o, i, wish->detail);
+	if (wish->echo)
 		echo_result(object, o);
 	return object;
 }

@@ -101,40 +101,22 @@ static void print_first_line(FILE *out, const struct outcome *o)
 
 /* --- sections --- */
 
-static struct excerpt excerpt_of(const struct outcome_stream *s)
+static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 {
-	return (struct excerpt){ s->text ? s->text : "", s->len, s->tail, s->tail_len, s->bytes };
+	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes };
 }
 
-/* A result that is a text is shown as it is; what it is called in Python is another matter. */
+/* A text as Python writes it, so that 42 and '42' differ; one that is too long for that as it is, and the words for an image. */
 static char *result_text(const struct outcome *o)
 {
-	size_t len;
+	const char *repr = text_of(o->record, "result_repr");
+	size_t      n = strlen(repr), len;
 
 	if (!o->result || json_is_null(o->result))
 		return NULL;
-	return json_is_string(o->result) ? strdup(json_string_value(o->result)) : exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-}
-
-/* Python has written it to stderr, unless the program took that away. */
-static bool is_shown_already(const struct outcome *o, const char *traceback)
-{
-	size_t      n    = strlen(traceback);
-	const char *last = traceback, *end = traceback + n;
-
-	while (end > traceback && end[-1] == '\n')
-		end--;
-	for (const char *p = traceback; p < end; p++)
-		if (*p == '\n')
-			last = p + 1;
-	return o->err.text && memmem(o->err.text, o->err.len, last, (size_t)(end - last));
-}
-
-static char *traceback_text(const struct outcome *o)
-{
-	const char *traceback = o->is_failure ? "" : text_of(json_object_get(o->record, "error"), "traceback");
-
-	return *traceback && !is_shown_already(o, traceback) ? strdup(traceback) : NULL;
+	if (!json_is_string(o->result))
+		return exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
+	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->images) ? repr : json_string_value(o->result));
 }
 
 static char *findings_text(const struct outcome *o)
@@ -173,9 +155,9 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 {
 	size_t n = 0;
 
-	add(list, &n, "stdout", excerpt_of(&o->out), NULL);
-	add(list, &n, "stderr", excerpt_of(&o->err), NULL);
-	add_owned(list, &n, "traceback", traceback_text(o));
+	add(list, &n, "stdout", excerpt_of(&o->out, o->out.len), NULL);
+	add(list, &n, "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_owned(list, &n, "result", result_text(o));
 	add_owned(list, &n, "not allowed", findings_text(o));
 	return n;

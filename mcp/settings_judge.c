@@ -41,6 +41,17 @@ static int judge_memory(const struct settings *s, struct err *e)
 		       s->where[SETTING_memory_bytes]);
 }
 
+static int judge_missing(const struct settings *s, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(s->allow_missing); i++) {
+		const char *name = json_string_value(json_array_get(s->allow_missing, i));
+
+		if (strcmp(name, "memory") != 0 && strcmp(name, "cpus") != 0)
+			return err_set(e, ERR_BAD_SPEC, "%s: \"%.60s\" is not a limit that can be missing; there are: memory, cpus", s->where[SETTING_allow_missing], name);
+	}
+	return 0;
+}
+
 /* The published switches are profiles here, and a run has one. */
 static int judge_profile(struct settings *s, struct err *e)
 {
@@ -187,7 +198,7 @@ static int judge_http(struct settings *s, struct err *e)
 
 int settings_judge(struct settings *s, struct err *e)
 {
-	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0)
+	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0)
 		return -1;
 	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
 	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");

@@ -14,6 +14,7 @@
  */
 static const enum setting_id never_in_dotenv[] = {
 	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_conformance, SETTING_server,
+	SETTING_allow_missing,
 };
 
 static bool may_say(enum setting_id id, enum setting_origin origin)

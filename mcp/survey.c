@@ -14,7 +14,8 @@ static const char *const tiers[] = { "basic", "data-science", "network", "filesy
 
 struct work {
 	struct call      *call;
-	json_t         *(*make)(const struct mcp *m, const struct survey *s);
+	const struct survey_reader *reader;
+	void             *owner;
 	struct fact       fact;
 	json_t           *hello, *names; /* names: of profiles that are still to be asked about */
 	char              asked[64];
@@ -25,7 +26,6 @@ struct work {
 
 static void work_free(struct work *w)
 {
-	w->call->cancel = NULL;
 	fact_forget(&w->fact);
 	if (w->probe)
 		execution_leave(w->probe, &w->probed);
@@ -39,24 +39,30 @@ static void work_free(struct work *w)
 
 static void cancel(struct call *c)
 {
-	work_free(c->work);
+	struct work *w = c->work;
+
+	if (w->reader->gone)
+		w->reader->gone(w->owner);
+	work_free(w);
 }
 
 static void fail(struct work *w, const struct err *why)
 {
-	struct call *c = w->call;
+	struct call                *c      = w->call;
+	const struct survey_reader *reader = w->reader;
+	void                       *owner  = w->owner;
 
+	c->cancel = NULL;
 	work_free(w);
-	tool_answer_text(c, why->text, true);
+	reader->known(c, NULL, why, owner);
 }
 
+/* The call is answered while the survey is there. */
 static void tell(struct work *w)
 {
-	struct call *c    = w->call;
-	json_t      *made = w->make(c->mcp, &w->survey);
-
+	w->call->cancel = NULL;
+	w->reader->known(w->call, &w->survey, NULL, w->owner);
 	work_free(w);
-	tool_answer_data(c, made, false);
 }
 
 /* --- which layers are in force --- */
@@ -135,10 +141,12 @@ static void ask_next(struct work *w)
 {
 	size_t n = json_array_size(w->names);
 
-	if (!n) {
+	if (!n && w->reader->isolation)
 		look_at_isolation(w);
+	else if (!n)
+		tell(w);
+	if (!n)
 		return;
-	}
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
 	json_array_remove(w->names, n - 1);
 	w->fact = (struct fact){ .known = on_explained, .owner = w };
@@ -171,20 +179,30 @@ static void on_hello(void *owner, const json_t *reply, const struct err *why)
 	ask_next(w);
 }
 
-void survey(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s))
+void survey_seek(struct call *c, const struct survey_reader *reader, void *owner)
 {
 	struct work *w = calloc(1, sizeof *w);
+	struct err   e;
 
 	if (!w) {
-		tool_answer_text(c, "out of memory", true);
+		err_set(&e, ERR_LIMIT, "out of memory");
+		reader->known(c, NULL, &e, owner);
 		return;
 	}
-	*w = (struct work){ .call = c, .make = make, .names = json_array() };
+	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
 	w->survey = (struct survey){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
 	w->fact   = (struct fact){ .known = on_hello, .owner = w };
 	c->work   = w;
 	c->cancel = cancel;
 	fact_ask(&w->fact, c->mcp, "hello", NULL);
+}
+
+void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why)
+{
+	if (s)
+		tool_answer_data(c, make(c->mcp, s), false);
+	else
+		tool_answer_text(c, why->text, true);
 }
 
 /* A rootfs that is there has a manifest with packages. */

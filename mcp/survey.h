@@ -16,8 +16,17 @@ struct survey {
 	json_t       *why;       /* a text: why nothing can be run; or NULL */
 };
 
+/* Who wants one. Exactly one of its functions is called, once. */
+struct survey_reader {
+	bool isolation; /* else nothing is run to find out, and the survey says nothing of it */
+	/* s: borrowed; NULL: why says why nothing is known. Answers the call. */
+	void (*known)(struct call *c, const struct survey *s, const struct err *why, void *owner);
+	void (*gone)(void *owner); /* the call was cancelled; NULL: there is nothing to be freed */
+};
+void survey_seek(struct call *c, const struct survey_reader *reader, void *owner);
+
 /* Answers the call with the object that make() returns, as data; or with why nothing is known. */
-void survey(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s));
+void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
 
 /* A profile's explanation, NULL when it cannot be used: unknown, or its rootfs is not built. */
 const json_t *survey_profile(const struct survey *s, const char *name);

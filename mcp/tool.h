@@ -14,6 +14,7 @@ struct tool {
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
+	bool                   leaves_nothing; /* read_only as well, unless a setting says no: what it changes ends with the call */
 	bool                   unbounded;   /* is no call too many: it ends others */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
@@ -23,7 +24,7 @@ struct tool {
 extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const struct mcp *m, const char *name);
-json_t            *tool_json(const struct tool *t, enum revision revision); /* as in tools/list; new reference */
+json_t            *tool_json(const struct tool *t, const struct mcp *m, enum revision revision); /* as in tools/list; new reference */
 
 /* All that are listed, as in the member "tools" of tools/list; made once, borrowed. NULL: memory is short. */
 json_t *tools_list(struct mcp *m, enum revision revision);

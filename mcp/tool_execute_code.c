@@ -26,6 +26,7 @@ static const struct argument rows[] = {
 	{ .name = "allowed_imports", .type = ARGUMENT_TEXTS,  .max = 512, .doc = "Only these modules may be imported, as [\"math\", \"json\"]; any when empty" },
 	{ .name = "validate",        .type = ARGUMENT_BOOL,   .preset = "false", .doc = "Check the code first (validate_code), and run it only if it passes" },
 	{ .name = "format",          .type = ARGUMENT_CHOICE, .choices = formats, .doc = "The answer: json, one object; text, made to be read" },
+	{ .name = "detail",          .type = ARGUMENT_BOOL,   .doc = "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
 	{ .name = "capture_output",  .type = ARGUMENT_BOOL,   .preset = "true", .doc = "false: leave stdout and stderr out of the answer" },
 	{ .name = "echo_result",     .type = ARGUMENT_BOOL,   .doc = "Append the result to stdout, as an interpreter does" },
 	{ .name = "use_container",   .type = ARGUMENT_BOOL,   .doc = "Accepted for older clients; every run is isolated" },
@@ -61,12 +62,15 @@ static void cancel(struct call *c)
 	work_free(c->work);
 }
 
-/* As it was said, for some other argument may have been the mistake. */
-static bool wants_text(const struct call *c)
+/* Of a call that came to nothing: as it was said, for some other argument may have been the mistake. */
+static void answer_outcome(struct call *c, const struct outcome *o)
 {
-	const char *format = json_string_value(json_object_get(json_object_get(c->params, "arguments"), "format"));
+	const struct settings *s         = c->mcp->settings;
+	const json_t          *arguments = json_object_get(c->params, "arguments"), *detail = json_object_get(arguments, "detail");
+	const char            *format    = json_string_value(json_object_get(arguments, "format"));
 
-	return format ? strcmp(format, "text") == 0 : c->mcp->settings->reply == REPLY_TEXT;
+	reply(c, o, &(struct answer_wish){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
+					   .detail = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
 }
 
 static void answer_refused(struct call *c, const char *why, bool is_ours)
@@ -76,7 +80,7 @@ static void answer_refused(struct call *c, const char *why, bool is_ours)
 	outcome_refused(&o, why);
 	if (is_ours)
 		strcpy(o.exit_reason, "setup_failed");
-	reply(c, &o, wants_text(c), false);
+	answer_outcome(c, &o);
 }
 
 static void refuse(struct work *w, const struct err *why)
@@ -138,7 +142,7 @@ static void refuse_findings(struct work *w, json_t *findings)
 	o.is_failure = false; /* the program's fault */
 	work_free(w);
 	metrics_refused(c->mcp->metrics, "validation");
-	reply(c, &o, wants_text(c), false);
+	answer_outcome(c, &o);
 }
 
 /* Nothing was checked: that says nothing about the program. */
@@ -149,7 +153,7 @@ static void answer_unchecked(struct work *w, const struct execution *x)
 
 	outcome_of(&o, x);
 	work_free(w);
-	reply(c, &o, wants_text(c), false);
+	answer_outcome(c, &o);
 }
 
 static void on_checked(void *owner, struct execution *x)
@@ -253,6 +257,7 @@ const struct tool tool_execute_code = {
 		       "or end it with cancel_execution. get_sandbox_info tells packages, profiles and limits. "
 		       "To return an image, make the result a text \"data:image/png;base64,...\".",
 	.arguments   = rows,
+	.leaves_nothing = true,
 	.read_only   = false,
 	.destructive = false,
 	.idempotent  = false,

@@ -34,9 +34,10 @@ static json_t *schema_of(const char *text)
 }
 
 /* All four are said: what is left out counts as destructive and as reaching into the world. */
-static json_t *annotations_of(const struct tool *t, enum revision revision)
+static json_t *annotations_of(const struct tool *t, const struct mcp *m, enum revision revision)
 {
-	json_t *hints = json_pack("{sb sb sb sb}", "readOnlyHint", t->read_only, "destructiveHint", t->destructive, "idempotentHint", t->idempotent,
+	bool    read_only = t->read_only || (t->leaves_nothing && m->settings->read_only_hint);
+	json_t *hints     = json_pack("{sb sb sb sb}", "readOnlyHint", read_only, "destructiveHint", t->destructive, "idempotentHint", t->idempotent,
 				  "openWorldHint", t->open_world);
 
 	if (t->title && revision < REVISION_2025_06_18) /* it had no other place then */
@@ -44,13 +45,13 @@ static json_t *annotations_of(const struct tool *t, enum revision revision)
 	return hints;
 }
 
-json_t *tool_json(const struct tool *t, enum revision revision)
+json_t *tool_json(const struct tool *t, const struct mcp *m, enum revision revision)
 {
 	json_t *tool = json_pack("{ss ss}", "name", t->name, "description", t->description);
 
 	json_object_set_new(tool, "inputSchema", t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments));
 	if (revision >= REVISION_2025_03_26)
-		json_object_set_new(tool, "annotations", annotations_of(t, revision));
+		json_object_set_new(tool, "annotations", annotations_of(t, m, revision));
 	if (revision >= REVISION_2025_06_18 && t->title)
 		json_object_set_new(tool, "title", json_string(t->title));
 	if (revision >= REVISION_2025_06_18 && t->output_schema)
@@ -62,7 +63,7 @@ static void append_all(json_t *list, const struct tool *const *from, const struc
 {
 	for (; from && *from; from++)
 		if (!(*from)->unlisted || m->settings->list_all_tools)
-			json_array_append_new(list, tool_json(*from, revision));
+			json_array_append_new(list, tool_json(*from, m, revision));
 }
 
 json_t *tools_list(struct mcp *m, enum revision revision)

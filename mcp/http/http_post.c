@@ -495,7 +495,8 @@ enum MHD_Result http_respond_text(struct http_post *p, int status, const char *t
 
 enum MHD_Result http_respond_refusal(struct http_post *p)
 {
-	json_t              *said = json_pack("{ss}", "error", p->refusal.text);
+	bool                 unknown = p->refusal.status == 401;
+	json_t              *said    = json_pack("{ss ss*}", "error", p->refusal.text, "hint", unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
 	char                *text = said ? json_dumps(said, 0) : NULL;
 	struct MHD_Response *r    = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
 
@@ -503,7 +504,7 @@ enum MHD_Result http_respond_refusal(struct http_post *p)
 	if (!r)
 		return MHD_NO;
 	add_header(r, "Content-Type", "application/json");
-	if (p->refusal.status == 401)
+	if (unknown)
 		add_header(r, "WWW-Authenticate", "Bearer");
 	if (p->refusal.allow)
 		add_header(r, "Allow", p->refusal.allow);

@@ -24,6 +24,7 @@
 #define ENDED_MS      2000  /* for what a peer sent before its end */
 #define TICK_MS       1000
 #define WAIT_MAX_MS   60000
+#define LAST_MS       1000  /* for answers of a server that ends */
 
 /* --- libmicrohttpd in our loop --- */
 
@@ -222,6 +223,12 @@ static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const c
 	return MHD_YES;
 }
 
+static void refuse_stopping(struct http_post *p)
+{
+	p->route   = ROUTE_REFUSED;
+	p->refusal = (struct refusal){ .status = 503, .code = "stopping", .text = "This server is stopping; try again in a while" };
+}
+
 static void read_head(struct http_server *s, struct http_post *p, const char *method, const char *path)
 {
 	const union MHD_ConnectionInfo *size = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -232,6 +239,8 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 		p->refusal = (struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
 	} else {
 		p->route = admission_decide(&s->admission, &p->head, method, path, &p->refusal);
+		if (s->drains && p->route == ROUTE_MCP)
+			refuse_stopping(p);
 	}
 	if (p->route == ROUTE_REFUSED)
 		metrics_refused(s->mcp->metrics, p->refusal.code);
@@ -299,7 +308,8 @@ static enum MHD_Result respond(struct http_post *p)
 	case ROUTE_MCP:
 		return http_post_go_on(p);
 	case ROUTE_HEALTH:
-		return http_respond_text(p, 200, "application/json", "{\"status\": \"ok\"}");
+		return p->server->drains ? http_respond_text(p, 503, "application/json", "{\"status\": \"stopping\"}") :
+					   http_respond_text(p, 200, "application/json", "{\"status\": \"ok\"}");
 	case ROUTE_METRICS:
 		return respond_metrics(p);
 	case ROUTE_PREFLIGHT:
@@ -332,6 +342,47 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 	return done;
 }
 
+/* --- the end --- */
+
+/* Posts without a connection belong to calls whose client has gone: nobody waits for them. */
+static void end_if_drained(struct http_server *s)
+{
+	const struct http_post *p;
+
+	if (!s->drains)
+		return;
+	TAILQ_FOREACH(p, &s->posts, link)
+		if (p->connection)
+			return;
+	s->mcp->ends = true;
+}
+
+static void on_last(void *owner)
+{
+	((struct http_server *)owner)->mcp->ends = true;
+}
+
+static void on_drained(void *owner)
+{
+	struct http_server *s = owner;
+
+	s->drained.due = on_last;
+	loop_timer_set(&s->mcp->loop, &s->drained, LAST_MS);
+	calls_fail_all(s->mcp, "The server is stopping, and has ended the program; call again in a while");
+}
+
+void http_drain(struct http_server *s, uint64_t ms)
+{
+	if (s->drains || !ms) {
+		s->mcp->ends = true;
+		return;
+	}
+	s->drains  = true;
+	s->drained = (struct loop_timer){ .due = on_drained, .owner = s };
+	loop_timer_set(&s->mcp->loop, &s->drained, (int64_t)ms);
+	end_if_drained(s);
+}
+
 static void on_completed(void *owner, struct MHD_Connection *connection, void **post, enum MHD_RequestTerminationCode how)
 {
 	struct http_connection *c = connection_of(connection);
@@ -344,6 +395,7 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 	if (*post)
 		http_post_leave(*post);
 	*post = NULL;
+	end_if_drained(owner);
 }
 
 /* --- to listen --- */
@@ -504,6 +556,7 @@ void http_close(struct http_server *s)
 	}
 	(void)MHD_run(s->daemon);
 	cells_done(&s->cells);
+	loop_timer_clear(&s->mcp->loop, &s->drained);
 	loop_timer_clear(&s->mcp->loop, &s->timer);
 	loop_timer_clear(&s->mcp->loop, &s->tick);
 	loop_remove(&s->mcp->loop, &s->source);

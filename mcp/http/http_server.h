@@ -42,10 +42,17 @@ struct http_server {
 	size_t             n_connections;
 	size_t             bodies;      /* bytes of those that are being received */
 	bool               resumed;     /* a connection, since libmicrohttpd was last called */
+	bool               drains;      /* takes no message any more, and ends the loop when the last answer was sent */
+	struct loop_timer  drained;     /* how long that may take */
 };
 
 /* Reads the settings, decides whether serving would be safe, listens. */
 must_use int http_open(struct http_server *ret, struct mcp *m, struct err *e);
+/*
+ * The end, in a while: calls that are worked on are answered, others refused with 503, as is /healthz; then m->ends is set.
+ * After ms the calls that are left are told that the server stops. Once more: at once.
+ */
+void         http_drain(struct http_server *s, uint64_t ms);
 /* Ends every call and every connection. */
 void         http_close(struct http_server *s);
 

@@ -86,12 +86,21 @@ static int turn(struct mcp *m, struct err *e)
 	return 0;
 }
 
+/* Who types the name of a server to see what it does gets no prompt. */
+static void say_what_it_waits_for(int in)
+{
+	if (isatty(in))
+		fputs("brig-mcp: waits for the messages of an MCP client on stdin, and is usually started by one; brig-mcp --check tries it out, "
+		      "Ctrl-D ends it\n", stderr);
+}
+
 static int serve_client(struct mcp *m, int in, int out, struct err *e)
 {
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
+	say_what_it_waits_for(in);
 	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, end, &client, e) == 0) {
 		r = turn(m, e);
 		stop_close(&stop);

@@ -6,9 +6,8 @@ import pytest
 
 from support import mcp as mcp_client
 
-KEYS = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "error_type", "traceback", "exit_reason",
-        "exit_code", "signal", "timeout", "limits_hit", "usage", "truncated", "files", "security_warnings", "security_event", "validation_errors",
-        "return_code"}
+KEYS = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "traceback", "exit_reason", "timeout",
+        "security_warnings", "security_event", "validation_errors", "return_code"}
 
 # sentence, program, what must be in the reply
 NEVER_ENDS = "class A:\n    def __repr__(self):\n        while True: pass\nA()"

@@ -27,6 +27,13 @@ def shared(built_mcp):
         yield one
 
 
+@pytest.fixture(scope="module")
+def enforcing(built_mcp):
+    """One that refuses what is not in the profile's list, as the published one did."""
+    with mcp_client.McpStdio("--imports", "enforce") as one:
+        yield one
+
+
 def info_of(start_mcp, *options, env=None, cwd=None):
     return start_mcp(*options, env=env, cwd=cwd).data("get_sandbox_info")
 
@@ -248,8 +255,8 @@ SEEN = [("import os", 1, "os"), ("import os.path", 1, "os"), ("x = 1\nfrom os im
 
 @pytest.mark.requirement("A3", "A52", "A54", "B1", "B27", "B28")
 @pytest.mark.parametrize("code, line, name", SEEN, ids=[row[0] for row in SEEN])
-def test_the_check_sees(shared, code, line, name):
-    said = shared.data("validate_code", {"code": code})
+def test_the_check_sees(enforcing, code, line, name):
+    said = enforcing.data("validate_code", {"code": code})
     assert said["valid"] is False and any(text.startswith(f"Line {line}: ") and name in text for text in said["validation"]["errors"]), said
 
 
@@ -287,12 +294,12 @@ def test_the_check_executes_nothing_and_survives_bombs_for_parsers(shared):
 
 
 @pytest.mark.requirement("A10", "A112")
-def test_the_check_and_a_checked_run_agree(shared):
+def test_the_check_and_a_checked_run_agree(enforcing):
     unsafe = "import os\nos.getcwd()"
-    assert shared.data("validate_code", {"code": unsafe})["valid"] is False
-    said = shared.execute(unsafe, validate=True)
+    assert enforcing.data("validate_code", {"code": unsafe})["valid"] is False
+    said = enforcing.execute(unsafe, validate=True)
     assert said["success"] is False and said["validation_errors"] and "os" in said["error"] + str(said["validation_errors"]), said
-    assert shared.execute("6 * 7", validate=True)["result"] == 42
+    assert enforcing.execute("6 * 7", validate=True)["result"] == 42
 
 
 @pytest.mark.requirement("B21")

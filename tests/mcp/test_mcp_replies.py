@@ -35,9 +35,9 @@ def test_every_outcome_has_every_key(shared, code):
     assert said["success"] == (said["error"] is None and said["exit_reason"] == "exited")
 
 
-def test_the_text_is_compact_json_and_nothing_is_structured(shared):
+def test_the_text_is_compact_json(shared):
     result = shared.call("execute_code", {"code": "2 + 2"})
-    assert len(result["content"]) == 1 and "\n" not in result["content"][0]["text"] and "structuredContent" not in result and result["isError"] is False
+    assert len(result["content"]) == 1 and "\n" not in result["content"][0]["text"] and result["isError"] is False
 
 
 @pytest.mark.parametrize("code, result", [
@@ -145,8 +145,8 @@ def test_stdout_stderr_and_result_follow(shared):
     assert said.split("\n", 1)[1] == '--- stdout ---\nout\n--- stderr ---\nerr\n--- result ---\n{"a":1.5}\n'
 
 
-def test_a_result_that_is_a_text_is_shown_as_it_is(shared):
-    assert text(shared, "'two\\nlines'").endswith("--- result ---\ntwo\nlines\n")
+def test_a_result_that_is_a_text_is_shown_as_python_writes_it(shared):
+    assert text(shared, "'two\\nlines'").endswith("--- result ---\n'two\\nlines'\n")
 
 
 def test_nothing_to_show_is_one_line(shared):

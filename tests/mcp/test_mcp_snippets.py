@@ -110,13 +110,13 @@ def test_every_json_in_the_page_is_json():
     for block in re.findall(r"^\.Bd -literal -offset indent\n(\{.*?)^\.Ed", PAGE.read_text(), re.M | re.S):
         json.loads(block)
     line = re.search(r'^\{"mcpServers".*$', PAGE.read_text(), re.M)[0]
-    assert json.loads(line) == {"mcpServers": {"python": {"command": "brig-mcp"}}}
+    assert json.loads(line) == {"mcpServers": {"python": {"command": "brig-mcp", "args": ["--reply", "text"]}}}
     assert line in (host.REPO / "README.md").read_text()
 
 
 def test_the_page_tells_every_key_of_a_reply_and_no_other(needs_rootfs, tmp_path):
     with McpStdio(env={"HOME": str(tmp_path)}, cwd=tmp_path) as mcp:
-        reply = mcp.execute("1")
+        reply = mcp.execute("1", detail=True)
     section = PAGE.read_text().split(".Ss Replies")[1].split(".Ss ")[0]
     told = [key for line in re.findall(r"^\.It Li (.*)$", section, re.M) for key in line.split(" , ")]
     assert sorted(told) == sorted(reply)

@@ -199,10 +199,10 @@ class Client:
         return data_of(self.call(tool, arguments, **kw))
 
     def execute(self, code, /, *, timeout_s=None, revision=None, wait=host.HANG, **arguments):
-        """execute_code with format json: its object."""
+        """execute_code with format json: its object, all of it."""
         if timeout_s is not None:
             arguments["timeout"] = timeout_s
-        return self.data("execute_code", {"code": code, **arguments}, revision=revision, timeout=wait)
+        return self.data("execute_code", {"code": code, "detail": True, **arguments}, revision=revision, timeout=wait)
 
     # --- what comes ---
 
@@ -558,7 +558,7 @@ class HttpServer:
 
     def __init__(self, *args, env=None, token=TOKEN, cwd=None):
         self.token = token
-        self.argv = [str(word) for word in [binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args]]
+        self.argv = [str(word) for word in [binary(), "--http", "--port", "0", "--drain", "0", *([] if token else ["--insecure-loopback"]), *args]]
         own = {"SANDBOX_API_TOKEN": token} if token else {}
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd,
                                         env=brig.environment({**own, **(env or {})}))

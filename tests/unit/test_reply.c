@@ -33,13 +33,15 @@ static struct outcome make(const char *changes, const char *out, const char *err
 
 /* --- JSON --- */
 
+static const struct answer_wish detail = { .detail = true }, echo = { .detail = true, .echo = true };
+
 static const char *const keys[] = { "success",   "execution_id", "result",     "stdout",   "stderr",      "execution_time", "variables",
 				    "error",     "error_type",   "traceback",  "exit_reason", "exit_code", "signal",        "timeout",
 				    "limits_hit", "usage",       "truncated",  "files",    "security_warnings", "security_event", "validation_errors", "return_code", "isolation" };
 
 static void has_all_keys(const struct outcome *o, const char *name)
 {
-	json_t *j       = reply_json(o, false);
+	json_t *j       = reply_json(o, &detail);
 	size_t  missing = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
@@ -65,7 +67,7 @@ static void test_keys(void)
 static void test_values(void)
 {
 	scoped_outcome o = make("{\"result\":4,\"result_repr\":\"4\"}", "hi\n", ""), denied;
-	json_t        *j = reply_json(&o, false);
+	json_t        *j = reply_json(&o, &detail);
 
 	tap_ok(json_is_true(json_object_get(j, "success")) && json_integer_value(json_object_get(j, "result")) == 4, "success and result");
 	tap_ok(json_is_real(json_object_get(j, "execution_time")) && json_real_value(json_object_get(j, "execution_time")) == 0.4124, "execution_time is in seconds, a real");
@@ -73,11 +75,11 @@ static void test_values(void)
 	tap_ok(json_real_value(json_object_get(json_object_get(j, "usage"), "mem_peak_mb")) == 38, "memory is in MiB");
 	tap_ok(json_is_null(json_object_get(j, "security_warnings")) && json_is_null(json_object_get(j, "error")), "nothing to tell is null");
 	json_decref(j);
-	j = reply_json(&o, true);
+	j = reply_json(&o, &echo);
 	tap_is(json_string_value(json_object_get(j, "stdout")), "hi\n4\n", "echo appends the result to stdout");
 	json_decref(j);
 	outcome_refused(&denied, "Empty \x1b[31mcode\x01 provided");
-	j = reply_json(&denied, false);
+	j = reply_json(&denied, &detail);
 	tap_is(json_string_value(json_object_get(j, "error")), "Empty code provided", "an error is clean");
 	tap_ok(json_is_null(json_object_get(j, "execution_id")) && json_is_null(json_object_get(j, "usage")) && json_is_null(json_object_get(j, "exit_code")),
 	       "nothing was run: no id, no usage, no exit code");
@@ -114,15 +116,18 @@ static void test_sections(void)
 {
 	scoped_outcome o = make("{\"result\":[1,2.5],\"error\":{\"type\":\"E\",\"message\":\"m\",\"traceback\":\"Traceback\\nE: m\\n\",\"line\":1,\"offset\":null,\"text\":null}}", "out\n",
 				"no newline");
-	char *text = reply_text(&o, 8192);
+	char *text;
 
+	o.traceback = strdup("Traceback\nE: m\n");
+	text        = reply_text(&o, 8192);
 	tap_is(strchr(text, '\n') + 1, "--- stdout ---\nout\n--- stderr ---\nno newline\n--- traceback ---\nTraceback\nE: m\n--- result ---\n[1,2.5]\n", "stdout, stderr, traceback, result");
 	free(text);
 	free(o.err.text);
-	o.err.text = strdup("Traceback\nE: m\n");
+	o.err.text = strdup("mine\nTraceback\nE: m\n");
 	o.err.len  = strlen(o.err.text);
-	text       = reply_text(&o, 8192);
-	tap_ok(!strstr(text, "--- traceback"), "a traceback that stderr shows is not shown twice");
+	o.traceback_len = strlen(o.traceback);
+	text            = reply_text(&o, 8192);
+	tap_ok(strstr(text, "--- stderr ---\nmine\n--- traceback ---\nTraceback\nE: m\n--- result"), "a traceback that is in stderr as well is shown once");
 	free(text);
 }
 

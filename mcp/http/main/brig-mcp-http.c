@@ -16,9 +16,9 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1 };
 
 static void end(void *owner)
 {
-	struct mcp *m = owner;
+	struct http_server *server = owner;
 
-	m->ends = true;
+	http_drain(server, server->mcp->settings->drain_ms);
 }
 
 /* The bytes themselves: our own /proc/PID/environ shows what the kernel put there, not what unsetenv() has left. */
@@ -44,7 +44,7 @@ static int serve_open(struct mcp *m, struct http_server *server, struct err *e)
 	struct stop stop;
 	int         r;
 
-	if (stop_open(&stop, &m->loop, end, m, e) < 0)
+	if (stop_open(&stop, &m->loop, end, server, e) < 0)
 		return -1;
 	fprintf(stderr, "brig-mcp: serving %s%s\n", server->url, server->admission.token.wanted ? "" : " without a token, to every user of this host");
 	r = turn(m, e);

@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "missing.h"
+
+#include "reply.h"
+#include "survey.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_SHOWN = 60, NAMED_MAX = 12 };
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+struct want {
+	struct outcome     outcome;
+	struct answer_wish wish;
+	char               name[NAME_MAX_SHOWN + 1];
+};
+
+/* "No module named 'numpy'", whatever of it was wanted: what the program says, so any text may come. With a dot, numpy is there. */
+static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
+{
+	static const char before[] = "No module named '";
+	const json_t     *error    = json_object_get(o->record, "error");
+	const char       *type     = json_string_value(json_object_get(error, "type")), *message = json_string_value(json_object_get(error, "message"));
+	size_t            n;
+
+	if (strcmp(o->exit_reason, "exited") != 0 || !type || strcmp(type, "ModuleNotFoundError") != 0 || !message || strncmp(message, before, sizeof before - 1) != 0)
+		return false;
+	message += sizeof before - 1;
+	n = strspn(message, LETTERS);
+	if (n == 0 || n > NAME_MAX_SHOWN || strcmp(message + n, "'") != 0)
+		return false;
+	snprintf(name, NAME_MAX_SHOWN + 1, "%.*s", (int)n, message);
+	return true;
+}
+
+/* --- where it is --- */
+
+/* Debian's names of packages are modules' in lower case, with '-' for '_'. */
+static bool is_packed_as(const char *package, const char *module)
+{
+	for (; *package && *module; package++, module++)
+		if (*package != (*module == '_' ? '-' : tolower((unsigned char)*module)))
+			return false;
+	return !*package && !*module;
+}
+
+static bool lists(const json_t *modules, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(modules); i++)
+		if (strcmp(json_string_value(json_array_get(modules, i)), name) == 0)
+			return true;
+	return false;
+}
+
+static bool has(const struct survey *s, const char *profile, const char *name)
+{
+	json_t *packages = survey_packages(s, profile);
+	bool    found    = lists(survey_modules(s, profile), name);
+
+	for (size_t i = 0; i < json_array_size(packages) && !found; i++)
+		found = is_packed_as(json_string_value(json_object_get(json_array_get(packages, i), "name")), name);
+	json_decref(packages);
+	return found;
+}
+
+static const char *find(const struct survey *s, const char *name, const char *but)
+{
+	const char *profile;
+	json_t     *ignored;
+
+	json_object_foreach(s->profiles, profile, ignored)
+		if (strcmp(profile, but) != 0 && has(s, profile, name))
+			return profile;
+	return NULL;
+}
+
+/* --- what is there instead --- */
+
+static size_t count_beyond(const struct survey *s, const char *profile)
+{
+	const json_t *all = survey_modules(s, profile), *basic = survey_modules(s, "basic");
+	size_t        n   = 0;
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		n += !lists(basic, json_string_value(json_array_get(all, i)));
+	return n;
+}
+
+/* The profile with most libraries. */
+static const char *find_richest(const struct survey *s)
+{
+	const char *profile, *best = NULL;
+	json_t     *ignored;
+	size_t      most = 0;
+
+	json_object_foreach(s->profiles, profile, ignored)
+		if (count_beyond(s, profile) > most) {
+			best = profile;
+			most = count_beyond(s, profile);
+		}
+	return best;
+}
+
+static void print_libraries(const struct survey *s, const char *profile, FILE *out)
+{
+	const json_t *all = survey_modules(s, profile), *basic = survey_modules(s, "basic");
+	size_t        n   = 0;
+
+	for (size_t i = 0; i < json_array_size(all) && n < NAMED_MAX; i++)
+		if (!lists(basic, json_string_value(json_array_get(all, i))))
+			fprintf(out, "%s%s", n++ ? ", " : "", json_string_value(json_array_get(all, i)));
+}
+
+static void print_instead(const struct survey *s, const char *name, FILE *out)
+{
+	const char *richest = find_richest(s);
+
+	fprintf(out, "%s is not installed here, and nothing can be installed from inside.", name);
+	if (!richest)
+		return;
+	fprintf(out, " Profile %s has ", richest);
+	print_libraries(s, richest, out);
+	putc('.', out);
+}
+
+static void advise(struct want *w, const struct survey *s)
+{
+	const char *profile = find(s, w->name, w->outcome.profile);
+	FILE       *out     = fmemopen(w->outcome.hint, sizeof w->outcome.hint, "w");
+
+	if (!out)
+		return;
+	if (profile)
+		fprintf(out, "%s is in profile %s: call again with profile=\"%s\".", w->name, profile, profile);
+	else
+		print_instead(s, w->name, out);
+	fclose(out);
+	w->outcome.hint[sizeof w->outcome.hint - 1] = 0;
+}
+
+/* --- */
+
+static void gone(void *owner)
+{
+	struct want *w = owner;
+
+	outcome_done(&w->outcome);
+	free(w);
+}
+
+static void known(struct call *c, const struct survey *s, const struct err *why, void *owner)
+{
+	struct want *w = owner;
+
+	(void)why; /* the program's error stays what it is */
+	if (s)
+		advise(w, s);
+	reply(c, &w->outcome, &w->wish);
+	gone(w);
+}
+
+bool missing_answer(struct call *c, struct outcome *o, const struct answer_wish *wish)
+{
+	static const struct survey_reader reader = { .known = known, .gone = gone };
+	char                              name[NAME_MAX_SHOWN + 1];
+	struct want                      *w = take_name(o, name) ? malloc(sizeof *w) : NULL;
+
+	if (!w)
+		return false;
+	*w = (struct want){ .outcome = *o, .wish = *wish };
+	memcpy(w->name, name, sizeof name);
+	*o = (struct outcome){ 0 };
+	survey_seek(c, &reader, w);
+	return true;
+}

@@ -1,0 +1,262 @@
+"""What a model reads: short replies, a word about what to do next, and all of it when it is asked for."""
+import json
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+
+from support import brig, host
+from support import mcp as mcp_client
+
+PUBLISHED = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "traceback", "return_code", "timeout",
+             "security_warnings", "security_event", "validation_errors"}
+ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "usage", "truncated", "files", "details", "warnings", "hint", "error_type", "line", "offset",
+                   "text", "profile", "rootfs", "isolation"}
+FIGURE = "import base64\n'data:image/png;base64,' + base64.b64encode(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(100)).decode()"
+
+
+@pytest.fixture(scope="module")
+def shared(built_mcp, needs_rootfs):
+    with mcp_client.McpStdio() as mcp:
+        yield mcp
+
+
+def brief(mcp, code, **arguments):
+    return mcp.data("execute_code", {"code": code, **arguments})
+
+
+def text(mcp, code, **arguments):
+    return mcp_client.text_of(mcp.call("execute_code", {"code": code, "format": "text", **arguments}))
+
+
+# --- the object ------------------------------------------------------------------------------------------------
+
+def test_hello_is_a_reply_of_a_hundred_and_fifty_tokens(shared):
+    """Three bytes are a token, about, of JSON like this."""
+    said = mcp_client.text_of(shared.call("execute_code", {"code": "print('hello')"}))
+    assert len(said) <= 450 and PUBLISHED < set(json.loads(said)), said
+    assert not {"rootfs", "isolation", "signal", "files", "limits_hit", "truncated", "hint"} & set(json.loads(said)), said
+
+
+@pytest.mark.parametrize("code", ["1", "1/0", "def f(:", "import os; os.abort()", ""])
+def test_the_keys_of_the_published_servers_are_always_there(shared, code):
+    assert PUBLISHED <= set(brief(shared, code))
+
+
+def test_in_detail_there_is_every_key(shared):
+    assert set(brief(shared, "1", detail=True)) == set(brief(shared, "1/0", detail=True)) == ALL
+
+
+def test_a_server_can_answer_in_detail_always(start_mcp):
+    mcp = start_mcp("--detail")
+    assert set(brief(mcp, "1")) == set(brief(mcp, "")) == ALL and set(brief(mcp, "1", detail=False)) < ALL
+
+
+def test_how_it_ended_stands_before_what_it_printed(shared):
+    said = list(brief(shared, "print('x' * 10**6); raise SystemExit(3)"))
+    assert said.index("success") < said.index("error") < said.index("exit_reason") < said.index("exit_code") < said.index("stdout") < said.index("stderr")
+
+
+def test_of_long_output_the_beginning_and_the_end_are_shown(shared):
+    said = brief(shared, "import sys\nfor i in range(200000): print(i)\nprint('e' * 50000, file=sys.stderr)")
+    assert len(said["stdout"]) <= 10240 and len(said["stderr"]) <= 10240 and said["truncated"] is True
+    assert said["stdout"].startswith("0\n1\n2\n") and said["stdout"].endswith("\n199999\n") and "1288890 bytes in all" in said["stdout"], said["stdout"][-200:]
+    assert said["stderr"].startswith("eee") and "50001 characters in all" in said["stderr"]
+
+
+def test_in_detail_all_output_that_was_kept_is_shown(shared):
+    code = "for i in range(20000): print(i)"
+    said = brief(shared, code, detail=True)
+    assert said["stdout"] == "".join(f"{i}\n" for i in range(20000)) and said["truncated"] is False
+    assert brief(shared, code)["stdout"] != said["stdout"]
+
+
+def test_a_traceback_is_told_once(shared):
+    code = "import sys\nprint('mine', file=sys.stderr)\n1/0"
+    said, whole = brief(shared, code), brief(shared, code, detail=True)
+    assert said["stderr"] == "mine\n" and said["traceback"].endswith("ZeroDivisionError: division by zero\n")
+    assert whole["stderr"] == "mine\n" + whole["traceback"]
+
+
+def test_of_many_frames_of_a_library_the_last_one_is_shown(shared):
+    code = "import re\ndef f():\n    re.compile('(?P<a')\nf()"
+    said, whole = brief(shared, code)["traceback"], brief(shared, code, detail=True)["traceback"]
+    frames = whole.count('  File "/usr/')
+    assert frames >= 3, whole
+    assert f"  [... {frames - 1} frames of libraries ...]\n" in said and said.count('  File "/usr/') == 1 and said.count("main.py") == 2, said
+    assert said.splitlines()[-1] == whole.splitlines()[-1]
+    assert "frames of libraries" in text(shared, code)
+
+
+@pytest.mark.parametrize("made_up", ["  File \"/usr/x\", line 1, in f\n" * 5, "  File \"<frozen x>\", line 1\n    x\n" * 3, "    \n" * 10])
+def test_frames_that_a_program_makes_up_do_no_harm(shared, made_up):
+    said = brief(shared, f"raise ValueError({made_up!r})")
+    assert said["error"].startswith("ValueError: ") and said["traceback"].startswith("Traceback"), said
+
+
+def test_an_object_is_structured_content_as_well(shared):
+    result = shared.call("execute_code", {"code": "6 * 7"})
+    assert result["structuredContent"] == json.loads(mcp_client.text_of(result)) and result["structuredContent"]["result"] == 42
+
+
+@pytest.mark.parametrize("arguments", [{"code": "1", "detail": True}, {"code": "1", "format": "text"}, {"code": FIGURE}], ids=["in detail", "as text", "with an image"])
+def test_what_clients_would_lose_by_it_is_not_structured(shared, arguments):
+    assert "structuredContent" not in shared.call("execute_code", arguments)
+
+
+@pytest.mark.parametrize("code, result", [
+    ("import datetime; datetime.date(2026, 1, 31)", "2026-01-31"), ("import datetime; datetime.timedelta(hours=1)", "1:00:00"),
+    ("import decimal; decimal.Decimal('0.10')", "0.10"), ("import fractions; [fractions.Fraction(1, 3)]", ["1/3"]),
+    ("import datetime\nclass D(datetime.date):\n    pass\nD(2026, 1, 31)", "D(2026, 1, 31)"),
+    ("import uuid\nuuid.UUID.__str__ = lambda _: 1 / 0\nuuid.UUID(int=1)", None),
+])
+def test_dates_and_their_like_are_written_as_print_writes_them(shared, code, result):
+    said = brief(shared, code)
+    assert said["success"] is True and (said["result"] == result or result is None), said
+
+
+@pytest.mark.parametrize("code, shown", [("'a\\nb'", "'a\\nb'"), ("'it\\'s'", '"it\'s"'), ("42", "42"), ("'42'", "'42'"), ("['a']", '["a"]'), ("'x' * 5000", "x" * 5000)])
+def test_a_text_is_written_with_quotes_where_it_is_read(shared, code, shown):
+    assert text(shared, code).split("--- result ---\n")[1] == shown + "\n"
+
+
+# --- what to do ------------------------------------------------------------------------------------------------
+
+def test_a_module_that_another_profile_has_is_told_with_its_profile(shared):
+    missing = host.lacks("rootfs:data-science")
+    said = brief(shared, "import numpy.linalg")
+    assert said["error"] == "ModuleNotFoundError: No module named 'numpy'"
+    if missing:
+        pytest.skip(missing)
+    assert said["hint"] == 'numpy is in profile data-science: call again with profile="data-science".', said
+    assert said["hint"] in text(shared, "import numpy")
+    assert brief(shared, "import numpy; int(numpy.arange(3).sum())", profile="data-science")["result"] == 3
+
+
+def test_a_module_that_nobody_has_is_told_with_what_there_is(shared):
+    said = brief(shared, "import polars")
+    assert said["hint"].startswith("polars is not installed here, and nothing can be installed from inside."), said
+    if not host.lacks("rootfs:data-science"):
+        assert "Profile data-science has numpy, pandas, scipy" in said["hint"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "\x1b[2J", "x" * 1000, "é", "a'; DROP"])
+def test_a_module_that_is_no_name_gets_no_advice(shared, name):
+    said = brief(shared, f"raise ModuleNotFoundError({f'No module named {chr(39)}{name}{chr(39)}'!r})")
+    assert "hint" not in said and said["error_type"] == "ModuleNotFoundError", said
+
+
+@pytest.mark.parametrize("code", ["import urllib.request\nurllib.request.urlopen('http://example.org')", "import socket\nsocket.create_connection(('192.0.2.1', 80))",
+                                  "import socket\nsocket.gethostbyname('example.org')"])
+def test_who_wants_a_network_is_told_that_there_is_none(shared, code):
+    assert brief(shared, code)["hint"] == "There is no network in here; trying again does not help."
+
+
+def test_who_reads_input_and_was_given_none_is_told_how(shared):
+    assert brief(shared, "input()")["hint"] == "The program reads input and was given none: pass it in the argument stdin."
+    assert "hint" not in brief(shared, "input(); input()", stdin="x\n")
+    assert brief(shared, "input()", stdin="x\n")["result"] == "x"
+
+
+@pytest.mark.parametrize("name, advice", [
+    ("timeuot", "did you mean timeout?"), ("memory_limt", "did you mean memory_limit?"), ("timeout_ms", "did you mean timeout, in seconds?"),
+    ("session_id", "there are no sessions yet: send the whole program"), ("files", "put contents into code or stdin"),
+    ("requirements", "nothing can be installed by a call: get_sandbox_info lists what there is"), ("language", "programs are Python 3"),
+    ("wholly_different", "there are: code, timeout"),
+])
+def test_an_argument_that_is_none_is_told_with_the_one_that_was_meant(shared, name, advice):
+    (warning,) = brief(shared, "1", **{name: "x"})["warnings"]
+    assert warning.startswith(f"The argument '{name}' is unknown and was ignored; {advice}"), warning
+
+
+# --- what was printed ------------------------------------------------------------------------------------------
+
+def test_what_was_printed_is_not_lost_however_a_program_ends(built_mcp, needs_rootfs):
+    with mcp_client.McpStdio() as mcp:
+        assert mcp.execute("print('one')\nwhile True: pass", timeout=1)["stdout"] == "one\n"
+        assert mcp.execute("print('one')\nimport os; os._exit(3)")["stdout"] == "one\n"
+
+
+def test_a_call_that_goes_on_shows_what_was_printed(built_mcp, needs_rootfs):
+    with mcp_client.McpStdio("--yield-after", "0.01") as mcp:
+        said = mcp.execute("import time\nprint('one')\ntime.sleep(600)")
+        while said["stdout"] == "" and said["exit_reason"] == "running":
+            said = mcp.data("wait_execution", {"execution_id": said["execution_id"], "timeout": 0.1})
+        assert (said["stdout"], said["exit_reason"]) == ("one\n", "running")
+
+
+# --- how clients call it ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, hint", [((), True), (("--read-only-hint=false",), False)], ids=["as it is", "turned off"])
+def test_clients_may_call_it_side_by_side(start_mcp, words, hint):
+    assert start_mcp(*words).list_tools()["execute_code"]["annotations"]["readOnlyHint"] is hint
+
+
+def test_in_a_terminal_it_says_what_it_waits_for(built_mcp):
+    ours, theirs = pty.openpty()
+    server = subprocess.Popen([mcp_client.binary()], stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=brig.environment())
+    os.close(theirs)
+    try:
+        line = server.stderr.readline().decode()
+        assert line.startswith("brig-mcp: waits for the messages of an MCP client on stdin") and "brig-mcp --check" in line, line
+    finally:
+        server.terminate()
+        server.wait(host.HANG)
+        server.stderr.close()
+        os.close(ours)
+
+
+# --- the end of a server over HTTP -----------------------------------------------------------------------------
+
+SLOW = "import sys, time\nprint('begun', flush=True)\nopen('/workspace/x', 'w')\ntime.sleep({})\nprint('done')"
+
+
+def begin(client, seconds):
+    """A call whose program runs: its server has said so."""
+    call = client.begin_call("execute_code", {"code": SLOW.format(seconds)}, token="t")
+    call.wait_progress()
+    return call
+
+
+def drains(client):
+    """What /healthz says when the signal has come."""
+    while True:
+        status, _, body = client.raw(method="GET", path="/healthz")
+        if status != 200:
+            return status, json.loads(body)
+
+
+def test_a_server_that_is_told_to_end_finishes_its_calls_and_takes_no_more(built_mcp, needs_rootfs):
+    with mcp_client.HttpServer("--drain", "60", "--progress", "0.25") as server, server.client() as client:
+        call = begin(client, 2)
+        server.process.send_signal(signal.SIGTERM)
+        assert drains(client) == (503, {"status": "stopping"})
+        status, _, body = client.raw(b"{}", headers={"Content-Type": "application/json"}, own=True)
+        assert status == 503 and b"stopping" in body
+        assert mcp_client.data_of(call.result())["stdout"] == "begun\ndone\n"
+        assert server.process.wait(host.HANG) == 0
+
+
+def test_a_call_that_takes_longer_is_told_that_the_server_ends(built_mcp, needs_rootfs):
+    with mcp_client.HttpServer("--drain", "0.2", "--progress", "0.25") as server, server.client() as client:
+        call = begin(client, 600)
+        server.process.send_signal(signal.SIGTERM)
+        assert "The server is stopping, and has ended the program" in str(call.refused())
+        assert server.process.wait(host.HANG) == 0
+
+
+def test_a_second_signal_ends_it_at_once(built_mcp, needs_rootfs):
+    with mcp_client.HttpServer("--drain", "3600", "--progress", "0.25") as server, server.client() as client:
+        begin(client, 600)
+        server.process.send_signal(signal.SIGTERM)
+        drains(client)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(host.HANG) == 0
+
+
+def test_who_sends_no_token_is_told_how_to(built_mcp):
+    with mcp_client.HttpServer() as server, server.client() as client:
+        status, _, body = client.raw(b"{}", headers={"Content-Type": "application/json"})
+        assert status == 401 and json.loads(body) == {"error": "Unauthorized", "hint": "send the header Authorization: Bearer TOKEN"}
