@@ -174,7 +174,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
 	if (!json_is_integer(json_object_get(arguments, "memory_limit")) && !s->memory_bytes)
-		json_object_del(json_object_get(*message, "limits"), "memory_bytes"); /* what nobody asked for need not be held at any price */
+		json_object_del(json_object_get(*message, "limits"), "memory_bytes"); /* a preset need not be held at any price */
 	if (json_array_size(s->allow_missing))
 		json_object_set(*message, "allow_missing", s->allow_missing);
 	put_words(*message, arguments);

@@ -16,7 +16,7 @@ struct survey {
 	json_t       *why;       /* a text: why nothing can be run; or NULL */
 };
 
-/* Who wants one. Exactly one of its functions is called, once. */
+/* What a survey is for. Exactly one of the two functions is called, once. */
 struct survey_reader {
 	bool isolation; /* else nothing is run to find out, and the survey says nothing of it */
 	/* s: borrowed; NULL: why says why nothing is known. Answers the call. */

@@ -365,7 +365,7 @@ static int find_file(struct request *r, const char *path, char *buf, size_t len,
 
 	*ret = path;
 	if (stat(path, &st) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* whoever opens it says so */
+		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* open() says it, too */
 	if (!S_ISDIR(st.st_mode) || r->mode == MODE_check)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -237,7 +237,7 @@ static const char *tell_status(int status, char *buf, size_t len)
 	return buf;
 }
 
-/* A service that systemd tried to start for us, and gave up: what we sent came to nobody. */
+/* A service that systemd tried to start for us, and gave up: what we sent was not read. */
 static bool blame_service(struct session *s)
 {
 	char why[360];

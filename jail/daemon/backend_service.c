@@ -230,8 +230,8 @@ static void settle(void *self)
 }
 
 /*
- * It ends cells, zygotes and groups when it sees our end, and then itself. Who does not wait for that leaves it to systemd,
- * which kills what it finds, a line of the journal for each.
+ * The keeper ends cells, zygotes and groups when our end of the socket closes, and then exits. Without this wait systemd
+ * would find them and kill them, with a line of the journal for each.
  */
 static void wait_for_end(int keeper, pid_t pid)
 {
@@ -253,7 +253,7 @@ static void wait_for_end(int keeper, pid_t pid)
 			got = 0;
 	}
 	while (!got && pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		; /* its descriptors go before it */
+		; /* its descriptors are closed before it is gone */
 }
 
 void backend_service_close(struct backend_service *b)

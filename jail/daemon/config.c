@@ -48,7 +48,7 @@ const struct field config_fields[] = {
 	{ "ready",        FIELD_COUNT, AT(ready),        0, 64,                2,  "Cells of each profile that are built ahead", NULL, NULL },
 	{ "runs",         FIELD_COUNT, AT(runs),         1, KEEPER_RUNS_MAX, 64, "Runs of all users at once", NULL, NULL },
 	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Memory limits of all runs together; 0 is without bound", NULL, NULL },
-	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; it is asked of brig, and stops nobody who brings his own", NULL, NULL },
+	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; the installed brig keeps to it, a copy of one's own need not", NULL, NULL },
 	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "Where attempts are written down, beside the journal", NULL, audit_fields },
 	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Who may use the service, and what of it; the first row that fits a user counts, and whom none fits is refused", NULL, config_access_fields },
 	{ 0 },

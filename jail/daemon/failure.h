@@ -8,5 +8,5 @@
 
 /* A descriptor, or -1 where there is no such file to be written. To be called with the rights that brigd was started with. */
 int  failure_open(const struct places *p, bool is_host);
-/* *e: no path in it that only we know. l: NULL when nobody is to be told at once. */
+/* *e: without paths that only brigd sees. l: NULL when waiting clients are not to be told. */
 void failure_tell(int file, const struct listener *l, const struct err *e);

@@ -32,7 +32,7 @@ static int take_socket(const char *text, int *sock, struct err *e)
 	return 0;
 }
 
-/* What root has said for all holds for brig as it was installed. Who cannot read it cannot know, and is not let through. */
+/* brig.json holds for an installed brig. Where it cannot be read, what it says is not known, and the run is refused. */
 static int may_run(const struct places *p, struct err *e)
 {
 	scoped_config host = { 0 };

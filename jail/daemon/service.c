@@ -33,7 +33,7 @@ struct service {
 	char                   config[PLACE_MAX]; /* "": presets */
 	const char            *config_name;       /* as it was before it may have become a copy */
 	int                    signals, notify, failure;
-	bool                   served; /* who waits in line then is served by our successor */
+	bool                   served; /* clients that wait are the next brigd's, then */
 };
 
 /* --- while we are what we were started as --- */

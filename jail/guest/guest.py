@@ -4,7 +4,7 @@
 import builtins
 from marshal import loads
 
-__name__ = "brig" # a warning about who called the program is not about __main__
+__name__ = "brig" # a warning about the caller of the program is not about __main__
 if "OURS" not in globals():
     __builtins__ = dict(builtins.__dict__) # of every function from here on
 PARTS = "the other files, compiled; pack.py puts them here"

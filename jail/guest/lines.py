@@ -1,8 +1,8 @@
 # lines.py - what a program prints is there at once, line by line as in a terminal: sitecustomize of the rootfs's interpreter
 #
 # Into a pipe Python writes 8 KiB at a time: nothing of a program that works is seen, and what one had printed that is killed
-# is lost. A system call a line costs up to thirty times as much as a line, so who prints faster than that many in that
-# time has his buffer until he is slower again. Not with threads: what one of them prints while another's text is written
+# is lost. A system call a line costs up to thirty times as much as a line, so a program that prints more than LINES within
+# WITHIN_S has its buffer until it is slower again. Not with threads: what one of them prints while another's text is written
 # gets lost there (CPython gh-119506).
 #
 # Nothing of sys.stdout is replaced but one method at a time, in the object of the buffer. None is called while the buffer

@@ -130,7 +130,7 @@ static bool attend(struct keeper *k, int wait, int *status)
 	return !l.fds[0].revents || hear_door(k, status);
 }
 
-/* What spawners leave is ours, too: nobody has to look for it after us. */
+/* Orphans of spawners are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
 static bool has_children(void)
 {
 	pid_t pid;

@@ -101,7 +101,7 @@ static bool is_before_service(void)
 	return pid && text_to_u64(pid, &n) == 0 && n == (uint64_t)getppid();
 }
 
-/* As whoever asks; the service's keeper runs nothing by itself. */
+/* As the user who calls brig doctor; the service's keeper runs nothing by itself. */
 bool probe_program(struct probe *p)
 {
 	struct places at;

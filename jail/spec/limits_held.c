@@ -1,4 +1,4 @@
-/* limits_held.c - limits that only a control group can hold: who asks for one, and who does without. Apart, for the keeper reads no JSON. */
+/* limits_held.c - limits that only a control group can hold: those that were asked for, and those that may be missing. Apart from limits.c, for the keeper reads no JSON. */
 #include "layer.h"
 #include "limits.h"
 

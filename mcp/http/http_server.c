@@ -344,7 +344,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 
 /* --- the end --- */
 
-/* Posts without a connection belong to calls whose client has gone: nobody waits for them. */
+/* Posts without a connection belong to calls whose client has gone: their answers have no way to it. */
 static void end_if_drained(struct http_server *s)
 {
 	const struct http_post *p;

@@ -86,7 +86,7 @@ static int turn(struct mcp *m, struct err *e)
 	return 0;
 }
 
-/* Who types the name of a server to see what it does gets no prompt. */
+/* A server shows no prompt: without a word, a user at a terminal would wait for it. */
 static void say_what_it_waits_for(int in)
 {
 	if (isatty(in))
