@@ -2,6 +2,7 @@
 
 #include "clock.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,16 @@ static void judge_without_report(struct watch *w)
 	err_set(&w->end.why, ERR_BROKEN, "PID 1 of the cell ended without a word on the program");
 }
 
+/*
+ * Version 1, where what has no memory waits for us (group_oom): the kernel cannot wait when it touches a page itself, for
+ * rseq or a signal's frame, often right after a fork. The process gets SIGSEGV then, and no event comes. Its group is full
+ * to the last page. So is one that has read large files; such a program that crashes for another reason is told as this.
+ */
+static bool crashed_for_memory(const struct watch *w)
+{
+	return WTERMSIG(w->init.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order->limits->memory_bytes;
+}
+
 /* What ended the program, when nothing that we did: the kernel's words only. */
 static void judge(struct watch *w)
 {
@@ -79,6 +90,7 @@ static void judge(struct watch *w)
 	}
 	w->end.wait_status = w->init.status;
 	killed             = WIFSIGNALED(w->init.status);
+	w->oom |= killed && crashed_for_memory(w);
 	if (w->oom)
 		w->end.reason = EXIT_oom;
 	else if (killed && w->end.cpu_ms >= (double)w->order->limits->cpu_ms)

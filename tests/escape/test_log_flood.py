@@ -107,6 +107,14 @@ def test_runs_that_are_ended_for_their_memory_leave_no_line_in_the_kernels_log(j
         log.close()
 
 
+@pytest.mark.full
+def test_a_run_without_memory_is_told_as_that_and_not_as_a_crash(run_brig):
+    """Two of a hundred got SIGSEGV: the kernel touches a page behind a fork, and cannot wait for memory there."""
+    for _ in range(100):
+        run = run_brig("--memory", "32M", "--tmp-size", "64M", "--pids", "64", program=WITHOUT_MEMORY["processes"])
+        assert (run.reason, run.status) == ("oom", 137), str(run)
+
+
 @pytest.mark.long
 @pytest.mark.row("E18")
 def test_the_kernels_log_grows_a_few_lines_for_a_hundred_thousand(jail, run_brig, token, nothing_left, what):
