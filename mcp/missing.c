@@ -3,7 +3,6 @@
 
 #include "reply.h"
 #include "survey.h"
-#include "text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -48,18 +47,10 @@ static bool is_packed_as(const char *package, const char *module)
 	return !*package && !*module;
 }
 
-static bool lists(const json_t *modules, const char *name)
-{
-	for (size_t i = 0; i < json_array_size(modules); i++)
-		if (strcmp(json_string_value(json_array_get(modules, i)), name) == 0)
-			return true;
-	return false;
-}
-
 static bool has(const struct survey *s, const char *profile, const char *name)
 {
 	json_t *packages = survey_packages(s, profile);
-	bool    found    = lists(survey_modules(s, profile), name);
+	bool    found    = survey_lists(survey_modules(s, profile), name);
 
 	for (size_t i = 0; i < json_array_size(packages) && !found; i++)
 		found = is_packed_as(json_string_value(json_object_get(json_array_get(packages, i), "name")), name);
@@ -80,51 +71,38 @@ static const char *find(const struct survey *s, const char *name, const char *bu
 
 /* --- what is there instead --- */
 
-static size_t count_beyond(const struct survey *s, const char *profile)
+/* The profile with most libraries, and those; a new list, NULL: none has any. */
+static json_t *find_richest(const struct survey *s, const char **ret)
 {
-	const json_t *all = survey_modules(s, profile), *basic = survey_modules(s, "basic");
-	size_t        n   = 0;
+	const char *profile;
+	json_t     *ignored, *best = NULL, *beyond;
 
-	for (size_t i = 0; i < json_array_size(all); i++)
-		n += !lists(basic, json_string_value(json_array_get(all, i)));
-	return n;
-}
-
-/* The profile with most libraries. */
-static const char *find_richest(const struct survey *s)
-{
-	const char *profile, *best = NULL;
-	json_t     *ignored;
-	size_t      most = 0;
-
-	json_object_foreach(s->profiles, profile, ignored)
-		if (count_beyond(s, profile) > most) {
-			best = profile;
-			most = count_beyond(s, profile);
+	json_object_foreach(s->profiles, profile, ignored) {
+		beyond = survey_modules_beyond(s, profile);
+		if (json_array_size(beyond) <= json_array_size(best)) {
+			json_decref(beyond);
+			continue;
 		}
+		json_decref(best);
+		best = beyond;
+		*ret = profile;
+	}
 	return best;
-}
-
-static void print_libraries(const struct survey *s, const char *profile, FILE *out)
-{
-	const json_t *all = survey_modules(s, profile), *basic = survey_modules(s, "basic");
-	size_t        n   = 0;
-
-	for (size_t i = 0; i < json_array_size(all) && n < NAMED_MAX; i++)
-		if (!lists(basic, json_string_value(json_array_get(all, i))))
-			fprintf(out, "%s%s", n++ ? ", " : "", json_string_value(json_array_get(all, i)));
 }
 
 static void print_instead(const struct survey *s, const char *name, FILE *out)
 {
-	const char *richest = find_richest(s);
+	const char *profile = NULL;
+	json_t     *libraries = find_richest(s, &profile);
 
 	fprintf(out, "%s is not installed here, and nothing can be installed from inside.", name);
-	if (!richest)
-		return;
-	fprintf(out, " Profile %s has ", richest);
-	print_libraries(s, richest, out);
-	putc('.', out);
+	if (libraries)
+		fprintf(out, " Profile %s has ", profile);
+	for (size_t i = 0; i < json_array_size(libraries) && i < NAMED_MAX; i++)
+		fprintf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(libraries, i)));
+	if (libraries)
+		putc('.', out);
+	json_decref(libraries);
 }
 
 static void advise(struct want *w, const struct survey *s)

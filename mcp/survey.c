@@ -155,10 +155,8 @@ static void ask_next(struct work *w)
 
 static void add_name(json_t *names, const char *name)
 {
-	for (size_t i = 0; i < json_array_size(names); i++)
-		if (strcmp(json_string_value(json_array_get(names, i)), name) == 0)
-			return;
-	json_array_append_new(names, json_string(name));
+	if (!survey_lists(names, name))
+		json_array_append_new(names, json_string(name));
 }
 
 static void on_hello(void *owner, const json_t *reply, const struct err *why)
@@ -216,6 +214,25 @@ const json_t *survey_profile(const struct survey *s, const char *name)
 const json_t *survey_modules(const struct survey *s, const char *name)
 {
 	return json_object_get(survey_profile(s, name), "modules");
+}
+
+bool survey_lists(const json_t *list, const char *text)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	return false;
+}
+
+json_t *survey_modules_beyond(const struct survey *s, const char *name)
+{
+	const json_t *all = survey_modules(s, name), *basic = survey_modules(s, "basic");
+	json_t       *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (!survey_lists(basic, json_string_value(json_array_get(all, i))))
+			json_array_append(list, json_array_get(all, i));
+	return list;
 }
 
 /* --- packages: a distribution's names and versions become those of their authors --- */

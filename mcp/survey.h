@@ -32,5 +32,9 @@ void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const stru
 const json_t *survey_profile(const struct survey *s, const char *name);
 /* Its modules; borrowed, NULL: none or any. */
 const json_t *survey_modules(const struct survey *s, const char *name);
+/* Those that basic has not; a new list. */
+json_t *survey_modules_beyond(const struct survey *s, const char *name);
+/* Is the text in the list? */
+bool survey_lists(const json_t *list, const char *text);
 /* The Python packages of its rootfs, by the names and versions that Python people know; a new list, the interpreter first. */
 json_t *survey_packages(const struct survey *s, const char *name);

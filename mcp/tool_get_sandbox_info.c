@@ -37,26 +37,6 @@ static const struct { const char *key, *profile; } tiers[] = {
 };
 /* clang-format on */
 
-static bool has(const json_t *list, const char *name)
-{
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (strcmp(json_string_value(json_array_get(list, i)), name) == 0)
-			return true;
-	return false;
-}
-
-/* What a tier has beyond basic. */
-static json_t *modules_beyond(const struct survey *s, const char *profile)
-{
-	const json_t *all = survey_modules(s, profile), *basic = survey_modules(s, "basic");
-	json_t       *list = json_array();
-
-	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!has(basic, json_string_value(json_array_get(all, i))))
-			json_array_append(list, json_array_get(all, i));
-	return list;
-}
-
 static json_t *modules_of(const struct survey *s, const char *profile)
 {
 	const json_t *all = survey_modules(s, profile);
@@ -66,8 +46,8 @@ static json_t *modules_of(const struct survey *s, const char *profile)
 
 static json_t *allowed_imports(const struct survey *s)
 {
-	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science", modules_beyond(s, "data-science"), "network",
-			 modules_beyond(s, "network"), "filesystem", modules_beyond(s, "filesystem"));
+	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science", survey_modules_beyond(s, "data-science"), "network",
+			 survey_modules_beyond(s, "network"), "filesystem", survey_modules_beyond(s, "filesystem"));
 }
 
 static size_t count_modules(const json_t *imports)
@@ -88,7 +68,7 @@ static json_t *security_profiles(const struct survey *s)
 	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
 		const json_t *found = json_object_get(s->profiles, tiers[i].profile), *why = json_object_get(found, "error");
 		bool          usable = survey_profile(s, tiers[i].profile);
-		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
+		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? survey_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
 
 		if (!usable)
 			json_object_set_new(row, "reason", why ? json_incref((json_t *)why) : json_sprintf("the rootfs is not built: brig rootfs build %s", json_string_value(json_object_get(found, "rootfs"))));

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from support import daemon
 from support.host import HANG
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -72,3 +73,12 @@ def pyc(tmp_path_factory):
 @pytest.fixture
 def guest(pyc, tmp_path):
     return Guest(pyc, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def service(jail):
+    lack = daemon.lacks_binaries("brigd", "keeper")
+    if lack:
+        pytest.fail(lack)
+    with daemon.Daemon(None) as service:
+        yield service

@@ -3,21 +3,12 @@ import json
 
 import pytest
 
-from support import client, daemon, host
+from support import client, host
 
 from guest_judge import check_report, check_shape
 from guest_rows import ROWS
 
 MAIN = "/workspace/main.py"
-
-
-@pytest.fixture(scope="module")
-def service(jail):
-    lack = daemon.lacks_binaries("brigd", "keeper")
-    if lack:
-        pytest.fail(lack)
-    with daemon.Daemon(None) as service:
-        yield service
 
 
 @pytest.fixture

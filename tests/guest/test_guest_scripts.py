@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from support import client, daemon, host
+from support import client, host
 
 pytestmark = pytest.mark.full
 PARTS = 8
@@ -27,15 +27,6 @@ def scripts(folder):
     """Large ones take their time, and packages are not run by a file of theirs that begins with a dot."""
     found = [path for path in sorted(folder.rglob("*.py")) if path.name not in LEFT_OUT and 0 < path.stat().st_size < 60000]
     return [path for path in found if re.search(rb"^[ \t]*from \.", path.read_bytes(), re.M) is None]
-
-
-@pytest.fixture(scope="module")
-def service(jail):
-    lack = daemon.lacks_binaries("brigd", "keeper")
-    if lack:
-        pytest.fail(lack)
-    with daemon.Daemon(None) as service:
-        yield service
 
 
 def ended(caller, source, mode, profile):

@@ -27,7 +27,7 @@ static const struct {
 	{ "and so is one with a slash", "{\"op\":\"run\",\"ro\":[\"a\"],\"main\":\"a/\"}", 2, DENIAL_bad_field, "main", "\"a/\" is no plain path" },
 	{ "no text is no name", "{\"op\":\"run\",\"ro\":[\"a\"],\"main\":\"\"}", 2, DENIAL_bad_field, "main", "\"\" does not begin with a name of ro" },
 	{ "no control character in it", "{\"op\":\"run\",\"ro\":[\"a\"],\"main\":\"a/b\\n\"}", 2, DENIAL_bad_field, "main", "\"a/b" },
-	{ "a limit that nobody knows cannot be missing", "{\"op\":\"run\",\"allow_missing\":[\"a\",\"b\",\"c\"]}", 1, DENIAL_bad_field, "allow_missing", "expected a list" },
+	{ "three limits cannot be missing, for there are two", "{\"op\":\"run\",\"allow_missing\":[\"a\",\"b\",\"c\"]}", 1, DENIAL_bad_field, "allow_missing", "expected a list" },
 	{ "a command must be there", "{\"op\":\"exec\"}", 0, DENIAL_bad_field, "argv", "missing" },
 	{ "an empty command is refused", "{\"op\":\"exec\",\"argv\":[]}", 0, DENIAL_bad_field, "argv", "expected a list of 1 to 1024 texts" },
 	{ "a number is no argument", "{\"op\":\"run\",\"args\":[\"a\",1]}", 1, DENIAL_bad_field, "args[1]", "expected text" },
