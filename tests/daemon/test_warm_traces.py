@@ -6,7 +6,6 @@ import re
 import pytest
 
 from rules import LONG, SLEEP
-from support import daemon as daemons
 from support import host
 from warm_runs import folder, kept, talk # noqa: F401
 
@@ -88,7 +87,7 @@ NUMBERS = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 
 def forks(kept, first):
     """Those of each zygote that has forked since there were such numbers: other ones serve other profiles."""
-    of_zygotes = [daemons.children(zygote) for zygote in kept.of_kind("zygote")]
+    of_zygotes = [host.children(zygote) for zygote in kept.of_kind("zygote")]
     return [pid for pids in of_zygotes if any(pid > first for pid in pids) for pid in pids]
 
 

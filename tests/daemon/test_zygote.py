@@ -24,7 +24,7 @@ def spawner_of(daemon, profile="basic"):
 
 
 def children_of_kind(pid, kind):
-    return [child for child in daemons.children(pid) if daemons.kind_of(child) == kind]
+    return [child for child in host.children(pid) if daemons.kind_of(child) == kind]
 
 
 def zygote_of(daemon, profile="basic"):

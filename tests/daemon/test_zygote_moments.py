@@ -76,7 +76,7 @@ def holds_letter(pid):
 
 def launcher_beside(zygote):
     spawner = int(host.read(f"/proc/{zygote}/stat").rpartition(")")[2].split()[1])
-    found = [pid for pid in daemons.children(spawner) if daemons.kind_of(pid) == "launcher"]
+    found = [pid for pid in host.children(spawner) if daemons.kind_of(pid) == "launcher"]
     assert len(found) == 1, found
     return found[0]
 

@@ -71,14 +71,9 @@ def catches(pid, number):
     return bool(masks) and bool(int(masks[0], 16) >> number - 1 & 1)
 
 
-def children(pid):
-    """Of all threads of the process."""
-    return [int(word) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for word in host.read(path).split()]
-
-
 def brigd_of(mcp):
     """The private brigd of a server."""
-    found = [pid for pid in children(mcp.pid) if "brigd" in host.read(f"/proc/{pid}/cmdline")]
+    found = [pid for pid in host.children(mcp.pid) if "brigd" in host.read(f"/proc/{pid}/cmdline")]
     assert len(found) == 1, found
     return found[0]
 

@@ -1,7 +1,6 @@
 """HTTP: statuses, the rules of headers, eras, batches; every request is written byte by byte."""
 import base64
 import json
-import pathlib
 import re
 
 import jailed
@@ -577,7 +576,7 @@ def test_asking_for_metrics_starts_nothing(built_mcp):
         for _ in range(3):
             found = samples(one)
         assert "brig_mcp_cells_ready" not in found
-        assert not pathlib.Path(f"/proc/{one.pid}/task/{one.pid}/children").read_text()
+        assert not host.children(one.pid)
 
 
 def test_running_counts_what_runs(server):

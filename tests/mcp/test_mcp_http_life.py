@@ -13,22 +13,16 @@ import time
 import jailed
 import pytest
 
-from support import daemon as daemons
 from support import host, mcp
 from support.mcp_http import TOKEN, HttpServer, modern, post
 
 ASLEEP = {"name": "execute_code", "arguments": {"code": jailed.FOREVER, "timeout": jailed.LONGEST}}
 
 
-def children(pid):
-    """Everything below it, whoever reaps it."""
-    return [one for child in daemons.children(pid) for one in (child, *children(child))]
-
-
 def programs(pid):
     """The command lines of the Pythons that run below it."""
     lines = []
-    for child in children(pid):
+    for child in host.below(pid):
         try:
             line = pathlib.Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
@@ -160,7 +154,7 @@ def test_nobody_can_read_the_token_from_a_process_or_a_jail(built_mcp):
             message, headers = modern("tools/call", ASLEEP)
             raw.send(post(message, headers | one.headers))
             assert host.poll(lambda: programs(one.pid))
-            pids = [one.pid, *children(one.pid)]
+            pids = [one.pid, *host.below(one.pid)]
             assert len(pids) > 2
             assert [(pid, mentions(pid, TOKEN.encode())) for pid in pids if mentions(pid, TOKEN.encode())] == []
     assert TOKEN.encode() not in one.said

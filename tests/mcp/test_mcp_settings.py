@@ -417,6 +417,6 @@ def test_no_program_sees_the_token_nor_does_a_private_brigd(place, needs_rootfs)
             reply = mcp.execute("import os\nprint(dict(os.environ), open('/proc/self/environ').read())")
             assert reply["success"], reply
             assert TOKEN not in json.dumps(reply)
-            below = [int(child) for child in host.read(f"/proc/{pid}/task/{pid}/children").split()]
+            below = host.children(pid)
             assert below, "there is no private brigd to look at"
             assert [child for child in below if TOKEN in host.read(f"/proc/{child}/environ")] == []

@@ -199,7 +199,7 @@ class Daemon:
     def settle(self):
         """Until no cell is being built: what it holds now is what it holds when nothing happens."""
         def settled():
-            waiting = [pid for pid in self.of_kind("launcher") if not children(pid)]
+            waiting = [pid for pid in self.of_kind("launcher") if not host.children(pid)]
             return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
         assert host.poll(settled), f"{self.tree()}\n{self.words()}"
         host.poll(self.has_tickets) # a cell may have none, and is asked by the keeper
@@ -235,11 +235,7 @@ class Daemon:
 
     def below(self, pid=None):
         """Every process under it, parents first."""
-        found, last = [], [pid or self.pid]
-        while last:
-            last = [child for parent in last for child in children(parent)]
-            found += last
-        return found
+        return host.below(pid or self.pid)
 
     def of_kind(self, kind):
         """door, keeper, spawner, launcher, init: pids, oldest first."""
@@ -248,7 +244,7 @@ class Daemon:
     def roles(self):
         """The processes that stay. A launcher is born with its spawner's name, but is never a child of the keeper's."""
         keepers = self.of_kind("keeper")
-        spawners = [pid for keeper in keepers for pid in children(keeper) if kind_of(pid) == "spawner"]
+        spawners = [pid for keeper in keepers for pid in host.children(keeper) if kind_of(pid) == "spawner"]
         return {"door": self.of_kind("door"), "keeper": keepers, "spawner": spawners}
 
     def one(self, kind):
@@ -258,10 +254,6 @@ class Daemon:
 
     def tree(self):
         return {pid: (kind_of(pid), host.read(f"/proc/{pid}/comm").strip()) for pid in [self.pid, *self.below()]}
-
-
-def children(pid):
-    return [int(child) for task in listed(f"/proc/{pid}/task") for child in host.read(f"/proc/{pid}/task/{task}/children").split()]
 
 
 def listed(path):

@@ -310,14 +310,37 @@ def processes(among=None):
         yield pid, fields["Name"], tuple(map(int, fields["Uid"].split()))
 
 
+def families():
+    """{pid: its children, oldest first}. The kernel's own lists of children leave some out while others end."""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        stat = read(f"/proc/{name}/stat").rpartition(")")[2].split()
+        if stat:
+            found.setdefault(int(stat[1]), []).append((int(stat[19]), int(name))) # its parent, when it started
+    return {parent: [pid for _, pid in sorted(those)] for parent, those in found.items()}
+
+
 def children(pid):
-    return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
+    return families().get(pid, [])
 
 
-def below_brig(pid, most=4):
+def below(pid):
+    """Every process under it, parents first."""
+    known, found, last = families(), [], [pid]
+    while last:
+        last = [child for parent in last for child in known.get(parent, [])]
+        found += last
+    return found
+
+
+def below_brig(pid):
     """Below a running brig: its private brigd, the launcher, PID 1 of the cell, the program; as many as are there."""
-    lines = [[child, *below_brig(child, most - 1)] for child in reversed(children(pid))] if most else []
-    return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
+    known = families()
+
+    def line(parent, most):
+        lines = [[child, *line(child, most - 1)] for child in reversed(known.get(parent, []))] if most else []
+        return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
+    return line(pid, 4)
 
 
 def cell_processes():
