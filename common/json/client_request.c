@@ -18,7 +18,7 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_LIMITS  { "limits",  FIELD_OBJECT, AT(limits),       0,     0,                 0,                "Settings as in the limits of a profile, see brig-profile(5); none above its ceiling", NULL, NULL }
 #define KEY_ENV     { "env",     FIELD_WORDS,  AT(env),          0,     PROTOCOL_ENV_MAX,  0,                "More variables for the program, each NAME=VALUE", NULL, NULL }
 #define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; else it is empty", NULL, NULL }
-#define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
+#define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories and files to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
 #define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
 #define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
@@ -79,7 +79,7 @@ static int find_request(struct protocol_request *r, struct denial *d)
 	return deny(d, DENIAL_unknown_request, "op", "\"%.40s\" is no request", r->op);
 }
 
-/* A directory is shown as /workspace/NAME: one component, and none that is there already. */
+/* What is shown is /workspace/NAME: one component, and none that is there already. */
 static int check_ro_name(const char *name, size_t i, struct denial *d)
 {
 	char field[32];

@@ -59,7 +59,7 @@ static int set_shown(void *into, const struct option_row *row, const char *value
 
 	(void)row;
 	if (r->shown_len == PROTOCOL_RO_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d directories", PROTOCOL_RO_MAX); /* of brig run DIR as well */
+		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d", PROTOCOL_RO_MAX); /* of brig run DIR as well */
 	r->shown[r->shown_len++] = value;
 	return 0;
 }
@@ -127,7 +127,7 @@ const struct option_row request_options[] = {
 #include "limits.def"
 	{ "stdin", 0, "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file", set_stdin },
 	{ "env", 0, "K=V", "One more variable for the program", set_env },
-	{ "ro", 0, "DIR", "Show a directory, read-only, as /workspace/NAME; a program that lies in it finds its modules there", set_shown },
+	{ "ro", 0, "PATH", "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", set_shown },
 	{ "allow-missing", 0, "LIMIT", "Run though this limit (memory, cpus) was asked for and nothing here can hold it", set_allow_missing },
 	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
 	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
@@ -238,7 +238,7 @@ static int put_shown_name(json_t *names, const char *path, struct err *e)
 	if (!whole)
 		return err_sys(e, "--ro %s", path);
 	if (strcmp(whole, "/") == 0)
-		r = err_set(e, ERR_BAD_SPEC, "--ro /: show a directory, not the whole host");
+		r = err_set(e, ERR_BAD_SPEC, "--ro /: show a directory or a file, not the whole host");
 	else if (put_text(names, strrchr(whole, '/') + 1) < 0)
 		r = err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", path);
 	free(whole);
@@ -255,9 +255,7 @@ static int put_shown(struct request *r, struct err *e)
 
 		if (put_shown_name(names, r->shown[i], e) < 0)
 			return -1;
-		fd = open(r->shown[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 && errno == ENOTDIR)
-			return err_set(e, ERR_BAD_SPEC, "--ro %s: is no directory; show the one that it lies in", r->shown[i]);
+		fd = open(r->shown[i], O_PATH | O_CLOEXEC);
 		if (fd < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
 		r->fd[r->fds++] = fd;

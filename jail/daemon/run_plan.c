@@ -5,6 +5,7 @@
 #include "file.h"
 #include "program_env.h"
 #include "runner.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +61,8 @@ static int check_shown(int fd, size_t i, struct denial *why)
 	struct statx st;
 
 	snprintf(field, sizeof field, "ro[%zu]", i);
-	if (file_look(fd, &st) < 0 || !S_ISDIR(st.stx_mode))
-		return deny(why, DENIAL_bad_descriptors, field, "is no directory");
+	if (file_look(fd, &st) < 0 || !shown_is_kind(st.stx_mode))
+		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
 	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
 		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
 	return 0;

@@ -1,6 +1,7 @@
 /* child_cell.c - the steps of PID 1: an empty cell is built, then PID 1 becomes brig-init */
 #define _GNU_SOURCE
 #include "child.h"
+#include "file.h"
 #include "packet.h"
 #include "protocol.h"
 #include "sys.h"
@@ -216,9 +217,13 @@ static int mount_proc(const struct child_ctx *c, const struct mount_step *m)
 
 static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
 {
-	if (mkdirat(c->root_fd, m->to, 0755) < 0)
+	struct statx st;
+	int          r;
+
+	if (file_look(c->shown_fd[m->shown], &st) < 0)
 		return -errno;
-	return attach(c, m, c->shown_fd[m->shown]);
+	r = S_ISDIR(st.stx_mode) ? mkdirat(c->root_fd, m->to, 0755) : mknodat(c->root_fd, m->to, S_IFREG | 0444, 0);
+	return r < 0 ? -errno : attach(c, m, c->shown_fd[m->shown]);
 }
 
 static int mount_one(const struct child_ctx *c, const struct mount_step *m)

@@ -41,10 +41,10 @@ int detach_open_again(int from, const char *what, struct err *e)
 	if (n < 0)
 		return err_sys(e, "set-up step open-trees: %s", link);
 	path[n] = 0;
-	again   = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	again   = open(path, O_PATH | O_CLOEXEC);
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);
 	if (!is_same(from, again))
-		return err_set(e, ERR_SETUP, "set-up step open-trees: %s: %.300s is another directory by now", what, path);
+		return err_set(e, ERR_SETUP, "set-up step open-trees: %s: %.300s is another one by now", what, path);
 	return fd_take(&again);
 }

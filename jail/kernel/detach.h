@@ -6,7 +6,7 @@
 must_use int detach_mount(int from, uint64_t attrs, const char *what, struct err *e);
 
 /*
- * The same directory by a descriptor that belongs to the mount namespace we are in now: no other can be
+ * The same directory or file by a descriptor that belongs to the mount namespace we are in now: no other can be
  * detached. Found by its path, and proven to be the same one.
  */
 must_use int detach_open_again(int from, const char *what, struct err *e);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -56,24 +57,32 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
+bool shown_is_kind(unsigned mode)
+{
+	return S_ISDIR(mode) || S_ISREG(mode);
+}
+
 /* What the kernel says about the host is what the cell's own namespaces hide. Here one run waits for who serves the file system. */
-static int check_kind(int dir, struct err *e)
+static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
 		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
 	struct statfs fs;
+	struct statx  st;
 
-	if (fstatfs(dir, &fs) < 0)
+	if (file_look(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_sys(e, "set-up step open-trees: --ro");
+	if (!shown_is_kind(st.stx_mode))
+		return err_set(e, ERR_DENIED, "--ro: is neither a directory nor a regular file");
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if ((long)fs.f_type == kinds[i])
 			return err_set(e, ERR_DENIED, "--ro: holds what the kernel tells of the host, no files");
 	return 0;
 }
 
-static int open_inert(int dir, uint32_t spare_id, bool *inert, struct err *e)
+static int open_inert(int fd, uint32_t spare_id, bool *inert, struct err *e)
 {
-	scoped_fd         tree = detach_mount(dir, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
+	scoped_fd         tree = detach_mount(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
 	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
 
@@ -87,7 +96,7 @@ static int open_inert(int dir, uint32_t spare_id, bool *inert, struct err *e)
 	return fd_take(&tree);
 }
 
-int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e)
+int shown_open(int fd, uint32_t spare_id, bool *inert, struct err *e)
 {
-	return check_kind(dir, e) < 0 ? -1 : open_inert(dir, spare_id, inert, e);
+	return check_kind(fd, e) < 0 ? -1 : open_inert(fd, spare_id, inert, e);
 }

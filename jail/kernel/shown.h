@@ -1,5 +1,5 @@
 /*
- * shown.h - a host directory as --ro shows it: readable, and nothing else.
+ * shown.h - a directory or file of the host as --ro shows it: readable, and nothing else.
  *
  * A read-only mount does not keep a program from connecting to a socket or
  * writing into a pipe that lies in it: the kernel asks only who may write to
@@ -11,8 +11,11 @@
 #pragma once
 #include "err.h"
 
+/* Directories and regular files; an st_mode. Door, keeper and launcher ask, each of a client's descriptor. */
+bool shown_is_kind(unsigned mode);
+
 /*
- * A detached mount of the directory, without what is mounted below it. *inert tells whether its sockets
+ * A detached mount of it, without what is mounted below it. *inert tells whether its sockets
  * and pipes are out of reach too. spare_id: a host id that owns no file.
  */
-must_use int shown_open(int dir, uint32_t spare_id, bool *inert, struct err *e);
+must_use int shown_open(int fd, uint32_t spare_id, bool *inert, struct err *e);

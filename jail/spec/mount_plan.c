@@ -60,7 +60,7 @@ static int add_shown(struct mount_plan *plan, const struct mount_wishes *wishes,
 		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
 	for (int j = 0; j < i; j++)
 		if (strcmp(wishes->shown[j], to) == 0)
-			return err_set(e, ERR_BAD_SPEC, "two directories would both be /%s", to);
+			return err_set(e, ERR_BAD_SPEC, "two of them would both be /%s", to);
 	return add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
 }
 

@@ -75,16 +75,30 @@ def test_nothing_can_be_written_there(jail, proj):
 
 
 @pytest.mark.parametrize("words, says", [
-    (("EMPTY",), "is a directory without __main__.py or main.py; name a Python file"), (("--ro", "FILE", "FILE"), "is no directory; show the one that it lies in"),
-    (("--ro", "NONE", "FILE"), "No such file"),
+    (("EMPTY",), "is a directory without __main__.py or main.py; name a Python file"),
+    (("--ro", "NONE", "FILE"), "No such file"), (("--ro", "/dev/null", "FILE"), "--ro /dev/null: is neither a directory nor a regular file"),
+    (("--ro", "/proc/version", "FILE"), "--ro /proc/version: holds what the kernel tells of the host, no files"),
+    (("--ro", "FILE", "--ro", "FILE", "FILE"), "two of them would both be /workspace/file.py"),
+    (("--ro", "MAIN", "FILE"), "the program itself is /workspace/main.py"),
 ])
 def test_what_cannot_be_run_is_told_in_a_sentence(tmp_path, words, says):
-    places = {"EMPTY": tmp_path / "empty", "FILE": tmp_path / "file.py", "NONE": tmp_path / "none"}
+    places = {"EMPTY": tmp_path / "empty", "FILE": tmp_path / "file.py", "MAIN": tmp_path / "main.py", "NONE": tmp_path / "none"}
     places["EMPTY"].mkdir()
     places["FILE"].write_text("pass")
+    places["MAIN"].write_text("pass")
     words = [str(places.get(word, word)) for word in words]
     run = tool.run(*words[:-1], file=words[-1], json_record=False)
     assert (run.status, run.stdout) == (125, "") and says in run.stderr and run.stderr.count("\n") == 1, str(run)
+
+
+def test_a_file_is_shown_by_its_name(jail, tmp_path):
+    """A table for a program, the program itself too, and a link to it by the name of what it leads to."""
+    (tmp_path / "data.csv").write_text("1,2\n")
+    (tmp_path / "link").symlink_to("data.csv")
+    (tmp_path / "show.py").write_text("import os\nprint(sorted(os.listdir()), open('data.csv').read(), end='')")
+    tmp_path.chmod(0o755)
+    run = tool.run("--ro", tmp_path / "link", "--ro", tmp_path / "show.py", file=tmp_path / "show.py", json_record=False)
+    assert run.stdout == "['data.csv', 'main.py', 'show.py'] 1,2\n", str(run)
 
 
 def test_the_example_is_what_it_says(jail):

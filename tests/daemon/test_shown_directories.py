@@ -98,7 +98,7 @@ def test_a_procfs_that_the_door_has_never_seen_is_not_shown_and_each_run_is_told
                     yield record["exit_reason"], record["error"]["message"]
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
             said = {reason for some in pool.map(lambda n: list(reasons(n)), range(6)) for reason in some}
-        assert said == {("setup_failed", "set-up step open-trees: --ro: /mnt is another directory by now")}
+        assert said == {("setup_failed", "set-up step open-trees: --ro: /mnt is another one by now")}
         os.close(fd)
     finally:
         os.kill(pid, 9)

@@ -72,6 +72,40 @@ def test_what_is_shown_can_be_read_and_nothing_else(jail, run_brig, shown):
     assert not has_visitor(listener) and (folder / "file").read_text() == "hello"
 
 
+FILE = """
+import fcntl, json, os
+def answer(call):
+    try: return call()
+    except OSError as e: return e.strerror
+print(json.dumps({
+    "read": open("file").read(), "list": sorted(os.listdir()), "write": answer(lambda: open("file", "w")), "remove": answer(lambda: os.unlink("file")),
+    "over": answer(lambda: os.rename("main.py", "file")), "mode": answer(lambda: os.chmod("file", 0o777)), "time": answer(lambda: os.utime("file")),
+    "execute": answer(lambda: os.execv("file", ["file"])), "above": answer(lambda: os.listdir("/workspace/file/..")),
+}))
+"""
+
+
+@pytest.mark.row("B19")
+def test_a_file_that_is_shown_can_be_read_and_nothing_else(jail, run_brig, shown):
+    import json
+    folder, _ = shown
+    run = run_brig("--ro", folder / "file", program=FILE)
+    said = json.loads(run.out)
+    assert (said["read"], said["list"], said["above"]) == ("hello", ["file", "main.py"], "Not a directory"), str(run)
+    assert said["write"] == said["mode"] == said["time"] == "Read-only file system" and said["execute"] == "Permission denied", str(run)
+    assert {said["remove"], said["over"]} <= {"Device or resource busy", "Operation not permitted"}, str(run)
+    assert (folder / "file").read_text() == "hello" and run.record["exit_reason"] == "exited"
+
+
+@pytest.mark.row("B19")
+@pytest.mark.parametrize("name", ["pipe", "socket"])
+def test_no_pipe_and_no_socket_is_shown_by_itself(jail, run_brig, shown, name):
+    folder, listener = shown
+    run = run_brig("--ro", folder / name, program="print('ran')")
+    assert (run.status, run.out or "") == (125, "") and "is neither a directory nor a regular file" in str(run), str(run)
+    assert not has_visitor(listener)
+
+
 @pytest.mark.control("B19")
 def test_control_the_same_socket_and_pipe_answer_without_a_jail(shown):
     folder, listener = shown
