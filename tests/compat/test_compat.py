@@ -1,6 +1,8 @@
 """What CPython's own tests say of a jail is what they say of the same tree without one; what differs is in accepted.json, with its reason."""
 import json
+import re
 import subprocess
+import tokenize
 
 import pytest
 
@@ -18,6 +20,31 @@ def test_a_warm_jail_is_no_other_place(service, module):
     assert found.outcomes["warm"].warm is True, "the zygote did not fork it"
     assert found.outcomes["outside"].passed(), found.outcomes["outside"]
     assert found.unknown() == {}
+
+
+LANGUAGE = """test_grammar test_syntax test_unicode_identifiers test_source_encoding""".split()
+TAIL = "\n'the value of the last line'\n"
+
+
+def verdicts(stderr):
+    """unittest's lines: each method with what became of it, how many there were, and the last word."""
+    return re.findall(r"^(test_\w+ \(.*\)) ?\.\.\. (\w+)|^(Ran \d+ tests)|^(OK.*|FAILED.*)", stderr, re.M)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("module", LANGUAGE)
+def test_programs_about_the_language_itself_do_what_they_do_without_the_runner(service, module):
+    """CPython's own files as programs: the runner parses them, cuts off what may be the last expression, and looks at every name."""
+    with tokenize.open(cpython.tree() / f"usr/lib/python3.11/test/{module}.py") as file: # one is in koi8-r; a program is sent as UTF-8
+        source = file.read().replace("koi8-r", "utf-8", 1).replace("unittest.main()", "unittest.main(exit=False)") + TAIL
+    with service.connect(timeout=host.HANG) as talk:
+        runs = [talk.start(source, profile=cpython.NAME, mode=mode, args=["-v"]) for mode in ("script", "report")]
+        plain, told = (run.finish() for run in runs)
+    assert (told.reason, told.status, told.stdout) == (plain.reason, plain.status, plain.stdout) == ("exited", 0, plain.stdout), plain.stderr[-3000:]
+    assert verdicts(told.stderr) == verdicts(plain.stderr) != []
+    assert [word for _, word, _, _ in verdicts(plain.stderr)].count("ok") > 1, plain.stderr[-3000:]
+    report = json.loads(bytes(runs[1].text["result"]))
+    assert (report["result"], report["error"]) == ("the value of the last line", None)
 
 
 @pytest.mark.full

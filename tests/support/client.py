@@ -162,8 +162,8 @@ class Client:
         return Run(self, said)
 
     def start(self, program, ro=(), **keys):
-        """`run`, up to the event started. ro: [(name, directory)]."""
-        fds = [sealed(program), *(os.open(path, os.O_PATH | os.O_DIRECTORY) for _, path in ro)]
+        """`run`, up to the event started. ro: [(name, path)]."""
+        fds = [sealed(program), *(os.open(path, os.O_PATH) for _, path in ro)]
         try:
             tag = self.begin("run", fds, **({"ro": [name for name, _ in ro]} if ro else {}), **keys)
         finally:
