@@ -24,6 +24,7 @@
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,11 +72,20 @@ static void note(struct cell *c, bool there, uint64_t layer)
 	*(there ? &c->layers : &c->missing) |= layer;
 }
 
+/* Containers have a read-only /proc/sys. */
+static bool has_quotas(void)
+{
+	struct statvfs fs;
+
+	return statvfs("/proc/sys/user/max_user_namespaces", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+}
+
 static void note_optional(struct cell *c)
 {
+	c->child.quotas       = has_quotas();
 	c->child.landlock_abi = (unsigned)landlock_abi();
 	note(c, c->child.landlock_abi, LAYER_BIT(LANDLOCK));
-	note(c, access("/proc/sys/user/max_user_namespaces", F_OK) == 0, LAYER_BIT(NO_NESTED_NS));
+	note(c, c->child.quotas, LAYER_BIT(NO_NESTED_NS));
 	note(c, c->outer.kind != OUTER_SINGLE, LAYER_BIT(OWN_IDS));
 }
 

@@ -83,6 +83,7 @@ struct child_ctx {
 	int                      slot_fd;
 	int                      ready_fd[2]; /* PID 1 writes, the program reads */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
+	bool                     quotas;       /* /proc/sys/user is there and can be written to */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter;
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */

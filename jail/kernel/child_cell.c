@@ -403,7 +403,7 @@ static int set_quota(const char *path, const char *value)
 	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return -errno;
 	r = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -errno;
 	close(fd);
 	return r;
@@ -412,8 +412,9 @@ static int set_quota(const char *path, const char *value)
 /*
  * The kernel's own limits, written into the cell's user namespace through the
  * host's procfs, which is still in sight. Without a user namespace there is no
- * capability, and without one no other namespace. Hosts that hide /proc/sys
- * keep the filter as the only guard; the launcher's record says which.
+ * capability, and without one no other namespace. Hosts that hide /proc/sys, or
+ * show it read-only, keep the filter as the only guard; the launcher's record
+ * says which.
  *
  * What a cell of a plain user watches counts for the user as well, who has 128
  * instances for everything, and what cells of a service watch counts for its
@@ -427,11 +428,10 @@ static int cell_quotas(struct child_ctx *c)
 		{ "/proc/sys/user/max_inotify_watches", "8192" },
 	};
 
-	(void)c;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; c->quotas && i < ARRAY_LEN(rows); i++) {
 		int r = set_quota(rows[i][0], rows[i][1]);
 
-		if (r < 0)
+		if (r < 0 && (r != -ENOENT || i == 0)) /* a kernel may count no watches */
 			return r;
 	}
 	return 0;

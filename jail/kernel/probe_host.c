@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 bool probe_kernel(struct probe *p)
 {
@@ -45,8 +46,9 @@ static const struct {
 /* Zero is told by the row that then fails; here the small numbers that bite later. */
 bool probe_namespace_limits(struct probe *p)
 {
-	long long   fewest = -1;
-	const char *which  = "";
+	long long      fewest = -1;
+	const char    *which  = "";
+	struct statvfs fs;
 	char        path[64], cause[128], fix[96];
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
@@ -62,6 +64,9 @@ bool probe_namespace_limits(struct probe *p)
 	if (fewest < 0)
 		return probe_detail(p, "unknown: /proc/sys/user cannot be read");
 	probe_detail(p, "at most %lld jails at once, by user.max_%s_namespaces", fewest, which);
+	if (statvfs("/proc/sys/user", &fs) == 0 && fs.f_flag & ST_RDONLY)
+		return probe_degraded(p, "/proc/sys/user is read-only: a program is kept from making namespaces by the filter alone, and profile strict is refused",
+				      "mount -o remount,bind,rw /proc/sys, or start the container with a /proc/sys that can be written to");
 	if (fewest == 0 || fewest >= 64)
 		return true;
 	snprintf(cause, sizeof cause, "user.max_%s_namespaces leaves room for %lld jails at once", which, fewest);

@@ -258,6 +258,31 @@ def test_few_namespaces_are_told(host):
     assert says(row, "room for 7 jails", "sysctl -w user.max_net_namespaces=15000")
 
 
+READ_ONLY = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+
+
+@needs_root
+def test_a_read_only_proc_sys_is_told_and_its_fix_is_true(host):
+    row = host.after(READ_ONLY, "--json").row("namespace-limits")
+    assert row["result"] == "degraded" and says(row, "/proc/sys/user is read-only", "mount -o remount,bind,rw /proc/sys"), row
+    mended = host.after(f"{READ_ONLY} && {row['fix'].split(',')[0]},{','.join(row['fix'].split(',')[1:3])}", "--json")
+    assert mended.row("namespace-limits")["result"] == "ok", mended.out
+
+
+@needs_root
+@pytest.mark.parametrize("profile", ["basic", "strict"])
+def test_with_a_read_only_proc_sys_the_filter_alone_keeps_namespaces_away(jail, profile):
+    """In a container that has a complete procfs somewhere: basic runs and says so, strict, which requires every layer, does not."""
+    where = ["unshare", "--mount", "sh", "-c", f"mount -t proc proc /mnt && {READ_ONLY} && exec \"$@\"", "sh"]
+    done = subprocess.run([*where, BUILD / "bin/brig", "run", "--private", "--json", "--profile", profile, "-"], capture_output=True, text=True,
+                          input="import os, ctypes\nprint(ctypes.CDLL(None, use_errno=True).unshare(0x10000000), ctypes.get_errno())", env=tool.environment({}))
+    record = json.loads(done.stdout)
+    if profile == "strict":
+        assert (done.returncode, record["exit_reason"]) == (125, "setup_failed") and "no-nested-ns cannot be applied here" in done.stderr, done
+    else:
+        assert (done.returncode, record["stdout"]) == (0, "-1 1\n") and "missing:no-nested-ns" in record["isolation"], done
+
+
 @needs_root
 def test_little_memory_for_the_sockets_of_the_host_is_told(host, tmp_path):
     if not os.path.exists("/sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes"):

@@ -96,7 +96,7 @@ HARMLESS = [
     ("launcher", "landlock_create_ruleset", "VERSION", "", "a kernel without Landlock: the record says so, and strict refuses"),
     ("launcher", "openat|write", r'/brig>, "memory.kmem|/brig/memory.kmem', "", "each cell has a bound for its sockets"),
     ("launcher", "openat|write", r'"memory.oom_control", O_WRONLY|/memory.oom_control>', "", "the kernel ends the run then, and tells it in its log"),
-    ("launcher", "access", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
+    ("launcher", "statfs", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
     ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
