@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "file.h"
+#include "privilege.h"
 #include "sub_ids.h"
 #include "surroundings.h"
 
@@ -168,7 +169,8 @@ static int map_single(uint32_t uid, uint32_t gid, struct err *e)
 	snprintf(uid_map, sizeof uid_map, "0 %u 1", uid);
 	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_put(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
 	    file_put(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
-		return refused("id maps", (struct refusal){ .errnum = errno }, e);
+		return uid == 0 && errno == EPERM ? err_set(e, ERR_SETUP, "set-up step outer-namespace: id maps: " OUTER_ROOT_CAUSE "; " OUTER_ROOT_FIX) :
+						    refused("id maps", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
@@ -263,7 +265,7 @@ int outer_enter(struct outer *ret, struct err *e)
 {
 	struct outer o = { .kind = OUTER_NONE };
 
-	if ((geteuid() == 0 ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
+	if ((privilege_is_root() ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
 		return -1;
 	*ret = o;
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * outer.h - the user namespace in which a plain user's launcher is root.
  *
- * Root needs none. For everybody else the launcher enters P, a user and a mount
+ * Root needs none. For everybody else, and for uid 0 without CAP_SYS_ADMIN or CAP_NET_ADMIN, the launcher enters P, a user and a mount
  * namespace of its own, and then does inside of it what root's launcher does on
  * the host: the same calls, with the ids and the power that P has. P has
  *
@@ -31,6 +31,10 @@ struct outer {
 	char            why[200]; /* SINGLE: what the range failed for */
 	const char     *fix;      /* and what to do about it; NULL: sub_ids_advise() knows */
 };
+
+/* Linux 5.12: to map uid 0 takes CAP_SETFCAP of whoever made the namespace. */
+#define OUTER_ROOT_CAUSE "root without CAP_SETFCAP may not have itself in a user namespace"
+#define OUTER_ROOT_FIX   "run brig as another user, or give it CAP_SETFCAP"
 
 /* Changes the calling process for good. What cannot be undone after a failure does not matter: nothing may run then. */
 must_use int outer_enter(struct outer *ret, struct err *e);

@@ -103,15 +103,25 @@ int privilege_hide(struct err *e)
 
 static const cap_value_t id_caps[] = { CAP_SETUID, CAP_SETGID };
 
-bool privilege_has_id_caps(void)
+static bool has_both(cap_value_t one, cap_value_t other)
 {
-	cap_t            have = cap_get_proc();
-	cap_flag_value_t uid = CAP_CLEAR, gid = CAP_CLEAR;
-	bool             has = have && cap_get_flag(have, CAP_SETUID, CAP_EFFECTIVE, &uid) == 0 &&
-	           cap_get_flag(have, CAP_SETGID, CAP_EFFECTIVE, &gid) == 0 && uid == CAP_SET && gid == CAP_SET;
+	cap_t            have  = cap_get_proc();
+	cap_flag_value_t first = CAP_CLEAR, second = CAP_CLEAR;
+	bool             has   = have && cap_get_flag(have, one, CAP_EFFECTIVE, &first) == 0 &&
+	           cap_get_flag(have, other, CAP_EFFECTIVE, &second) == 0 && first == CAP_SET && second == CAP_SET;
 
 	cap_free(have);
 	return has;
+}
+
+bool privilege_has_id_caps(void)
+{
+	return has_both(CAP_SETUID, CAP_SETGID);
+}
+
+bool privilege_is_root(void)
+{
+	return geteuid() == 0 && has_both(CAP_SYS_ADMIN, CAP_NET_ADMIN);
 }
 
 static int keep_caps(enum privilege_kept kept)

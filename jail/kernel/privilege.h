@@ -24,6 +24,9 @@ must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *
 /* CAP_SETUID and CAP_SETGID, and in force: what it takes to map ranges of ids. */
 bool privilege_has_id_caps(void);
 
+/* uid 0 with CAP_SYS_ADMIN and CAP_NET_ADMIN. Without them, as in most containers, it builds jails as plain users do. */
+bool privilege_is_root(void);
+
 enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS };
 
 /* Another account, for good, without groups; of the capabilities, those that are kept and no other. */

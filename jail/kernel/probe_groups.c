@@ -223,7 +223,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
  */
 static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
 {
-	if (!p->at->is_root && !p->at->is_keeper)
+	if (p->at->uid != 0 && !p->at->is_keeper)
 		return "systemd-run --user --scope -p Delegate=yes brig ...";
 	if (p->at->where == WHERE_SERVICE)
 		return "systemd-run --scope -p Delegate=yes brig ..., or in the unit: DelegateSubgroup=supervisor (systemd 254)";

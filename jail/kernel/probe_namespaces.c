@@ -27,10 +27,12 @@
 
 #define CAP(name) (1ull << CAP_##name)
 
-/* Mapping uid 0 wants CAP_SETFCAP of whoever made the namespace; real jails map other ids. */
+/* Real jails of root map other ids. */
 static bool maps_or_may_not(struct probe *p)
 {
-	return (p->at->is_root && !(p->at->cap_eff & CAP(SETFCAP))) || room_map_self(p);
+	if (p->at->uid != 0 || p->at->cap_eff & CAP(SETFCAP))
+		return room_map_self(p);
+	return p->at->is_root || probe_missing(p, OUTER_ROOT_CAUSE, OUTER_ROOT_FIX);
 }
 
 /* Ubuntu lets the namespace be made and then denies every capability in it. */

@@ -2,6 +2,7 @@
 #include "surroundings.h"
 
 #include "fd.h"
+#include "privilege.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/utsname.h>
@@ -59,6 +61,15 @@ static bool is_layered(void)
 	return statfs("/", &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+/* No host's process has a cgroup namespace, and runtimes give one to every container. */
+static bool has_own_groups(void)
+{
+	enum { FIRST_GROUP_NS = 0xEFFFFFFBu }; /* PROC_CGROUP_INIT_INO */
+	struct stat st;
+
+	return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != FIRST_GROUP_NS;
+}
+
 /* Most particular first: a pod is made of containers, a container may run systemd. */
 static enum where find_where(const char *kernel)
 {
@@ -72,6 +83,8 @@ static enum where find_where(const char *kernel)
 		return WHERE_NSPAWN;
 	if (env_is("container", "lxc"))
 		return WHERE_LXC;
+	if (has_own_groups())
+		return WHERE_CONTAINER;
 	if (env_is("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && !isatty(STDERR_FILENO))
 		return WHERE_SERVICE;
 	return strstr(kernel, "microsoft") ? WHERE_WSL : WHERE_PLAIN;
@@ -140,14 +153,14 @@ void surroundings_read(struct surroundings *ret)
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);
 	s.where           = find_where(s.kernel);
-	s.is_root         = s.uid == 0;
+	s.is_root         = privilege_is_root();
 	s.chrooted        = find_chroot();
 	s.seccomp         = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 	s.userns_clone    = (int)number_read("/proc/sys/kernel/unprivileged_userns_clone");
 	s.apparmor_userns = (int)number_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	s.cap_eff         = read_cap_eff();
 	s.cap_bnd         = read_cap_bnd();
-	s.is_keeper       = !s.is_root && ((s.cap_eff & KEEPER) == KEEPER || is_keepers_account(s.uid));
+	s.is_keeper       = s.uid != 0 && ((s.cap_eff & KEEPER) == KEEPER || is_keepers_account(s.uid));
 	make_tag(s.tag, sizeof s.tag);
 	*ret = s;
 }

@@ -94,6 +94,11 @@ static const struct {
 		"in the container's configuration: lxc.cap.keep = %s",
 		"lxc config set NAME security.nesting true",
 		"in the container's configuration: lxc.mount.auto = cgroup:rw" },
+	[WHERE_CONTAINER] = { "a container",
+		"start the container without a seccomp filter, or with one that allows clone, unshare, setns, mount, pivot_root, keyctl",
+		"start the container with %s",
+		"start the container without masked and read-only paths in /proc",
+		"start the container with a cgroup namespace of its own and /sys/fs/cgroup read-write" },
 	[WHERE_WSL] = { "WSL2", NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -27,6 +27,7 @@ enum where {
 	WHERE_KUBERNETES,
 	WHERE_NSPAWN,
 	WHERE_LXC,
+	WHERE_CONTAINER, /* of another kind */
 	WHERE_WSL,
 	WHERE_COUNT,
 };

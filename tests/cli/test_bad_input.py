@@ -146,7 +146,7 @@ OPTIONS = [
     ("--memory", "64X", ("64X",)), ("--memory", "-1", ("-1",)), ("--memory", "", ()), ("--memory", "99999999999999999999", ()), ("--memory", "1K", ("memory",)),
     ("--pids", "0", ("0",)), ("--pids", "3.5", ("3.5",)), ("--timeout", "soon", ("soon",)), ("--timeout", "nan", ("nan",)), ("--cpus", "0", ()),
     ("--timeout", "100000", ("--timeout: 100000 is outside 0.01..86400",)), ("--pids", "x", ('--pids: "x" is not',)),
-    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/etc/passwd", ("/etc/passwd",)), ("--ro", "/", ()), ("--ro", "/proc", ("/proc", "host")),
+    ("--ro", "/nonexistent/dir", ("/nonexistent/dir",)), ("--ro", "/dev/null", ("/dev/null",)), ("--ro", "/", ()), ("--ro", "/proc", ("/proc", "host")),
     ("--ro", "/proc/self/net", ("/proc/self/net",)), ("--ro", "/sys/kernel", ("/sys/kernel",)),
     ("--stdin", "/nonexistent/file", ("/nonexistent/file",)), ("--stdin", "/etc", ("/etc",)), ("--nonesuch", None, ("nonesuch",)),
 ]
@@ -282,7 +282,7 @@ LACKS = [
     # what is missing, how it is taken away from one process, words
     ("the memory controller", ["unshare", "--mount", "sh", "-c", "umount -l /sys/fs/cgroup/memory && exec \"$@\"", "sh"], ("memory",)),
     ("the pids controller", ["unshare", "--mount", "sh", "-c", "umount -l /sys/fs/cgroup/pids && exec \"$@\"", "sh"], ("pids",)),
-    ("CAP_SYS_ADMIN", ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"], ()),
+    ("any capability", ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"], ("CAP_SETFCAP", "as another user")),
     ("CAP_SETUID", ["setpriv", "--bounding-set", "-setuid", "--inh-caps", "-setuid"], ()),
     ("user namespaces", ["unshare", "--user", "--map-root-user", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"", "sh"], ()),
 ]

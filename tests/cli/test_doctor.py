@@ -310,6 +310,36 @@ def test_root_without_capabilities(host):
     assert says(answer.row("id-range"), "layer: capabilities", "CAP_SETUID CAP_SETGID")
 
 
+OF_DOCKER = "-all,+chown,+dac_override,+fsetid,+fowner,+mknod,+net_raw,+setgid,+setuid,+setfcap,+setpcap,+net_bind_service,+sys_chroot,+kill,+audit_write"
+
+
+@needs_root
+@pytest.mark.parametrize("caps", ["-sys_admin", "-net_admin", OF_DOCKER], ids=["all but it", "all but CAP_NET_ADMIN", "those that Docker gives"])
+def test_root_without_cap_sys_admin_runs_programs_as_plain_users_do(host, jail, caps):
+    """As in most containers. Every layer that needs no more is there, and the record says which are not."""
+    below = ["setpriv", f"--bounding-set={caps}", "--inh-caps=-all"]
+    answer = host.doctor("--json", below=below)
+    assert answer.status == 0 and answer.json["can_run"] and "service" not in answer.row("program")["detail"], answer.out
+    done = subprocess.run([*below, BUILD / "bin/brig", "run", "--private", "--json", "-"], capture_output=True, text=True, env=tool.environment({}),
+                          input="import os\nprint(os.getuid(), [line for line in open('/proc/self/status') if line.startswith('CapEff')])")
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["stdout"]) == (0, "1000 ['CapEff:\\t0000000000000000\\n']\n"), done
+    assert {"user-ns", "no-caps", "seccomp", "net-ns"} <= set(record["isolation"]), record["isolation"]
+
+
+@needs_root
+def test_root_without_any_capability_is_told_to_be_somebody_else(host):
+    answer = host.doctor("--json", below=["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+    assert answer.status == 1
+    assert says(answer.row("user-namespace"), "root without CAP_SETFCAP", "as another user")
+
+
+@needs_root
+def test_a_container_without_a_mark_is_one_by_its_own_view_of_groups(host):
+    assert host.doctor("--json", below=["unshare", "--cgroup"]).row("kernel")["detail"].endswith(", a container")
+    assert not host.doctor("--json").row("kernel")["detail"].endswith("a container")
+
+
 @needs_root
 def test_a_chroot_is_named(host):
     base = host.root / "chroot"
