@@ -161,9 +161,14 @@ static void say_exited(struct outcome *o, const struct execution *x)
 
 static void say_signaled(struct outcome *o, const struct execution *x)
 {
-	const char *name = text_of(o->record, "signal");
+	const json_t *error = json_object_get(o->record, "error");
+	const char   *name  = text_of(o->record, "signal");
 
 	(void)x;
+	if (strcmp(name, "SIGINT") == 0 && strcmp(text_of(error, "type"), "KeyboardInterrupt") == 0) {
+		say_exception(o, error); /* nothing of it caught it, so Python ended by the signal */
+		return;
+	}
 	say(ERROR_OF(o), "Killed by signal %.20s", name);
 	if (strcmp(name, "SIGSYS") == 0)
 		say(HINT_OF(o), "It made a system call that the profile does not allow.");

@@ -28,6 +28,9 @@ void survey_seek(struct call *c, const struct survey_reader *reader, void *owner
 /* Answers the call with the object that make() returns, as data; or with why nothing is known. */
 void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
 
+/* All of it in words, for a model; the caller's to free. NULL: out of memory. */
+char *survey_text(const struct mcp *m, const struct survey *s);
+
 /* A profile's explanation, NULL when it cannot be used: unknown, or its rootfs is not built. */
 const json_t *survey_profile(const struct survey *s, const char *name);
 /* Its modules; borrowed, NULL: none or any. */

@@ -16,6 +16,7 @@ struct tool {
 	bool                   read_only, destructive, idempotent, open_world;
 	bool                   leaves_nothing; /* read_only as well, unless a setting says no: what it changes ends with the call */
 	bool                   unbounded;   /* is no call too many: it ends others */
+	bool                   in_words;    /* with --reply text: in words only, without outputSchema and structuredContent */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
 	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */

@@ -4,6 +4,7 @@
 #include "order.h"
 #include "tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
@@ -161,8 +162,14 @@ static const struct argument rows[] = { { 0 } };
 
 static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
 {
+	char *text = s && c->mcp->settings->reply == REPLY_TEXT ? survey_text(c->mcp, s) : NULL;
+
 	(void)owner;
-	survey_tell(c, make, s, why);
+	if (text)
+		tool_answer_text(c, text, false);
+	else
+		survey_tell(c, make, s, why);
+	free(text);
 }
 
 static void call(struct call *c, const json_t *arguments)
@@ -184,5 +191,6 @@ const struct tool tool_get_sandbox_info = {
 	.destructive   = false,
 	.idempotent    = true,
 	.open_world    = false,
+	.in_words      = true,
 	.call          = call,
 };

@@ -138,6 +138,15 @@ def test_a_signal_is_named(shared):
     assert said["error"] == "Killed by signal SIGSEGV" and "compiled code" in said["hint"]
 
 
+def test_a_keyboard_interrupt_keeps_its_name(shared):
+    """Python ends by SIGINT then; a client that reads "killed" looks for who did it."""
+    said = shared.execute("def f():\n    raise KeyboardInterrupt('enough')\nf()")
+    assert (said["error"], said["error_type"], said["line"], said["exit_code"]) == ("KeyboardInterrupt: enough", "KeyboardInterrupt", 2, 130), said
+    assert not said.get("hint")
+    said = shared.execute("import os, signal\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGINT)")
+    assert said["error"] == "Killed by signal SIGINT" and "to itself" in said["hint"]
+
+
 def test_an_exit_code_is_told(shared):
     said = shared.execute("import sys\nprint('x')\nsys.exit(3)")
     assert said["success"] is False and said["exit_code"] == 3 and said["error"] == "The program exited with code 3" and said["stdout"] == "x\n"
@@ -284,6 +293,17 @@ def test_sandbox_info_has_the_keys_of_all_generations(shared):
     assert said["container_mode"] == {"available": True, "enabled": True}
     assert said["limits"]["default_timeout"] == 30 and said["limits"]["max_timeout"] == 300 and said["limits"]["default_memory_limit"] == "256m"
     assert {"sandbox_type", "safe_modules", "security_features"} <= set(said)
+
+
+def test_sandbox_info_in_words_says_each_thing_once(start_mcp):
+    """For a model, with --reply text: the same facts without the published keys, which say most of it three times."""
+    words, data = start_mcp("--reply", "text"), start_mcp().call("get_sandbox_info")
+    said = words.call("get_sandbox_info")
+    text = mcp_client.text_of(said)
+    assert "structuredContent" not in said and "outputSchema" not in words.list_tools()["get_sandbox_info"]
+    assert re.search(r"^basic \(the preset\): Python 3\.\d+\.\d+; 30 s of time, at most 300; 256 MiB of memory, at most 1024$", text, re.M), text
+    assert text.count("numpy") <= 1 and text.count("seccomp") == 1 and len(text) * 4 < len(mcp_client.text_of(data)), text
+    assert "There is no network" in text and "/" not in text, text
 
 
 def test_sandbox_info_names_packages_with_versions(shared):
