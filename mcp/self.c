@@ -1,5 +1,7 @@
 #include "self.h"
 
+#include "greeting.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -39,7 +41,9 @@ static void print_seconds(char *ret, size_t len, uint64_t ms)
 
 json_t *self_instructions(const struct mcp *m)
 {
-	const struct settings *s = m->settings;
+	const struct settings *s        = m->settings;
+	json_t                *profiles = greeting_profiles(m);
+	const char            *known    = json_string_value(profiles);
 	char                   preset[32], most[32], handle[200] = "", text[INSTRUCTIONS_MAX];
 
 	print_seconds(preset, sizeof preset, s->timeout_ms);
@@ -54,9 +58,10 @@ json_t *self_instructions(const struct mcp *m)
 		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see. "
 		 "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. "
 		 "There is no network, and nothing of the host can be seen. "
-		 "Limits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
+		 "%sLimits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
-		 preset, most, handle);
+		 known ? known : "", preset, most, handle);
+	json_decref(profiles);
 	return json_string(text);
 }
