@@ -1,5 +1,7 @@
 #include "metrics.h"
 
+#include "exposition.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,39 +114,18 @@ uint64_t metrics_running(const struct metrics *m)
 	return m ? m->running : 0;
 }
 
-static void print_label(const char *name, const char *value, FILE *out)
-{
-	(void)fprintf(out, "%s=\"", name);
-	for (; *value; value++) {
-		if (*value == '\n')
-			(void)fputs("\\n", out);
-		else if (*value == '"' || *value == '\\')
-			(void)fprintf(out, "\\%c", *value);
-		else
-			(void)fputc(*value, out);
-	}
-	(void)fputc('"', out);
-}
-
-static void print_head(const char *name, const char *type, const char *help, FILE *out)
-{
-	(void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 static void print_ended(const struct ended *row, FILE *out)
 {
-	(void)fputs("brig_mcp_runs_total{", out);
-	print_label("exit_reason", row->reason, out);
-	(void)fputc(',', out);
-	print_label("profile", row->profile, out);
-	(void)fprintf(out, "} %llu\n", (unsigned long long)row->n);
+	const struct exposition_label labels[] = { { "exit_reason", row->reason }, { "profile", row->profile }, { NULL, NULL } };
+
+	exposition_count(out, "brig_mcp_runs_total", labels, row->n);
 }
 
 static void print_refused(const struct refused *row, FILE *out)
 {
-	(void)fputs("brig_mcp_refused_total{", out);
-	print_label("code", row->code, out);
-	(void)fprintf(out, "} %llu\n", (unsigned long long)row->n);
+	const struct exposition_label labels[] = { { "code", row->code }, { NULL, NULL } };
+
+	exposition_count(out, "brig_mcp_refused_total", labels, row->n);
 }
 
 /* The row after the last is "other": it has a count when something did not fit. */
@@ -152,16 +133,16 @@ void metrics_print(const struct metrics *m, FILE *out)
 {
 	if (!m)
 		return;
-	print_head("brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.", out);
+	exposition_head(out, "brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.");
 	for (size_t i = 0; i < ARRAY_LEN(m->ended) && m->ended[i].n; i++)
 		print_ended(&m->ended[i], out);
-	print_head("brig_mcp_refused_total", "counter", "What was asked for and refused, by why.", out);
+	exposition_head(out, "brig_mcp_refused_total", "counter", "What was asked for and refused, by why.");
 	for (size_t i = 0; i < ARRAY_LEN(m->refused) && m->refused[i].n; i++)
 		print_refused(&m->refused[i], out);
-	print_head("brig_mcp_running", "gauge", "Runs at this moment.", out);
-	(void)fprintf(out, "brig_mcp_running %llu\n", (unsigned long long)m->running);
+	exposition_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
+	exposition_count(out, "brig_mcp_running", NULL, m->running);
 	if (!m->knows_cells)
 		return;
-	print_head("brig_mcp_cells_ready", "gauge", "Cells of brigd that stood ready when this was asked for the last time.", out);
-	(void)fprintf(out, "brig_mcp_cells_ready %llu\n", (unsigned long long)m->cells_ready);
+	exposition_head(out, "brig_mcp_cells_ready", "gauge", "Cells of brigd that stood ready when this was asked for the last time.");
+	exposition_count(out, "brig_mcp_cells_ready", NULL, m->cells_ready);
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "http_server.h"
 
+#include "exposition.h"
 #include "fd.h"
 #include "http_post.h"
 #include "metrics.h"
@@ -295,7 +296,7 @@ static enum MHD_Result respond_metrics(struct http_post *p)
 		metrics_print(p->server->mcp->metrics, out);
 		(void)fclose(out);
 	}
-	r = text ? http_respond_text(p, 200, "text/plain; version=0.0.4; charset=utf-8", text) : MHD_NO;
+	r = text ? http_respond_text(p, 200, EXPOSITION_TYPE, text) : MHD_NO;
 	free(text);
 	return r;
 }

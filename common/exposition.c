@@ -1,0 +1,45 @@
+#include "exposition.h"
+
+#include <inttypes.h>
+
+static void put_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n')
+			(void)fputs("\\n", out);
+		else if (*text == '"' || *text == '\\')
+			(void)fprintf(out, "\\%c", *text);
+		else
+			(void)fputc(*text >= ' ' && *text <= '~' ? *text : '?', out);
+	}
+}
+
+static void put_name(FILE *out, const char *name, const struct exposition_label *labels)
+{
+	const char *before = "{";
+
+	(void)fputs(name, out);
+	for (; labels && labels->name; labels++, before = ",") {
+		(void)fprintf(out, "%s%s=\"", before, labels->name);
+		put_text(out, labels->value);
+		(void)fputc('"', out);
+	}
+	(void)fputs(*before == ',' ? "} " : " ", out);
+}
+
+void exposition_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	(void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value)
+{
+	put_name(out, name, labels);
+	(void)fprintf(out, "%" PRIu64 "\n", value);
+}
+
+void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value)
+{
+	put_name(out, name, labels);
+	(void)fprintf(out, "%.14g\n", value);
+}

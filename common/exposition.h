@@ -1,0 +1,24 @@
+/*
+ * exposition.h - figures as Prometheus reads them: its text format, version 0.0.4.
+ *
+ * Lines are written as they are said, and nothing is kept: the caller says the head of a metric once, then all of its
+ * samples, in base units (seconds, bytes). Names are our own; the value of a label may be anybody's text and cannot end its
+ * line: a quote, a backslash and a newline are escaped, what else is not printable ASCII becomes a question mark.
+ */
+#pragma once
+#include "defs.h"
+
+#include <stdio.h>
+
+#define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct exposition_label {
+	const char *name, *value;
+};
+
+/* type: "counter", "gauge" or "histogram"; help: one line. */
+void exposition_head(FILE *out, const char *name, const char *type, const char *help);
+
+/* labels: up to the row without a name; NULL: none. */
+void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value);
+void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value);
