@@ -4,6 +4,7 @@
 #include "exposition.h"
 #include "fd.h"
 #include "http_post.h"
+#include "inet.h"
 #include "metrics.h"
 #include "say.h"
 
@@ -401,49 +402,6 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 
 /* --- to listen --- */
 
-static int address_set(const char *host, uint64_t port, struct sockaddr_storage *ret, socklen_t *len, struct err *e)
-{
-	struct sockaddr_in  *four = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *six  = (struct sockaddr_in6 *)ret;
-
-	*ret = (struct sockaddr_storage){ 0 };
-	if (!strcasecmp(host, "localhost"))
-		host = "127.0.0.1";
-	if (inet_pton(AF_INET, host, &four->sin_addr) == 1) {
-		four->sin_family = AF_INET;
-		four->sin_port   = htons((uint16_t)port);
-		*len             = sizeof *four;
-	} else if (inet_pton(AF_INET6, host, &six->sin6_addr) == 1) {
-		six->sin6_family = AF_INET6;
-		six->sin6_port   = htons((uint16_t)port);
-		*len             = sizeof *six;
-	} else {
-		return err_set(e, ERR_BAD_SPEC, "--host %s: expected an address, as 127.0.0.1, ::1 or 0.0.0.0", host);
-	}
-	return 0;
-}
-
-static int listen_at(const struct settings *set, struct err *e)
-{
-	struct sockaddr_storage address;
-	socklen_t               len = 0;
-	const int               yes = 1;
-
-	if (address_set(set->host, set->port, &address, &len, e) < 0)
-		return -1;
-
-	scoped_fd fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return err_sys(e, "socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (bind(fd, (struct sockaddr *)&address, len) < 0)
-		return err_sys(e, "cannot listen at %s port %llu", set->host, (unsigned long long)set->port);
-	if (listen(fd, 128) < 0)
-		return err_sys(e, "listen");
-	return fd_take(&fd);
-}
-
 static void url_set(struct http_server *s, int fd)
 {
 	struct sockaddr_storage address = { 0 };
@@ -531,9 +489,9 @@ int http_open(struct http_server *ret, struct mcp *m, struct err *e)
 	TAILQ_INIT(&ret->posts);
 	if (admission_set(ret, e) < 0)
 		return -1;
-	listener = listen_at(m->settings, e);
+	listener = inet_listen(m->settings->host, m->settings->port, e);
 	if (listener < 0)
-		return -1;
+		return e->kind == ERR_BAD_SPEC ? err_wrap(e, "--host") : -1;
 	url_set(ret, listener);
 	if (daemon_open(ret, listener, e) < 0) {
 		if (!ret->daemon)
