@@ -86,19 +86,48 @@ static const struct shape process_shape[] = {
 	{ "cpu_ms",       SHAPE_NUMBER, SHAPE_NULL, "What it has used", NULL },
 	{ 0 },
 };
+static const struct shape audit_counts_shape[] = {
+	{ "entries",      SHAPE_COUNT, SHAPE_MUST, "Attempts: runs that have ended, and what was refused", NULL },
+	{ "suppressed",   SHAPE_COUNT, SHAPE_MUST, "Refusals that were not written, because one user had too many", NULL },
+	{ "journal_lost", SHAPE_COUNT, SHAPE_MUST, "Lines that the journal did not take", NULL },
+	{ "file_lost",    SHAPE_COUNT, SHAPE_MUST, "Lines that are not in the file", NULL },
+	{ 0 },
+};
 static const struct shape stats_shape[] = {
 	{ "reply",       SHAPE_TEXT,  SHAPE_MUST, "\"stats\"", NULL },
 	SHAPE_TAG,
-	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since the service started", NULL },
-	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since then", run_counts_shape },
+	{ "brig",        SHAPE_TEXT,  SHAPE_MUST, "The version of the service", NULL },
+	{ "started_at",  SHAPE_NUMBER, SHAPE_MUST, "When the service started, in seconds since 1970", NULL },
+	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since then", NULL },
+	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since the service started", run_counts_shape },
 	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
 	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
-	{ "refused",     SHAPE_COUNT, SHAPE_MUST, "Requests that were answered with an error", NULL },
+	{ "refused",     SHAPE_COUNTS, SHAPE_MUST, "Requests and clients that were answered with an error: its codes, and how often", NULL },
 	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
+	{ "connected",   SHAPE_COUNT, SHAPE_MUST, "Connections that there were", NULL },
+	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Lines of the audit; null where none is written", audit_counts_shape },
 	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "What is kept for each", profile_counts_shape },
 	{ "door",        SHAPE_TABLE, SHAPE_MUST, "The process that clients talk to", process_shape },
 	{ "keeper",      SHAPE_TABLE, SHAPE_NULL, "The process that starts runs; null when the door does it itself", process_shape },
 	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "What the door is held by", NULL },
+	{ 0 },
+};
+static const struct shape histogram_shape[] = {
+	{ "sum",     SHAPE_NUMBER, SHAPE_MUST, "Of all that was observed", NULL },
+	{ "buckets", SHAPE_COUNTS, SHAPE_MUST, "A bound, and how many were at most that, the smallest first; the last, +Inf, has all", NULL },
+	{ 0 },
+};
+static const struct shape metrics_shape[] = {
+	{ "reply",             SHAPE_TEXT,   SHAPE_MUST, "\"metrics\"", NULL },
+	SHAPE_TAG,
+	{ "profile",           SHAPE_TEXT,   SHAPE_MUST, "Its name", NULL },
+	{ "cold",              SHAPE_COUNTS, SHAPE_MUST, "How its runs ended that executed a Python of their own: every exit reason, and how often", NULL },
+	{ "warm",              SHAPE_COUNTS, SHAPE_MUST, "The same of those that were forked from a zygote", NULL },
+	{ "wait_seconds",      SHAPE_TABLE,  SHAPE_MUST, "From the request to the start, of runs that were started", histogram_shape },
+	{ "setup_seconds",     SHAPE_TABLE,  SHAPE_MUST, "setup_ms of the records that have one; so are the others", histogram_shape },
+	{ "wall_seconds",      SHAPE_TABLE,  SHAPE_MUST, "wall_ms", histogram_shape },
+	{ "cpu_seconds",       SHAPE_TABLE,  SHAPE_MUST, "cpu_ms", histogram_shape },
+	{ "memory_peak_bytes", SHAPE_TABLE,  SHAPE_MUST, "memory_peak_bytes", histogram_shape },
 	{ 0 },
 };
 static const struct shape package_shape[] = {
@@ -171,7 +200,7 @@ static const struct shape error_keys[] = {
 
 static const struct shape *const replies[] = {
 	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,
-	[REQUEST_stats] = stats_shape, [REQUEST_explain] = explain_shape, /* run and exec: events */
+	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, /* run and exec: events */
 };
 /* clang-format on */
 

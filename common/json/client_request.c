@@ -36,6 +36,7 @@ static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
+static const struct field metrics_fields[] = { KEY_OP, KEY_TAG, KEY_PROFILE, { 0 } };
 static const struct field explain_fields[] = { KEY_OP, KEY_TAG, KEY_PROFILE, { 0 } };
 /* clang-format on */
 #undef AT

@@ -12,6 +12,18 @@ static void print_up(const json_t *reply, FILE *out)
 	       (int)(seconds / 3600 % 24), (int)(seconds / 60 % 60), (int)(seconds % 60), ask_figure(reply, "connections"));
 }
 
+/* Of an object whose values are counts. */
+static json_int_t sum(const json_t *counts)
+{
+	json_int_t  n = 0;
+	const char *key;
+	json_t     *times;
+
+	json_object_foreach((json_t *)counts, key, times)
+		n += json_integer_value(times);
+	return n;
+}
+
 static void print_runs(const json_t *reply, FILE *out)
 {
 	const json_t *runs = json_object_get(reply, "runs");
@@ -20,7 +32,7 @@ static void print_runs(const json_t *reply, FILE *out)
 	char          name[32];
 
 	fprintf(out, "runs        started %" JSON_INTEGER_FORMAT ", running %" JSON_INTEGER_FORMAT ", waiting %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT "\n",
-	       ask_figure(runs, "started"), ask_figure(reply, "running"), ask_figure(reply, "waiting"), ask_figure(reply, "refused"));
+	       ask_figure(runs, "started"), ask_figure(reply, "running"), ask_figure(reply, "waiting"), sum(json_object_get(reply, "refused")));
 	json_object_foreach(json_object_get(runs, "ended"), reason, times)
 	{
 		if (json_integer_value(times) == 0)
@@ -89,6 +101,14 @@ static void print_process(const json_t *reply, const char *key, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_audit(const json_t *audit, FILE *out)
+{
+	if (!json_is_object(audit))
+		return;
+	fprintf(out, "audit       entries %" JSON_INTEGER_FORMAT ", not written %" JSON_INTEGER_FORMAT ", lost by the journal %" JSON_INTEGER_FORMAT ", by the file %" JSON_INTEGER_FORMAT "\n",
+		ask_figure(audit, "entries"), ask_figure(audit, "suppressed"), ask_figure(audit, "journal_lost"), ask_figure(audit, "file_lost"));
+}
+
 static void print_confinement(const json_t *list, FILE *out)
 {
 	char text[64];
@@ -116,6 +136,7 @@ static void print_stats(const json_t *reply)
 	stats_print_service(reply, stdout);
 	print_profiles(json_object_get(reply, "profiles"), stdout);
 	stats_print_processes(reply, stdout);
+	print_audit(json_object_get(reply, "audit"), stdout);
 	print_confinement(json_object_get(reply, "confinement"), stdout);
 }
 

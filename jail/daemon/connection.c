@@ -148,7 +148,7 @@ void connection_send(struct connection *c, json_t *answer, const int *fds, size_
 
 void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
 {
-	c->door->counts.refused++;
+	c->door->counts.refused[why->code]++;
 	connection_send(c, protocol_error(why, request->tag), NULL, 0);
 	attempt_refused(c, request, why);
 }
@@ -227,6 +227,7 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 	TAILQ_INIT(&c->unsent);
 	LIST_INSERT_HEAD(&d->connections, c, link);
 	d->connections_len++;
+	d->counts.connections++;
 	return c;
 }
 

@@ -18,6 +18,7 @@ void door_init(struct door *d)
 	LIST_INIT(&d->users);
 	LIST_INIT(&d->connections);
 	TAILQ_INIT(&d->runs);
+	figures_init(&d->figures);
 	d->loop.fd     = -1;
 	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
 }
@@ -38,6 +39,7 @@ static int look_at_host(struct door *d, struct err *e)
 int door_open(struct door *d, struct err *e)
 {
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
+	d->born_at = clock_ms(CLOCK_REALTIME) / 1000;
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);
 	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
@@ -48,6 +50,7 @@ void door_close(struct door *d)
 	while (!LIST_EMPTY(&d->connections))
 		connection_close(LIST_FIRST(&d->connections));
 	profile_set_done(&d->profiles);
+	figures_done(&d->figures);
 	config_done(&d->config);
 	loop_close(&d->loop);
 }
@@ -57,7 +60,7 @@ void door_close(struct door *d)
 /* A client that is turned away hears why, if it listens. */
 static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
 {
-	d->counts.refused++;
+	d->counts.refused[why->code]++;
 	connection_tell(sock, protocol_error(why, TAG_NONE));
 	attempt_turned_away(d, peer, why);
 	if (!d->is_private)

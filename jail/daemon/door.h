@@ -10,6 +10,7 @@
 #include "access.h"
 #include "backend.h"
 #include "config.h"
+#include "figures.h"
 #include "log.h"
 #include "loop.h"
 #include "place.h"
@@ -51,7 +52,7 @@ LIST_HEAD(connection_list, connection);
 TAILQ_HEAD(run_list, served_run); /* the oldest first */
 
 struct door_counts {
-	uint64_t started, refused, ended[EXIT_REASONS];
+	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS];
 };
 
 struct door {
@@ -72,10 +73,11 @@ struct door {
 	size_t                 processors; /* young runs of one user, where users share them */
 	struct loop_timer      queue_timer;
 	struct door_counts     counts;
+	struct figures         figures;
 	struct log             log;
 	struct audit          *audit; /* NULL: a private door */
 	const char *const     *confinement; /* names, NULL at the end */
-	double                 born_ms;
+	double                 born_ms, born_at; /* the latter in seconds since 1970 */
 	bool                   is_private, is_ending;
 };
 

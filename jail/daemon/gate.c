@@ -9,6 +9,7 @@ static gate_fn *const rows[REQUEST_COUNT] = {
 	[REQUEST_cancel]  = gate_cancel,
 	[REQUEST_list]    = gate_list,
 	[REQUEST_stats]   = gate_stats,
+	[REQUEST_metrics] = gate_metrics,
 	[REQUEST_explain] = gate_explain,
 };
 /* clang-format on */

@@ -9,11 +9,12 @@
 must_use int gate_serve(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
 
 typedef int gate_fn(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
-gate_fn     gate_hello, gate_run, gate_cancel, gate_list, gate_stats, gate_explain;
+gate_fn     gate_hello, gate_run, gate_cancel, gate_list, gate_stats, gate_metrics, gate_explain;
 
 /* One run that is asked for, from one try to the next. */
 struct run_try {
 	char     id[RUN_ID_LEN + 1];
+	double   asked_ms;
 	uint64_t memory_bytes;   /* that it wants; 0: not known yet */
 	bool     waits_for_turn; /* not for a quota */
 	char     why[160];       /* not, at the last try */

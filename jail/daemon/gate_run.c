@@ -38,7 +38,10 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, profile, request, fds, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;
-	return served_run_start(c, request, &plan, try->id, fds, why);
+	if (served_run_start(c, request, &plan, try->id, fds, why) < 0)
+		return -1;
+	figures_take_wait(&c->door->figures, profile->name, now - try->asked_ms);
+	return 0;
 }
 
 int gate_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
@@ -52,7 +55,7 @@ int gate_start(struct connection *c, const struct protocol_request *request, str
 
 int gate_run(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	struct run_try try = { 0 };
+	struct run_try try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
 	struct err     e;
 
 	if (run_id_make(try.id, &e) < 0)

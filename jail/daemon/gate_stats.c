@@ -1,5 +1,6 @@
 /* gate_stats.c - what the service has done so far, and what it costs */
 #define _GNU_SOURCE
+#include "audit.h"
 #include "clock.h"
 #include "fd.h"
 #include "gate.h"
@@ -53,6 +54,26 @@ static json_t *process(pid_t pid)
 	read_process(pid, &bytes, &cpu_ms);
 	return json_pack("{sI so so}", "pid", (json_int_t)pid, "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes), "cpu_ms",
 			 cpu_ms < 0 ? json_null() : json_real(cpu_ms));
+}
+
+static json_t *refusals(const struct door_counts *counts)
+{
+	json_t *refused = json_object();
+
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		if (counts->refused[i])
+			json_object_set_new(refused, denial_code_name((enum denial_code)i), json_integer((json_int_t)counts->refused[i]));
+	return refused;
+}
+
+static json_t *audit(const struct audit *a)
+{
+	struct audit_counts n = audit_count(a);
+
+	if (!a)
+		return json_null();
+	return json_pack("{sI sI sI sI}", "entries", (json_int_t)n.entries, "suppressed", (json_int_t)n.suppressed, "journal_lost",
+			 (json_int_t)n.journal_lost, "file_lost", (json_int_t)n.file_lost);
 }
 
 static json_t *run_counts(const struct door_counts *counts)
@@ -129,12 +150,16 @@ int gate_stats(struct connection *c, const struct protocol_request *request, int
 	json_t            *reply = protocol_reply(REQUEST_stats, request->tag);
 
 	(void)fds, (void)n, (void)why;
+	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
+	json_object_set_new(reply, "started_at", json_real(d->born_at));
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
 	json_object_set_new(reply, "runs", run_counts(&d->counts));
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
-	json_object_set_new(reply, "refused", json_integer((json_int_t)d->counts.refused));
+	json_object_set_new(reply, "refused", refusals(&d->counts));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
+	json_object_set_new(reply, "connected", json_integer((json_int_t)d->counts.connections));
+	json_object_set_new(reply, "audit", audit(d->audit));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "door", process(getpid()));
 	json_object_set_new(reply, "keeper", process(d->backend.ops->keeper(d->backend.self)));

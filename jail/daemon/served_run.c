@@ -68,6 +68,7 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 	run_done(&r->run);
 	run_record_fill(&record, r->id, r->profile, end);
 	r->door->counts.ended[end->reason]++;
+	figures_take_end(&r->door->figures, &record);
 	attempt_ended(r, &record);
 	run_record_put_ended(&t, &record, r->tag, end);
 	tell(r, &t, NULL, 0);

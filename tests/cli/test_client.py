@@ -386,7 +386,7 @@ def test_a_cancel_that_came_too_late_changes_nothing():
 
 RUNS = {"reply": "list", "left_out": 3, "runs": [
     {"run": fake.STARTED["run"], "profile": "basic", "uid": 1000, "pid": 77, "comm": "a\x1b[1m", "state": "running", "age_ms": 1234, "mine": True}]}
-STATS = {"reply": "stats", "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3, "oom": 1, "denied": 0}}, "running": 1, "waiting": 3, "refused": 2, "connections": 4,
+STATS = {"reply": "stats", "brig": "0.1.0", "started_at": 1700000000.5, "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3, "oom": 1, "denied": 0}}, "running": 1, "waiting": 3, "refused": {"busy": 1, "bad_field": 1}, "connections": 4, "connected": 9, "audit": None,
          "profiles": [{"name": "basic", "warm": "never", "ready": 2, "building": 0, "running": 1, "zygote": None}], "door": {"pid": 9, "memory_bytes": 3 << 20, "cpu_ms": 12.3}, "keeper": None,
          "confinement": ["seccomp", "no-caps"]}
 

@@ -23,7 +23,7 @@ ZYGOTE = {"state": "serving", "generation": 3, "age_ms": 245000, "runs": 512, "m
           "fork_memory_bytes": 3 * MIB // 4, "fork_own_bytes": MIB // 2}
 UNKNOWN = {**dict.fromkeys(ZYGOTE), "state": "none", "generation": 0}
 ROW = {"name": "basic", "warm": "ready", "ready": 2, "building": 0, "running": 1, "zygote": ZYGOTE}
-STATS = {"reply": "stats", "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3}}, "running": 1, "waiting": 0, "refused": 2, "connections": 4,
+STATS = {"reply": "stats", "brig": "0.1.0", "started_at": 1700000000.5, "uptime_ms": 93784000, "runs": {"started": 5, "ended": {"exited": 3}}, "running": 1, "waiting": 0, "refused": {"busy": 1, "bad_field": 1}, "connections": 4, "connected": 9, "audit": None,
          "profiles": [ROW, {**ROW, "name": "strict", "warm": "never", "zygote": None}], "door": {"pid": 9, "memory_bytes": 3 * MIB, "cpu_ms": 12.3},
          "keeper": None, "confinement": ["seccomp"]}
 LIST = {"reply": "list", "left_out": 0, "runs": [

@@ -1,0 +1,17 @@
+/* gate_metrics.c - what the runs of one profile have cost, for who draws curves of it */
+#include "gate.h"
+
+int gate_metrics(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	const struct served_profile *profile = gate_profile(c, request->profile, why);
+	json_t                      *reply;
+
+	(void)fds, (void)n;
+	if (!profile)
+		return -1;
+	reply = protocol_reply(REQUEST_metrics, request->tag);
+	json_object_set_new(reply, "profile", json_string(profile->name));
+	figures_tell(&c->door->figures, profile->name, reply);
+	connection_send(c, reply, NULL, 0);
+	return 0;
+}
