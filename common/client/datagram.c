@@ -63,3 +63,34 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 	}
 	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_CAME;
 }
+
+static json_t *take_reply(const struct datagram *d, struct err *e)
+{
+	const json_t *error = json_object_get(d->answer.source, "error");
+
+	if (d->answer.kind == ANSWER_REPLY)
+		return json_incref(d->answer.source);
+	if (d->answer.kind == ANSWER_ERROR)
+		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
+	else
+		err_set(e, ERR_PROTOCOL, "brigd said what nobody asked");
+	return NULL;
+}
+
+json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	if (datagram_send(sock, request, NULL, 0, e) < 0)
+		return NULL;
+	switch (datagram_receive(sock, &d, e)) {
+	case DATAGRAM_CAME:
+		return take_reply(&d, e);
+	case DATAGRAM_END:
+		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");
+		return NULL;
+	case DATAGRAM_BROKEN:
+		return NULL;
+	}
+	return NULL;
+}

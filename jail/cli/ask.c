@@ -41,38 +41,6 @@ int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line
 	return n + 1;
 }
 
-/* "is refused", or whatever brigd says. */
-static json_t *take_reply(struct datagram *d, struct err *e)
-{
-	const json_t *error = json_object_get(d->answer.source, "error");
-
-	if (d->answer.kind == ANSWER_REPLY)
-		return json_incref(d->answer.source);
-	if (d->answer.kind == ANSWER_ERROR)
-		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
-	else
-		err_set(e, ERR_PROTOCOL, "brigd said what nobody asked");
-	return NULL;
-}
-
-static json_t *exchange(int sock, const json_t *request, struct err *e)
-{
-	scoped_datagram d = DATAGRAM_NONE;
-
-	if (datagram_send(sock, request, NULL, 0, e) < 0)
-		return NULL;
-	switch (datagram_receive(sock, &d, e)) {
-	case DATAGRAM_CAME:
-		return take_reply(&d, e);
-	case DATAGRAM_END:
-		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");
-		return NULL;
-	case DATAGRAM_BROKEN:
-		return NULL;
-	}
-	return NULL;
-}
-
 int ask_open(struct server *ret, struct err *e)
 {
 	return server_connect(ret, SERVER_SERVICE, e) < 0 ? -1 : privilege_drop(e);
@@ -80,7 +48,7 @@ int ask_open(struct server *ret, struct err *e)
 
 json_t *ask_on(struct server *server, json_t *request, struct err *e)
 {
-	json_t *reply = exchange(server->sock, request, e);
+	json_t *reply = datagram_exchange(server->sock, request, e);
 
 	json_decref(request);
 	return reply;
