@@ -6,7 +6,7 @@ endif()
 if(TARGET keeper)
   install(TARGETS keeper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
-install(TARGETS brig-doctor brig-mcp-http RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
+install(TARGETS brig-doctor brig-metrics brig-mcp-http RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone
@@ -29,7 +29,11 @@ foreach(manager system user)
   if(manager STREQUAL user)
     string(APPEND from /user)
   endif()
-  foreach(service brigd brig-mcp)
+  set(services brigd brig-mcp)
+  if(manager STREQUAL system)
+    list(APPEND services brig-metrics) # a user types brig metrics
+  endif()
+  foreach(service ${services})
     configure_file(${from}/${service}.service.in ${CMAKE_BINARY_DIR}/systemd/${manager}/${service}.service @ONLY)
     install(FILES ${CMAKE_BINARY_DIR}/systemd/${manager}/${service}.service DESTINATION ${BRIG_SYSTEMD_DIR}/systemd/${manager})
   endforeach()

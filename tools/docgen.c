@@ -14,6 +14,7 @@
 #include "profile.h"
 #include "program_report.h"
 #include "record.h"
+#include "service_metrics.h"
 #include "settings.h"
 #include "shape.h"
 #include "text.h"
@@ -302,6 +303,7 @@ static const struct {
 	{ "layers",   print_layers },   /* brig-security(7): as the record names them */
 	{ "audit-rows",    print_audit_rows },    /* brigd(8): keys of a line */
 	{ "config",   print_config },   /* brigd(8): settings of brig.json */
+	{ "metrics",  service_metrics_print_mdoc }, /* brigd(8): what is on the page for Prometheus */
 	{ "requests", print_requests }, /* brig-protocol(7): subsections, with the keys of each reply */
 	{ "events",   print_events },   /* brig-protocol(7): subsections */
 	{ "error",    print_error },    /* brig-protocol(7): keys of a refusal */

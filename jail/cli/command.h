@@ -9,6 +9,7 @@ int exec_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
+int metrics_main(int argc, char **argv); /* brig-metrics' */
 int top_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* other_cmd.c - brig rootfs and brig doctor: programs of their own under the name that people look for */
+/* other_cmd.c - brig rootfs, brig doctor and brig metrics: programs of their own under the name that people look for */
 #include "command.h"
 #include "place.h"
 
@@ -27,6 +27,13 @@ int rootfs_main(int argc, char **argv)
 	(void)argc;
 	argv[0] = (char *)"brig-rootfs";
 	return become(argv[0], BRIG_BINDIR "/brig-rootfs", argv);
+}
+
+int metrics_main(int argc, char **argv)
+{
+	(void)argc;
+	argv[0] = (char *)"brig-metrics";
+	return become(argv[0], BRIG_LIBEXECDIR "/brig-metrics", argv);
 }
 
 int doctor_command(int argc, char **argv)

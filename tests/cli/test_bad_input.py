@@ -173,7 +173,8 @@ USAGE = [("no file", ["run"]), ("an unknown command", ["walk"]), ("an option wit
          ("exec without a command", ["exec", "--"]), ("an unknown command of profile", ["profile", "walk"]),
          ("a word too many for profile list", ["profile", "list", "basic"]), ("an option of profile list", ["profile", "list", "--color"]),
          ("profile check without a name", ["profile", "check"]), ("a word for ps", ["ps", "basic"]),
-         ("kill without a run", ["kill"]), ("an option that stats lacks", ["stats", "--color"]), ("an option of profile check", ["profile", "check", "--color", "basic"])]
+         ("kill without a run", ["kill"]), ("an option that stats lacks", ["stats", "--color"]), ("an option that metrics lacks", ["metrics", "--color"]),
+         ("a word for metrics", ["metrics", "basic"]), ("nowhere to listen", ["metrics", "--listen"]), ("no place to listen", ["metrics", "--listen=nowhere"]), ("an option of profile check", ["profile", "check", "--color", "basic"])]
 
 
 @pytest.mark.parametrize("argv", [row[1] for row in USAGE], ids=[f"{row[0]} is wrong usage: 2" for row in USAGE])
@@ -187,7 +188,7 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
     assert done.returncode == 2 and done.stdout == "" and "usage: brig" in done.stderr and "doctor" in done.stderr, done
 
 
-@pytest.mark.parametrize("argv", [["--help"], *([word, "--help"] for word in "run exec ps kill stats explain doctor profile rootfs".split()),
+@pytest.mark.parametrize("argv", [["--help"], *([word, "--help"] for word in "run exec ps kill stats metrics explain doctor profile rootfs".split()),
                                   *(["profile", word, "--help"] for word in "list check schema".split())], ids=" ".join)
 def test_help_goes_to_stdout(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG)

@@ -434,7 +434,7 @@ def test_kill_asks_for_the_end_of_one_run():
 
 
 @pytest.mark.private("there is no service")
-@pytest.mark.parametrize("argv", [["ps"], ["stats"], ["kill", "x"]], ids=" ".join)
+@pytest.mark.parametrize("argv", [["ps"], ["stats"], ["metrics"], ["kill", "x"]], ids=" ".join)
 def test_without_a_brigd_they_say_what_to_do(brig, argv):
     done = tool.Child([str(brig), *argv]).wait()
     assert done.status == 1 and "no brigd runs here; start one" in done.stderr and len(done.stderr.splitlines()) == 1, done

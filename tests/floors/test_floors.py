@@ -18,6 +18,8 @@ FLOORS = {
     "jail/kernel": ["common", "common/json", "common/io", "jail/spec"],
     "jail/cli": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
     "jail/cli/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/cli"],
+    "jail/metrics": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
+    "jail/metrics/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/metrics"],
     "jail/keeper": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
     "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
     "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],

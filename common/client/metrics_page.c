@@ -1,0 +1,67 @@
+#include "metrics_page.h"
+
+#include "datagram.h"
+#include "loop.h"
+#include "server.h"
+#include "service_metrics.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+struct question {
+	int      sock;
+	unsigned ms;
+	int64_t  until_ms;
+};
+
+/* Takes the request over. */
+static json_t *ask(const struct question *q, json_t *request, struct err *e)
+{
+	bool    late  = loop_now_ms() > q->until_ms;
+	json_t *reply = late ? NULL : datagram_exchange(q->sock, request, e);
+
+	json_decref(request);
+	if (late || (!reply && e->errnum == EAGAIN))
+		err_set(e, ERR_LIMIT, "brigd did not answer within %u ms", q->ms);
+	return reply;
+}
+
+/* A profile may go between the two questions. */
+static int ask_runs(const struct question *q, const json_t *profiles, json_t *ret, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(profiles); i++) {
+		json_t *name  = json_object_get(json_array_get(profiles, i), "name");
+		json_t *reply = ask(q, json_pack("{ss sO}", "op", "metrics", "profile", name), e);
+
+		if (!reply && e->kind != ERR_DENIED)
+			return -1;
+		if (reply)
+			json_array_append_new(ret, reply);
+	}
+	return 0;
+}
+
+static int print(const struct question *q, FILE *out, struct err *e)
+{
+	scoped_json *stats = ask(q, json_pack("{ss}", "op", "stats"), e);
+	scoped_json *runs  = json_array();
+
+	if (!stats || ask_runs(q, json_object_get(stats, "profiles"), runs, e) < 0)
+		return -1;
+	service_metrics_print(stats, runs, out);
+	return 0;
+}
+
+int metrics_page_print(FILE *out, unsigned ms, struct err *e)
+{
+	struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+	struct server  server   = SERVER_NONE;
+	int            r;
+
+	if (server_connect_within(&server, SERVER_SERVICE, ms, e) < 0)
+		return -1;
+	(void)setsockopt(server.sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	r = print(&(struct question){ server.sock, ms, loop_now_ms() + ms }, out, e);
+	(void)server_close(&server);
+	return r;
+}

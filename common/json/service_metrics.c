@@ -1,0 +1,215 @@
+#include "service_metrics.h"
+
+#include "denial.h"
+#include "exposition.h"
+
+#include <string.h>
+
+struct metric;
+
+/* All samples of one metric. */
+typedef void samples_fn(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out);
+static samples_fn of_build, of_service, of_codes, of_processes, of_profiles, of_zygotes, of_ends, of_histograms;
+
+/* clang-format off */
+static const struct metric {
+	const char *name, *type;
+	samples_fn *samples;
+	const char *key;    /* in the answer, as "runs.started" */
+	double      scale;  /* from the answer's unit to ours; 0: a whole number, as it is */
+	const char *labels; /* for the manual */
+	const char *help;
+} metrics[] = {
+	{ "brig_runs_total",                 "counter",   of_ends,       NULL, 0,       "profile, reason, warm",  "Runs that have ended, by profile, exit reason, and whether they were forked from a zygote." },
+	{ "brig_run_wait_seconds",           "histogram", of_histograms, "wait_seconds",      1, "profile", "From the request to the start, of runs that were started." },
+	{ "brig_run_setup_seconds",          "histogram", of_histograms, "setup_seconds",     1, "profile", "What it took to build the jail, of runs that have ended." },
+	{ "brig_run_wall_seconds",           "histogram", of_histograms, "wall_seconds",      1, "profile", "How long the program ran." },
+	{ "brig_run_cpu_seconds",            "histogram", of_histograms, "cpu_seconds",       1, "profile", "CPU time of the program, where the host counts it." },
+	{ "brig_run_memory_peak_bytes",      "histogram", of_histograms, "memory_peak_bytes", 1, "profile", "The most memory that the program held, where the host counts it." },
+	{ "brig_runs_started_total",         "counter",   of_service,    "runs.started", 0, NULL,      "Requests that became a run." },
+	{ "brig_refused_total",              "counter",   of_codes,      "refused",      0, "code",    "Requests and clients that were refused, by the code of the error: busy, denied, bad_field and so on." },
+	{ "brig_runs_running",               "gauge",     of_profiles,   "running",      0, "profile", "Runs that have not ended." },
+	{ "brig_runs_waiting",               "gauge",     of_service,    "waiting",      0, NULL,      "Runs that wait for a place." },
+	{ "brig_ready_cells",                "gauge",     of_profiles,   "ready",        0, "profile", "Cells that wait for a program." },
+	{ "brig_building_cells",             "gauge",     of_profiles,   "building",     0, "profile", "Cells that are being built." },
+	{ "brig_zygotes",                    "gauge",     of_zygotes,    "zygote.state", 0, "profile", "1 while a zygote serves, else 0; profiles whose runs are cold have none." },
+	{ "brig_zygotes_started_total",      "counter",   of_profiles,   "zygote.generation",   0, "profile", "Zygotes that were started, the first among them." },
+	{ "brig_zygote_memory_bytes",        "gauge",     of_profiles,   "zygote.memory_bytes", 0, "profile", "Memory of the zygote, what it shares divided among those who share it." },
+	{ "brig_connections",                "gauge",     of_service,    "connections",  0, NULL,      "Open connections of clients." },
+	{ "brig_connections_total",          "counter",   of_service,    "connected",    0, NULL,      "Connections of clients that were let in." },
+	{ "brig_audit_entries_total",        "counter",   of_service,    "audit.entries",      0, NULL, "Attempts that the audit was told: runs that have ended, and refusals." },
+	{ "brig_audit_suppressed_total",     "counter",   of_service,    "audit.suppressed",   0, NULL, "Refusals that the audit did not write, because one user had too many." },
+	{ "brig_audit_journal_lost_total",   "counter",   of_service,    "audit.journal_lost", 0, NULL, "Lines that the journal did not take." },
+	{ "brig_audit_file_lost_total",      "counter",   of_service,    "audit.file_lost",    0, NULL, "Lines that are not in the audit's file." },
+	{ "brig_process_cpu_seconds_total",  "counter",   of_processes,  "cpu_ms",       0.001, "process", "CPU time of door and keeper." },
+	{ "brig_process_resident_memory_bytes", "gauge",  of_processes,  "memory_bytes", 0, "process", "Memory of door and keeper." },
+	{ "brig_start_time_seconds",         "gauge",     of_service,    "started_at",   1, NULL,      "When the service started, in seconds since 1970." },
+	{ "brig_build_info",                 "gauge",     of_build,      "brig",         0, "version", "1, with the version of the service." },
+};
+/* clang-format on */
+
+/* --- single figures --- */
+
+/* NULL: not there, nor is anything in what is null. */
+static const json_t *find(const json_t *object, const char *path)
+{
+	size_t n = strcspn(path, ".");
+
+	object = json_object_getn(object, path, n);
+	return path[n] ? find(object, path + n + 1) : object;
+}
+
+static void put(const struct metric *m, const struct exposition_label *labels, const json_t *value, FILE *out)
+{
+	if (m->scale == 0 && json_is_integer(value))
+		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(value));
+	else if (m->scale != 0 && json_is_number(value))
+		exposition_number(out, m->name, labels, json_number_value(value) * m->scale);
+}
+
+/* label NULL: none. */
+static void put_with(const struct metric *m, const char *label, const char *is, const json_t *value, FILE *out)
+{
+	const struct exposition_label labels[] = { { label, is }, { NULL, NULL } };
+
+	put(m, labels, value, out);
+}
+
+static const char *name_of(const json_t *row, const char *key)
+{
+	const char *name = json_string_value(json_object_get(row, key));
+
+	return name ? name : "";
+}
+
+static void of_build(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	const struct exposition_label labels[] = { { "version", name_of(stats, m->key) }, { NULL, NULL } };
+
+	(void)runs;
+	exposition_count(out, m->name, labels, 1);
+}
+
+static void of_service(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	(void)runs;
+	put(m, NULL, find(stats, m->key), out);
+}
+
+/* All codes, also those that never were: what counts from 0 can be seen to grow. */
+static void of_codes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	const json_t *refused = find(stats, m->key);
+
+	(void)runs;
+	for (int i = 0; i < DENIAL_COUNT; i++) {
+		const char                   *code     = denial_code_name((enum denial_code)i);
+		const struct exposition_label labels[] = { { "code", code }, { NULL, NULL } };
+
+		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(json_object_get(refused, code)));
+	}
+}
+
+static void of_processes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	static const char *const processes[] = { "door", "keeper" };
+
+	(void)runs;
+	for (size_t i = 0; i < ARRAY_LEN(processes); i++)
+		put_with(m, "process", processes[i], find(json_object_get(stats, processes[i]), m->key), out);
+}
+
+static void of_profiles(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	const json_t *profiles = json_object_get(stats, "profiles");
+
+	(void)runs;
+	for (size_t i = 0; i < json_array_size(profiles); i++) {
+		const json_t *row = json_array_get(profiles, i);
+
+		put_with(m, "profile", name_of(row, "name"), find(row, m->key), out);
+	}
+}
+
+/* One that is to be replaced serves until its successor does. */
+static void of_zygotes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	const json_t *profiles = json_object_get(stats, "profiles");
+
+	(void)runs;
+	for (size_t i = 0; i < json_array_size(profiles); i++) {
+		const json_t                 *row      = json_array_get(profiles, i);
+		const char                   *state    = json_string_value(find(row, m->key));
+		const struct exposition_label labels[] = { { "profile", name_of(row, "name") }, { NULL, NULL } };
+
+		if (state)
+			exposition_count(out, m->name, labels, strcmp(state, "serving") == 0 || strcmp(state, "replaced") == 0);
+	}
+}
+
+/* --- runs --- */
+
+static void put_ends(const struct metric *m, const json_t *row, bool warm, FILE *out)
+{
+	struct exposition_label labels[] = { { "profile", name_of(row, "profile") }, { "reason", NULL }, { "warm", warm ? "true" : "false" }, { NULL, NULL } };
+	json_t                 *times;
+
+	json_object_foreach(json_object_get(row, warm ? "warm" : "cold"), labels[1].value, times)
+		put(m, labels, times, out);
+}
+
+static void of_ends(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	(void)stats;
+	for (size_t i = 0; i < json_array_size(runs); i++) {
+		put_ends(m, json_array_get(runs, i), false, out);
+		put_ends(m, json_array_get(runs, i), true, out);
+	}
+}
+
+static void put_histogram(const struct metric *m, const char *profile, const json_t *histogram, FILE *out)
+{
+	struct exposition_label labels[] = { { "profile", profile }, { "le", NULL }, { NULL, NULL } };
+	char                    name[64];
+	json_t                 *times;
+	uint64_t                all = 0;
+
+	snprintf(name, sizeof name, "%s_bucket", m->name);
+	json_object_foreach(json_object_get(histogram, "buckets"), labels[1].value, times)
+		exposition_count(out, name, labels, all = (uint64_t)json_integer_value(times));
+	labels[1] = (struct exposition_label){ NULL, NULL };
+	snprintf(name, sizeof name, "%s_sum", m->name);
+	exposition_number(out, name, labels, json_number_value(json_object_get(histogram, "sum")));
+	snprintf(name, sizeof name, "%s_count", m->name);
+	exposition_count(out, name, labels, all);
+}
+
+static void of_histograms(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	(void)stats;
+	for (size_t i = 0; i < json_array_size(runs); i++) {
+		const json_t *row = json_array_get(runs, i);
+
+		put_histogram(m, name_of(row, "profile"), json_object_get(row, m->key), out);
+	}
+}
+
+/* --- all of them --- */
+
+void service_metrics_print(const json_t *stats, const json_t *runs, FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
+		exposition_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+		metrics[i].samples(&metrics[i], stats, runs, out);
+	}
+}
+
+void service_metrics_print_mdoc(FILE *out)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
+		fprintf(out, ".It Cm %s Pq %s%s%s\n", metrics[i].name, metrics[i].type, metrics[i].labels ? " by " : "", metrics[i].labels ? metrics[i].labels : "");
+		fprintf(out, "%s\n", metrics[i].help);
+	}
+	fputs(".El\n", out);
+}

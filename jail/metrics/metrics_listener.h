@@ -1,0 +1,21 @@
+/*
+ * metrics_listener.h - where somebody who asks for figures connects: a TCP port, or a socket of the file system.
+ *
+ * The socket of the file system has the mode that umask leaves. One that a process which ended has left is replaced; what
+ * else has the name is left alone.
+ */
+#pragma once
+#include "err.h"
+
+#include <sys/un.h>
+
+struct metrics_listener {
+	int  fd;
+	char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* ""; or to be removed at the end */
+	char name[160]; /* for people */
+};
+#define METRICS_LISTENER_NONE ((struct metrics_listener){ .fd = -1 })
+
+/* at: 127.0.0.1:9464, [::1]:9464, or an absolute path. Port 0: any that is free, and name says which. */
+must_use int metrics_listener_open(struct metrics_listener *ret, const char *at, struct err *e);
+void         metrics_listener_close(struct metrics_listener *l);
