@@ -16,6 +16,7 @@ COVERED = [
     ("jail/zygote", ["tests/floors", "tests/daemon", "tests/rootfs/test_zygote_extension.py"]),
     ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
     ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), ("jail/daemon", ["tests/unit", "tests/floors", "tests/daemon"]),
+    ("jail/metrics", ["tests/floors", "tests/daemon/test_metrics.py", "tests/daemon/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),
     ("mcp", ["tests/unit", "tests/floors", "tests/mcp", "tests/conformance"]), ("rootfs-builder", ["tests/unit", "tests/floors", "tests/rootfs"]),
     ("recipes", ["tests/rootfs"]), ("bench", ["tests/cli/test_bench.py"]), ("dev", ["tests/cli/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),

@@ -27,6 +27,7 @@ VALID = [
     ({"op": "exec", "profile": "strict", "argv": ["true", "x"], "env": ["A=b"], "limits": {"wall_ms": 2000}, "tag": 4}, ()),
     ({"op": "cancel", "run": "00000000-0000-4000-8000-000000000000", "reason": "cancelled", "tag": 5}, ()),
     ({"op": "list", "tag": 6}, ()), ({"op": "stats", "tag": 7}, ()), ({"op": "explain", "profile": "basic", "tag": 8}, ()),
+    ({"op": "metrics", "profile": "basic", "tag": 9}, ()),
 ]
 # All are JSON but the last ones; what parsers and ranges trip over.
 VALUES = ["null", "true", "-1", "0", "-0", "1e308", "-1e308", "1e-320", "9223372036854775807", "9223372036854775808", "18446744073709551616", "0.1", "1E2",

@@ -93,6 +93,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.requirement("A96")
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 @pytest.mark.parametrize("reason,program,limits", WAYS, ids=[f"{way[0]}-{n}" for n, way in enumerate(WAYS)])
 def test_a_run_is_counted_by_profile_reason_and_warm(daemon, reason, program, limits, warm):
@@ -260,6 +261,7 @@ def lines_of(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+@pytest.mark.requirement("A7")
 def test_fifty_runs_at_once_are_counted_once_each_never_backwards_and_as_the_audit_has_them(start_daemon):
     with audit_log() as log:
         daemon = start_daemon({**RULES, "audit": {"file": str(log)}})

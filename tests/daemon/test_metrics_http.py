@@ -39,7 +39,8 @@ def descriptors(pid):
 
 def test_the_page_is_the_one_that_is_printed(daemon, listener):
     served, printed = listener.page(), metrics.page(daemon)
-    assert served.samples.keys() == printed.samples.keys()
+    lasting = lambda page: {key for key in page.samples if not key[0].startswith("brig_zygote")} # of which one may just be measured
+    assert lasting(served) == lasting(printed) and len(lasting(served)) > 100
     assert [family.name for family in served.families] == [family.name for family in printed.families]
 
 
