@@ -1,8 +1,10 @@
 """brig as a client: what it asks, and what it makes of whatever a brigd may say."""
+import contextlib
 import fcntl
 import json
 import os
 import queue
+import re
 import signal
 import struct
 import subprocess
@@ -424,6 +426,46 @@ def test_stats_prints_what_is_known():
 def test_as_json_they_print_the_answer(verb, answer):
     _, done = ask({**answer, "tag": 5}, verb, "--json")
     assert json.loads(done.stdout) == {key: value for key, value in answer.items() if key != "reply"}
+
+
+HISTOGRAM = {"sum": 0.5, "buckets": {"1": 1, "+Inf": 2}}
+METRICS = {"reply": "metrics", "profile": "basic", "cold": {"exited": 1}, "warm": {"exited": 1},
+           **dict.fromkeys(("wait_seconds", "setup_seconds", "wall_seconds", "cpu_seconds", "memory_peak_bytes"), HISTOGRAM)}
+
+
+def ask_for_metrics(stats, answer):
+    def script(door):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while (request := door.receive()):
+                door.send(stats if request["op"] == "stats" else answer)
+    with fake.door(script) as env:
+        return tool.Child([str(tool.binary()), "metrics"], env=env).wait()
+
+
+def test_metrics_asks_for_each_profile_and_prints_a_page():
+    done = ask_for_metrics({**STATS, "profiles": [*STATS["profiles"], {**STATS["profiles"][0], "name": "strict"}]}, METRICS)
+    assert (done.status, done.stderr) == (0, "") and done.stdout.count('brig_runs_total{profile="basic",reason="exited",warm="true"} 1\n') == 2, done
+
+
+def test_a_name_that_a_brigd_makes_up_cannot_end_its_line():
+    name = 'a"} 1\nbrig_lie 7\n\x1b\u00e9'
+    done = ask_for_metrics({**STATS, "profiles": [{**STATS["profiles"][0], "name": name}], "brig": name}, {**METRICS, "profile": name, "cold": {name: 1}})
+    assert done.status == 0 and not re.search("^brig_lie", done.stdout, re.M) and r'profile="a\"} 1\nbrig_lie 7\n???"' in done.stdout, done
+    assert set(done.stdout) <= set(map(chr, range(32, 127))) | {"\n"}
+
+
+def test_a_profile_that_went_between_two_questions_is_left_out():
+    done = ask_for_metrics(STATS, fake.refusal("unknown_profile", "none"))
+    assert (done.status, done.stderr) == (0, "") and "brig_runs_total{" not in done.stdout and 'brig_ready_cells{profile="basic"} 2' in done.stdout, done
+
+
+@pytest.mark.parametrize("stats,answer", [
+    (fake.refusal("denied", "no"), METRICS), ({**STATS, "waiting": "many"}, METRICS), ({**STATS, "more": 1}, METRICS), (STATS, {**METRICS, "warm": {"exited": -1}}),
+    (STATS, {**METRICS, "cpu_seconds": {"sum": None, "buckets": {}}}), (STATS, {key: METRICS[key] for key in METRICS if key != "warm"}), (STATS, b"{"), (STATS, fake.STARTED),
+], ids=["refused", "no number", "a key too many", "a negative count", "no sum", "a key missing", "no JSON", "an event"])
+def test_of_what_brigd_may_not_say_no_page_is_made(stats, answer):
+    done = ask_for_metrics(stats, answer)
+    assert (done.status, done.stdout) == (1, "") and done.stderr.startswith("brig metrics: ") and len(done.stderr.splitlines()) == 1, done
 
 
 def test_kill_asks_for_the_end_of_one_run():

@@ -45,6 +45,12 @@ def test_prometheus_own_reader_understands_the_page_and_each_metric_has_a_type_a
     assert page.text.endswith("\n") and len(lines) == len(page.samples) + 2 * len(page.families), "nothing but samples and their heads"
 
 
+def test_a_full_disk_is_no_success(daemon):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([brig.binary(), "metrics"], env=metrics.environment(daemon), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and done.stderr == "brig metrics: write to standard output: No space left on device\n", done
+
+
 def test_promtool_finds_no_fault(daemon):
     if not shutil.which("promtool"):
         pytest.skip("missing program: promtool")
