@@ -138,6 +138,14 @@ static int set_streams(int in, int out)
 	return 0;
 }
 
+/* Directories of the host are among ours; neither a function of ours nor PID 1, which the program may trace, has a use for one. */
+static int close_others(int pipe_fd)
+{
+	if (pipe_fd > 3 && close_range(3, (unsigned)pipe_fd - 1, 0) < 0)
+		return -1;
+	return close_range((unsigned)pipe_fd + 1, ~0u, 0);
+}
+
 /*
  * The program is not PID 1 itself: the kernel drops signals that PID 1 has no
  * handler for, so a program that ends its own helpers, or is ended by them
@@ -145,11 +153,18 @@ static int set_streams(int in, int out)
  */
 static void __attribute__((noreturn)) run_under_init(const struct process *p, int pipe_fd)
 {
-	pid_t pid = fork(), gone;
+	pid_t pid, gone;
 	int   status = 0;
 
+	if (close_others(pipe_fd) < 0)
+		child_fail(pipe_fd, "close descriptors");
+	pid = fork();
 	if (pid < 0)
 		child_fail(pipe_fd, "fork");
+	if (pid == 0 && p->run) {
+		close(pipe_fd);
+		_exit(p->run(p->context));
+	}
 	if (pid == 0) {
 		execvpe(p->argv[0], (char *const *)p->argv, (char *const *)p->env);
 		child_fail(pipe_fd, "exec");

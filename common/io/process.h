@@ -5,12 +5,18 @@
  * and dies with us: when it ends, or we do, nothing that it started is left.
  * It changes files in one directory and nowhere else, whatever it is made to
  * read. Not root: it gets a user namespace in which it is root as well.
+ *
+ * A function of ours can run in its place: one that reads what strangers wrote.
+ * It has descriptors 0, 1 and 2, and its own copy of our memory; what it wants
+ * to tell us it writes into memory that was shared before.
  */
 #pragma once
 #include "err.h"
 
 struct process {
 	const char *const *argv; /* argv[0]: looked up in our PATH; absolute when the program is jailed */
+	int (*run)(void *context); /* NULL, or what is called in place of a program that argv names; its result is the exit status */
+	void *context;
 	const char *const *env;  /* the whole environment */
 	int                place; /* the directory that it may change; its file system running full ends the program */
 	bool               jailed; /* that is its / as well, and it has no capability: the program is as hostile as what it reads */
