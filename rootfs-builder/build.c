@@ -4,8 +4,10 @@
 #include "compile.h"
 #include "fd.h"
 #include "file.h"
+#include "fit.h"
 #include "furnish.h"
 #include "guest.h"
+#include "import.h"
 #include "lint.h"
 #include "manifest.h"
 #include "normalise.h"
@@ -152,6 +154,55 @@ static int stage_manifest(struct build *b, struct err *e)
 	return write_manifest(b, &(struct manifest_origin){ b->recipe.name, b->recipe.sha256, host.machine, b->packages }, e);
 }
 
+/* --- stages of an import --- */
+
+/* The recipe that it stands for has no row but those of compile, and its digest is the image's. */
+static int stage_import(struct build *b, struct err *e)
+{
+	const struct build_options *o = b->options;
+	struct import i = { .source = o->source, .size_max = o->size_max, .work = &b->work, .store = b->shelf.dir, .log = b->log, .stop = o->stop };
+	char          text[DIGEST_HEX + 16], hex[DIGEST_HEX + 1];
+	int           n;
+
+	if (import_apply(&i, hex, e) < 0)
+		return -1;
+	b->tree = openat(b->work.dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->tree < 0)
+		return err_sys(e, "the tree");
+	b->packages = json_array();
+	n           = snprintf(text, sizeof text, "import %s", hex);
+	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 : guest_join(&b->guest, &b->recipe, e);
+}
+
+static int stage_fit(struct build *b, struct err *e)
+{
+	if (fit_apply(b->tree, b->log, b->options->stop, e) < 0)
+		return -1;
+	b->recipe.source  = fit_find_modules(b->tree, e);
+	b->recipe.compile = b->recipe.source;
+	return b->recipe.source ? 0 : -1;
+}
+
+/* What is not compiled here is compiled by each run that imports it. */
+static int stage_compile_most(struct build *b, struct err *e)
+{
+	if (!fit_has_python(b->tree)) {
+		fprintf(stderr, "it has no Python: brig exec runs its programs, brig run has nothing to run a program with\n");
+		return 0;
+	}
+	if (compile_apply(b->tree, &b->recipe, b->log, b->options->stop, e) == 0)
+		return 0;
+	if (e->errnum)
+		return -1;
+	fprintf(stderr, "some of its Python files cannot be compiled; they stay as they are\n");
+	return 0;
+}
+
+static int stage_lint_import(struct build *b, struct err *e)
+{
+	return lint_import(b->tree, stderr, e);
+}
+
 static int stage_publish(struct build *b, struct err *e)
 {
 	static const char *const ours[] = { "log", "sources", "apt-config", "apt.conf", "omit" };
@@ -162,12 +213,14 @@ static int stage_publish(struct build *b, struct err *e)
 	return shelf_publish(&b->shelf, &b->work, b->manifest.digest, &b->recipe, e);
 }
 
-/* clang-format off */
-static const struct {
+struct stage {
 	const char *name;
 	int       (*run)(struct build *, struct err *);
 	/* the reason for its place */
-} stages[] = {
+};
+
+/* clang-format off */
+static const struct stage stages[] = {
 	{ "unpack",    stage_unpack },    /* all others work on what it brings */
 	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
 	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
@@ -178,6 +231,19 @@ static const struct {
 	{ "lint",      stage_lint },      /* judges what will be published, so after the last change */
 	{ "manifest",  stage_manifest },  /* hashes only what lint has passed: its lines cannot be forged */
 	{ "publish",   stage_publish },   /* from here on others see it */
+	{ 0 },
+};
+
+static const struct stage import_stages[] = {
+	{ "unpack",    stage_import },    /* the rest is as above, but for what nobody has asked us to judge */
+	{ "fit",       stage_fit },
+	{ "guest",     stage_guest },
+	{ "compile",   stage_compile_most },
+	{ "normalise", stage_normalise },
+	{ "lint",      stage_lint_import },
+	{ "manifest",  stage_manifest },
+	{ "publish",   stage_publish },
+	{ 0 },
 };
 /* clang-format on */
 
@@ -221,19 +287,19 @@ static void show_log(const struct build *b)
 	print_lines((char *)last_lines(log.data, strlen(log.data), LOG_TAIL));
 }
 
-static int run_stages(struct build *b, struct err *e)
+static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+	for (; stage->name; stage++) {
 		double start = now();
 
 		if (process_stopped(b->options->stop, e) < 0)
 			return -1;
-		if (stages[i].run(b, e) < 0) {
+		if (stage->run(b, e) < 0) {
 			if (e->kind == ERR_SETUP && !e->errnum) /* a program said no: it knows why */
 				show_log(b);
-			return err_wrap(e, "%s", stages[i].name);
+			return err_wrap(e, "%s", stage->name);
 		}
-		fprintf(stderr, "  %-10s %5.1f s\n", stages[i].name, now() - start);
+		fprintf(stderr, "  %-10s %5.1f s\n", stage->name, now() - start);
 	}
 	return 0;
 }
@@ -242,8 +308,6 @@ static int prepare(struct build *b, struct err *e)
 {
 	unsigned swept = 0;
 
-	if (sources_load(&b->sources, b->options->sources, b->recipe.suite, e) < 0)
-		return -1;
 	if (workspace_sweep(b->shelf.dir, false, &swept, e) < 0 || workspace_open(b->shelf.dir, &b->work, e) < 0)
 		return -1;
 	b->log = openat(b->work.dir, "log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
@@ -280,12 +344,41 @@ int build_run(const struct build_options *o, struct err *e)
 		return 0;
 	}
 	say_outdated(&b);
-	if (prepare(&b, e) < 0)
+	if (sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || prepare(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));
-	if (run_stages(&b, e) < 0)
+	if (run_stages(&b, stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %zu packages, %.1f s\n", b.recipe.name, b.manifest.digest,
 		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, json_array_size(b.packages), now() - start);
+	return 0;
+}
+
+/* Every profile that names it would run in another tree from now on. */
+static int check_free(const struct build *b, struct err *e)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	struct err        none;
+
+	if (b->options->force || store_open(b->options->store, b->recipe.name, &t, &none) < 0)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s is in the store already, as %.12s; --force gives its name to this tree", b->recipe.name, t.digest);
+}
+
+int build_import(const struct build_options *o, struct err *e)
+{
+	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	double                          start = now();
+
+	if (!text_is_name(o->recipe))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
+	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
+	b.recipe.size_max = UINT64_MAX; /* what came was counted; what is compiled comes on top */
+	if (guest_load(&b.guest, o->guest, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0 || check_free(&b, e) < 0)
+		return -1;
+	if (prepare(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
+		return err_wrap(e, "%s", b.recipe.name);
+	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest, b.manifest.tree.n,
+		(double)b.manifest.bytes / 1e6, now() - start);
 	return 0;
 }

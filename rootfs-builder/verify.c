@@ -95,7 +95,7 @@ static int judge(const struct verify *v, const char *digest, struct err *e)
 	if (v->found > VERIFY_SHOWN)
 		fprintf(v->out, "verify: and %zu more\n", v->found - VERIFY_SHOWN);
 	if (v->found)
-		return err_set(e, ERR_BAD_SPEC, "tree %.12s: %zu difference%s; brig rootfs build --force repairs it", digest, v->found,
+		return err_set(e, ERR_BAD_SPEC, "tree %.12s: %zu difference%s; brig rootfs build --force, or import --force, repairs it", digest, v->found,
 			       v->found == 1 ? "" : "s");
 	return 0;
 }

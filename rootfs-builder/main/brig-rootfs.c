@@ -1,4 +1,4 @@
-/* brig-rootfs - rootfs trees for jails: build, verify, list, gc, lint */
+/* brig-rootfs - rootfs trees for jails: build, import, verify, list, gc, lint */
 #define _GNU_SOURCE
 #include "build.h"
 #include "fd.h"
@@ -26,6 +26,7 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct options {
 	bool          force, json, dry_run;
 	const char   *sources;
+	uint64_t      size_max;
 	char        **args;
 	int           n_args;
 	struct places places;
@@ -55,7 +56,17 @@ static int command_build(const struct options *o, struct err *e)
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ o->places.store[0], o->places.recipes, o->args[0], o->places.guest, o->sources, o->force, stop }, e);
+	return build_run(&(struct build_options){ .store = o->places.store[0], .recipes = o->places.recipes, .recipe = o->args[0],
+						  .guest = o->places.guest, .sources = o->sources, .force = o->force, .stop = stop }, e);
+}
+
+static int command_import(const struct options *o, struct err *e)
+{
+	scoped_fd            stop = open_stop(e);
+	struct build_options b    = { .store = o->places.store[0], .guest = o->places.guest, .recipe = o->args[0], .source = o->args[1],
+				      .force = o->force, .size_max = o->size_max, .stop = stop };
+
+	return stop < 0 ? -1 : build_import(&b, e);
 }
 
 /* A digest, or the name of one. */
@@ -161,6 +172,7 @@ static const struct command {
 } commands[] = {
 	/* clang-format off */
 	{ "build",  "NAME|RECIPE.json",   "make a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
+	{ "import", "NAME SOURCE",        "put a tree into the store: a directory, a tar, or an image of containers", command_import, 2, 2, "Fm" },
 	{ "verify", "[NAME|DIGEST]...",   "hash trees again (all of them) and show what changed",  command_verify, 0, 256, "" },
 	{ "list",   "",                   "show the rootfs trees of the store",                    command_list,   0, 0,   "j" },
 	{ "gc",     "",                   "remove trees that have no name and are not in use",     command_gc,     0, 0,   "n" },
@@ -175,6 +187,8 @@ static const struct choice {
 } choices[] = {
 	/* clang-format off */
 	{ 'f', "force",   NULL,   "build even when this recipe was built before" },
+	{ 'F', "force",   NULL,   "give a name to this tree that the store has for another one" },
+	{ 'm', "size-max", "SIZE", "the most that all files together may have, with those that a later layer replaces (2G)" },
 	{ 's', "sources", "FILE", "take packages from the sources in FILE, not from /etc/apt" },
 	{ 'j', "json",    NULL,   "print a JSON array of name, digest, path and size" },
 	{ 'n', "dry-run", NULL,   "say what would be removed, remove nothing" },
@@ -233,12 +247,22 @@ static int set_store(struct options *o, const char *dir, struct err *e)
 	return n < 0 || n >= (int)sizeof o->places.store[0] ? err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir) : 0;
 }
 
+static int set_size(struct options *o, const char *text, struct err *e)
+{
+	if (text_to_size(text, &o->size_max) == 0 && o->size_max && o->size_max <= BUILD_IMPORT_MAX)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "--size-max \"%.60s\": expected a size such as 500M or 4G, at most 64G", text);
+}
+
 static int take_choice(struct options *o, int letter, const char *value, struct err *e)
 {
 	switch (letter) {
 	case 'f':
+	case 'F':
 		o->force = true;
 		return 0;
+	case 'm':
+		return set_size(o, value, e);
 	case 's':
 		o->sources = value;
 		return 0;
@@ -279,7 +303,7 @@ static int finish(int result, const struct err *e)
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	struct option  longopts[ARRAY_LEN(choices) + 1];
-	struct options o = { 0 };
+	struct options o = { .size_max = 2 * GIB };
 	struct err     e = { 0 };
 	int            letter;
 

@@ -17,7 +17,7 @@ def member(name, data=b"", kind=tarfile.REGTYPE, to="", mode=None, dev=(0, 0)):
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.size, (info.devmajor, info.devminor) = kind, to, len(data), dev
     info.mode = (0o755 if kind == FOLDER else 0o644) if mode is None else mode
-    return info.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512)
+    return info.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape") + data + bytes(-len(data) % 512)
 
 
 def hole(name, size):

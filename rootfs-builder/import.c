@@ -1,0 +1,236 @@
+#define _GNU_SOURCE
+#include "import.h"
+
+#include "fd.h"
+#include "file.h"
+#include "image.h"
+#include "plant.h"
+#include "process.h"
+#include "text.h"
+#include "tree.h"
+#include "untar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- a directory --- */
+
+struct walk {
+	const struct import *import;
+	struct plant        *plant;
+	dev_t                device; /* of the source: what is mounted in it is not a part of it */
+	struct stat          store;
+	char                 path[PATH_MAX]; /* as it will be in the tree */
+	struct err          *e;
+};
+
+static int walk_dir(struct walk *w, int dir, size_t len);
+
+static int walk_file(struct walk *w, int dir, const char *name)
+{
+	char        block[64 * 1024];
+	uint64_t    done = 0;
+	struct stat st;
+	ssize_t     n;
+	scoped_fd   from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), to = -1;
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(w->e, "%.200s", w->path);
+	if (!S_ISREG(st.st_mode)) /* any more */
+		return plant_nothing(w->plant, w->e);
+	to = plant_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
+	if (to < 0)
+		return -1;
+	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, whoever writes to it */
+		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
+			return err_sys(w->e, "%.200s", w->path);
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int walk_link(struct walk *w, int dir, const char *name)
+{
+	char    target[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
+
+	if (n < 0)
+		return err_sys(w->e, "%.200s", w->path);
+	target[n] = 0;
+	return plant_link(w->plant, w->path, target, w->e);
+}
+
+static int walk_entry(struct walk *w, int dir, const char *name)
+{
+	size_t      len = strlen(w->path);
+	struct stat st;
+
+	if (process_stopped(w->import->stop, w->e) < 0)
+		return -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(w->e, "%.200s", w->path);
+	if (S_ISREG(st.st_mode))
+		return walk_file(w, dir, name);
+	if (S_ISLNK(st.st_mode))
+		return walk_link(w, dir, name);
+	if (!S_ISDIR(st.st_mode))
+		return plant_nothing(w->plant, w->e);
+	if (st.st_dev == w->store.st_dev && st.st_ino == w->store.st_ino)
+		return err_set(w->e, ERR_BAD_SPEC, "%.200s: the store itself is in there", w->path);
+	if (plant_dir(w->plant, w->path, w->e) < 0)
+		return -1;
+	if (st.st_dev != w->device)
+		return 0;
+	scoped_fd below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return below < 0 ? err_sys(w->e, "%.200s", w->path) : walk_dir(w, fd_take(&below), len);
+}
+
+/* Takes dir over. */
+static int walk_dir(struct walk *w, int dir, size_t len)
+{
+	scoped_dir *d = fdopendir(dir);
+
+	if (!d) {
+		close(dir);
+		return err_sys(w->e, "%.200s", w->path);
+	}
+	for (struct dirent *at; errno = 0, at = readdir(d);) {
+		char path[PATH_MAX + 256];
+
+		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
+			continue;
+		snprintf(path, sizeof path, "%.*s/%s", (int)len, w->path, at->d_name);
+		if (plant_path(path, w->path, w->e) < 0 || walk_entry(w, dirfd(d), at->d_name) < 0)
+			return -1;
+	}
+	return errno ? err_sys(w->e, "%.200s", w->path) : 0;
+}
+
+static int take_dir(const struct import *i, int from, struct plant *p, struct err *e)
+{
+	struct walk w = { .import = i, .plant = p, .e = e };
+	struct stat st;
+	scoped_fd   dir = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0 || fstat(dir, &st) < 0 || fstat(i->store, &w.store) < 0)
+		return err_sys(e, "%.200s", i->source);
+	w.device = st.st_dev;
+	return walk_dir(&w, fd_take(&dir), 0);
+}
+
+/* --- an archive --- */
+
+static int make_tree(const struct import *i, struct plant *p, struct err *e)
+{
+	if (mkdirat(i->work->dir, "tree", 0755) < 0)
+		return err_sys(e, "make the tree");
+	p->root = openat(i->work->dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return p->root < 0 ? err_sys(e, "make the tree") : 0;
+}
+
+static int take_archive(const struct import *i, int from, struct plant *p, struct err *e)
+{
+	char hex[DIGEST_HEX + 1];
+
+	return untar_apply(&(struct untar){ .name = i->source, .from = from, .place = p->root, .log = i->log, .stop = i->stop }, p, hex, e);
+}
+
+/* --- an image --- */
+
+static int take_layer(const struct import *i, int dir, const struct image *im, size_t n, struct plant *p, struct err *e)
+{
+	const struct image_layer *l = &im->layer[n];
+	char                      name[64], hex[DIGEST_HEX + 1];
+	struct untar u = { .name = name, .is_layer = true, .is_first = n == 0, .place = p->root, .log = i->log, .stop = i->stop };
+	scoped_fd    from = image_open_layer(dir, l, e);
+
+	snprintf(name, sizeof name, "layer %zu of %zu", n + 1, im->n);
+	if (from < 0)
+		return err_wrap(e, "%s", name);
+	u.from = from;
+	if (untar_apply(&u, p, hex, e) < 0)
+		return -1;
+	if (strcmp(hex, l->diff_id) != 0)
+		return err_set(e, ERR_BAD_SPEC, "%s: its content is not what the image says: it has sha256 %s", name, hex);
+	return 0;
+}
+
+static int take_image(const struct import *i, int dir, enum image_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+{
+	struct image *im = malloc(sizeof *im); /* a large one */
+	int           r  = im ? image_read(dir, kind, im, stderr, e) : err_set(e, ERR_LIMIT, "out of memory");
+
+	if (r == 0)
+		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", image_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
+	for (size_t n = 0; r == 0 && n < im->n; n++)
+		r = take_layer(i, dir, im, n, p, e);
+	if (r == 0)
+		memcpy(sha256, im->sha256, sizeof im->sha256);
+	free(im);
+	return r;
+}
+
+/* What was unpacked is not the tree but an image of it. */
+static int unpack_again(const struct import *i, enum image_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+{
+	scoped_fd    image = p->root;
+	struct plant again = { .root = -1, .bytes_max = i->size_max };
+	int          r;
+
+	p->root = -1;
+	if (renameat(i->work->dir, "tree", i->work->dir, "image") < 0)
+		return err_sys(e, "put the image aside");
+	r = make_tree(i, &again, e) < 0 ? -1 : take_image(i, image, kind, &again, sha256, e);
+	*p = again;
+	return r < 0 ? -1 : tree_remove(i->work->dir, "image", e);
+}
+
+/* --- the whole --- */
+
+static void plant_done(struct plant *p)
+{
+	fd_closep(&p->root);
+}
+
+static int take(const struct import *i, int from, bool is_dir, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+{
+	enum image_kind kind = is_dir ? image_kind(from) : IMAGE_NONE;
+
+	if (kind != IMAGE_NONE)
+		return take_image(i, from, kind, p, sha256, e);
+	if ((is_dir ? take_dir(i, from, p, e) : take_archive(i, from, p, e)) < 0)
+		return -1;
+	kind = is_dir ? IMAGE_NONE : image_kind(p->root);
+	return kind == IMAGE_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
+}
+
+static void say_left_out(const struct plant *p)
+{
+	if (p->left_out)
+		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p->left_out, p->left_out == 1 ? "" : "s");
+	if (p->set_id)
+		fprintf(stderr, "not set any more: set-user-ID and set-group-ID bits of %" PRIu64 " file%s\n", p->set_id, p->set_id == 1 ? "" : "s");
+}
+
+int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err *e)
+{
+	scoped_fd                       from = open(i->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	scoped(plant_done) struct plant p    = { .root = -1, .bytes_max = i->size_max };
+	struct stat                     st;
+
+	sha256[0] = 0;
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(e, "%.200s", i->source);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_BAD_SPEC, "%.200s: neither a directory nor a regular file", i->source);
+	if (make_tree(i, &p, e) < 0 || take(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
+		return -1;
+	say_left_out(&p);
+	return 0;
+}
