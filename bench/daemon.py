@@ -187,7 +187,7 @@ def main():
     lib.look_whether_busy()
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as scratch:
         profiles = warm.profiles(scratch, warm="never") # cells stand ready, as they do for warm runs
-        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(profiles)}) as daemon, daemon.connect() as talk:
+        with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(profiles)}) as daemon, daemon.connect() as talk:
             figures = measure(daemon, talk, pathlib.Path(scratch), options)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures, indent=1))

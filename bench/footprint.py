@@ -52,7 +52,7 @@ def rest(daemon, ready):
 def sample(profiles_of, config, ready):
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
         folder = profiles_of(pathlib.Path(name), ready)
-        with daemons.Daemon({**config, "runs": 2 * MANY + 8}, env={"BRIG_PROFILES": str(folder)}) as daemon:
+        with daemons.Daemon({**config, "runs": 2 * MANY + 8}, env={"BRIG_PRESETS": str(folder)}) as daemon:
             host.poll(lambda: daemon.run("pass", profile=PROFILE).record["warm"], 60, every=0.1) # its Python may have much to import
             rest(daemon, ready)
             pids, (_, forks) = [daemon.pid, *daemon.below()], in_cells(daemon)

@@ -393,7 +393,7 @@ def rotation(bench):
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
         folder = profiles(pathlib.Path(name), {"steady": ("basic", {"warm": "demand", "zygote_runs": 1000000}),
                                                "replacing": ("basic", {"warm": "demand", "zygote_runs": ZYGOTE_RUNS})})
-        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(folder)}) as daemon:
+        with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(folder)}) as daemon:
             wait_warm(daemon, ("steady", "replacing"))
             before = set(daemon.of_kind("zygote"))
             subjects = [Subject(key, key, "all", bench.keep(clients.service_client(daemon.path, bench.files["print"], "1\n", profile=key)))
@@ -552,7 +552,7 @@ def parse():
 def measure(bench):
     started = [part for part in bench.options.parts if part not in ("rotation", "memory")]
     if started or bench.options.profile:
-        with daemons.Daemon(CONFIG, env={"BRIG_PROFILES": str(measured_profiles(bench.scratch, bench.options.ready))}, through=through(bench.options.rtprio)) as daemon:
+        with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(measured_profiles(bench.scratch, bench.options.ready))}, through=through(bench.options.rtprio)) as daemon:
             bench.serve(daemon)
             try:
                 if bench.options.profile:

@@ -112,10 +112,36 @@ static int find_stores(struct places *p, const char *shared, struct err *e)
 	return put(p->store[1], e, shared, "");
 }
 
+/* A plain user's own; a home that is closed to him is somebody else's. */
+static int find_own_profiles(struct places *p, struct err *e)
+{
+	const char *home = env_path("HOME"), *config = env_path("XDG_CONFIG_HOME");
+	char       *own = p->profiles[PROFILES_OWN];
+
+	if (geteuid() == 0 || (!config && !home))
+		return 0;
+	if ((config ? put(own, e, config, "/brig/profiles") : put(own, e, home, "/.config/brig/profiles")) < 0)
+		return -1;
+	if (access(own, X_OK) < 0 && errno == EACCES)
+		own[0] = 0;
+	return 0;
+}
+
+/* What the environment says about profiles goes before what was found, or in place of it. */
+static int name_profiles(struct places *p, const char *profiles, const char *presets, struct err *e)
+{
+	if (presets) {
+		p->profiles[PROFILES_OWN][0] = p->profiles[PROFILES_HOST][0] = 0;
+		if (put(p->profiles[PROFILES_PRESET], e, presets, "") < 0)
+			return -1;
+	}
+	return profiles ? put(p->profiles[PROFILES_NAMED], e, profiles, "") : 0;
+}
+
 static int find_installed(struct places *p, struct err *e)
 {
-	if (put(p->profiles[0], e, "/etc/brig/profiles", "") < 0 ||
-	    put(p->profiles[1], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	if (put(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
+	    put(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
 	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
 	    put(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
 		return -1;
@@ -126,7 +152,7 @@ static int find_in_build(struct places *p, const char *root, struct err *e)
 {
 	char store[PLACE_MAX];
 
-	if (put(p->profiles[0], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
+	if (put(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
 	    put(p->guest, e, root, "/guest") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
@@ -184,9 +210,9 @@ int places_find(struct places *ret, struct err *e)
 {
 	struct places p = { 0 };
 	char          root[PLACE_MAX];
-	const char   *profiles, *store;
+	const char   *profiles, *presets, *store;
 
-	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
+	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_PRESETS", &presets, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
 		return -1;
 	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
 		return -1;
@@ -194,12 +220,9 @@ int places_find(struct places *ret, struct err *e)
 		return -1;
 	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_BINDIR, "")) < 0)
 		return -1;
-	p.apart = root[0] || profiles || store;
-	if (profiles) {
-		p.profiles[1][0] = 0;
-		if (put(p.profiles[0], e, profiles, "") < 0)
-			return -1;
-	}
+	p.apart = root[0] || profiles || presets || store;
+	if (find_own_profiles(&p, e) < 0 || name_profiles(&p, profiles, presets, e) < 0)
+		return -1;
 	if (store) {
 		p.store[1][0] = 0;
 		if (put(p.store[0], e, store, "") < 0)

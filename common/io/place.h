@@ -1,8 +1,9 @@
 /*
  * place.h - where brig keeps its things.
  *
- *   profiles  $BRIG_PROFILES, else the build tree's when run from there, else
- *             /etc/brig/profiles over the shipped ones
+ *   profiles  $BRIG_PROFILES, over (not root:) $XDG_CONFIG_HOME/brig/profiles, over
+ *             /etc/brig/profiles and the presets, or those of the build tree when run
+ *             from there; $BRIG_PRESETS is in place of all but the first
  *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
  *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
  *             build tree is one's own, or that place is closed to the caller)
@@ -10,17 +11,20 @@
  *             .brig in the home that /etc/passwd tells when that one is another user's)
  *   brigd     beside this program, else where it was installed
  *
- * A relative BRIG_PROFILES or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
+ * A relative BRIG_PROFILES, BRIG_PRESETS or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
  */
 #pragma once
 #include "err.h"
 
 #define PLACE_MAX 1024
 
+/* Directories of profiles and policies, in the order of search. */
+enum { PROFILES_NAMED, PROFILES_OWN, PROFILES_HOST, PROFILES_PRESET, PROFILES_PLACES };
+
 struct places {
-	char profiles[2][PLACE_MAX]; /* searched in this order; the second may be empty */
+	char profiles[PROFILES_PLACES][PLACE_MAX]; /* each may be empty; a user's own is not there for root, nor for a service of the host */
 	char recipes[PLACE_MAX];
-	char store[2][PLACE_MAX];    /* likewise; brig rootfs writes into the first */
+	char store[2][PLACE_MAX];    /* searched in this order, the second may be empty; brig rootfs writes into the first */
 	char runtime[PLACE_MAX];
 	char libexec[PLACE_MAX];     /* where our other binaries are */
 	char guest[PLACE_MAX];       /* what runs programs inside a jail: files that go into each rootfs */

@@ -21,6 +21,7 @@ struct explain {
 	struct policy       *policy;
 	struct mount_plan    mounts;
 	struct program_env   env;
+	unsigned             place; /* of the profile's file, in places.profiles */
 };
 
 static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
@@ -54,7 +55,10 @@ static int load(struct explain *x, const char *name, struct err *e)
 	if (places_find(&x->places, e) < 0 || profile_file_load(&x->profile, &x->places, name, e) < 0 ||
 	    profile_policy_load(&x->bundle, &x->places, &x->profile, e) < 0 || policy_parse(x->policy, &x->bundle, call_number, e) < 0)
 		return -1;
-	wishes = mount_wishes_of(&x->profile.limits, x->profile.workspace_exec);
+	x->place = profile_file_find(&x->places, name);
+	if (x->place == PROFILES_PLACES)
+		return err_set(e, ERR_MISSING, "profile %s: its file has just gone", name);
+	wishes   = mount_wishes_of(&x->profile.limits, x->profile.workspace_exec);
 	if (mount_plan_build(&x->mounts, &wishes, e) < 0)
 		return -1;
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
@@ -147,8 +151,10 @@ static void print_names(const json_t *names, const char *title, const char *othe
 
 static void print_text(const struct explain *x, FILE *out)
 {
-	fprintf(out, "profile   %s: %s\nrootfs    %s\npolicy    %s\n", x->profile.name, x->profile.description, x->profile.rootfs,
-		x->profile.policy);
+	fprintf(out, "profile   %s: %s\n", x->profile.name, x->profile.description);
+	if (x->place < PROFILES_PRESET) /* what brig did not bring along */
+		fprintf(out, "from      %s/%s.json\n", x->places.profiles[x->place], x->profile.name);
+	fprintf(out, "rootfs    %s\npolicy    %s\n", x->profile.rootfs, x->profile.policy);
 	print_limits(x, out);
 	print_layers(x, out);
 	print_warm(x, out);
@@ -249,8 +255,8 @@ static json_t *json_names(const json_t *names)
 
 static void print_json(const struct explain *x, FILE *out)
 {
-	json_t *j = json_pack("{ss ss ss ss so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
-			      "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
+	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
 			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
 			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
 			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));

@@ -15,24 +15,40 @@ static int fail(const struct err *e)
 	return STATUS_FAILED;
 }
 
+/* What brig did not bring along. */
+static void print_origin(const struct places *places, const char *name)
+{
+	unsigned place = profile_file_find(places, name);
+
+	if (place < PROFILES_PRESET)
+		printf(" (from %s)", places->profiles[place]);
+	putchar('\n');
+}
+
 static int list(const struct places *places, char **words)
 {
-	char **names  = profile_names(places);
-	int    status = STATUS_OK;
+	struct err why;
+	char     **names;
+	int        status = STATUS_OK;
 
 	(void)words;
+	if (profile_folders_check(places, &why) < 0)
+		return fail(&why);
+	names = profile_names(places);
 	if (names && !names[0]) {
-		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[0]);
+		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[PROFILES_PRESET]);
 		status = STATUS_FAILED;
 	}
 	for (size_t i = 0; names && names[i]; i++) {
 		scoped_profile p = { 0 };
 		struct err     e;
 
-		if (profile_file_load(&p, places, names[i], &e) < 0)
+		if (profile_file_load(&p, places, names[i], &e) < 0) {
 			status = fail(&e);
-		else
-			printf("%-*s%s%s\n", *p.description ? 14 : 0, names[i], *p.description ? " " : "", p.description);
+			continue;
+		}
+		printf("%-*s%s%s", *p.description ? 14 : 0, names[i], *p.description ? " " : "", p.description);
+		print_origin(places, names[i]);
 	}
 	profile_names_free(names);
 	return status;

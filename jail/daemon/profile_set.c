@@ -95,7 +95,7 @@ static void err_unknown(const struct profile_set *s, const char *name, struct er
 
 	for (size_t i = 0; i < s->n && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", s->item[i]->name);
-	err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist here; there are: %s", name, list);
+	err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist here; there are: %s; brig run --private reads those of your own", name, list);
 }
 
 const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e)

@@ -114,12 +114,17 @@ static int copy_all(struct view *v, const char *to, const char *folder, struct e
 /* place becomes the copy's. */
 static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
 {
-	char path[PLACE_MAX];
+	struct stat st;
+	char        path[PLACE_MAX];
 
 	if (!*place)
 		return 0;
+	if (stat(place, &st) < 0) /* the door looks there as well, and says what it thinks of it */
+		return 0;
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0 || copy_all(v, path, place, e) < 0)
 		return -1;
+	if (st.st_mode & S_IWOTH && chmod(path, 0777) < 0)
+		return err_sys(e, "view: %s", path);
 	strcpy(place, path);
 	return 0;
 }
@@ -215,8 +220,13 @@ static int fill(struct places *places, char *config, struct err *e)
 {
 	struct view v = { .files = 0 };
 
-	if (copy_folder(&v, "profiles-0", places->profiles[0], e) < 0 || copy_folder(&v, "profiles-1", places->profiles[1], e) < 0)
-		return -1;
+	for (unsigned i = 0; i < PROFILES_PLACES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "profiles-%u", i);
+		if (copy_folder(&v, name, places->profiles[i], e) < 0)
+			return -1;
+	}
 	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0 || make_devices(e) < 0)
 		return -1;
 	return copy_config(config, e);

@@ -6,6 +6,7 @@
 #include "id_range.h"
 #include "place.h"
 #include "profile.h"
+#include "profile_file.h"
 #include "store.h"
 #include "sub_ids.h"
 
@@ -19,13 +20,15 @@ static bool find_places(struct probe *p, struct places *ret)
 {
 	struct err e;
 
-	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_STORE, XDG_DATA_HOME and HOME short, absolute paths");
+	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, absolute paths");
 }
 
-/* The first of the two directories that has it, as for brig run. */
+/* The first of the directories that has it, as for brig run. */
 static int read_profile(const struct places *at, struct bytes *ret, char *path, size_t len, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_LEN(at->profiles) && at->profiles[i][0]; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(at->profiles); i++) {
+		if (!at->profiles[i][0])
+			continue;
 		snprintf(path, len, "%s/" DEFAULT_PROFILE ".json", at->profiles[i]);
 		if (file_read(AT_FDCWD, path, PROFILE_MAX, ret, e) == 0)
 			return 0;
@@ -46,6 +49,8 @@ static bool load_profile(struct probe *p, char *name, size_t namelen, char *path
 
 	if (!find_places(p, &at))
 		return false;
+	if (profile_folders_check(&at, &e) < 0)
+		return probe_missing(p, e.text, "no run starts with such a directory: give it to its user alone, or remove it");
 	if (read_profile(&at, &text, path, len, &e) < 0)
 		return probe_missing(p, e.text, "install brig's profiles in /etc/brig/profiles, or set BRIG_PROFILES");
 	if (profile_parse(&profile, DEFAULT_PROFILE, text.data, text.len, &e) == 0) {

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* --- names --- */
 
@@ -69,18 +71,56 @@ char **profile_names(const struct places *places)
 
 static int err_unknown(const struct places *places, const char *name, struct err *e)
 {
-	char   list[256] = "none";
+	char   list[200] = "none", where[280] = "";
 	char **names     = profile_names(places);
 	size_t n         = 0;
-	bool   is_two    = places->profiles[1][0];
 
 	for (size_t i = 0; names && names[i] && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
 	profile_names_free(names);
 	if (strchr(name, '/') || strstr(name, ".json"))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a profile; name one: %s; BRIG_PROFILES=DIRECTORY is for those of your own", name, list);
-	return err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist in %.80s%s%.80s; there are: %s", name, places->profiles[0],
-		       is_two ? " or " : "", places->profiles[1], list);
+	n = 0;
+	for (size_t i = 0; i < PROFILES_PLACES && n < sizeof where; i++)
+		if (places->profiles[i][0])
+			n += (size_t)snprintf(where + n, sizeof where - n, "%s%.80s", n ? " or " : "", places->profiles[i]);
+	return err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist in %s; there are: %s", name, where, list);
+}
+
+/* --- folders --- */
+
+/* Who may write to one can put a profile or a policy there, under any name. */
+static int check_folder(const char *path, unsigned place, struct err *e)
+{
+	struct stat st;
+
+	if (!*path || (stat(path, &st) < 0 && place != PROFILES_NAMED))
+		return 0;
+	if (stat(path, &st) < 0)
+		return err_sys(e, "BRIG_PROFILES: %s", path);
+	if (st.st_mode & S_IWOTH)
+		return err_set(e, ERR_DENIED, "%s: everybody may write to it; type: chmod o-w %s", path, path);
+	if (place == PROFILES_OWN && st.st_uid != 0 && st.st_uid != geteuid())
+		return err_set(e, ERR_DENIED, "%s: belongs to uid %u, and profiles of your own must be yours", path, st.st_uid);
+	return 0;
+}
+
+int profile_folders_check(const struct places *places, struct err *e)
+{
+	for (unsigned i = 0; i < PROFILES_PLACES; i++)
+		if (check_folder(places->profiles[i], i, e) < 0)
+			return -1;
+	return 0;
+}
+
+unsigned profile_file_find(const struct places *places, const char *name)
+{
+	char path[PLACE_MAX + 80];
+
+	for (unsigned i = 0; i < PROFILES_PLACES; i++)
+		if (places->profiles[i][0] && snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name) && access(path, F_OK) == 0)
+			return i;
+	return PROFILES_PLACES;
 }
 
 /* --- files --- */
@@ -101,6 +141,8 @@ int profile_file_check(struct profile *ret, const char *path, struct err *e)
 
 int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
 {
+	if (profile_folders_check(places, e) < 0)
+		return -1;
 	if (!text_is_name(name))
 		return err_unknown(places, name, e);
 	for (size_t i = 0; i < ARRAY_LEN(places->profiles); i++) {
@@ -120,8 +162,12 @@ int profile_file_load(struct profile *ret, const struct places *places, const ch
 
 int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e)
 {
-	const char *folders[] = { places->profiles[0], places->profiles[1], NULL };
+	const char *folders[PROFILES_PLACES + 1] = { NULL };
 
+	for (unsigned i = 0; i < PROFILES_PLACES; i++)
+		folders[i] = places->profiles[i];
+	if (profile_folders_check(places, e) < 0)
+		return -1;
 	if (policy_bundle_build(ret, p->policy, p->policy_extend, policy_file_read, folders, e) < 0)
 		return err_wrap(e, "profile %s", p->name);
 	return 0;

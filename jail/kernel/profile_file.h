@@ -1,7 +1,9 @@
 /*
- * profile_file.h - profiles on disk: the administrator's over the shipped ones.
+ * profile_file.h - profiles on disk: a user's own over the administrator's over the shipped ones.
  *
- * NAME.json in the first of places.profiles that has it; NAME.policy beside.
+ * NAME.json in the first of places.profiles that has it; NAME.policy in the
+ * first that has that. A directory that everybody may write to decides
+ * nothing: as long as it is there, all of this is refused.
  */
 #pragma once
 #include "err.h"
@@ -11,6 +13,9 @@
 
 /* The error of an unknown name lists those that exist. */
 must_use int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e);
+must_use int profile_folders_check(const struct places *places, struct err *e);
+/* Which of places.profiles has it; PROFILES_PLACES: none. */
+unsigned profile_file_find(const struct places *places, const char *name);
 /* A file by its path; name is what messages call it. */
 must_use int profile_file_check(struct profile *ret, const char *path, struct err *e);
 

@@ -81,26 +81,26 @@ def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig,
 
 @pytest.mark.private("a service tells nobody which profiles it has")
 def test_a_profile_that_does_not_exist_names_those_that_do(jail, run_brig):
-    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", os.environ.get("BRIG_PROFILES", str(host.build_dir() / "profiles"))[:80])
+    one_line(run_brig("-p", "nonesuch", program="pass", json_record=False), "nonesuch", "basic", "strict", os.environ.get("BRIG_PRESETS", str(host.build_dir() / "profiles"))[:80])
 
 
 def test_a_profile_given_as_a_file_is_told_how_to_name_one(jail, run_brig):
     one_line(run_brig("-p", "./own.json", program="pass", json_record=False), "./own.json", "BRIG_PROFILES", "basic")
 
 
-@pytest.mark.parametrize("name", ["BRIG_PROFILES", "BRIG_STORE"])
+@pytest.mark.parametrize("name", ["BRIG_PROFILES", "BRIG_PRESETS", "BRIG_STORE"])
 def test_a_relative_place_is_refused_and_not_left_aside(jail, run_brig, name):
     one_line(run_brig(program="print('ran')", json_record=False, env={name: "place"}), name, '"place"', "absolute", status=125)
 
 
 def test_a_folder_without_profiles_is_named(brig, tmp_path):
-    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=host.HANG)
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PRESETS": str(tmp_path)}, capture_output=True, text=True, timeout=host.HANG)
     assert (done.returncode, done.stdout) == (1, "") and str(tmp_path) in done.stderr, done
 
 
 def test_a_profile_without_a_description_is_listed_without_blanks(brig, tmp_path):
     (tmp_path / "small.json").write_text('{"rootfs":"basic","policy":"python"}')
-    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, text=True, timeout=host.HANG)
+    done = subprocess.run([brig, "profile", "list"], env={"BRIG_PRESETS": str(tmp_path)}, capture_output=True, text=True, timeout=host.HANG)
     assert (done.returncode, done.stdout) == (0, "small\n"), done
 
 
@@ -134,7 +134,7 @@ def test_broken_profile(jail, run_brig, tmp_path, text, words):
     for path in shipped.glob("*.policy"):
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "broken.json").write_text(text)
-    one_line(run_brig("-p", "broken", program="pass", json_record=False, env={"BRIG_PROFILES": str(folder)}), *words)
+    one_line(run_brig("-p", "broken", program="pass", json_record=False, env={"BRIG_PRESETS": str(folder)}), *words)
 
 
 # --- options ----------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_rules_that_everybody_may_write_are_refused(brig, tmp_path, file):
         (tmp_path / source.name).write_bytes(source.read_bytes())
         (tmp_path / source.name).chmod(0o664)
     (tmp_path / file).chmod(0o666)
-    done = subprocess.run([brig, "profile", "check", "basic"], capture_output=True, text=True, env={"BRIG_PROFILES": str(tmp_path)})
+    done = subprocess.run([brig, "profile", "check", "basic"], capture_output=True, text=True, env={"BRIG_PRESETS": str(tmp_path)})
     assert done.returncode == 1 and f"{tmp_path}/{file}: everybody may write to it; type: chmod o-w" in done.stderr, done
 
 
@@ -238,7 +238,7 @@ def test_a_profile_that_describes_itself_with_an_escape_sequence_is_neither_list
     for name in terminal.NAMES.values():
         (tmp_path / "small.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "description": name}))
         for words in (["profile", "list"], ["profile", "check", "small"], ["explain", "small"], ["explain", "--json", "small"]):
-            done = subprocess.run([brig, *words], env={"BRIG_PROFILES": str(tmp_path)}, capture_output=True, timeout=host.HANG)
+            done = subprocess.run([brig, *words], env={"BRIG_PRESETS": str(tmp_path)}, capture_output=True, timeout=host.HANG)
             assert not terminal.obeyed(done.stdout + done.stderr) and (done.returncode == 0 or done.stderr.count(b"\n") == 1), done
 
 
@@ -307,5 +307,5 @@ def test_a_fifo_in_the_place_of_a_policy_is_refused_at_once(needs_root, brig, tm
     os.mkfifo(folder / "python.policy")
     program = tmp_path / "program.py"
     program.write_text("print('ran')")
-    done = subprocess.run([brig, "run", program], env={**os.environ, "BRIG_PROFILES": str(folder)}, capture_output=True, text=True, timeout=host.HANG)
+    done = subprocess.run([brig, "run", program], env={**os.environ, "BRIG_PRESETS": str(folder)}, capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 125 and "python.policy: not a regular file" in done.stderr and "ran" not in done.stdout, done

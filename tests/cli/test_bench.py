@@ -116,7 +116,7 @@ def test_an_order_that_is_none_is_refused(brig):
 def service(jail):
     scratch, profiles = warm.scratch_profiles("basic")
     config = {"runs": 16, "access": [{"uid": 0, "runs": 16, "runs_per_minute": 100000}]}
-    with daemons.Daemon(config, env={"BRIG_PROFILES": str(profiles)}) as one:
+    with daemons.Daemon(config, env={"BRIG_PRESETS": str(profiles)}) as one:
         assert host.poll(lambda: one.run("pass").record["warm"])
         yield one
     scratch.cleanup()

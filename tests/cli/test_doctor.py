@@ -68,7 +68,7 @@ class Host:
 
     def env(self, **more):
         return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "BRIG_STORE": str(self.root / "store"),
-                "BRIG_PROFILES": str(self.root / "profiles"), **more}
+                "BRIG_PRESETS": str(self.root / "profiles"), **more}
 
     def command(self, *args):
         return [str(self.brig), "doctor", *args]
@@ -546,7 +546,7 @@ def test_a_replaced_device(host, setup, what):
 @needs_root
 @pytest.mark.parametrize("change,row,cause,fix", [
     ({"BRIG_STORE": "/nowhere"}, "rootfs", "is not in the store /nowhere", "brig-rootfs build basic"),
-    ({"BRIG_PROFILES": "/nowhere"}, "profile", "/nowhere/basic.json: No such file", "/etc/brig/profiles"),
+    ({"BRIG_PRESETS": "/nowhere"}, "profile", "/nowhere/basic.json: No such file", "/etc/brig/profiles"),
 ])
 def test_missing_places(host, change, row, cause, fix):
     answer = host.doctor("--json", env=host.env(**change))
@@ -584,7 +584,7 @@ def test_a_broken_profile_is_named_with_its_fault(host):
     broken = host.root / "broken"
     broken.mkdir()
     (broken / "basic.json").write_text('{"rootfs": "basic", "policy": "python", "limts": {}}')
-    answer = host.doctor("--json", env=host.env(BRIG_PROFILES=str(broken)))
+    answer = host.doctor("--json", env=host.env(BRIG_PRESETS=str(broken)))
     assert answer.status == 1
     assert answer.names("missing") == {"profile"}
     assert says(answer.row("profile"), "limts", "brig profile check basic")

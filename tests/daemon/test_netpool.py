@@ -69,7 +69,7 @@ LOCAL = {
 
 @pytest.fixture(scope="module")
 def kept(only_basic):
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(only_basic)}) as one:
+    with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(only_basic)}) as one:
         one.settle()
         yield one
 

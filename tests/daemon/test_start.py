@@ -88,7 +88,7 @@ def test_a_profile_that_cannot_be_used_is_named_and_the_others_serve(start_daemo
     path = profiles / "odd.json"
     path.write_text(text)
     path.chmod(mode)
-    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    one = start_daemon(env={"BRIG_PRESETS": str(profiles)})
     with one.connect() as talk:
         assert talk.run("print(1)").reason == "exited"
     one.stop()
@@ -98,7 +98,7 @@ def test_a_profile_that_cannot_be_used_is_named_and_the_others_serve(start_daemo
 def test_a_policy_that_cannot_be_compiled_costs_its_profile_alone(start_daemon, profiles):
     (profiles / "odd.policy").write_text("allow no_such_call\n")
     (profiles / "odd.json").write_text('{"rootfs":"basic","policy":"odd"}')
-    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    one = start_daemon(env={"BRIG_PRESETS": str(profiles)})
     with one.connect() as talk:
         assert talk.run("print(1)").reason == "exited"
     one.stop()
@@ -107,7 +107,7 @@ def test_a_policy_that_cannot_be_compiled_costs_its_profile_alone(start_daemon, 
 
 def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(start_daemon, profiles):
     (profiles / "odd.json").write_text('{"rootfs":"no-such","policy":"python"}')
-    one = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+    one = start_daemon(env={"BRIG_PRESETS": str(profiles)})
     with one.connect() as talk, pytest.raises(client.NotStarted) as refused:
         talk.run("print(1)", profile="odd")
     message = str(refused.value)

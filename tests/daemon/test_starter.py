@@ -71,10 +71,10 @@ def test_profiles_that_are_no_files_hold_nobody_up(start_daemon, tmp_path):
         huge.truncate(1 << 30)
     for path in (folder, *folder.iterdir()):
         os.lchown(path, ANN, ANN)
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     assert daemon.run("print('served')").stdout == "served\n"
-    view = pathlib.Path(f"/proc/{daemon.one('keeper')}/root/run/brig/view/profiles-0")
-    assert not {"fifo.json", "zero.json", "huge.json"} & {path.name for path in view.iterdir()}
+    view = pathlib.Path(f"/proc/{daemon.one('keeper')}/root/run/brig/view/profiles-3{folder}")
+    assert {path.name for path in view.iterdir()} == {path.name for path in (host.REPO / "profiles").iterdir()}
     secret = pathlib.Path("/etc/shadow").read_bytes() if os.path.exists("/etc/shadow") else b"none"
     assert all(path.read_bytes() != secret for path in view.iterdir() if path.is_file()), "what only root can read is where the door can read it"
 

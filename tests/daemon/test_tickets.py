@@ -56,7 +56,7 @@ def daemon(start_daemon, built, request):
     for path in profiles.glob("*.json"):
         if path.stem != "basic":
             path.unlink() # a machine may have no rootfs for them, and every letter is basic's
-    started = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    started = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
     started.settle()
     with started.connect() as talk:
         warm.wait(talk)

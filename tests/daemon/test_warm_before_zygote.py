@@ -10,7 +10,7 @@ from support import host, warm
 def service(built):
     """Runs are warm; most of what stands ready was built before they could be."""
     scratch, profiles = warm.scratch_profiles("basic", ready=8)
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(profiles)}) as one:
+    with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one:
         assert host.poll(lambda: one.run("pass").record["warm"])
         yield one
     scratch.cleanup()

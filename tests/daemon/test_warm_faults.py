@@ -87,7 +87,7 @@ def kept(folder):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     there = left.Snapshot()
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(folder)}) as one:
+    with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(folder)}) as one:
         one.settle()
         assert warm_load.is_warm_again(one), one.words()
         yield one

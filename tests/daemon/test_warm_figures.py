@@ -14,7 +14,7 @@ from support import host, warm
 @pytest.fixture(scope="module")
 def service(built):
     scratch, profiles = warm.scratch_profiles("basic", zygote_runs=12)
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(profiles)}) as one, scratch:
+    with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one, scratch:
         one.settle()
         with one.connect() as talk:
             warm.wait(talk, "basic")

@@ -9,7 +9,7 @@ from support import tiers, warm_load
 @pytest.mark.parametrize("runs", tiers.amounts(100, 1000, "BRIG_WARM_RUNS"))
 def test_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon, runs):
     there = left.Snapshot()
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(only_basic)})
     daemon.settle()
     assert warm_load.is_warm_again(daemon), daemon.words()
     warm_load.run_many(daemon, 60) # what is done for the first time

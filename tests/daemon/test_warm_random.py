@@ -52,7 +52,7 @@ def test_nothing_is_shared_by_runs_of_a_zygote_that_has_imported_it_all(built):
     """What a module draws when it is imported it has drawn once for all forks."""
     names = ["crypt", "multiprocessing", "multiprocessing.shared_memory", "random", "secrets", "sqlite3", "ssl", "tempfile", "uuid"]
     scratch, profiles = warm.scratch_profiles("basic", preload=names)
-    with scratch, daemons.Daemon(PROFILES, env={"BRIG_PROFILES": str(profiles)}) as one, one.connect() as talk:
+    with scratch, daemons.Daemon(PROFILES, env={"BRIG_PRESETS": str(profiles)}) as one, one.connect() as talk:
         warm.wait(talk)
         assert talk.run(f"import sys; print(set({names}) - set(sys.modules))").stdout == "set()\n"
         for name, program in DIFFERENT.items():

@@ -11,7 +11,7 @@ SHELL = 'trap "" INT QUIT HUP TSTP USR1; exec "$@"' # a shell's "&" does the fir
 @pytest.fixture
 def service(start_daemon):
     scratch, profiles = warm.scratch_profiles("basic")
-    made = start_daemon(env={"BRIG_PROFILES": str(profiles)}, through=[*daemons.with_accounts(), "sh", "-c", SHELL, "sh"])
+    made = start_daemon(env={"BRIG_PRESETS": str(profiles)}, through=[*daemons.with_accounts(), "sh", "-c", SHELL, "sh"])
     with made.connect() as talk:
         warm.wait(talk)
     yield made

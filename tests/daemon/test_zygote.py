@@ -39,7 +39,7 @@ def new_zygote(daemon, old):
 
 
 def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
@@ -53,7 +53,7 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
 
 
 def test_a_run_whose_zygote_dies_has_an_honest_end(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
         run = talk.start(SLEEP, limits=LONG)
@@ -65,7 +65,7 @@ def test_a_run_whose_zygote_dies_has_an_honest_end(nothing_left, folder, start_d
 
 
 def test_a_zygote_that_stands_still_is_killed_and_its_run_asked_of_the_next(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
@@ -77,7 +77,7 @@ def test_a_zygote_that_stands_still_is_killed_and_its_run_asked_of_the_next(noth
 
 
 def test_a_run_that_is_killed_ends_though_its_zygote_stands_still(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
         run = talk.start(SLEEP, limits={"wall_ms": 1000})
@@ -102,7 +102,7 @@ os.wait()
 
 
 def test_a_program_that_is_stopped_all_the_time_costs_its_zygote_nothing(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
         zygote = zygote_of(daemon)
@@ -123,7 +123,7 @@ time.sleep(600)
 
 
 def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
         beside = talk.start("import sys; print('beside', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
@@ -156,7 +156,7 @@ def stop_while_it_imports(daemon, talk):
 
 
 def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, start_daemon):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
@@ -183,7 +183,7 @@ def pipes(pid):
 
 def test_a_launcher_holds_nothing_by_which_it_could_change_other_runs(nothing_left, folder, start_daemon):
     """It is a fork of the spawner: the filter that zygotes read, and the ends by which a zygote knows that it is wanted."""
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
@@ -213,7 +213,7 @@ exec /usr/bin/python3.11 "$@"
 
 def test_a_profile_that_imports_ahead_what_is_not_there_runs_cold_and_the_log_names_it(nothing_left, built, start_daemon):
     scratch, profiles = warm.scratch_profiles("basic", preload=["no_such_module"])
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
     with daemon.connect() as talk:
         run = talk.run("print('cold')")
         assert run.stdout == "cold\n" and not run.record["warm"]
@@ -232,7 +232,7 @@ def test_a_rootfs_whose_python_cannot_be_a_zygote_runs_cold(nothing_left, folder
     (root / "usr/bin/python3").unlink()
     (root / "usr/bin/python3").write_text(NO_ZYGOTE)
     (root / "usr/bin/python3").chmod(0o755)
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder), "BRIG_STORE": str(store)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder), "BRIG_STORE": str(store)})
     with daemon.connect() as talk:
         for n in range(5):
             run = talk.run(f"print({n})")
@@ -254,7 +254,7 @@ def most_descriptors(daemon, zygote):
 
 @pytest.mark.parametrize("runs", tiers.amounts(100, 400, "BRIG_WARM_RUNS"))
 def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon, runs):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(folder)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
@@ -273,7 +273,7 @@ def all_zygotes(daemon):
 @pytest.mark.parametrize("rule", [{"zygote_runs": 5}, {"zygote_ms": 1000}])
 def test_a_zygote_is_replaced_and_no_run_notices(nothing_left, start_daemon, built, rule):
     scratch, profiles = warm.scratch_profiles("basic", **rule)
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)

@@ -19,7 +19,7 @@ SEED = int(os.environ.get("BRIG_ZYGOTE_SEED", "1"))
 @pytest.mark.parametrize("kills", tiers.amounts(20, 80, "BRIG_ZYGOTE_KILLS"))
 def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_daemon, kills):
     there = left.Snapshot()
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(only_basic)})
     daemon.settle()
     assert is_warm_again(daemon), daemon.words()
     ends, hit, wrong = kill_under_load(daemon, kills, SEED)
@@ -35,7 +35,7 @@ def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_dae
 @pytest.mark.parametrize("runs", tiers.amounts(100, 600))
 def test_no_run_notices_under_load_that_zygotes_are_replaced(built, start_daemon, way, runs):
     scratch, profiles = warm_load.only_basic(way, zygote_runs=20)
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
     daemon.settle()
     assert is_warm_again(daemon), daemon.words()
     ends, wrong = warm_load.run_many(daemon, runs)
@@ -54,7 +54,7 @@ def zygote_of(daemon):
 @pytest.mark.diagonal("only_basic")
 @pytest.mark.parametrize("reason", ["cancelled", "timeout_wall"])
 def test_a_killed_cell_is_reaped_though_its_zygote_stands_still(only_basic, start_daemon, token, reason):
-    daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(only_basic)})
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(only_basic)})
     daemon.settle()
     with daemon.connect() as talk:
         assert is_warm_again(daemon)

@@ -50,7 +50,7 @@ def start(start_daemon, built):
     def start_one(way):
         scratch, profiles = warm_load.only_basic(way, ready=1)
         scratches.append(scratch)
-        daemon = start_daemon(MANY, env={"BRIG_PROFILES": str(profiles)})
+        daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
         assert warm_load.is_warm_again(daemon), daemon.words()
         daemon.settle()
         assert host.poll(daemon.letters, 10), daemon.words()

@@ -19,7 +19,7 @@ def folder(built, request):
 
 @pytest.fixture(scope="module")
 def kept(folder):
-    with daemons.Daemon(PROFILES, env={"BRIG_PROFILES": str(folder)}) as one:
+    with daemons.Daemon(PROFILES, env={"BRIG_PRESETS": str(folder)}) as one:
         one.settle()
         with one.connect() as talk:
             for profile in "basic", "strict":

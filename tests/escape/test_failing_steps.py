@@ -23,7 +23,7 @@ def steps():
 
 def attempt(order, step, error, how):
     program, *options = order
-    own = {"BRIG_PROFILES": str(host.build_dir() / "profiles"), "BRIG_STORE": str(host.store_dir())}
+    own = {"BRIG_PRESETS": str(host.build_dir() / "profiles"), "BRIG_STORE": str(host.store_dir())}
     return subprocess.run([FAILS / "brig", "run", "--timeout", "50", *options, program], capture_output=True, text=True, timeout=host.HANG, stdin=subprocess.DEVNULL,
                           env={**brig.environment(), **own, "BRIG_FAILS": f"{step} {error} {how}"})
 

@@ -47,7 +47,7 @@ def given(tmp_path_factory):
 def zygotes(jail):
     """A service of root whose runs are forked, whatever the session's are."""
     scratch, profiles = warm.scratch_profiles()
-    with scratch, daemons.Daemon(runs.CONFIG, env={"BRIG_PROFILES": str(profiles)}) as service:
+    with scratch, daemons.Daemon(runs.CONFIG, env={"BRIG_PRESETS": str(profiles)}) as service:
         with service.connect() as talk:
             warm.wait(talk)
         yield service

@@ -8,7 +8,7 @@ import pytest
 from support import brig
 
 HERE = pathlib.Path(__file__).parent
-SHIPPED = brig.environment({"BRIG_PROFILES": None}) # not those that a session has changed
+SHIPPED = brig.environment({"BRIG_PROFILES": None, "BRIG_PRESETS": None}) # not those that a session has changed
 ROWS = [
     ("explain-basic.txt", ["explain", "basic"], "explain prints every layer of basic"),
     ("explain-strict.txt", ["explain", "strict"], "explain prints every layer of strict"),

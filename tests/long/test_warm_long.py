@@ -26,7 +26,7 @@ def service(request, jail):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 20000)), hard))
     scratch, profiles = warm_load.only_basic(request.param)
-    with daemons.Daemon(MANY, env={"BRIG_PROFILES": str(profiles)}) as daemon:
+    with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as daemon:
         daemon.way = request.param
         daemon.settle()
         assert warm_load.is_warm_again(daemon), daemon.words()

@@ -216,7 +216,7 @@ def test_numpy_computes_under_the_strict_policy_too(needs, run_brig, tmp_path):
     for policy in (host.REPO / "profiles").glob("*.policy"):
         shutil.copy(policy, tmp_path)
     (tmp_path / "numbers.json").write_text('{"rootfs": "data-science", "policy": "python-strict", "workspace_exec": false, "require": "all"}')
-    run = run_brig("-p", "numbers", env={"BRIG_PROFILES": str(tmp_path)}, program="""
+    run = run_brig("-p", "numbers", env={"BRIG_PRESETS": str(tmp_path)}, program="""
 import numpy as np
 a = np.random.default_rng(1).random((300, 300)); assert np.allclose(np.linalg.inv(a) @ a, np.eye(300)); print("fine")""")
     assert (run.status, run.out, run.record["stderr"]) == (0, "fine\n", ""), str(run)

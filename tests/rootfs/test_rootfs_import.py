@@ -473,7 +473,7 @@ def pythons(basic, tmp_path_factory):
     for policy in (host.REPO / "profiles").glob("*.policy"):
         shutil.copy(policy, top / "profiles")
     (top / "profiles/own.json").write_text(json.dumps({"rootfs": NAME, "policy": "python", "warm": "demand"}))
-    store.env = {"BRIG_PROFILES": str(top / "profiles"), "BRIG_STORE": str(store.store)}
+    store.env = {"BRIG_PRESETS": str(top / "profiles"), "BRIG_STORE": str(store.store)}
     return store
 
 

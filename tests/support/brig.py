@@ -11,7 +11,7 @@ import time
 
 from support import host, runs
 
-KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES")
+KEEP = ("PATH", "HOME", "LANG", "BRIG_STORE", "BRIG_PROFILES", "BRIG_PRESETS")
 numbers = itertools.count(1)
 SCRATCH = tempfile.TemporaryDirectory(prefix="brig-test-") # removed when the tests end
 
@@ -48,7 +48,7 @@ def environment(extra=None):
     """Where runs are warm they are those of the session's service, but for whoever names a socket, profiles or a store of his own."""
     extra = extra or {}
     env = {name: os.environ[name] for name in KEEP if name in os.environ}
-    socket = None if extra.keys() & {"BRIG_SOCKET", "BRIG_PROFILES", "BRIG_STORE"} else runs.SESSION.socket()
+    socket = None if extra.keys() & {"BRIG_SOCKET", "BRIG_PROFILES", "BRIG_PRESETS", "BRIG_STORE"} else runs.SESSION.socket()
     env.update({"BRIG_SOCKET": socket and str(socket), **extra})
     return {name: value for name, value in env.items() if value is not None}
 

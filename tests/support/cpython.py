@@ -56,7 +56,7 @@ def service(factory, kind="demand", before=()):
     policies = [(path.name, path.read_text()) for path in (host.REPO / "profiles").glob("*.policy")]
     for name, text in [(f"{NAME}.json", json.dumps({**PROFILE, "warm": kind})), *policies]:
         (folder / "profiles" / name).write_text(text)
-    made = daemon.Daemon(SERVICE, env={"BRIG_PROFILES": str(folder / "profiles")}, through=[*daemon.with_accounts(), *before])
+    made = daemon.Daemon(SERVICE, env={"BRIG_PRESETS": str(folder / "profiles")}, through=[*daemon.with_accounts(), *before])
     try:
         with made.connect() as talk:
             warm.wait(talk, NAME)

@@ -35,7 +35,7 @@ class Session:
         if mode():
             from support import warm # pylint: disable=import-outside-toplevel
             self.scratch, profiles = warm.scratch_profiles(warm=KEYS[mode()])
-            os.environ["BRIG_PROFILES"] = str(profiles)
+            os.environ["BRIG_PRESETS"] = str(profiles)
 
     def end(self):
         if self.service:

@@ -92,7 +92,7 @@ class World:
     def as_user(self, user, *argv, flags=(), groups=()):
         """argv as that user, with his own environment."""
         env = [f"HOME={self.root}/home/{user.name}", f"PATH={os.environ['PATH']}", "LANG=C.UTF-8",
-               f"BRIG_PROFILES={self.root}/profiles"]
+               f"BRIG_PRESETS={self.root}/profiles"]
         names = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
         return self.enter("setpriv", "--reuid", user.uid, "--regid", user.uid, *names, *flags, "env", "-i", *env, *argv)
 

@@ -170,14 +170,15 @@ static bool is_installed(void)
 
 static bool find_socket(struct plain *p, char **env)
 {
-	const char *profiles = find_env(env, TEXT("BRIG_PROFILES=")), *store = find_env(env, TEXT("BRIG_STORE="));
+	const char *profiles = find_env(env, TEXT("BRIG_PROFILES=")), *presets = find_env(env, TEXT("BRIG_PRESETS=")),
+		   *store = find_env(env, TEXT("BRIG_STORE="));
 
-	if ((*profiles && *profiles != '/') || (*store && *store != '/'))
+	if ((*profiles && *profiles != '/') || (*presets && *presets != '/') || (*store && *store != '/'))
 		return false;
 	p->socket = find_env(env, TEXT("BRIG_SOCKET="));
 	if (*p->socket)
 		return *p->socket == '/' && length(p->socket) < UNIX_PATH_MAX;
-	return !*profiles && !*store && is_installed();
+	return !*profiles && !*presets && !*store && is_installed();
 }
 
 /* What is piped in is for the program (run_cmd.c), and for others to hand over. */
