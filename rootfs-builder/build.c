@@ -113,12 +113,24 @@ static int stage_lint(struct build *b, struct err *e)
 	return lint_tree(b->tree, stderr, e);
 }
 
+static int err_size(const struct build *b, uint64_t bytes, struct err *e)
+{
+	uint64_t most = field_find(recipe_fields, "size_max")->max, enough = bytes / MIB + 1;
+	char     is[32], more[32];
+
+	text_from_size(b->recipe.size_max, is, sizeof is);
+	if (bytes >= most)
+		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s, and no recipe may have more than %s", bytes, is,
+			       text_from_size(most, more, sizeof more));
+	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s; raise it: \"size_max\": \"%s\"", bytes, is,
+		       text_from_size(enough * MIB, more, sizeof more));
+}
+
 /* Before a byte is hashed: a file of a terabyte takes no room when nothing is in it. */
 static int check_size(const struct build *b, struct err *e)
 {
 	scoped_tree t     = { 0 };
 	uint64_t    bytes = 0;
-	char        most[32];
 
 	if (tree_scan(b->tree, &t, e) < 0)
 		return -1;
@@ -127,8 +139,7 @@ static int check_size(const struct build *b, struct err *e)
 			bytes = UINT64_MAX;
 	if (bytes <= b->recipe.size_max)
 		return 0;
-	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s", bytes,
-		       text_from_size(b->recipe.size_max, most, sizeof most));
+	return err_size(b, bytes, e);
 }
 
 static int write_manifest(const struct build *b, const struct manifest_origin *from, struct err *e)

@@ -20,7 +20,7 @@ const struct field recipe_fields[] = {
 	{ "description",  FIELD_STR,   AT(description),  0,      200,       0,         "What the rootfs is for, in one line", NULL, NULL },
 	{ "extends",      FIELD_NAME,  AT(extends),      0,      63,        0,         "A recipe of brig's own folder; its rows come before these", NULL, NULL },
 	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,         "The Debian release the packages come from, by its code name", NULL, NULL },
-	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger", NULL, NULL },
+	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger; what extends another has 256M more than that one", NULL, NULL },
 	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,         "Debian packages; what they depend on comes along, what they recommend does not", NULL, NULL },
 	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them", NULL, NULL },
 	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
@@ -228,15 +228,26 @@ static const json_t *list_of(const struct recipe *r, const struct field *f)
 	return *(const json_t *const *)((const char *)r + f->offset);
 }
 
+/* What the base says about its size bounds the base alone: what comes on top has as much room as a recipe without one. */
+static json_t *join_size(const struct recipe *base, const struct field *f)
+{
+	uint64_t room = f->max - base->size_max;
+
+	return json_integer((json_int_t)(base->size_max + (f->preset < room ? f->preset : room)));
+}
+
 /* What stands for itself (packages and paths) is joined; of the rest, what the base says holds until it is said again. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
 	bool is_prune = strcmp(f->name, "prune") == 0, is_keep = strcmp(f->name, "keep") == 0;
-	bool is_scalar = f->type == FIELD_NAME || f->type == FIELD_SIZE;
 
 	if (f->type == FIELD_LIST && !is_keep)
 		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), is_prune ? r->keep : NULL, list_of(r, f)));
-	if (is_scalar && !json_object_get(r->source, f->name) && json_object_get(base->source, f->name))
+	if (json_object_get(r->source, f->name))
+		return 0;
+	if (f->type == FIELD_SIZE)
+		return json_object_set_new(r->source, f->name, join_size(base, f));
+	if (f->type == FIELD_NAME && json_object_get(base->source, f->name))
 		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
 	return 0;
 }

@@ -27,7 +27,7 @@ extern const struct field recipe_fields[];
 
 /* One file. With "extends" it is whole only after recipe_extend(). */
 must_use int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t len, struct err *e);
-/* The base's rows come before r's own; what r does not say about suite and size is the base's. */
+/* The base's rows come before r's own; a suite that r does not name is the base's, a size that it does not bound the base's and the preset. */
 must_use int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e);
 /* With all that it extends: NAME in the folder, or a file when the text ends in ".json" or has a slash. */
 must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);

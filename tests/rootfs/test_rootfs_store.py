@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -222,8 +223,20 @@ def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp
 
 def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
     done = rootfs("build", recipe(size_max="1K"))
-    assert done.returncode == 1 and "size_max of the recipe is 1K" in done.stderr.splitlines()[-1]
+    error = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and re.fullmatch(
+        r'brig-rootfs: tiny: manifest: the tree has \d+ bytes, size_max of the recipe is 1K; raise it: "size_max": "1M"', error), error
     assert rootfs.leftovers() == []
+
+
+def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwise(installed):
+    base = {"suite": "bookworm", "packages": ["netbase"], "size_max": "1M"}
+    mine = installed(base=base, more={"extends": "base", "packages": ["media-types", "base-files", "ncurses-base", "tzdata"]},
+                     less={"extends": "more", "size_max": "1M"})
+    mine.must("build", "more")
+    assert mine.rows()["more"]["size"] > 1 << 20
+    done = mine("build", "less")
+    assert done.returncode == 1 and "size_max of the recipe is 1M; raise it: " in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.full

@@ -90,9 +90,10 @@ static const struct {
 	const char   *is; /* the joined recipe as JSON, or the beginning of the error */
 } joins[] = {
 	{ "rows come after those of the base", "{\"extends\":\"base\",\"packages\":[\"sed\"],\"prune\":[\"/c\"]}", ERR_NONE,
-	  "b1 7340032 [\"dash\",\"sed\"] [\"/a\",\"/b # why\",\"/c\"]" },
+	  "b1 275775488 [\"dash\",\"sed\"] [\"/a\",\"/b # why\",\"/c\"]" },
 	{ "what is said again holds", "{\"extends\":\"base\",\"suite\":\"b2\",\"size_max\":9}", ERR_NONE, "b2 9 [\"dash\"] [\"/a\",\"/b # why\"]" },
-	{ "a row of prune is taken back", "{\"extends\":\"base\",\"keep\":[\"/b # it is needed\"]}", ERR_NONE, "b1 7340032 [\"dash\"] [\"/a\"]" },
+	{ "a size of its own bounds all of it", "{\"extends\":\"base\",\"size_max\":\"8M\"}", ERR_NONE, "b1 8388608 [\"dash\"] [\"/a\",\"/b # why\"]" },
+	{ "a row of prune is taken back", "{\"extends\":\"base\",\"keep\":[\"/b # it is needed\"]}", ERR_NONE, "b1 275775488 [\"dash\"] [\"/a\"]" },
 	{ "a row that the base has not cannot be taken back", "{\"extends\":\"base\",\"keep\":[\"/d\"]}", ERR_BAD_SPEC, "keep: \"/d\": base has no such" },
 	{ "a package of the base cannot be omitted", "{\"extends\":\"base\",\"omit\":[\"dash\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
 };
