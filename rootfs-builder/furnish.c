@@ -1,5 +1,6 @@
 #include "furnish.h"
 
+#include "cell_place.h"
 #include "generate.h"
 #include "tree.h"
 
@@ -32,7 +33,7 @@ int furnish_apply(int root, const struct recipe *r, int log, int stop, struct er
 	struct recipe_row row;
 	size_t            i;
 
-	if (make_dirs(root, r, e) < 0 || make_links(root, r, e) < 0)
+	if (cell_places_make(root, e) < 0 || make_dirs(root, r, e) < 0 || make_links(root, r, e) < 0)
 		return -1;
 	recipe_foreach(r->generate, row, i) {
 		const struct generator *g = generator_find(row.value);

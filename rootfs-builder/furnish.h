@@ -1,4 +1,4 @@
-/* furnish.h - puts into the tree what no package brings: directories, links, generated files */
+/* furnish.h - puts into the tree what no package brings: what a cell needs, directories, links, generated files */
 #pragma once
 #include "recipe.h"
 

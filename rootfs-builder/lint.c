@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "lint.h"
 
+#include "cell_place.h"
 #include "elf_file.h"
 #include "fd.h"
 #include "file.h"
@@ -345,22 +346,36 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 	return found;
 }
 
+/* The one rule about what is not there, so it looks at no entry. */
+static size_t look_for_places(const struct lint *l, const struct cell_places *list, FILE *out)
+{
+	size_t found = 0;
+	char   why[CELL_PLACE_WORDS];
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!cell_place_is_there(&list->place[i], &l->tree, why) && found++ < LINT_SHOWN)
+			fprintf(out, "lint: %s: %s [cell]\n", list->place[i].path, why);
+	return found;
+}
+
 static int lint(int root, bool is_import, FILE *out, struct err *e)
 {
 	scoped(lint_done) struct lint l = { .root = root, .is_import = is_import };
-	size_t                        found = 0;
+	struct cell_places            list;
+	size_t                        missing, found = 0;
 
-	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0)
+	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0 || cell_places_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l.tree.n; i++)
 		found += look_at(&l, &l.tree.entry[i], found, out);
 	if (found > LINT_SHOWN)
 		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
+	missing = look_for_places(&l, &list, out);
 	if (l.told)
 		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.told, l.told == 1 ? "" : "s");
-	if (found)
-		return err_set(e, ERR_BAD_SPEC, "%zu finding%s%s", found, found == 1 ? "" : "s",
-			       is_import ? "" : "; a row of prune takes such a thing out");
+	if (found + missing)
+		return err_set(e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
+			       is_import || !found ? "" : "; a row of prune takes such a thing out");
 	return 0;
 }
 
@@ -378,4 +393,5 @@ void lint_print_rules(FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		fprintf(out, "  %-11s %s\n", rules[i].name, rules[i].reason);
+	fprintf(out, "  %-11s %s\n", "cell", "a cell mounts over what is in the tree and makes nothing in it: /workspace, /proc, /dev/null and their like must be there");
 }

@@ -25,13 +25,13 @@ FLOORS = {
     "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
     "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper", "jail/daemon"],
     "jail/zygote": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
-    "rootfs-builder": ["common", "common/json", "common/io"],
+    "rootfs-builder": ["common", "common/json", "common/io", "jail/spec"],
     "mcp": ["common", "common/json", "common/io", "common/client"],
     "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance"],
     "mcp/conformance": ["common", "common/json", "common/io", "common/client", "mcp"],
     "mcp/http": ["common", "common/json", "common/io", "common/client", "mcp"],
     "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance", "mcp/http"],
-    "rootfs-builder/main": ["common", "common/json", "common/io", "rootfs-builder"],
+    "rootfs-builder/main": ["common", "common/json", "common/io", "jail/spec", "rootfs-builder"],
 }
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}

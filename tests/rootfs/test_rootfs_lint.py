@@ -9,10 +9,18 @@ import pytest
 from support import terminal
 
 
+PLACES = "dev/shm proc tmp workspace".split()
+DEVICES = "dev/null dev/zero dev/full dev/random dev/urandom".split()
+
+
 @pytest.fixture
 def tree(tmp_path):
-    """A tree that passes: a loader, a C library, a program that needs it."""
+    """A tree that passes: what a cell needs, a loader, a C library, a program that needs it."""
     root = tmp_path / "tree"
+    for path in PLACES:
+        (root / path).mkdir(parents=True)
+    for path in DEVICES:
+        (root / path).touch()
     (root / "usr/bin").mkdir(parents=True)
     (root / "etc/ld.so.conf.d").mkdir(parents=True)
     (root / "etc/ld.so.conf.d/here.conf").write_text("# libraries\n/libs\n")
@@ -139,3 +147,46 @@ def test_only_twenty_findings_are_shown(rootfs, tree):
         (tree / str(i)).symlink_to("nothing")
     lines = findings(rootfs, tree)
     assert len(lines) == 21 and lines[-1] == "lint: and 20 more"
+
+
+# --- what a cell needs ---
+
+@pytest.mark.parametrize("path", PLACES + DEVICES)
+def test_a_place_that_a_cell_needs_and_is_missing_is_told_with_what_to_type(rootfs, tree, path):
+    kind, command = ("a directory", "mkdir -p") if path in PLACES else ("a file", "touch")
+    remove(tree / path)
+    finding = f"lint: /{path}: missing, and a cell needs {kind} there; in the tree, type: {command} {path} [cell]"
+    assert findings(rootfs, tree) == [finding]
+    typed(tree, finding)
+    assert findings(rootfs, tree) == []
+
+
+@pytest.mark.parametrize("path, make, finding", [
+    ("dev/null", lambda path: path.mkdir(), "a directory, and a cell needs a file there"),
+    ("dev/null", lambda path: path.symlink_to("zero"), "a link, and a cell needs a file there"),
+    ("tmp", lambda path: path.symlink_to("usr"), "a link, and a cell needs a directory there"),
+    ("workspace", lambda path: path.touch(), "a file, and a cell needs a directory there"),
+])
+def test_something_else_in_such_a_place_is_told_with_what_to_type(rootfs, tree, path, make, finding):
+    remove(tree / path)
+    make(tree / path)
+    [line] = findings(rootfs, tree)
+    assert line.startswith(f"lint: /{path}: {finding}; in the tree, type: ")
+    typed(tree, line)
+    assert findings(rootfs, tree) == []
+
+
+def test_a_tree_that_has_nothing_for_a_cell_is_whole_when_all_was_typed(rootfs, tree):
+    for path in "dev proc tmp workspace".split():
+        remove(tree / path)
+    for line in findings(rootfs, tree):
+        typed(tree, line)
+    assert findings(rootfs, tree) == []
+
+
+def remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def typed(tree, finding):
+    subprocess.run(["sh", "-c", finding.split("type: ")[1].removesuffix(" [cell]")], cwd=tree, check=True)

@@ -239,6 +239,19 @@ def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwis
     assert done.returncode == 1 and "size_max of the recipe is 1M; raise it: " in done.stderr.splitlines()[-1]
 
 
+def test_a_build_makes_what_a_cell_needs_in_a_tree_whose_recipe_does_not_name_it(tiny):
+    for path in "dev/shm proc tmp workspace".split():
+        assert (tiny.tree / path).is_dir() and not list((tiny.tree / path).iterdir())
+    for path in "null zero full random urandom".split():
+        assert (tiny.tree / "dev" / path).is_file() and (tiny.tree / "dev" / path).stat().st_size == 0
+
+
+def test_a_recipe_that_takes_away_what_a_cell_needs_is_told(rootfs, recipe):
+    done = rootfs("build", recipe(prune_last=["/workspace"]))
+    assert done.returncode == 1 and "lint: /workspace: missing, and a cell needs a directory there" in done.stderr
+    assert rootfs.leftovers() == []
+
+
 @pytest.mark.full
 def test_a_full_disk_fails_and_leaves_nothing(rootfs, recipe, needs_root):
     rootfs.store.mkdir()

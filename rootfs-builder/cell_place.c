@@ -1,0 +1,77 @@
+#define _GNU_SOURCE
+#include "cell_place.h"
+
+#include "fd.h"
+#include "mount_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is not mounted over, and must be there: Landlock lets programs be executed below the one, and files be written below the other. */
+static const char *const bare[] = { "/usr", "/dev" };
+
+static void add(struct cell_places *list, const char *slash, const char *path, enum tree_type type)
+{
+	struct cell_place *p = &list->place[list->n++];
+
+	snprintf(p->path, sizeof p->path, "%s%s", slash, path);
+	p->type = type;
+}
+
+int cell_places_list(struct cell_places *ret, struct err *e)
+{
+	struct mount_plan plan;
+
+	_Static_assert(ARRAY_LEN(bare) + MOUNT_MAX <= ARRAY_LEN(ret->place), "room for every mount");
+	if (mount_plan_build(&plan, &(struct mount_wishes){ 0 }, e) < 0)
+		return -1;
+	ret->n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(bare); i++)
+		add(ret, "", bare[i], TREE_DIR);
+	for (size_t i = 0; i < plan.n; i++)
+		if (plan.step[i].kind != MOUNT_ROOT)
+			add(ret, "/", plan.step[i].to, plan.step[i].kind == MOUNT_DEVICE ? TREE_FILE : TREE_DIR);
+	return 0;
+}
+
+static int make(int root, const struct cell_place *p, struct err *e)
+{
+	scoped_fd is = tree_open(root, p->path, O_PATH | O_NOFOLLOW);
+
+	if (is >= 0)
+		return 0;
+	if (errno != ENOENT)
+		return err_sys(e, "%s", p->path);
+	return p->type == TREE_DIR ? tree_make_dir(root, p->path, e) : tree_write(root, p->path, "", 0, e);
+}
+
+int cell_places_make(int root, struct err *e)
+{
+	struct cell_places list;
+
+	if (cell_places_list(&list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		if (make(root, &list.place[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char why[CELL_PLACE_WORDS])
+{
+	static const char *const names[] = { [TREE_FILE] = "a file", [TREE_DIR] = "a directory", [TREE_LINK] = "a link", [TREE_OTHER] = "a special file" };
+	const struct tree_entry *is   = tree_find(t, p->path);
+	const char              *name = p->path + 1; /* as it is typed in the tree */
+	const char              *make = p->type == TREE_DIR ? "mkdir -p" : "touch";
+
+	if (is && is->type == p->type)
+		return true;
+	if (is)
+		snprintf(why, CELL_PLACE_WORDS, "%s, and a cell needs %s there; in the tree, type: rm -r %s && %s %s", names[is->type],
+			 names[p->type], name, make, name);
+	else
+		snprintf(why, CELL_PLACE_WORDS, "missing, and a cell needs %s there; in the tree, type: %s %s", names[p->type], make, name);
+	return false;
+}
