@@ -18,6 +18,7 @@
 #include "store.h"
 #include "text.h"
 #include "unpack.h"
+#include "wheels.h"
 #include "wire.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@ struct build {
 	const struct build_options *options;
 	struct recipe               recipe;
 	struct guest                guest;
+	struct wheels               wheels;
 	struct sources              sources;
 	struct shelf                shelf;
 	struct workspace            work;
@@ -52,6 +54,7 @@ static void build_done(struct build *b)
 	json_decref(b->packages);
 	sources_done(&b->sources);
 	guest_done(&b->guest);
+	wheels_done(&b->wheels);
 	recipe_done(&b->recipe);
 }
 
@@ -85,6 +88,11 @@ static int stage_prune(struct build *b, struct err *e)
 static int stage_furnish(struct build *b, struct err *e)
 {
 	return furnish_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+}
+
+static int stage_wheels(struct build *b, struct err *e)
+{
+	return wheels_apply(&b->wheels, b->tree, b->packages, b->log, b->options->stop, e);
 }
 
 static int stage_guest(struct build *b, struct err *e)
@@ -235,7 +243,8 @@ static const struct stage stages[] = {
 	{ "unpack",    stage_unpack },    /* all others work on what it brings */
 	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
 	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
-	{ "guest",     stage_guest },     /* with the tree's own interpreter, like compile */
+	{ "wheels",    stage_wheels },    /* with the tree's own interpreter, like all until compile; what comes later lies over what a wheel brought */
+	{ "guest",     stage_guest },     /* before compile, which is the only one that fails for what others wrote */
 	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
 	{ "clear",     stage_prune_last }, /* what only the two before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
@@ -347,7 +356,7 @@ int build_run(const struct build_options *o, struct err *e)
 	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
 
-	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
+	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
 	    guest_join(&b.guest, &b.recipe, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
 		return -1;
 	if (!o->force && is_built(&b)) {
@@ -355,7 +364,7 @@ int build_run(const struct build_options *o, struct err *e)
 		return 0;
 	}
 	say_outdated(&b);
-	if (sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || prepare(&b, e) < 0)
+	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || prepare(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));
 	if (run_stages(&b, stages, e) < 0)

@@ -1,21 +1,52 @@
+#define _GNU_SOURCE
 #include "chroot.h"
 
 #include "fd.h"
 #include "process.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* The same on every machine: what a program prints or writes may depend on its environment. */
-static const char *const clean_env[] = {
-	"PATH=/usr/bin:/usr/sbin", "LANG=C.UTF-8", "TZ=UTC0", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800", NULL,
-};
+#define CLEAN "PATH=/usr/bin:/usr/sbin", "LANG=C.UTF-8", "TZ=UTC0", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800"
 
-int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e)
+static const char *const proxies[] = { "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY" };
+
+static int run(int root, const char *const *argv, const char *const *env, bool online, int log, int stop, struct err *e)
 {
 	scoped_fd nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (nothing < 0)
 		return err_sys(e, "/dev/null");
-	return process_run(&(struct process){ .argv = argv, .env = clean_env, .place = root, .jailed = true, .in = nothing, .out = log,
-					      .stop = stop }, e);
+	return process_run(&(struct process){ .argv = argv, .env = env, .place = root, .jailed = true, .network = online, .in = nothing,
+					      .out = log, .stop = stop }, e);
+}
+
+int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e)
+{
+	static const char *const env[] = { CLEAN, NULL };
+
+	return run(root, argv, env, false, log, stop, e);
+}
+
+int chroot_run_online(int root, const char *const *argv, int log, int stop, struct err *e)
+{
+	const char *env[5 + ARRAY_LEN(proxies) + 1] = { CLEAN };
+	char       *own[ARRAY_LEN(proxies)];
+	size_t      n = 0;
+	int         result;
+
+	for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
+		const char *value = getenv(proxies[i]);
+
+		if (value && asprintf(&own[n], "%s=%s", proxies[i], value) > 0) {
+			env[5 + n] = own[n];
+			n++;
+		}
+	}
+	result = run(root, argv, env, true, log, stop, e);
+	while (n)
+		free(own[--n]);
+	return result;
 }

@@ -1,8 +1,14 @@
+#define _GNU_SOURCE
 #include "compile.h"
 
 #include "chroot.h"
+#include "fd.h"
+#include "tree.h"
 
+#include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Why not `python3 -m compileall -j`: the bytes of a .pyc depend on what else
@@ -32,11 +38,10 @@ static const char program[] =
 	"            compile_one(path)\n"
 	"        except BaseException as e:\n"
 	"            print(f'{path}: {type(e).__name__}: {e}', flush=True)\n"
-	"            status = 1\n"
+	"            status = sys.argv[2] == 'all'\n"
 	"    os._exit(status)\n"
 	"folders, running, failed = {}, 0, 0\n"
-	"for top in sys.argv[2:]:\n"
-	"    assert os.path.isdir(top), f'{top}: no such directory'\n"
+	"for top in sys.argv[3:]:\n"
 	"    for folder, _, names in os.walk(top):\n"
 	"        folders[folder] = sorted(os.path.join(folder, n) for n in names if n.endswith('.py'))\n"
 	"def reap():\n"
@@ -53,40 +58,56 @@ static const char program[] =
 	"    reap()\n"
 	"sys.exit(1 if failed else 0)\n";
 
-#define WORKERS "8" /* at a time; more than processors does no harm */
-#define HEAD        7
+#define WORKERS  "8" /* at a time; more than processors does no harm */
+#define HEAD     8
+#define DIRS_MAX 256
 
-static const char *const head[HEAD] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS };
+struct dirs {
+	const char *path[DIRS_MAX];
+	size_t      n;
+};
 
-static int run(int root, const struct recipe_row *rows, size_t n, int log, int stop, struct err *e)
+static int run(int root, const char *which, const struct dirs *dirs, int log, int stop, struct err *e)
 {
-	const char **argv = calloc(HEAD + n + 1, sizeof *argv);
-	int          result;
+	const char *argv[HEAD + DIRS_MAX + 1] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS, which };
 
-	if (!argv)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; i < HEAD; i++)
-		argv[i] = head[i];
-	for (size_t i = 0; i < n; i++)
-		argv[HEAD + i] = rows[i].key;
-	result = chroot_run(root, argv, log, stop, e);
-	free(argv);
-	return result;
+	memcpy(argv + HEAD, dirs->path, dirs->n * sizeof *dirs->path);
+	return dirs->n ? chroot_run(root, argv, log, stop, e) : 0;
+}
+
+static int add_matching(struct dirs *dirs, const struct tree *t, const char *pattern, struct err *e)
+{
+	size_t before = dirs->n;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->entry[i].type != TREE_DIR || fnmatch(pattern, t->entry[i].path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
+			continue;
+		if (dirs->n == DIRS_MAX)
+			return err_set(e, ERR_LIMIT, "compile: \"%.120s\" matches more than %d directories", pattern, DIRS_MAX);
+		dirs->path[dirs->n++] = t->entry[i].path;
+	}
+	return dirs->n > before ? 0 : err_set(e, ERR_BAD_SPEC, "compile: \"%.120s\": no such directory in the tree", pattern);
 }
 
 int compile_apply(int root, const struct recipe *r, int log, int stop, struct err *e)
 {
-	size_t             n    = json_array_size(r->compile);
-	struct recipe_row *rows = n ? calloc(n, sizeof *rows) : NULL;
-	int                result;
+	scoped_tree       t    = { 0 };
+	struct dirs       dirs = { .n = 0 };
+	struct recipe_row row;
+	size_t            i;
 
-	if (n == 0)
-		return 0;
-	if (!rows)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; i < n; i++)
-		recipe_row_read(json_array_get(r->compile, i), &rows[i]);
-	result = run(root, rows, n, log, stop, e);
-	free(rows);
-	return result;
+	if (tree_scan(root, &t, e) < 0)
+		return -1;
+	recipe_foreach(r->compile, row, i) {
+		if (add_matching(&dirs, &t, row.key, e) < 0)
+			return -1;
+	}
+	return run(root, "all", &dirs, log, stop, e);
+}
+
+int compile_wheels(int root, const char *dir, int log, int stop, struct err *e)
+{
+	scoped_fd is = tree_open(root, dir, O_PATH | O_DIRECTORY);
+
+	return is < 0 ? 0 : run(root, "some", &(struct dirs){ .path = { dir }, .n = 1 }, log, stop, e);
 }

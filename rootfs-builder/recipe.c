@@ -22,6 +22,9 @@ const struct field recipe_fields[] = {
 	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,         "The Debian release the packages come from, by its code name", NULL, NULL },
 	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger; what extends another has 256M more than that one", NULL, NULL },
 	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,         "Debian packages; what they depend on comes along, what they recommend does not", NULL, NULL },
+	{ "requirements", FIELD_STR,   AT(requirements), 0,      1023,      0,         "A requirements file of pip's, each line with a version and hashes: what is installed with pip, at build time", NULL, NULL },
+	{ "wheels",       FIELD_STR,   AT(wheels),       0,      1023,      0,         "The directory that has the wheels of requirements", NULL, NULL },
+	{ "index",        FIELD_STR,   AT(index),        0,      1023,      0,         "The address of a package index that has them", NULL, NULL },
 	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them", NULL, NULL },
 	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
 	{ "keep",         FIELD_LIST,  AT(keep),         0,      1024,      0,         "Rows of prune that the extended recipe has and this one takes back", NULL, NULL },
@@ -178,13 +181,45 @@ static int check_omitted(const struct recipe *r, struct err *e)
 	return 0;
 }
 
+bool recipe_has_package(const struct recipe *r, const char *name)
+{
+	return has_row(r->packages, name);
+}
+
+/* Over plain HTTP only from this machine, as pip has it. */
+static bool is_index(const char *address)
+{
+	static const char *const begins[] = { "https://", "http://127.0.0.1:", "http://127.0.0.1/", "http://localhost:", "http://localhost/" };
+	bool                     good     = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+		good = good || (strncmp(address, begins[i], strlen(begins[i])) == 0 && address[strlen(begins[i])]);
+	for (const char *at = address; *at; at++)
+		good = good && *at > ' ' && *at < 0x7f && !strchr("\"'#$\\", *at);
+	return good;
+}
+
+/* Wheels are asked for by name, version and hash, and come from where the operator says: there is no index by default. */
+static int check_wheels(const struct recipe *r, struct err *e)
+{
+	if (r->index && !is_index(r->index))
+		return err_set(e, ERR_BAD_SPEC, "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost");
+	if (!r->requirements && (r->wheels || r->index))
+		return err_set(e, ERR_BAD_SPEC, "%s: there is no requirements that says what to take from it", r->wheels ? "wheels" : "index");
+	if (r->requirements && !r->wheels && !r->index)
+		return err_set(e, ERR_BAD_SPEC, "requirements: nothing says where its wheels are; add \"wheels\": \"DIRECTORY\" or \"index\": \"https://...\"");
+	if (r->wheels && r->index)
+		return err_set(e, ERR_BAD_SPEC, "index: there is a directory of wheels as well; one of them");
+	return 0;
+}
+
 static int check_whole(const struct recipe *r, struct err *e)
 {
 	if (!r->suite)
 		return err_set(e, ERR_BAD_SPEC, "suite: missing; name a Debian release, like \"bookworm\"");
 	if (json_array_size(r->packages) == 0)
 		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
-	return check_omitted(r, e);
+	return check_omitted(r, e) < 0 ? -1 : check_wheels(r, e);
 }
 
 /* --- a recipe on top of another --- */
@@ -236,6 +271,14 @@ static json_t *join_size(const struct recipe *base, const struct field *f)
 	return json_integer((json_int_t)(base->size_max + (f->preset < room ? f->preset : room)));
 }
 
+/* Where wheels come from belongs to what is required: both are the base's, or neither. */
+static bool is_inherited(const struct recipe *r, const struct field *f)
+{
+	bool is_wheels = f->offset == AT(requirements) || f->offset == AT(wheels) || f->offset == AT(index);
+
+	return f->type == FIELD_NAME || (is_wheels && !r->requirements && !r->wheels && !r->index);
+}
+
 /* What stands for itself (packages and paths) is joined; of the rest, what the base says holds until it is said again. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
@@ -247,7 +290,7 @@ static int join_field(struct recipe *r, const struct recipe *base, const struct 
 		return 0;
 	if (f->type == FIELD_SIZE)
 		return json_object_set_new(r->source, f->name, join_size(base, f));
-	if (f->type == FIELD_NAME && json_object_get(base->source, f->name))
+	if (is_inherited(r, f) && json_object_get(base->source, f->name))
 		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
 	return 0;
 }
@@ -369,6 +412,22 @@ static int load_base(struct recipe *r, const char *folder, unsigned depth, struc
 	return recipe_extend(r, &base, e);
 }
 
+/* What a recipe names lies beside it, unless its path is whole. */
+static int settle(struct recipe *r, const char *path, struct err *e)
+{
+	static const char *const names[] = { "requirements", "wheels" };
+	const char              *slash   = strrchr(path, '/');
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *is = json_string_value(json_object_get(r->source, names[i]));
+
+		if (is && is[0] != '/' && slash &&
+		    json_object_set_new(r->source, names[i], json_sprintf("%.*s/%s", (int)(slash - path), path, is)) < 0)
+			return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	return fields_decode(recipe_fields, r->source, r, e);
+}
+
 static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e)
 {
 	scoped_recipe r = { 0 };
@@ -379,7 +438,7 @@ static int load(struct recipe *ret, const char *folder, const char *text, unsign
 		return -1;
 	if (file_read(AT_FDCWD, path, RECIPE_MAX, &b, e) < 0)
 		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
-	if (recipe_parse(&r, name, b.data, b.len, e) < 0)
+	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (r.extends && load_base(&r, folder, depth, e) < 0)
 		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* once is enough, however many there are */

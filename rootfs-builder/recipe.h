@@ -17,11 +17,13 @@ struct recipe {
 	const char   *extends;
 	const char   *suite; /* of Debian: "bookworm" */
 	uint64_t      size_max;
+	const char   *requirements, *wheels, *index; /* files and folder from the recipe's own directory, once recipe_load() was there */
 	const json_t *packages, *omit, *prune, *keep, *dirs, *links, *generate, *compile, *prune_last;
 	json_t       *source; /* owns all texts */
 };
 
 #define RECIPE_MAX   (256 * 1024)
+#define RECIPE_PIP   "python3-pip-whl" /* the package whose pip installs requirements; it comes along by itself */
 #define RECIPE_DEPTH 8 /* so many recipes on top of each other */
 extern const struct field recipe_fields[];
 
@@ -32,6 +34,7 @@ must_use int recipe_extend(struct recipe *r, const struct recipe *base, struct e
 /* With all that it extends: NAME in the folder, or a file when the text ends in ".json" or has a slash. */
 must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);
 void         recipe_done(struct recipe *r);
+bool         recipe_has_package(const struct recipe *r, const char *name);
 #define scoped_recipe scoped(recipe_done) struct recipe
 
 /* A row in its two halves; the second is empty where the list has none ("links" and "generate" do). */

@@ -107,6 +107,8 @@ static char *join_packages(const struct recipe *r)
 	recipe_foreach(r->packages, row, i) {
 		fprintf(out, "%s%s", i ? "," : "", row.key);
 	}
+	if (r->requirements)
+		fputs("," RECIPE_PIP, out);
 	fclose(out); /* the text is where it stays only from now on */
 	return text;
 }

@@ -312,6 +312,13 @@ ROWS = [
     ("a file as base", {"extends": "basic.json"}, 'extends "basic.json": expected a name, not a file'),
     ("an omitted package that is wanted", {"omit": ["netbase"]}, 'omit: "netbase": is in packages as well'),
     ("a row kept that nobody prunes", {"keep": ["/var"]}, 'keep: "/var": it extends no recipe'),
+    ("requirements from nowhere", {"requirements": "r.txt"}, 'requirements: nothing says where its wheels are; add "wheels": "DIRECTORY" or "index": "https://..."'),
+    ("requirements from two places", {"requirements": "r.txt", "wheels": "w", "index": "https://a/"}, "index: there is a directory of wheels as well; one of them"),
+    ("wheels for nothing", {"wheels": "w"}, "wheels: there is no requirements that says what to take from it"),
+    ("an index for nothing", {"index": "https://a/"}, "index: there is no requirements that says what to take from it"),
+    ("an index without encryption", {"requirements": "r.txt", "index": "http://example.org/simple"}, "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost"),
+    ("an index of files", {"requirements": "r.txt", "index": "file:///srv"}, "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost"),
+    ("an index with an option behind it", {"requirements": "r.txt", "index": "https://a/ --pre"}, "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost"),
     ("no package", {"packages": []}, "packages: missing; a rootfs without a package is empty"),
 ]
 
