@@ -83,10 +83,10 @@ static int add_matching(struct dirs *dirs, const struct tree *t, const char *pat
 		if (t->entry[i].type != TREE_DIR || fnmatch(pattern, t->entry[i].path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
 		if (dirs->n == DIRS_MAX)
-			return err_set(e, ERR_LIMIT, "compile: \"%.120s\" matches more than %d directories", pattern, DIRS_MAX);
+			return err_set(e, ERR_LIMIT, "\"%.120s\" matches more than %d directories", pattern, DIRS_MAX);
 		dirs->path[dirs->n++] = t->entry[i].path;
 	}
-	return dirs->n > before ? 0 : err_set(e, ERR_BAD_SPEC, "compile: \"%.120s\": no such directory in the tree", pattern);
+	return dirs->n > before ? 0 : err_set(e, ERR_BAD_SPEC, "\"%.120s\": no such directory in the tree", pattern);
 }
 
 int compile_apply(int root, const struct recipe *r, int log, int stop, struct err *e)

@@ -25,7 +25,7 @@ const struct field recipe_fields[] = {
 	{ "requirements", FIELD_STR,   AT(requirements), 0,      1023,      0,         "A requirements file of pip's, each line with a version and hashes: what is installed with pip, at build time", NULL, NULL },
 	{ "wheels",       FIELD_STR,   AT(wheels),       0,      1023,      0,         "The directory that has the wheels of requirements", NULL, NULL },
 	{ "index",        FIELD_STR,   AT(index),        0,      1023,      0,         "The address of a package index that has them", NULL, NULL },
-	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them", NULL, NULL },
+	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them, or the extended recipe names them", NULL, NULL },
 	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
 	{ "keep",         FIELD_LIST,  AT(keep),         0,      1024,      0,         "Rows of prune that the extended recipe has and this one takes back", NULL, NULL },
 	{ "dirs",         FIELD_LIST,  AT(dirs),         0,      1024,      0,         "Directories that are made, with their parents", NULL, NULL },
@@ -282,10 +282,11 @@ static bool is_inherited(const struct recipe *r, const struct field *f)
 /* What stands for itself (packages and paths) is joined; of the rest, what the base says holds until it is said again. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
-	bool is_prune = strcmp(f->name, "prune") == 0, is_keep = strcmp(f->name, "keep") == 0;
+	/* A row of the base's that this recipe takes back. Rows of omit are joined after those of packages: r->omit is its own until then. */
+	const json_t *without = f->offset == AT(prune) ? r->keep : f->offset == AT(packages) ? r->omit : NULL;
 
-	if (f->type == FIELD_LIST && !is_keep)
-		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), is_prune ? r->keep : NULL, list_of(r, f)));
+	if (f->type == FIELD_LIST && f->offset != AT(keep))
+		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), without, list_of(r, f)));
 	if (json_object_get(r->source, f->name))
 		return 0;
 	if (f->type == FIELD_SIZE)

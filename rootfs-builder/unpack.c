@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOG_MAX    (64 * MIB)
 #define ARCHIVES   "/var/cache/apt/archives"
 #define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* dpkg-deb wants a place to write to */
 
@@ -90,6 +91,39 @@ static int write_settings(const struct unpack *u, struct err *e)
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
 	return filter_settings(all, conf, e);
+}
+
+/* --- packages that are not there --- */
+
+/* The line that apt writes about it, whole: names are parts of other names. */
+static bool is_missed(const char *log, const char *name)
+{
+	char unknown[1100], virtual[1100];
+
+	snprintf(unknown, sizeof unknown, "E: Unable to locate package %s\n", name);
+	snprintf(virtual, sizeof virtual, "E: Package '%s' has no installation candidate\n", name);
+	return strstr(log, unknown) || strstr(log, virtual);
+}
+
+/* Only names of the recipe are shown. Returns what was known before if apt complains of something else. */
+static int name_missed(const struct unpack *u, struct err *e)
+{
+	char              list[300] = "";
+	size_t            n         = 0, i;
+	scoped_bytes      log       = { 0 };
+	struct recipe_row row;
+	struct err        none;
+
+	if (lseek(u->log, 0, SEEK_SET) < 0 || file_read_fd(u->log, "log", LOG_MAX, &log, &none) < 0)
+		return -1;
+	recipe_foreach(u->recipe->packages, row, i) {
+		if (n < sizeof list && is_missed(log.data, row.key))
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", row.key);
+	}
+	if (!n)
+		return -1;
+	return err_set(e, ERR_MISSING, "packages: Debian %s has no %s; name what it has in its place, or take it out (a row of omit, if another recipe names it)",
+		       u->recipe->suite, list);
 }
 
 /* --- mmdebstrap --- */
@@ -170,7 +204,9 @@ static int run_mmdebstrap(const struct unpack *u, int place, const char *package
 
 	if (process_run(&p, e) == 0)
 		return 0;
-	return e->errnum == ENOENT ? err_set(e, ERR_MISSING, "mmdebstrap is not on this machine; apt install mmdebstrap") : -1;
+	if (e->errnum == ENOENT)
+		return err_set(e, ERR_MISSING, "mmdebstrap is not on this machine; apt install mmdebstrap");
+	return e->errnum ? -1 : name_missed(u, e);
 }
 
 static int make_place(const struct unpack *u, struct err *e)

@@ -69,14 +69,18 @@ static bool parse(struct recipe *ret, const char *name, const char *text)
 	return false;
 }
 
-/* What the base has and is not taken back is there, before the recipe's own. */
+/* What the base has and is not taken back is there, before the recipe's own, and nothing of it is omitted. */
 static void must_extend(const struct recipe *r, const struct recipe *base, size_t own)
 {
-	size_t n = json_array_size(base->packages);
+	struct recipe_row row;
+	size_t            all = json_array_size(r->packages), i, at = 0;
 
-	must(json_array_size(r->packages) == n + own);
-	for (size_t i = 0; i < n; i++)
-		must(json_equal(json_array_get(r->packages, i), json_array_get(base->packages, i)));
+	must(all >= own && all <= json_array_size(base->packages) + own);
+	for (i = 0; i < json_array_size(base->packages); i++)
+		at += at < all && json_equal(json_array_get(r->packages, at), json_array_get(base->packages, i));
+	must(at >= all - own);
+	recipe_foreach(r->omit, row, i)
+		must_about(row.key, !recipe_has_package(r, row.key));
 	must(strlen(r->sha256) == DIGEST_HEX && strcmp(r->sha256, base->sha256) != 0);
 }
 

@@ -17,9 +17,9 @@ class Rootfs:
     def __init__(self, store, binary=BINARY):
         self.store, self.binary = pathlib.Path(store), binary
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args, timeout=host.HANG, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))
-        return subprocess.run([self.binary, *map(str, args)], env=env, capture_output=True, text=True, timeout=host.HANG, **kwargs)
+        return subprocess.run([self.binary, *map(str, args)], env=env, capture_output=True, text=True, timeout=timeout, **kwargs)
 
     def start(self, *args, **kwargs):
         env = dict(os.environ, BRIG_STORE=str(self.store))

@@ -195,11 +195,19 @@ def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
     assert workspaces(rootfs) == []
 
 
+def test_packages_that_the_suite_does_not_have_are_named_in_one_line_without_a_log(rootfs, recipe):
+    done = rootfs("build", recipe(packages=["netbase", "no-such-package-at-all", "python3.13", "awk"]))
+    error = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and "its log" not in done.stderr and error == (
+        "brig-rootfs: tiny: unpack: packages: Debian bookworm has no no-such-package-at-all, python3.13, awk; "
+        "name what it has in its place, or take it out (a row of omit, if another recipe names it)")
+    assert rootfs.leftovers() == []
+
+
 @pytest.mark.full
 def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(rootfs, recipe):
-    done = rootfs("build", recipe(packages=["no-such-package-at-all"]))
-    assert done.returncode == 1
-    assert "Unable to locate package no-such-package-at-all" in done.stderr
+    done = rootfs("build", recipe(omit=["libc6"], packages=["libc-bin"]))
+    assert done.returncode == 1 and "its log" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("brig-rootfs: tiny: unpack: mmdebstrap: exit status ")
     assert "://" not in done.stderr.replace(":///", "")
     assert rootfs.leftovers() == []
@@ -368,6 +376,19 @@ def test_a_base_lies_in_brigs_folder_and_not_beside_the_recipe(rootfs, recipe, t
     recipe("base")
     done = rootfs("build", recipe(extends="base"))
     assert done.returncode == 1 and 'extends "base": no recipe ' in done.stderr and str(tmp_path / "base") not in done.stderr
+
+
+def test_what_another_recipe_names_can_be_omitted_from_it(installed):
+    mine = installed(more={"extends": "tiny", "packages": ["media-types"], "omit": ["netbase"]})
+    mine.must("build", "more")
+    packages = json.loads((mine.store / "names/more/manifest.json").read_text())["packages"]
+    assert [row["name"] for row in packages] == ["media-types"]
+
+
+def test_a_directory_to_compile_that_is_not_there_is_named(rootfs, recipe):
+    done = rootfs("build", recipe(compile=["/usr/lib/python9.*"]))
+    assert done.returncode == 1 and done.stderr.endswith('brig-rootfs: tiny: compile: "/usr/lib/python9.*": no such directory in the tree\n')
+    assert rootfs.leftovers() == []
 
 
 @pytest.mark.full

@@ -95,7 +95,11 @@ static const struct {
 	{ "a size of its own bounds all of it", "{\"extends\":\"base\",\"size_max\":\"8M\"}", ERR_NONE, "b1 8388608 [\"dash\"] [\"/a\",\"/b # why\"]" },
 	{ "a row of prune is taken back", "{\"extends\":\"base\",\"keep\":[\"/b # it is needed\"]}", ERR_NONE, "b1 275775488 [\"dash\"] [\"/a\"]" },
 	{ "a row that the base has not cannot be taken back", "{\"extends\":\"base\",\"keep\":[\"/d\"]}", ERR_BAD_SPEC, "keep: \"/d\": base has no such" },
-	{ "a package of the base cannot be omitted", "{\"extends\":\"base\",\"omit\":[\"dash\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
+	{ "a package of the base is omitted", "{\"extends\":\"base\",\"packages\":[\"sed\"],\"omit\":[\"dash # why\"]}", ERR_NONE,
+	  "b1 275775488 [\"sed\"] [\"/a\",\"/b # why\"]" },
+	{ "a package that is omitted and wanted again is refused", "{\"extends\":\"base\",\"packages\":[\"dash\"],\"omit\":[\"dash\"]}", ERR_BAD_SPEC,
+	  "omit: \"dash\": is in packages" },
+	{ "without its only package a recipe is empty", "{\"extends\":\"base\",\"omit\":[\"dash\"]}", ERR_BAD_SPEC, "packages: missing" },
 };
 
 static void print_joined(const struct recipe *r, char *text, size_t len)
