@@ -19,7 +19,6 @@
 #define PLACE     "/.brig-wheels" /* gone before the tree is looked at */
 #define NAME      (PLACE + 1)
 #define PIP       "/usr/share/python-wheels"
-#define BUNDLE    "/etc/ssl/certs/ca-certificates.crt"
 #define LIBRARIES "/usr/local/lib"
 #define LENT_MAX  (8 * MIB)
 
@@ -116,45 +115,82 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
-/* --- from an index --- */
+/* --- what the tree is lent --- */
 
-/* A file of this machine that stands in the place of the tree's own, which is given back. */
+/* A file of this machine that stands in the place of the tree's own until pip is done. */
 struct lent {
 	const char  *path;
-	bool         had;
+	size_t       made; /* so much of the path was not there before: it goes again. 0: the tree's own comes back */
 	struct bytes own;
 };
+
+#define LENT { { .path = "/etc/resolv.conf" }, { .path = "/etc/hosts" }, { .path = "/etc/ssl/certs/ca-certificates.crt" } }
+#define LENT_N 3
+
+static void lent_done(struct lent (*lent)[LENT_N])
+{
+	for (size_t i = 0; i < LENT_N; i++)
+		bytes_done(&(*lent)[i].own);
+}
+
+/* The end of the first part of the path that is not there; 0 when all of it is. */
+static size_t find_missing(int root, const char *path)
+{
+	char part[100];
+
+	for (size_t n = 1 + strcspn(path + 1, "/");; n += 1 + strcspn(path + n + 1, "/")) {
+		snprintf(part, sizeof part, "%.*s", (int)n, path);
+		scoped_fd is = tree_open(root, part, O_PATH);
+
+		if (is < 0)
+			return n;
+		if (!path[n])
+			return 0;
+	}
+}
+
+static int keep_own(int root, struct lent *l, struct err *e)
+{
+	scoped_fd fd = tree_open(root, l->path, O_RDONLY | O_NONBLOCK);
+
+	return fd < 0 ? err_sys(e, "%s", l->path) : file_read_fd(fd, l->path, LENT_MAX, &l->own, e);
+}
 
 static int lend(int root, struct lent *l, struct err *e)
 {
 	scoped_bytes ours = { 0 };
 	struct err   none;
-	scoped_fd    fd = tree_open(root, l->path, O_RDONLY | O_NONBLOCK);
+	char         folder[100];
 
-	l->had = fd >= 0;
-	if (fd >= 0 && file_read_fd(fd, l->path, LENT_MAX, &l->own, e) < 0)
-		return -1;
-	if (file_read(AT_FDCWD, l->path, LENT_MAX, &ours, &none) < 0)
-		return 0; /* a machine without one */
-	return tree_write(root, l->path, ours.data, ours.len, e);
-}
-
-static int take_back(int root, struct lent *l, struct err *e)
-{
-	const char *name;
-	int         result = 0;
-
-	if (l->had)
-		result = tree_write(root, l->path, l->own.data, l->own.len, e);
-	else {
-		scoped_fd parent = tree_open_parent(root, l->path, &name);
-
-		result = parent < 0 ? 0 : tree_remove(parent, name, e);
+	if (file_read(AT_FDCWD, l->path, LENT_MAX, &ours, &none) < 0) {
+		l->path = NULL; /* this machine has none */
+		return 0;
 	}
-	bytes_done(&l->own);
-	return result;
+	l->made = find_missing(root, l->path);
+	if (!l->made && keep_own(root, l, e) < 0)
+		return -1;
+	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(l->path, '/') - l->path), l->path);
+	return tree_make_dir(root, folder, e) < 0 ? -1 : tree_write(root, l->path, ours.data, ours.len, e);
 }
 
+static int take_back(int root, const struct lent *l, struct err *e)
+{
+	char        part[100];
+	const char *name;
+
+	if (!l->path)
+		return 0;
+	if (!l->made)
+		return tree_write(root, l->path, l->own.data, l->own.len, e);
+	snprintf(part, sizeof part, "%.*s", (int)l->made, l->path);
+	scoped_fd parent = tree_open_parent(root, part, &name);
+
+	return parent < 0 ? err_sys(e, "%s", part) : tree_remove(parent, name, e);
+}
+
+/* --- from an index --- */
+
+/* Others can read command lines, and an address may have a password. */
 static int write_index(const struct wheels *w, int place, struct err *e)
 {
 	char *text = NULL;
@@ -162,45 +198,19 @@ static int write_index(const struct wheels *w, int place, struct err *e)
 
 	if (asprintf(&text, "--index-url %s\n-r " PLACE "/requirements.txt\n", w->recipe->index) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	bad = put_text(place, "index.txt", text, e); /* others can read command lines, and an address may have a password */
+	bad = put_text(place, "index.txt", text, e);
 	free(text);
 	return bad;
 }
 
-/* Which certificates this machine trusts, not which the tree will. */
-static int copy_certificates(int place, const char **option, struct err *e)
-{
-	*option = access(BUNDLE, R_OK) == 0 ? "--cert=" PLACE "/certificates" : NULL;
-	return *option ? copy_file(place, BUNDLE, "certificates", e) : 0;
-}
-
-static int download(int root, int place, const char *pip, int log, int stop, struct err *e)
-{
-	const char *argv[PIP_MOST], *certificates;
-
-	if (copy_certificates(place, &certificates, e) < 0)
-		return -1;
-	pip_command(argv, pip, (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", certificates, NULL });
-	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_wrap(e, "pip, fetching from the index") : 0;
-}
-
 static int fetch(const struct wheels *w, int root, int place, const char *pip, int log, int stop, struct err *e)
 {
-	struct lent lent[] = { { .path = "/etc/resolv.conf" }, { .path = "/etc/hosts" } };
-	int         bad;
-	struct err  worse;
+	const char *argv[PIP_MOST];
 
 	if (write_index(w, place, e) < 0)
 		return -1;
-	bad = tree_make_dir(root, "/etc", e);
-	for (size_t i = 0; bad == 0 && i < ARRAY_LEN(lent); i++)
-		bad = lend(root, &lent[i], e);
-	if (bad == 0)
-		bad = download(root, place, pip, log, stop, e);
-	for (size_t i = 0; i < ARRAY_LEN(lent); i++)
-		if (take_back(root, &lent[i], bad ? &worse : e) < 0)
-			bad = -1;
-	return bad;
+	pip_command(argv, pip, (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
+	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_wrap(e, "pip, fetching from the index") : 0;
 }
 
 /* --- what came --- */
@@ -282,17 +292,34 @@ static int install(int root, const char *pip, int log, int stop, struct err *e)
 	return chroot_run(root, argv, log, stop, e) < 0 ? err_wrap(e, "pip, installing what is required") : 0;
 }
 
+static int run_pip(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
+{
+	scoped(lent_done) struct lent lent[LENT_N] = LENT;
+	scoped_fd                     place        = make_place(root, e);
+
+	if (place < 0)
+		return -1;
+	for (size_t i = 0; i < LENT_N; i++)
+		if (lend(root, &lent[i], e) < 0)
+			return -1;
+	if (gather(w, root, place, pip, log, stop, e) < 0 || install(root, pip, log, stop, e) < 0)
+		return -1; /* the tree goes, with what it was lent */
+	for (size_t i = LENT_N; i-- > 0;)
+		if (take_back(root, &lent[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, int stop, struct err *e)
 {
-	scoped_fd python = w->asked.n ? tree_open(root, "/usr/bin/python3", O_PATH) : -1, place = -1;
+	scoped_fd python = w->asked.n ? tree_open(root, "/usr/bin/python3", O_PATH) : -1;
 	char      pip[300];
 
 	if (!w->asked.n)
 		return 0;
 	if (python < 0)
 		return err_set(e, ERR_BAD_SPEC, "requirements: the tree has no /usr/bin/python3; the package \"python3\" brings it");
-	place = find_pip(root, pip, e) < 0 ? -1 : make_place(root, e);
-	if (place < 0 || gather(w, root, place, pip, log, stop, e) < 0 || install(root, pip, log, stop, e) < 0)
+	if (find_pip(root, pip, e) < 0 || run_pip(w, root, pip, log, stop, e) < 0)
 		return -1;
 	if (tidy(w, root, pip, packages, e) < 0 || add_packages(root, packages, e) < 0)
 		return -1;

@@ -20,7 +20,7 @@ COVERED = [
     ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),
     ("mcp", ["tests/unit", "tests/floors", "tests/mcp", "tests/conformance"]), ("rootfs-builder", ["tests/unit", "tests/floors", "tests/rootfs"]),
     ("recipes", ["tests/rootfs"]), ("bench", ["tests/cli/test_bench.py"]), ("dev", ["tests/cli/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),
-    ("examples", ["tests/cli/test_examples.py"]), ("man", ["tests/cli/test_man.py", "tests/golden"]), ("packaging", ["tests/cli", "tests/mcp/test_mcp_snippets.py"]),
+    ("examples/rootfs", ["tests/rootfs"]), ("examples", ["tests/cli/test_examples.py"]), ("man", ["tests/cli/test_man.py", "tests/golden"]), ("packaging", ["tests/cli", "tests/mcp/test_mcp_snippets.py"]),
     ("tools/requirement", ["tests/cli/test_requirements.py"]), ("tools/docgen", ["tests/cli/test_man.py", "tests/golden"]), ("tools", ["tests/cli/test_dev.py"]),
     ("tests/daemon", ["tests/daemon"]), ("tests/escape", ["tests/escape"]), ("tests/fuzz", ["tests/fuzz"]), # what its tests share
 ]

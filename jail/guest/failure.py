@@ -88,6 +88,8 @@ def say(text):
 def tell(error, text, codes):
     """What the interpreter does with an exception that nobody caught. Returns the SystemExit of a hook, if it raised one."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback_of(error)
+    if sys.hexversion >= 0x30c0000:
+        sys.last_exc = error
     hook = getattr(sys, "excepthook", None)
     if hook is DISPLAY:
         return say(text)

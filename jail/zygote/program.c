@@ -156,7 +156,7 @@ static bool flush(bool tells)
 /* What sys holds for the program: its last traceback, and streams in the place of the first ones. */
 static void reset_sys(void)
 {
-	static const char *const none[]   = { "last_type", "last_value", "last_traceback" };
+	static const char *const none[]   = { "last_type", "last_value", "last_traceback", "last_exc" /* since 3.12 */ };
 	static const char *const stream[] = { "stdin", "stdout", "stderr" };
 	static const char *const first[]  = { "__stdin__", "__stdout__", "__stderr__" };
 

@@ -16,7 +16,7 @@ def expected():
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
-    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for path in (ROOT / "examples/mcp").iterdir())
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs") for path in (ROOT / "examples" / kind).iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
     yield from ("share/doc/brig/README.md", "share/doc/brig/decisions.md", "share/brig/profile.schema.json")
     yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))

@@ -1,0 +1,98 @@
+"""The recipes of examples/rootfs: another Debian release with another Python."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from builder import BUILD, REPO, Rootfs
+from support import daemon as daemons
+from support import host, warm
+from wheels import wheel
+
+pytestmark = pytest.mark.full
+EXAMPLES = REPO / "examples/rootfs"
+TRIXIE = "--sources", EXAMPLES / "trixie.sources"
+LONG = 5 * host.HANG # whole builds
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    return Rootfs(tmp_path_factory.mktemp("examples") / "store")
+
+
+@pytest.fixture(scope="session")
+def trixie(store, needs_root):
+    done = store("build", *TRIXIE, EXAMPLES / "trixie.json", timeout=LONG)
+    assert done.returncode == 0, done.stderr
+    return store
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    """profiles(NAME={profile}): a folder with these."""
+    def make(**made):
+        for path in (REPO / "profiles").glob("*.policy"):
+            (tmp_path / path.name).write_text(path.read_text())
+        for name, text in made.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps({"policy": "python", **text}))
+        tmp_path.chmod(0o755)
+        return {**os.environ, "BRIG_PROFILES": str(tmp_path)}
+    return make
+
+
+def brig(store, env, *words, program=None):
+    return subprocess.run([BUILD / "bin/brig", *words], input=program, capture_output=True, text=True, timeout=host.HANG, env={**env, "BRIG_STORE": str(store.store)})
+
+
+# --- another release ---
+
+PROGRAM = """
+import asyncio, ctypes, dbm.gnu, lzma, multiprocessing, sqlite3, ssl, subprocess, sys, zoneinfo
+print(sys.version_info[:2], zoneinfo.ZoneInfo("US/Eastern"), len(ssl.create_default_context().get_ca_certs()) > 100)
+print(subprocess.run(["sh", "-c", "ls /usr/bin/python3 | grep -c py"], capture_output=True, text=True).stdout.strip())
+{"answer": 42}
+"""
+
+
+def test_trixie_runs_programs_and_reports_them(trixie, profiles):
+    record = json.loads(brig(trixie, profiles(mine={"rootfs": "trixie"}), "run", "--json", "-p", "mine", "-", program=PROGRAM).stdout)
+    assert (record["exit_code"], record["stdout"], record["result"]) == (0, "(3, 13) US/Eastern True\n1\n", {"answer": 42}), record
+
+
+def test_trixie_reports_an_error_as_its_python_shows_it(trixie, profiles):
+    record = json.loads(brig(trixie, profiles(mine={"rootfs": "trixie"}), "run", "--json", "-p", "mine", "-", program="def f():\n    1/0\nf()\n").stdout)
+    assert record["exit_code"] == 1 and record["error"]["traceback"] == record["stderr"] and record["error"]["type"] == "ZeroDivisionError", record
+
+
+def test_trixie_checks_programs(trixie, profiles):
+    done = brig(trixie, profiles(mine={"rootfs": "trixie"}), "check", "-p", "mine", "-", program="x = (\n")
+    assert done.returncode == 1 and "never closed" in done.stdout + done.stderr, done
+
+
+def test_trixie_forks_runs_of_a_zygote(trixie, profiles):
+    env = profiles(mine={"rootfs": "trixie", "warm": "ready"})
+    config = {"access": [{"uid": 0, "profiles": ["mine"], "runs_per_minute": 1000}]}
+    with daemons.Daemon(config, env={"BRIG_PROFILES": env["BRIG_PROFILES"], "BRIG_STORE": str(trixie.store)}) as service:
+        with service.connect() as talk:
+            warm.wait(talk, "mine")
+            forked = talk.run(PROGRAM, profile="mine")
+            assert forked.record["warm"] and forked.stdout == "(3, 13) US/Eastern True\n1\n", forked.stderr
+            late = "class A:\n    def __del__(self): print('late')\ndef f():\n    a = A()\n    1/0\nf()\n"
+            for cold in (False, True):
+                done = talk.run(late, profile="mine", cold=cold)
+                assert (done.record["warm"], done.record["exit_code"], done.stdout) == (not cold, 1, "late\n"), done.stderr
+
+
+def test_trixie_takes_wheels(trixie, profiles, tmp_path):
+    line = wheel(tmp_path / "folder", "greeting", {"greeting.py": "print('hello from a wheel')\n"})
+    (tmp_path / "requirements.txt").write_text(line)
+    small = {"suite": "trixie", "packages": ["python3"], "omit": ["ca-certificates"], "prune": ["/etc/apt", "/usr/share/doc", "/usr/share/man", "/var"],
+             "requirements": "requirements.txt", "wheels": "folder"}
+    (tmp_path / "greeted.json").write_text(json.dumps(small))
+    done = trixie("build", *TRIXIE, tmp_path / "greeted.json", timeout=LONG)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "greeted.json").unlink()
+    done = brig(trixie, profiles(mine={"rootfs": "greeted"}), "run", "-p", "mine", "-", program="import greeting\n")
+    assert (done.returncode, done.stdout) == (0, "hello from a wheel\n"), done.stderr
