@@ -1,4 +1,4 @@
-"""The recipes of examples/rootfs: another Debian release with another Python."""
+"""The recipes of examples/rootfs: another Debian release with another Python, and a C compiler."""
 import json
 import os
 import pathlib
@@ -25,6 +25,13 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="session")
 def trixie(store, needs_root):
     done = store("build", *TRIXIE, EXAMPLES / "trixie.json", timeout=LONG)
+    assert done.returncode == 0, done.stderr
+    return store
+
+
+@pytest.fixture(scope="session")
+def gcc(store, needs_root):
+    done = store("build", EXAMPLES / "gcc.json", timeout=LONG)
     assert done.returncode == 0, done.stderr
     return store
 
@@ -96,3 +103,29 @@ def test_trixie_takes_wheels(trixie, profiles, tmp_path):
     (tmp_path / "greeted.json").unlink()
     done = brig(trixie, profiles(mine={"rootfs": "greeted"}), "run", "-p", "mine", "-", program="import greeting\n")
     assert (done.returncode, done.stdout) == (0, "hello from a wheel\n"), done.stderr
+
+
+# --- a compiler ---
+
+COMPILE = """
+import subprocess
+with open("/workspace/root.c", "w") as f:
+    f.write('#include <math.h>\\n#include <stdio.h>\\nint main(int n, char **v) { printf("%.3f\\\\n", sqrt(n + 1.0)); return 3; }\\n')
+subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", "/workspace/root", "/workspace/root.c", "-lm"], check=True)
+done = subprocess.run(["/workspace/root"], capture_output=True, text=True)
+print(done.returncode, done.stdout, end="")
+"""
+
+
+def test_a_run_compiles_and_executes_a_c_program_where_its_workspace_may_hold_programs(gcc, profiles):
+    env = profiles(may={"rootfs": "gcc"}, may_not={"rootfs": "gcc", "workspace_exec": False})
+    done = brig(gcc, env, "run", "-p", "may", "-", program=COMPILE)
+    assert (done.returncode, done.stdout) == (0, "3 1.414\n"), done.stderr
+    done = brig(gcc, env, "run", "-p", "may_not", "-", program=COMPILE)
+    assert done.returncode == 1 and "PermissionError: [Errno 13] Permission denied: '/workspace/root'" in done.stderr, done
+
+
+def test_exec_starts_the_compiler_and_what_it_made(gcc, profiles):
+    script = "printf 'int main(void) { return 7; }' >x.c && gcc -static -o x x.c && ./x"
+    done = brig(gcc, profiles(may={"rootfs": "gcc"}), "exec", "-p", "may", "--", "sh", "-c", script)
+    assert (done.returncode, done.stderr) == (7, "")
