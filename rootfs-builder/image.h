@@ -9,7 +9,7 @@
 #pragma once
 #include "digest.h"
 
-#include <limits.h>
+#include <linux/limits.h>
 #include <stdio.h>
 
 #define IMAGE_LAYERS_MAX 512

@@ -54,6 +54,8 @@ int mount_points_make(int root, struct err *e)
 
 		if (strcmp(p->path, "/usr") != 0 && clear(root, p->path, p->type == TREE_DIR ? S_IFDIR : S_IFREG, &there, e) < 0)
 			return -1;
+		if (cell_place_make(root, p, e) < 0)
+			return -1;
 	}
-	return cell_places_make(root, e) < 0 ? -1 : make_links(root, e);
+	return make_links(root, e);
 }

@@ -11,7 +11,7 @@
 #pragma once
 #include "err.h"
 
-#include <limits.h>
+#include <linux/limits.h>
 
 struct plant {
 	int      root; /* of the tree */
