@@ -2,7 +2,7 @@
 #include "net_pool.h"
 
 #include "fd.h"
-#include "network_notice.h"
+#include "filter_notice.h"
 
 #include <sched.h>
 #include <sys/socket.h>

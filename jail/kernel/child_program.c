@@ -1,7 +1,7 @@
 /* child_program.c - the steps of the program: everything is given up, then exec */
 #define _GNU_SOURCE
 #include "child.h"
-#include "network_notice.h"
+#include "filter_notice.h"
 #include "runner.h"
 #include "sys.h"
 
@@ -319,7 +319,7 @@ static int filter_with_listener(struct child_ctx *c)
 
 static int program_filter(struct child_ctx *c)
 {
-	if (network_notice_is_in(c->filter->filter, c->filter->len))
+	if (filter_notice_is_in(c->filter->filter, c->filter->len))
 		return filter_with_listener(c);
 	return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
 }

@@ -1,7 +1,7 @@
 /*
  * notice.h - hears that a program makes a socket of a network, and lets it go on
  *
- * The call waits until it was heard (network_notice.h). Our own time is not
+ * The call waits until it was heard (filter_notice.h). Our own time is not
  * counted for the program: who asks all the time is answered slowly.
  */
 #pragma once

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "filter.h"
-#include "network_notice.h"
+#include "filter_notice.h"
 #include "policy_file.h"
 #include "policy_texts.h"
 #include "tap.h"
@@ -78,7 +78,7 @@ static void check_policy(const char *name, enum network_notice want)
 	if (!tap_ok(compile(name, &was) == 0 && compile(name, &is) == 0, "%s: it compiles", name))
 		return;
 	tap_ok(network_notice_add(is.insn, is.len) == want, "%s: whether it can make sockets of a network is found out", name);
-	tap_ok(network_notice_is_in(is.insn, is.len) == (want == NETWORK_NOTICE_GIVEN), "%s: whether there is a notice is seen", name);
+	tap_ok(filter_notice_is_in(is.insn, is.len) == (want == NETWORK_NOTICE_GIVEN), "%s: whether there is a notice is seen", name);
 	tap_ok(!bpf_check(is.insn, is.len), "%s: it is a sound program still", name);
 	check_sockets(&was, &is, name);
 	check_others(&was, &is, name);

@@ -1,5 +1,5 @@
 /*
- * network_notice.h - a filter that stops, and tells, whenever a program makes a socket that is not local
+ * filter_notice.h - a filter that stops, and tells, when a program makes a call that somebody has to hear of
  *
  * The filter answers such a call with SECCOMP_RET_USER_NOTIF where it said ALLOW before; what it refused it still
  * refuses. So a program whose listener was never woken has never had a socket of a network. Whatever compiled the
@@ -16,4 +16,4 @@ enum network_notice {
 
 must_use enum network_notice network_notice_add(struct sock_filter *insn, size_t n);
 /* It has to be installed with a listener. May be asked after clone(). */
-bool network_notice_is_in(const struct sock_filter *insn, size_t n);
+bool filter_notice_is_in(const struct sock_filter *insn, size_t n);

@@ -1,4 +1,4 @@
-#include "network_notice.h"
+#include "filter_notice.h"
 
 #include <linux/audit.h>
 #include <stddef.h>
@@ -167,7 +167,7 @@ enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
 	return NETWORK_NOTICE_GIVEN;
 }
 
-bool network_notice_is_in(const struct sock_filter *insn, size_t n)
+bool filter_notice_is_in(const struct sock_filter *insn, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (insn[i].code == (BPF_RET | BPF_K) && insn[i].k == SECCOMP_RET_USER_NOTIF)
