@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "run_record.h"
 
+#include "call_number.h"
 #include "layer.h"
 
 #include <stdio.h>
@@ -21,6 +22,8 @@ static void fill_outcome(struct record *r, const struct run_end *end)
 
 void run_record_fill(struct record *ret, const char *id, const struct served_profile *profile, const struct run_end *end)
 {
+	char name[32];
+
 	record_init(ret);
 	snprintf(ret->run_id, sizeof ret->run_id, "%s", id);
 	ret->profile           = profile->name;
@@ -41,6 +44,9 @@ void run_record_fill(struct record *ret, const char *id, const struct served_pro
 	ret->warm              = end->warm;
 	for (unsigned i = 0; i < end->hits; i++)
 		record_add_hit(ret, limits_fields[end->hit[i].limit].name, end->hit[i].value, end->hit[i].peak, end->hit[i].times);
+	ret->refused_known = end->refused_known;
+	for (unsigned i = 0; i < end->refused.n; i++)
+		record_add_refusal(ret, &end->refused.row[i], call_name(end->refused.row[i].call, name, sizeof name));
 	fill_outcome(ret, end);
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "spawner_protocol.h"
 
+#include "filter_notice.h"
 #include "kept_zygote.h"
 #include "net_pool.h"
 #include "packet.h"
@@ -13,13 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 struct spawner {
 	struct spawner_setup setup;
-	struct sock_fprog    filter;
+	struct sock_fprog    filter, telling; /* as in run_order; one behind the other */
 	struct kept_zygote   zygote;
 	struct net_pool      nets;
 	int                  report_fd;
@@ -46,50 +46,59 @@ static ssize_t receive(const struct spawner *s, void *word, size_t len, int *fds
 	return got;
 }
 
+static _Noreturn void refuse(const struct err *e)
+{
+	say("brig spawner: %s\n", e->text);
+	_exit(EXIT_FAILURE);
+}
+
 /* A file of our own, for a zygote reads it too: sealed, for every launcher is a fork of us and holds it. */
-static int copy_filter(const struct sock_fprog *filter)
+static int seal_filters(const struct spawner *s)
 {
 	struct err e;
-	int        fd = sealed_open("filter", filter->filter, filter->len * sizeof *filter->filter, &e);
+	int        fd = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
 
-	if (fd < 0) {
-		say("brig spawner: %s\n", e.text);
-		_exit(EXIT_FAILURE);
-	}
+	if (fd < 0)
+		refuse(&e);
 	return fd;
 }
 
 /* A profile that never starts warm has nothing that another run has had. */
-static int keep_networks(struct spawner *s, int filter_fd)
+static void keep_networks(struct spawner *s)
 {
 	struct err e;
 
 	s->nets = NET_POOL_NONE;
-	if (!s->setup.warm)
-		return filter_fd;
-	if (net_pool_open(&s->nets, &s->filter, &e) < 0) {
-		say("brig spawner: %s\n", e.text);
-		_exit(EXIT_FAILURE);
-	}
-	close(filter_fd);
-	return copy_filter(&s->filter);
+	if (s->setup.warm && net_pool_open(&s->nets, &s->telling, &e) < 0)
+		refuse(&e);
+}
+
+static void take_filter(struct spawner *s, int fd)
+{
+	off_t               len  = lseek(fd, 0, SEEK_END);
+	size_t              n    = (size_t)len / sizeof *s->filter.filter;
+	struct sock_filter *both = len > 0 && n <= KEEPER_FILTER_MAX ? malloc(2 * (size_t)len) : NULL;
+
+	if (!both || pread(fd, both, (size_t)len, 0) != len)
+		give_up("no filter");
+	memcpy(both + n, both, (size_t)len);
+	s->filter  = (struct sock_fprog){ .len = (unsigned short)n, .filter = both };
+	s->telling = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };
+	close(fd);
 }
 
 static void take_setup(struct spawner *s)
 {
-	int    fds[2], fd;
-	size_t n, len;
+	int    fds[2];
+	size_t n;
 
 	if (receive(s, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n) != sizeof s->setup || n != ARRAY_LEN(fds))
 		give_up("garbled setup");
-	fd               = fds[0];
-	s->report_fd     = fds[1];
-	len              = (size_t)lseek(fd, 0, SEEK_END);
-	s->filter.len    = (unsigned short)(len / sizeof *s->filter.filter);
-	s->filter.filter = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	if (s->filter.filter == MAP_FAILED || len > KEEPER_FILTER_MAX * sizeof *s->filter.filter)
-		give_up("no filter");
-	kept_zygote_init(&s->zygote, &s->setup, keep_networks(s, fd));
+	s->report_fd = fds[1];
+	take_filter(s, fds[0]);
+	keep_networks(s);
+	(void)!refusal_notice_add(s->telling.filter, s->telling.len);
+	kept_zygote_init(&s->zygote, &s->setup, seal_filters(s));
 }
 
 /* --- one launcher --- */
@@ -136,6 +145,7 @@ static void fill_order(struct launch_memory *m, const struct spawner *s, const s
 		.require_all    = s->setup.require_all,
 		.rootfs         = s->setup.rootfs,
 		.filter         = &s->filter,
+		.telling        = &s->telling,
 	};
 }
 

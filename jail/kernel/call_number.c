@@ -1,6 +1,8 @@
 #include "call_number.h"
 
 #include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -39,6 +41,21 @@ static const struct {
 	{ "listns",                  470 },
 };
 /* clang-format on */
+
+char *call_name(int number, char *buf, size_t len)
+{
+	char *name = NULL;
+
+	snprintf(buf, len, "%d", number);
+	for (size_t i = 0; i < ARRAY_LEN(newer); i++)
+		if (newer[i].number == number)
+			snprintf(buf, len, "%s", newer[i].name);
+	name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+	if (name)
+		snprintf(buf, len, "%s", name);
+	free(name);
+	return buf;
+}
 
 int call_number(const char *name)
 {

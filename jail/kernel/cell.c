@@ -239,6 +239,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->launcher_fd[3] = c->warm.zygotes;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
+	child->telling        = order->telling;
 }
 
 /*

@@ -28,7 +28,7 @@ struct cell {
 	struct warm      warm;
 	struct group_oom oom;       /* what tells that its memory is used up */
 	struct net_place net;
-	struct notice    notice;    /* of sockets of a network; */
+	struct notice    notice;    /* of sockets of a network, and of refused calls; */
 	bool             is_noticed; /* the program was started with a filter that tells of every one */
 	uint64_t         layers, missing;
 };

@@ -85,7 +85,7 @@ struct child_ctx {
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     quotas;       /* /proc/sys/user is there and can be written to */
 	bool                     workspace_exec;
-	const struct sock_fprog *filter;
+	const struct sock_fprog *filter, *telling; /* as in run_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
 	int                      handed_fd[HANDED_FDS];
 	bool                     stays;      /* no exec: who has entered a cell goes on with what it has in memory */

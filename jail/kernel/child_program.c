@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "child.h"
 #include "filter_notice.h"
+#include "packet.h"
 #include "runner.h"
 #include "sys.h"
 
@@ -301,27 +302,42 @@ static int program_say_exec(struct child_ctx *c)
 /* A signal does not end the wait of who was heard already, where the kernel can do that: socket() knows no EINTR. */
 static int filter_that_asks(const struct child_ctx *c, unsigned flags)
 {
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->filter);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->telling);
 }
 
-/* Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. */
-static int filter_with_listener(struct child_ctx *c)
+static int filter_with_listener(const struct child_ctx *c)
 {
-	int listener = filter_that_asks(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), r;
+	int listener = filter_that_asks(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
 	if (listener < 0 && errno == EINVAL) /* before 5.19 */
 		listener = filter_that_asks(c, 0);
-	if (listener < 0)
-		return -errno;
-	r = child_say(c, CHILD_LISTENER, &listener, 1);
-	return close(listener) < 0 ? -errno : r;
+	return listener < 0 ? -errno : listener;
 }
 
+/* No other call is made before it was sent: one that is told of would wait for ever. */
+static int send_listener(const struct child_ctx *c, int listener)
+{
+	struct child_report report;
+
+	memset(&report, 0, sizeof report); /* padding too */
+	report.word = CHILD_LISTENER;
+	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
+}
+
+/*
+ * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. A process has one
+ * listener: where a container that we are in has its own (EBUSY), nobody is told.
+ */
 static int program_filter(struct child_ctx *c)
 {
-	if (filter_notice_is_in(c->filter->filter, c->filter->len))
-		return filter_with_listener(c);
-	return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
+	int listener = filter_notice_is_in(c->telling->filter, c->telling->len) ? filter_with_listener(c) : -EBUSY, r;
+
+	if (listener == -EBUSY)
+		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
+	if (listener < 0)
+		return listener;
+	r = send_listener(c, listener);
+	return close(listener) < 0 ? -errno : r;
 }
 
 static int program_exec(struct child_ctx *c)

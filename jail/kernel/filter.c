@@ -3,8 +3,20 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+int filter_copy(struct filter *ret, const struct filter *from, struct err *e)
+{
+	struct sock_filter *insn = malloc(from->len * sizeof *insn);
+
+	if (!insn)
+		return err_sys(e, "memory for a filter");
+	memcpy(insn, from->insn, from->len * sizeof *insn);
+	*ret = (struct filter){ .insn = insn, .len = from->len, .block = insn };
+	return 0;
+}
 
 void filter_done(struct filter *f)
 {

@@ -18,6 +18,8 @@ struct filter {
 };
 
 must_use int filter_compile(const struct policy *p, struct filter *ret, struct err *e);
+/* Memory of its own. */
+must_use int filter_copy(struct filter *ret, const struct filter *from, struct err *e);
 void         filter_done(struct filter *f);
 #define scoped_filter scoped(filter_done) struct filter
 

@@ -34,6 +34,7 @@
 #define NATIVE AUDIT_ARCH_AARCH64
 #endif
 #define X32_BIT 0x40000000u
+#define NO_CALL 0xffffffffu /* what a tracer puts in the place of a call that is not to be made */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LOW_HALF 0
@@ -60,9 +61,10 @@ static void emit_prefix(struct program *out)
 	/* clang-format off */
 	const struct sock_filter prefix[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 4),                  /* foreign: the tree kills */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 5),                  /* foreign: the tree kills */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, POLICY_NEWEST_CALL, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, POLICY_NEWEST_CALL, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NO_CALL, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),                 /* x32: the tree kills */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	};

@@ -3,6 +3,7 @@
 #include "launcher_parts.h"
 
 #include "filter_cache.h"
+#include "filter_notice.h"
 #include "group_sweep.h"
 #include "packet.h"
 #include "privilege.h"
@@ -37,31 +38,46 @@ static int take_place(struct watch *w, struct err *e)
 	}
 }
 
-static int build(struct watch *w, struct err *e)
-{
-	scoped_filter     filter = { 0 };
-	struct sock_fprog program;
+/* What the program's calls are answered by: as long as the launcher lives. */
+struct own_filter {
+	struct filter     filter, copy;
+	struct sock_fprog program, telling;
+};
 
-	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 ||
-	    filter_open(w->order->policy, w->order->runtime_dir, &filter, e) < 0)
+/* Networks are not used again here: only refused calls are to be told. */
+static int open_filter(struct own_filter *f, const struct run_order *order, struct err *e)
+{
+	if (filter_open(order->policy, order->runtime_dir, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
 		return -1;
-	program          = (struct sock_fprog){ .len = filter.len, .filter = filter.insn };
+	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
+	f->program = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
+	f->telling = (struct sock_fprog){ .len = f->copy.len, .filter = f->copy.insn };
+	return 0;
+}
+
+static int build(struct watch *w, struct own_filter *f, struct err *e)
+{
+	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 || open_filter(f, w->order, e) < 0)
+		return -1;
 	w->served            = *w->order;
-	w->served.filter     = &program;
+	w->served.filter     = &f->program;
+	w->served.telling    = &f->telling;
 	w->served.control_fd = -1;
-	return cell_open(&w->cell, &w->served, e);
+	w->order             = &w->served;
+	return cell_open(&w->cell, w->order, e);
 }
 
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
 {
-	struct watch w;
-	struct err   e;
+	struct own_filter filter = { .program = { 0 } };
+	struct watch      w;
+	struct err        e;
 
 	launcher_begin(&w, order);
 	w.client  = sock;
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_order(&w.cell, order, &e) < 0)
+	if (build(&w, &filter, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_order(&w.cell, order, &e) < 0)
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "fd.h"
 
+#include <errno.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <string.h>
@@ -35,35 +36,45 @@ double notice_turn(struct notice *n, double wait)
 	return rest < wait ? rest : wait;
 }
 
-/* Every call that is stopped is one that the filter would have allowed: its arguments are not looked at. */
-static void answer(struct notice *n)
+/* What the filter would have said. What it says otherwise than by these two it does not tell of. */
+static struct seccomp_notif_resp response(uint32_t said)
+{
+	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
+
+	if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG)
+		return (struct seccomp_notif_resp){ .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+	return (struct seccomp_notif_resp){ .error = action == SECCOMP_RET_ERRNO ? -(int)(said & SECCOMP_RET_DATA) : -EPERM };
+}
+
+static void answer(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	union {
 		struct seccomp_notif asked;
 		char                 room[ROOM];
 	} in;
-	struct seccomp_notif_resp go_on = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-	double                    now   = clock_ms(CLOCK_MONOTONIC);
+	struct seccomp_notif_resp out;
+	double                    now = clock_ms(CLOCK_MONOTONIC);
 
-	n->was_given = true;
 	n->answers   = now - n->answered < REST_MS ? n->answers + 1 : 1; /* no question for as long as a rest was a rest */
 	n->answered  = now;
 	memset(&in, 0, sizeof in); /* the kernel insists */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return; /* who asked is dead */
-	go_on.id = in.asked.id;
-	ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &go_on);
+	out    = response(refused_calls_ask(refused, filter, &in.asked.data));
+	out.id = in.asked.id;
+	n->was_given |= out.flags != 0;
+	ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out);
 }
 
 /* To receive would wait where nobody asks. */
-void notice_hear(struct notice *n)
+void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	struct pollfd p = { .fd = n->listener_fd, .events = POLLIN };
 
 	if (poll(&p, 1, 0) != 1)
 		return;
 	if (p.revents & POLLIN)
-		answer(n);
+		answer(n, filter, refused);
 	else
 		notice_close(n);
 }

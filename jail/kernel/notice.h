@@ -1,11 +1,14 @@
 /*
- * notice.h - hears that a program makes a socket of a network, and lets it go on
+ * notice.h - answers the calls of a program that its filter tells of (filter_notice.h)
  *
- * The call waits until it was heard (filter_notice.h). Our own time is not
- * counted for the program: who asks all the time is answered slowly.
+ * What the compiled filter refuses is refused with the same errno, and counted;
+ * what it allows, a socket of a network, goes on. Numbers and registers decide,
+ * which the kernel hands over: never memory, which other threads can change.
+ * Our own time is not counted for the program: one that asks all the time is
+ * answered slowly. When we die the kernel answers ENOSYS.
  */
 #pragma once
-#include "defs.h"
+#include "refused_call.h"
 
 struct notice {
 	int      listener_fd; /* -1: there is none, or the filter needs none */
@@ -18,6 +21,6 @@ struct notice {
 
 /* Before a poll that would wait for so many ms: how long it may. */
 double notice_turn(struct notice *n, double wait);
-/* One call that waits, if one does; or the end of all who could ask. */
-void   notice_hear(struct notice *n);
+/* One call that waits, if one does, answered as `filter` says; or the end of all who could ask. */
+void   notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   notice_close(struct notice *n);

@@ -98,7 +98,7 @@ static bool is_sound(const struct run_end *end)
 	for (unsigned i = 0; i < end->hits && i < ARRAY_LEN(end->hit); i++)
 		if ((unsigned)end->hit[i].limit >= LIMIT_COUNT)
 			return false;
-	return (unsigned)end->reason < EXIT_REASONS && end->hits <= ARRAY_LEN(end->hit) && end->exec_errno >= 0 &&
+	return (unsigned)end->reason < EXIT_REASONS && end->hits <= ARRAY_LEN(end->hit) && end->exec_errno >= 0 && refused_calls_is_sound(&end->refused) &&
 	       is_text(end->missing_why[0], sizeof end->missing_why[0]) && is_text(end->missing_why[1], sizeof end->missing_why[1]) &&
 	       is_text(end->rootfs_digest, sizeof end->rootfs_digest) && is_text(end->why.text, sizeof end->why.text) &&
 	       is_text(end->left.text, sizeof end->left.text);

@@ -21,6 +21,7 @@
 #include "pipes.h"
 #include "policy_bundle.h"
 #include "record.h"
+#include "refused_call.h"
 #include "words.h"
 
 #include <linux/filter.h>
@@ -39,6 +40,7 @@ struct run_order {
 	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
 	const struct sock_fprog *filter;    /* else NULL */
+	const struct sock_fprog *telling;   /* with it: the same, that tells what somebody has to hear of (filter_notice.h), where it can */
 	int                    control_fd;  /* the launcher's, for nobody in the cell; -1: none */
 };
 
@@ -55,6 +57,8 @@ struct run_end {
 	int64_t          memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
 	struct run_hit   hit[8];
 	unsigned         hits;
+	struct refused_calls refused;
+	bool             refused_known; /* somebody listened */
 	uint64_t         layers, missing;
 	char             missing_why[2][200]; /* of own-ids and no-groups; of the limits. "": nothing to say */
 	bool             warm;

@@ -104,6 +104,7 @@ void verdict_fill(struct watch *w)
 	if (w->started) {
 		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->started;
 		w->end.started_at = w->started_at;
+		w->end.refused_known = w->cell.is_noticed;
 		w->end.layers     = w->cell.layers;
 		w->end.missing    = w->cell.missing;
 		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.outer.why);

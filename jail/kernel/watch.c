@@ -245,7 +245,7 @@ static void on_oom(struct watch *w)
 
 static void on_notice(struct watch *w)
 {
-	notice_hear(&w->cell.notice);
+	notice_hear(&w->cell.notice, w->order->filter, &w->end.refused);
 }
 
 /* --- from who gives orders --- */

@@ -11,6 +11,13 @@
 #define IF_BITS (BPF_JMP | BPF_JSET | BPF_K)
 #define RETURN  (BPF_RET | BPF_K)
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LOW_HALF 0
+#else
+#define LOW_HALF 4
+#endif
+#define AT_ARGUMENT(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t) + LOW_HALF)
+
 /* Jumps only go forward, so landing inside is enough: every path ends. */
 static const char *check_one(const struct sock_filter *i, size_t left)
 {
@@ -59,17 +66,33 @@ static bool holds(const struct sock_filter *i, uint32_t a)
 	}
 }
 
-uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data)
+/* Of the low halves, which are what our compiler compares. */
+static void look_at(struct bpf_look *look, uint32_t from, bool masked, uint32_t a)
 {
-	uint32_t a = 0;
+	for (unsigned i = 0; i < BPF_ARGS; i++)
+		if (from == AT_ARGUMENT(i)) {
+			look->seen |= (uint8_t)(1u << i);
+			look->masked |= (uint8_t)(masked << i);
+			look->arg[i] |= a;
+		}
+}
 
+uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, struct bpf_look *ret)
+{
+	uint32_t a = 0, from = 0;
+	bool     masked = false;
+
+	*ret = (struct bpf_look){ 0 };
 	for (size_t i = 0; i < n; i++) {
 		switch (insn[i].code) {
 		case LOAD:
-			memcpy(&a, (const char *)data + insn[i].k, sizeof a);
+			from   = insn[i].k;
+			masked = false;
+			memcpy(&a, (const char *)data + from, sizeof a);
 			break;
 		case AND:
 			a &= insn[i].k;
+			masked = true;
 			break;
 		case JUMP:
 			i += insn[i].k;
@@ -77,8 +100,16 @@ uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_
 		case RETURN:
 			return insn[i].k;
 		default:
+			look_at(ret, from, masked, a);
 			i += holds(&insn[i], a) ? insn[i].jt : insn[i].jf;
 		}
 	}
 	return SECCOMP_RET_KILL_PROCESS;
+}
+
+uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data)
+{
+	struct bpf_look unused;
+
+	return bpf_run_looking(insn, n, data, &unused);
 }

@@ -18,3 +18,13 @@ const char *bpf_check(const struct sock_filter *insn, size_t n);
 
 /* The answer (SECCOMP_RET_*) to one system call. Only for programs that bpf_check() accepts. */
 uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data);
+
+enum { BPF_ARGS = 6 };
+
+/* The arguments that were compared on the way to an answer, and of each the bits that were. */
+struct bpf_look {
+	uint8_t  seen;   /* bit i: argument i */
+	uint8_t  masked; /* the same: only some of its bits */
+	uint32_t arg[BPF_ARGS];
+};
+uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, struct bpf_look *ret);

@@ -1,5 +1,6 @@
 #include "filter_notice.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -165,6 +166,23 @@ enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
 	answers(insn, n, SYS_socket, true);
 	answers(insn, n, SYS_socketpair, true);
 	return NETWORK_NOTICE_GIVEN;
+}
+
+static bool refuses_aloud(const struct sock_filter *i)
+{
+	uint32_t errnum = i->k & SECCOMP_RET_DATA;
+
+	return BPF_CLASS(i->code) == BPF_RET && action(i) == SECCOMP_RET_ERRNO && errnum != 0 && errnum != ENOSYS;
+}
+
+bool refusal_notice_add(struct sock_filter *insn, size_t n)
+{
+	if (!allows_packet_send(insn, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (refuses_aloud(&insn[i]))
+			insn[i].k = SECCOMP_RET_USER_NOTIF;
+	return true;
 }
 
 bool filter_notice_is_in(const struct sock_filter *insn, size_t n)

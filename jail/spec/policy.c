@@ -349,6 +349,32 @@ int policy_parse(struct policy *ret, const struct policy_bundle *b, policy_numbe
 	return answer;
 }
 
+static bool test_may_hold(const struct policy_test *t, const struct bpf_look *look)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!(look->seen & 1u << t->arg) || (look->arg[t->arg] & t->mask) == t->value[i])
+			return true;
+	return false;
+}
+
+static bool clause_may_hold(const struct policy_clause *c, const struct bpf_look *look)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!test_may_hold(&c->test[i], look))
+			return false;
+	return true;
+}
+
+bool policy_may_allow(const struct policy *p, unsigned call, const struct bpf_look *look)
+{
+	enum policy_verdict verdict = p->call[call].verdict;
+
+	for (size_t i = 0; verdict == POLICY_WHEN && i < p->clauses; i++)
+		if (p->clause[i].call == call && clause_may_hold(&p->clause[i], look))
+			return true;
+	return verdict == POLICY_ALLOW || verdict == POLICY_SKIP;
+}
+
 int policy_call_errnum(const struct policy *p, const struct policy_call *call)
 {
 	return call->errnum ? call->errnum : p->default_errnum;

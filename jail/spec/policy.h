@@ -8,6 +8,7 @@
  * forbids. Pure: the numbers of calls come from the caller's function.
  */
 #pragma once
+#include "bpf.h"
 #include "policy_bundle.h"
 
 #include <stdio.h>
@@ -61,6 +62,9 @@ struct policy {
 typedef int policy_number_fn(const char *name);
 
 must_use int policy_parse(struct policy *ret, const struct policy_bundle *b, policy_number_fn *number, struct err *e);
+
+/* Whether a call with these arguments may be made; what was not looked at could be anything that helps. */
+bool policy_may_allow(const struct policy *p, unsigned call, const struct bpf_look *look);
 
 /* What a refused call is answered with. */
 int policy_call_errnum(const struct policy *p, const struct policy_call *call);

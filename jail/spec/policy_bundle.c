@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Raise when the same text would compile to another filter. */
-#define COMPILER_VERSION 2
+#define COMPILER_VERSION 3
 
 #if defined(__x86_64__)
 #define MACHINE "x86_64"

@@ -213,6 +213,22 @@ const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call
 	return NULL;
 }
 
+static bool row_forbids(const struct floor_value *row, const struct bpf_look *look)
+{
+	return look->seen & 1u << row->arg && row_has(row, look->arg[row->arg] & row->mask) == (row->kind == NEVER);
+}
+
+const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look)
+{
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (floor->number[i] == (int)call)
+			return calls[i].reason;
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (floor->number[ARRAY_LEN(calls) + i] == (int)call && row_forbids(&values[i], look))
+			return values[i].reason;
+	return NULL;
+}
+
 static uint64_t mix(uint64_t digest, const void *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

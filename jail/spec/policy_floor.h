@@ -23,4 +23,7 @@ void policy_floor_apply(const struct policy_floor *floor, struct policy *p);
 /* Why this may not be allowed; NULL when it may. clause NULL: with any arguments. */
 const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause);
 
+/* Why a call with these arguments may never be allowed, as far as they were looked at; NULL when it may. */
+const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look);
+
 uint64_t policy_floor_digest(void); /* changes when a row does */

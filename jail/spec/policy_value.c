@@ -25,9 +25,11 @@
 #define OPTION(arg, name)    { #name, "setsockopt", arg, (uint32_t)name }, { #name, "getsockopt", arg, (uint32_t)name },
 #define SENT(name)           { #name, "sendto", 3, name }, { #name, "sendmmsg", 3, name }, { #name, "sendmsg", 2, name },
 #define RECEIVED(name)       { #name, "recvfrom", 3, name }, { #name, "recvmmsg", 3, name }, { #name, "recvmsg", 2, name },
+#define RESOURCE(name)       { #name, "setrlimit", 0, (uint32_t)name }, { #name, "prlimit64", 1, (uint32_t)name },
 static const struct policy_value values[] = {
 #include "policy_value.def"
 };
+#undef RESOURCE
 #undef RECEIVED
 #undef SENT
 #undef OPTION
@@ -85,6 +87,20 @@ const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
 		found = values[i].name;
 	}
 	return found;
+}
+
+const char *policy_value_option(const char *call, uint32_t level, uint32_t value)
+{
+	static const struct {
+		uint32_t    level;
+		const char *prefix;
+	} rows[] = { { SOL_SOCKET, "SO_" }, { IPPROTO_TCP, "TCP_" }, { IPPROTO_IP, "IP_" }, { IPPROTO_IPV6, "IPV6_" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t k = 0; rows[i].level == level && k < ARRAY_LEN(values); k++)
+			if (values[k].value == value && row_fits(&values[k], call, 2) && strncmp(values[k].name, rows[i].prefix, strlen(rows[i].prefix)) == 0)
+				return values[k].name;
+	return NULL;
 }
 
 void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len)

@@ -19,6 +19,8 @@ bool policy_value_each(const char *word, void (*each)(void *context, uint32_t va
 
 /* The name of a value of this argument, or NULL. */
 const char *policy_value_name(const char *call, unsigned arg, uint32_t value);
+/* Of an option of a socket, which means what its level says: of setsockopt or getsockopt. */
+const char *policy_value_option(const char *call, uint32_t level, uint32_t value);
 /* Writes "CLONE_NEWNS CLONE_NEWNET", or "0x30" for bits without a name. */
 void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len);
 

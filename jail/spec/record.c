@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include "layer.h"
+#include "policy_value.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +57,19 @@ void record_add_hit(struct record *r, const char *name, int64_t value, int64_t p
 		r->hit[r->hits++] = (struct limit_hit){ name, value, peak, times };
 }
 
+void record_add_refusal(struct record *r, const struct refused_call *c, const char *name)
+{
+	struct record_refusal *row;
+
+	if (r->refusals == ARRAY_LEN(r->refused))
+		return;
+	row         = &r->refused[r->refusals++];
+	row->errnum = c->errnum;
+	row->count  = c->count;
+	snprintf(row->call, sizeof row->call, "%s", name);
+	refused_call_print(c, name, row->argument, sizeof row->argument);
+}
+
 char *record_signal_name(int signal, char *buf, size_t len)
 {
 	const char *name = sigabbrev_np(signal);
@@ -94,6 +108,25 @@ static void put_hits(struct json_text *t, const struct record *r)
 		json_text_raw(t, "}");
 	}
 	json_text_raw(t, "]");
+}
+
+static void put_refused(struct json_text *t, const struct record *r)
+{
+	json_text_raw(t, r->refused_known ? "[" : "null");
+	for (size_t i = 0; r->refused_known && i < r->refusals; i++) {
+		json_text_next(t);
+		json_text_raw(t, "{");
+		json_text_key(t, "call");
+		json_text_string(t, r->refused[i].call);
+		json_text_key(t, "argument");
+		json_text_string(t, *r->refused[i].argument ? r->refused[i].argument : NULL);
+		json_text_key(t, "count");
+		json_text_integer(t, r->refused[i].count);
+		json_text_key(t, "answer");
+		json_text_string(t, policy_errno_name(r->refused[i].errnum));
+		json_text_raw(t, "}");
+	}
+	json_text_raw(t, r->refused_known ? "]" : "");
 }
 
 static void put_layer(struct json_text *t, const char *prefix, enum layer layer)
@@ -160,6 +193,7 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("exit_code", json_text_figure, r->exit_code);
 	PUT("signal", json_text_string, r->signal ? record_signal_name(r->signal, name, sizeof name) : NULL);
 	PUT("limits_hit", put_hits, r);
+	PUT("refused", put_refused, r);
 	PUT("wall_ms", json_text_ms, r->wall_ms);
 	PUT("cpu_ms", json_text_ms, r->cpu_ms);
 	PUT("memory_peak_bytes", json_text_figure, r->memory_peak_bytes);

@@ -8,6 +8,7 @@
 #pragma once
 #include "err.h"
 #include "json_text.h"
+#include "refused_call.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -32,6 +33,14 @@ struct limit_hit {
 	int64_t     times; /* how often it refused */
 };
 
+/* A call that the filter refused with an errno. */
+struct record_refusal {
+	char     call[32]; /* its number where it has no name */
+	char     argument[REFUSED_TEXT_MAX]; /* as in refused_call.h */
+	int      errnum;
+	uint32_t count;
+};
+
 struct record {
 	char             run_id[37];
 	const char      *profile, *rootfs; /* borrowed; NULL when it did not come that far */
@@ -41,6 +50,9 @@ struct record {
 	int              signal;           /* 0: none */
 	struct limit_hit hit[8];
 	size_t           hits;
+	struct record_refusal refused[REFUSED_MAX];
+	size_t           refusals;
+	bool             refused_known; /* else nobody listened */
 	double           wall_ms, cpu_ms, setup_ms; /* negative: none */
 	int64_t          memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
 	int64_t          stdout_bytes, stderr_bytes; /* the client's word; none in the launcher's */
@@ -53,6 +65,8 @@ struct record {
 
 void record_init(struct record *r);
 void record_add_hit(struct record *r, const char *name, int64_t value, int64_t peak, int64_t times);
+/* name: of the call. */
+void record_add_refusal(struct record *r, const struct refused_call *c, const char *name);
 
 /* Every key of brig(1) is there, in that order. The largest record there can be is smaller than RECORD_TEXT_MAX. */
 enum { RECORD_TEXT_MAX = 16 * 1024 };

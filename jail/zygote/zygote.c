@@ -21,15 +21,20 @@ extern char **environ;
 
 /* --- begin --- */
 
-static int map_filter(struct sock_fprog *ret)
+/* One program, and behind it the same that tells. */
+static int map_filters(struct zygote *z)
 {
-	off_t len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);
+	off_t               len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);
+	struct sock_filter *both;
+	unsigned short      half;
 
 	if (len <= 0)
 		return -1;
-	ret->filter = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, ZYGOTE_FD_FILTER, 0);
-	ret->len    = (unsigned short)((size_t)len / sizeof *ret->filter);
-	return ret->filter == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
+	both       = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, ZYGOTE_FD_FILTER, 0);
+	half       = (unsigned short)((size_t)len / sizeof *both / 2);
+	z->filter  = (struct sock_fprog){ .len = half, .filter = both };
+	z->telling = (struct sock_fprog){ .len = half, .filter = both + half };
+	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
 /* Of their ends only: a program that is stopped and goes on all the time would have us hear of it each time. */
@@ -86,7 +91,7 @@ int zygote_open(struct zygote *z)
 {
 	if (check_threads() < 0 || chdir("/") < 0)
 		return -1;
-	if (map_filter(&z->filter) < 0 || make_cells(z) < 0 || watch_children(z) < 0 || listen_to_own(z) < 0)
+	if (map_filters(z) < 0 || make_cells(z) < 0 || watch_children(z) < 0 || listen_to_own(z) < 0)
 		return -1;
 	keep_dispositions(z);
 	z->landlock_abi = (unsigned)landlock_abi();
@@ -339,6 +344,7 @@ static void fill(struct child_ctx *c, const struct zygote *z, const struct zygot
 		.ready_fd       = { -1, -1 },
 		.cell_pidfd     = r->fds[ZYGOTE_CELL],
 		.filter         = &z->filter,
+		.telling        = &z->telling,
 		.stays          = true,
 		.is_ahead       = r->order.ahead,
 	};

@@ -28,7 +28,7 @@ struct zygote_cell {
 struct zygote {
 	int               signals; /* signalfd: SIGCHLD, SIGTERM */
 	int               epoll;
-	struct sock_fprog filter;
+	struct sock_fprog filter, telling; /* as in run_order */
 	unsigned          landlock_abi;
 	struct sigaction  kept[NSIG]; /* what the interpreter had set up */
 	char              name[16]; /* which the interpreter had, and a program has */

@@ -50,7 +50,7 @@ def test_an_exception_is_the_error_of_the_record_and_in_none_of_our_words():
     assert ran.record["error"] == RAISED and "no" not in ran.stderr.replace("not in force", ""), ran
 
 
-@pytest.mark.parametrize("key, value", [("exit_reason", "oom"), ("exit_code", 7), ("run_id", "x"), ("limits_hit", [1]), ("stdout", "x")])
+@pytest.mark.parametrize("key, value", [("exit_reason", "oom"), ("exit_code", 7), ("run_id", "x"), ("limits_hit", [1]), ("refused", [1]), ("stdout", "x")])
 def test_a_report_cannot_say_what_the_kernel_says(key, value):
     ran = with_report(json.dumps({**REPORT, key: value}).encode())
     assert ran.record[key] == {**fake.RECORD, "stdout": ""}[key] and ran.status == 0, ran

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
+KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit refused wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
 stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables security_event
 security_warnings files stdout stderr""".split()
 REASONS = "exited signaled timeout_wall timeout_cpu oom output_limit cancelled client_gone setup_failed denied".split()
@@ -13,6 +13,7 @@ LAYERS = {"user-ns", "own-ids", "mount-ns", "ro-rootfs", "pid-ns", "net-ns", "ip
 NUMBER, COUNT, TEXT = (int, float), int, str
 TYPES = {
     "run_id": TEXT, "profile": TEXT, "rootfs": TEXT, "exit_reason": TEXT, "exit_code": COUNT, "signal": (str, type(None)), "limits_hit": list,
+    "refused": list,
     "wall_ms": NUMBER, "cpu_ms": NUMBER, "memory_peak_bytes": COUNT, "pids_peak": (int, type(None)), "io_read_bytes": (int, type(None)),
     "io_write_bytes": (int, type(None)), "stdout_bytes": COUNT, "stderr_bytes": COUNT, "truncated": bool, "started_at": TEXT, "setup_ms": NUMBER,
     "warm": bool, "isolation": list, "stdout": TEXT, "stderr": TEXT,
@@ -80,7 +81,7 @@ def test_the_figures_are_those_of_the_program(run, record):
     assert 30 << 20 <= record["memory_peak_bytes"] < 100 << 20, record
     assert record["pids_peak"] is None or 3 <= record["pids_peak"] <= 6, record
     assert (record["stdout_bytes"], record["stderr_bytes"], record["stdout"], record["truncated"]) == (12, 0, "hello recor\n", False), record
-    assert record["limits_hit"] == [], record
+    assert record["limits_hit"] == record["refused"] == [], record
 
 
 @pytest.mark.requirement("A4", "A104")

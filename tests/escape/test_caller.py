@@ -1,4 +1,5 @@
 """What of the caller reaches the program, and what becomes of the program when the caller goes away."""
+import ast
 import os
 import pty
 import signal
@@ -140,11 +141,70 @@ def listeners():
 
 
 @pytest.mark.row("A20")
-def test_nobody_holds_a_listener_while_a_program_runs(jail, start_brig, token):
-    before = listeners()
+def test_only_launchers_hold_a_listener_while_a_program_runs(jail, start_brig, token):
     child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
-    assert listeners() - before == set()
+    assert {host.read(f"/proc/{pid}/comm").strip() for pid in listeners()} == {"brig-launcher"}
+
+
+# All at once: refused calls of threads, with signals that are handled while they wait, and children that are stopped, continued and killed meanwhile.
+PRESS = """
+import collections, ctypes, errno, os, signal, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+seen = collections.Counter()
+def press():
+    while time.monotonic() < end:
+        for call in (lambda: libc.mount(b"a", b"/tmp", b"tmpfs", 0, None), lambda: libc.unshare(0x10000000), lambda: libc.socket(16, 3, 0)):
+            answer = call()
+            seen[answer, errno.errorcode.get(ctypes.get_errno())] += 1
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, .001, .001)
+end = time.monotonic() + 1
+threads = [threading.Thread(target=press) for _ in range(4)]
+for t in threads: t.start()
+while time.monotonic() < end:
+    child = os.fork()
+    if child == 0:
+        while True: libc.ptrace(0, 0, 0, 0)
+    for number in signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL:
+        time.sleep(.005)
+        os.kill(child, number)
+    os.waitpid(child, 0)
+for t in threads: t.join()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(sorted(seen))
+"""
+REFUSED = {(-1, "EPERM"), (-1, "EAFNOSUPPORT"), (-1, "EINTR")}
+
+
+@pytest.mark.row("A20")
+def test_what_is_refused_stays_refused_whatever_signals_and_siblings_do(jail, run_brig):
+    """Calls that wait for the launcher were where other supervisors let one through, lost one, or hung when the caller died."""
+    ran = run_brig(program=PRESS)
+    assert ran.status == 0 and set(ast.literal_eval(ran.out)) <= REFUSED, str(ran)
+    rows = {row["call"]: row["count"] for row in ran.record["refused"]}
+    assert set(rows) == {"mount", "unshare", "socket", "ptrace"}, str(ran)
+
+
+@pytest.mark.row("A20")
+def test_a_storm_of_refused_calls_rests_and_a_program_cannot_count_for_itself(jail, run_brig):
+    """Sixteen answers, then two milliseconds: neither launcher nor program can keep others from running (tests/neighbours)."""
+    storm = "import ctypes, os, time\nptrace = ctypes.CDLL(None).ptrace\nend = time.monotonic() + 1\nfor _ in range(3): os.fork()\n" \
+            "while time.monotonic() < end: ptrace(0, 0, 0, 0)\nprint('{\"refused\": [{\"call\": \"none\"}]}')"
+    ran = run_brig(program=storm)
+    row, = ran.record["refused"]
+    assert row["call"] == "ptrace" and 100 <= row["count"] <= 16 * (ran.record["wall_ms"] / 2 + 1), str(ran)
+
+
+@pytest.mark.row("A20")
+@pytest.mark.private("its launcher is found below brig")
+def test_a_program_ends_with_a_launcher_that_was_asked(jail, start_brig, token, nothing_left):
+    child = start_brig("--timeout", "300", program="import ctypes\nprint('ready', flush=True)\nwhile True: ctypes.CDLL(None).ptrace(0, 0, 0, 0)", args=[token],
+                       json_record=False)
+    assert child.line() == "ready", child.wait(1)
+    os.kill(host.below_brig(child.pid)[1], signal.SIGKILL) # brigd, launcher
+    assert child.wait().status == 143
+    assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 
 
 @pytest.mark.control("A20")

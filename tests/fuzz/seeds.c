@@ -468,12 +468,14 @@ static void make_policy(struct seeds *s, const char *target)
 #define OPTION(arg, name)                put_value_row(s, "setsockopt", arg, #name);
 #define SENT(name)                       put_value_row(s, "sendto", 3, #name);
 #define RECEIVED(name)                   put_value_row(s, "recvfrom", 3, #name);
+#define RESOURCE(name)                   put_value_row(s, "setrlimit", 0, #name);
 #include "policy_value.def"
 #undef VALUE
 #undef VALUE_IS
 #undef OPTION
 #undef SENT
 #undef RECEIVED
+#undef RESOURCE
 	put_errnos(s);
 	put_many(s, "", "allow read if arg0 in % else errno EINVAL\n", POLICY_CLAUSES + 1, "");
 	put_longest(s);

@@ -5,6 +5,7 @@
 #include "policy_texts.h"
 #include "tap.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -84,6 +85,31 @@ static void check_policy(const char *name, enum network_notice want)
 	check_others(&was, &is, name);
 }
 
+/* --- refused calls --- */
+
+/* Every call with many an argument: what the compiled program refuses aloud is told, and all else is answered as before. */
+static void check_refusals(const char *name)
+{
+	scoped_filter was = { 0 }, is = { 0 };
+	bool          told = true, same = true;
+
+	if (!tap_ok(compile(name, &was) == 0 && compile(name, &is) == 0 && refusal_notice_add(is.insn, is.len), "%s: refused calls can be told of", name))
+		return;
+	for (int nr = -1; nr < 600; nr++)
+		for (uint64_t arg = 0; arg < 64; arg++) {
+			uint32_t before = ask(was.insn, was.len, nr, arg, arg, arg), after = ask(is.insn, is.len, nr, arg, arg, arg);
+			uint32_t errnum = before & SECCOMP_RET_DATA;
+
+			if ((before & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && errnum && errnum != ENOSYS)
+				told &= after == SECCOMP_RET_USER_NOTIF;
+			else
+				same &= after == before;
+		}
+	tap_ok(told, "%s: every refusal but ENOSYS is told", name);
+	tap_ok(same, "%s: what is allowed, skipped, ENOSYS or killed is so without a word", name);
+	tap_ok(!bpf_check(is.insn, is.len), "%s: it is a sound program still, that tells", name);
+}
+
 /* --- programs that our compiler does not write --- */
 
 #define LOAD(what)        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what)
@@ -135,11 +161,25 @@ static void check_row(size_t i)
 	tap_ok(told || rows[i].want == NETWORK_NOTICE_IMPOSSIBLE, "%s: and no socket is made without a word", rows[i].name);
 }
 
+static void check_refusal_row(size_t i)
+{
+	struct sock_filter insn[16];
+	bool               can = strncmp(rows[i].name, "who may ", 8) != 0 && strcmp(rows[i].name, "nothing is allowed") != 0;
+
+	memcpy(insn, rows[i].insn, sizeof insn);
+	tap_ok(refusal_notice_add(insn, rows[i].n) == can, "%s: whether refused calls can be told of", rows[i].name);
+	tap_ok(can || memcmp(insn, rows[i].insn, sizeof insn) == 0, "%s: if not, nothing was changed", rows[i].name);
+}
+
 int main(void)
 {
 	check_policy("python", NETWORK_NOTICE_GIVEN);
 	check_policy("python-strict", NETWORK_NOTICE_NEEDLESS);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+	check_refusals("python");
+	check_refusals("python-strict");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		check_row(i);
+		check_refusal_row(i);
+	}
 	return tap_done();
 }

@@ -84,7 +84,7 @@ static void check_abis(const struct filter *f, const char *name)
 	tap_ok(x32, "%s: A2: every x32 call kills", name);
 #endif
 	tap_ok(newer, "%s: A21: what is newer than the table is not there", name);
-	tap_ok(ask(f, NATIVE, -1, NULL) != SECCOMP_RET_ALLOW, "%s: call -1 is refused", name);
+	tap_ok(ask(f, NATIVE, -1, NULL) == (SECCOMP_RET_ERRNO | ENOSYS), "%s: call -1, which a tracer puts in the place of another, is no call", name);
 }
 
 static void check_namespaces(const struct filter *f, const char *name)

@@ -3,7 +3,7 @@
 #include "tap.h"
 
 static const char *const keys[] = {
-	"run_id", "profile", "rootfs", "exit_reason", "exit_code", "signal", "limits_hit", "wall_ms", "cpu_ms", "memory_peak_bytes",
+	"run_id", "profile", "rootfs", "exit_reason", "exit_code", "signal", "limits_hit", "refused", "wall_ms", "cpu_ms", "memory_peak_bytes",
 	"pids_peak", "io_read_bytes", "io_write_bytes", "stdout_bytes", "stderr_bytes", "truncated", "started_at", "setup_ms", "warm",
 	"isolation", "result", "result_repr", "error", "variables", "security_event", "security_warnings", "files",
 };
@@ -74,10 +74,45 @@ static void check_words(void)
 	json_decref(j);
 }
 
+static void check_refused(void)
+{
+	struct refused_call c = { .call = 41, .errnum = 97, .count = UINT32_MAX, .look = { .seen = 0x3f, .arg = { 16, 3, 77, 88, 99, ~0u } } };
+	char                text[RECORD_TEXT_MAX];
+	struct json_text    t = json_text_in(text, sizeof text);
+	struct record       r;
+	json_t             *j, *row;
+
+	record_init(&r);
+	j = record_json(&r);
+	tap_ok(json_is_null(json_object_get(j, "refused")), "what nobody listened for is null");
+	json_decref(j);
+	r.refused_known = true;
+	j               = record_json(&r);
+	tap_ok(json_is_array(json_object_get(j, "refused")) && json_array_size(json_object_get(j, "refused")) == 0, "none is an empty list");
+	json_decref(j);
+	for (size_t i = 0; i < REFUSED_MAX + 1; i++)
+		record_add_refusal(&r, &c, "socket_of_a_name_that_is_as_long");
+	j   = record_json(&r);
+	row = json_array_get(json_object_get(j, "refused"), REFUSED_MAX - 1);
+	tap_ok(json_array_size(json_object_get(j, "refused")) == REFUSED_MAX, "the list ends where there is no room");
+	tap_is(json_string_value(json_object_get(row, "argument")), "AF_NETLINK, SOCK_RAW, 0x4d, 0x58, 0x63, 0xffffffff", "an argument has its name, or its number");
+	tap_is(json_string_value(json_object_get(row, "answer")), "EAFNOSUPPORT", "an answer is an errno by name");
+	tap_ok(json_integer_value(json_object_get(row, "count")) == UINT32_MAX, "a count is a number");
+	json_decref(j);
+	memset(r.why.text, '"', sizeof r.why.text - 1);
+	r.why.kind       = ERR_SETUP;
+	r.layers         = r.layers_missing = (1ull << LAYER_COUNT) - 1;
+	r.rootfs         = "basic";
+	record_put(&t, &r);
+	tap_ok(json_text_end(&t) > 0, "the largest record has room");
+	printf("# %zu bytes\n", t.len);
+}
+
 int main(void)
 {
 	check_keys();
 	check_values();
 	check_words();
+	check_refused();
 	return tap_done();
 }
