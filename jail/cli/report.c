@@ -8,6 +8,7 @@
 #include "layer.h"
 #include "summary.h"
 #include "text.h"
+#include "why.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -323,6 +324,10 @@ int report_session(const struct session *s)
 
 	report_print_story(s, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
+	if (s->request->why)
+		why_print_all(s, record);
+	else if (status && !s->request->json)
+		why_print_line(s, record);
 	json_decref(record);
 	return status;
 }

@@ -95,6 +95,13 @@ static int set_verbose(void *into, const struct option_row *row, const char *val
 	return 0;
 }
 
+static int set_why(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	(void)row, (void)value, (void)e;
+	((struct request *)into)->why = true;
+	return 0;
+}
+
 static int set_cold(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	(void)row, (void)value, (void)e;
@@ -133,6 +140,7 @@ const struct option_row request_options[] = {
 	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
 	{ "wait", 0, "S", "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", set_wait },
 	{ "private", 0, NULL, "Start a brigd for this run alone, though a service runs here", set_private },
+	{ "why", 0, NULL, "Say what the jail refused to the program, by which line of the policy, and what allows it", set_why },
 	{ "verbose", 'v', NULL, "Print the one-line summary also when the program simply exited", set_verbose },
 	{ 0 },
 };

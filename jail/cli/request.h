@@ -25,7 +25,7 @@ struct request {
 	char       *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
 	const char *stdin_path; /* NULL: empty; "-": ours */
 	uint64_t    wait_ms;    /* for a place */
-	bool        json, verbose, cold, private;
+	bool        json, verbose, cold, private, why;
 	enum run_mode mode;     /* of a program: who executes it */
 
 	/* made of it */

@@ -38,6 +38,9 @@ def output(*parts, **ended):
     return script
 
 
+REFUSED = [{"call": "ptrace", "argument": None, "count": 2, "answer": "EPERM"}]
+
+
 def errors(door):
     door.start()
     out(door, b"to stderr\n", "stderr")
@@ -102,6 +105,8 @@ PLAIN = {
     "an exit": output(b"1\n"),
     "another status": output(b"1\n", exit_code=7),
     "the highest status": output(exit_code=255),
+    "a refused call of a program that ended well": output(b"1\n", refused=REFUSED),
+    "a failure without one, and a text like it": output(b"1\n", exit_code=3, rootfs='x","refused":[{'),
     "nothing said": output(),
     "two streams": errors,
     "streams that end first": closed_streams,
@@ -110,6 +115,9 @@ PLAIN = {
     "bytes that are no text": output(b"\0\xff\x1b[2J"),
 }
 REST = {
+    "a refused call of a program that failed": output(b"1\n", exit_code=3, refused=REFUSED),
+    "the same, in which a text says there was none": output(b"1\n", exit_code=3, rootfs='x","refused":[],', refused=REFUSED),
+    "refused calls that are not known": output(b"1\n", exit_code=3, refused=None),
     "output that just fits": output(b"x" * 1024),
     "output that does not fit": output(b"x" * 1025, exit_code=4),
     "a flood": flood,

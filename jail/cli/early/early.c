@@ -461,6 +461,16 @@ static bool take_start(void)
 	return true;
 }
 
+/* A call, as the record says behind `at`: or it may have been. */
+static bool was_refused(size_t at)
+{
+	const struct text none = TEXT(",\"refused\":[],");
+
+	while (at < early_run.len && !begins(early_run.text + at, early_run.len - at, none))
+		at++;
+	return at == early_run.len;
+}
+
 /* The program exited by itself, and there is nothing to be told: its status, else -1. A quote inside a text has a backslash before it. */
 static int plain_end(void)
 {
@@ -480,7 +490,9 @@ static int plain_end(void)
 		return -1;
 	at += how.len;
 	at += number(early_run.text + at, early_run.len - at, &code);
-	return begins(early_run.text + at, early_run.len - at, then) && code <= 255 ? (int)code : -1;
+	if (!begins(early_run.text + at, early_run.len - at, then) || code > 255)
+		return -1;
+	return code && was_refused(at) ? -1 : (int)code;
 }
 
 /* --- the run --- */

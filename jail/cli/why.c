@@ -1,0 +1,212 @@
+#include "why.h"
+
+#include "call_number.h"
+#include "policy_floor.h"
+#include "policy_value.h"
+#include "profile_file.h"
+#include "refused_call.h"
+#include "refused_words.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_MAX = 3 };
+
+static bool is_killed_by_filter(const json_t *record)
+{
+	const char *signal = json_string_value(json_object_get(record, "signal"));
+
+	return signal && strcmp(signal, "SIGSYS") == 0;
+}
+
+void why_print_line(const struct session *s, const json_t *record)
+{
+	const char *op = json_string_value(json_object_get(s->request->message, "op"));
+	char        words[REFUSED_WORDS_MAX];
+
+	refused_words(record, NAMED_MAX, words);
+	if (!*words && !is_killed_by_filter(record))
+		return;
+	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail kills with SIGSYS for a call by a foreign ABI" : "",
+		*words && is_killed_by_filter(record) ? "; " : "", *words ? "the jail refused " : "");
+	fprintf(stderr, "%s; brig %s --why tells all\n", words, op ? op : "run");
+}
+
+/* --- one policy --- */
+
+struct reading {
+	struct places        places;
+	struct profile       profile;
+	struct policy_bundle bundle;
+	struct policy       *policy; /* NULL: it cannot be read */
+};
+
+static void done(struct reading *r)
+{
+	free(r->policy);
+	policy_bundle_done(&r->bundle);
+	profile_done(&r->profile);
+}
+
+static int read_policy(struct reading *r, const char *name, struct err *e)
+{
+	struct policy *policy = malloc(sizeof *policy);
+
+	if (!policy)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (places_find(&r->places, e) < 0 || profile_file_load(&r->profile, &r->places, name, e) < 0 ||
+	    profile_policy_load(&r->bundle, &r->places, &r->profile, e) < 0 || policy_parse(policy, &r->bundle, call_number, e) < 0) {
+		free(policy);
+		return -1;
+	}
+	r->policy = policy;
+	return 0;
+}
+
+/* --- one call --- */
+
+struct call {
+	int             number;
+	struct bpf_look look;
+};
+
+/* The record is brigd's word, and may be of a brigd that knows more calls than we do. */
+static bool find_call(const json_t *row, struct call *ret)
+{
+	const char *name = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
+	uint64_t    number;
+
+	if (!name)
+		return false;
+	ret->number = text_to_u64(name, &number) == 0 && number < POLICY_CALLS ? (int)number : call_number(name);
+	return ret->number >= 0 && ret->number < POLICY_CALLS && refused_call_read(argument ? argument : "", &ret->look);
+}
+
+static void print_source(const struct policy *p, const struct call *c)
+{
+	const struct policy_call *said = &p->call[c->number];
+
+	if (said->source >= 0)
+		fprintf(stderr, "    by %s, line %u%s\n", p->source[said->source], said->line,
+			said->verdict == POLICY_WHEN ? ", which allows it with other arguments" : "");
+	else
+		fputs("    by default: no line of the policy names it\n", stderr);
+}
+
+static void print_profiles(const struct places *places, const char *but, const struct call *c)
+{
+	char **names  = profile_names(places);
+	size_t listed = 0;
+
+	for (size_t i = 0; names && names[i]; i++) {
+		struct reading other = { 0 };
+		struct err     unread;
+
+		if (strcmp(names[i], but) != 0 && read_policy(&other, names[i], &unread) == 0 && policy_may_allow(other.policy, (unsigned)c->number, &c->look))
+			fprintf(stderr, "%s%s", listed++ ? ", " : "    allowed by these profiles: ", names[i]);
+		done(&other);
+	}
+	profile_names_free(names);
+	fputs(listed ? "; one of your own can allow it, too (brig-profile(5), policy_extend)\n" :
+		       "    no other profile allows it; one of your own can (brig-profile(5), policy_extend)\n", stderr);
+}
+
+static void explain(const struct reading *r, const json_t *row)
+{
+	struct policy_floor floor = policy_floor_init(call_number);
+	struct call         c;
+	const char         *reason;
+
+	if (!r->policy || !find_call(row, &c))
+		return;
+	reason = policy_floor_forbids_call(&floor, (unsigned)c.number, &c.look);
+	if (reason) {
+		fprintf(stderr, "    by the floor: %s; no profile can allow it\n", reason);
+		return;
+	}
+	print_source(r->policy, &c);
+	if (policy_may_allow(r->policy, (unsigned)c.number, &c.look))
+		fputs("    the policy of this profile allows it here: the service that ran it has another one\n", stderr);
+	else
+		print_profiles(&r->places, r->profile.name, &c);
+}
+
+static void print_call(const struct reading *r, const json_t *row)
+{
+	json_int_t  count  = json_integer_value(json_object_get(row, "count"));
+	const char *answer = json_string_value(json_object_get(row, "answer"));
+	char        words[240], errnum[24];
+
+	snprintf(errnum, sizeof errnum, "%s", answer ? answer : "?");
+	text_make_plain(errnum);
+	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_words_of(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
+	explain(r, row);
+}
+
+/* --- all --- */
+
+static void print_calls(const struct reading *r, const json_t *record)
+{
+	const json_t *list = json_object_get(record, "refused");
+	size_t        n    = json_array_size(list);
+
+	if (!json_is_array(list)) {
+		fputs("brig: which calls the jail refused is not known: no program ran, or nothing could listen\n", stderr);
+		return;
+	}
+	fprintf(stderr, "brig: the jail refused %s%s\n", n == 0 ? "no call" : n == 1 ? "one call" : "these calls", n == 0 ? "" : ":");
+	for (size_t i = 0; i < n; i++)
+		print_call(r, json_array_get(list, i));
+}
+
+static bool kills_some(const struct policy *p)
+{
+	for (size_t i = 0; p && i < POLICY_CALLS; i++)
+		if (p->call[i].verdict == POLICY_KILL)
+			return true;
+	return false;
+}
+
+static void print_kill(const struct reading *r)
+{
+	fprintf(stderr, "brig: SIGSYS: the jail kills for calls by a foreign ABI (i386, x32), which no profile can allow%s\n",
+		!r->policy || kills_some(r->policy) ? ", and for calls that a policy says \"kill\" of (brig explain)" : "");
+}
+
+static void print_limits(const struct session *s, const json_t *record)
+{
+	const json_t *hits = json_object_get(record, "limits_hit");
+
+	for (size_t i = 0; i < json_array_size(hits); i++) {
+		const json_t *hit    = json_array_get(hits, i), *times = json_object_get(hit, "times");
+		const char   *name   = json_string_value(json_object_get(hit, "name"));
+		const char   *option = name ? limits_option(name) : NULL;
+
+		if (!option)
+			continue;
+		fprintf(stderr, "brig: the limit %s of %" JSON_INTEGER_FORMAT " refused something", name, json_integer_value(json_object_get(hit, "value")));
+		if (json_is_integer(times))
+			fprintf(stderr, " %" JSON_INTEGER_FORMAT " times", json_integer_value(times));
+		fprintf(stderr, "; --%s asks for more\n", option);
+	}
+	if (*s->limit)
+		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", s->limit);
+}
+
+void why_print_all(const struct session *s, const json_t *record)
+{
+	struct reading r = { 0 };
+	struct err     e;
+
+	if (read_policy(&r, s->request->profile, &e) < 0)
+		fprintf(stderr, "brig: the reasons cannot be read: %s\n", e.text);
+	if (is_killed_by_filter(record))
+		print_kill(&r);
+	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
+		print_calls(&r, record);
+	print_limits(s, record);
+	fputs("brig: not told here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n", stderr);
+	done(&r);
+}
