@@ -6,6 +6,7 @@
 #include "frames.h"
 #include "image.h"
 #include "program_report.h"
+#include "refused_words.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -144,6 +145,18 @@ static void say_figure(struct outcome *o)
 		say(HINT_OF(o), "A figure was drawn and not returned. These last lines make it the result: " RETURN_FIGURE);
 }
 
+/* What a refused call is to Python. Not of another exception: a library may have asked, and gone on. */
+static void say_refused(struct outcome *o, const json_t *error)
+{
+	static const char *const types[] = { "PermissionError", "OSError", "MemoryError" };
+	const char              *type    = text_of(error, "type");
+	char                     words[REFUSED_WORDS_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(types) && !*o->hint; i++)
+		if (strcmp(types[i], type) == 0 && *refused_words(o->record, 2, words))
+			say(HINT_OF(o), "The jail refused %.200s; trying again does not help.", words);
+}
+
 static void say_exited(struct outcome *o, const struct execution *x)
 {
 	const json_t *error = json_object_get(o->record, "error");
@@ -152,6 +165,7 @@ static void say_exited(struct outcome *o, const struct execution *x)
 	if (json_is_object(error)) {
 		say_exception(o, error);
 		say(HINT_OF(o), "%s", advice_of(error, json_is_true(json_object_get(x->message, "stdin"))));
+		say_refused(o, error);
 	} else if (code) {
 		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);
 	} else {

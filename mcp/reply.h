@@ -11,7 +11,7 @@
  * wish.detail: all keys, and all that was kept. wish.echo: the result is appended to stdout.
  */
 json_t *reply_json(const struct outcome *o, const struct answer_wish *wish);
-enum { BRIEF_OUTPUT = 10 * 1024 };
+enum { BRIEF_OUTPUT = 10 * 1024, BRIEF_REFUSED = 5 };
 
 /* First line: how it ended. At most max bytes; malloc'ed, NULL when memory is short. */
 char *reply_text(const struct outcome *o, size_t max);

@@ -3,6 +3,7 @@
 
 #include "clean.h"
 #include "excerpt.h"
+#include "refused_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,22 @@ static json_t *limits_hit(const struct outcome *o)
 	return list_or_empty(o, "limits_hit");
 }
 
+static json_t *refused(const struct outcome *o)
+{
+	return list_or_empty(o, "refused");
+}
+
+static json_t *brief_refused(const struct outcome *o)
+{
+	const json_t *list = recorded(o, "refused");
+	json_t       *made = json_array();
+	char          words[REFUSED_WORDS_MAX];
+
+	for (size_t i = 0; i < json_array_size(list) && i < BRIEF_REFUSED; i++)
+		json_array_append_new(made, json_string(refused_words_of(json_array_get(list, i), words, sizeof words)));
+	return made;
+}
+
 static json_t *isolation(const struct outcome *o)
 {
 	return list_or_empty(o, "isolation");
@@ -294,6 +311,7 @@ static const struct {
 	{ "exit_code",         SAID,      NULL,              NULL },
 	{ "signal",            SAID,      NULL,              NULL },
 	{ "limits_hit",        SAID,      limits_hit,        NULL },
+	{ "refused",           SAID,      refused,           brief_refused },
 	{ "truncated",         SAID,      truncated,         brief_truncated },
 	{ "execution_id",      ALWAYS,    execution_id,      NULL },
 	{ "result",            ALWAYS,    result,            NULL },

@@ -5,6 +5,7 @@
 #include "clean.h"
 #include "excerpt.h"
 #include "exact.h"
+#include "refused_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,15 @@ static void print_hits(FILE *out, const json_t *hits)
 	}
 }
 
+static void print_refused(FILE *out, const json_t *record)
+{
+	enum { NAMED_MAX = 3 };
+	char words[REFUSED_WORDS_MAX];
+
+	if (*refused_words(record, NAMED_MAX, words))
+		fprintf(out, " · refused: %s", words);
+}
+
 /* In one line: a message may have many. */
 static void print_line(FILE *out, const char *text, size_t max)
 {
@@ -88,6 +98,7 @@ static void print_first_line(FILE *out, const struct outcome *o)
 	print_status(out, o);
 	print_costs(out, o);
 	print_hits(out, json_object_get(o->record, "limits_hit"));
+	print_refused(out, o->record);
 	if (*o->error) {
 		fputs(" · ", out);
 		print_flat(out, o->error, 300);

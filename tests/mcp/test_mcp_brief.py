@@ -12,7 +12,7 @@ from support import mcp as mcp_client
 
 PUBLISHED = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "traceback", "return_code", "timeout",
              "security_warnings", "security_event", "validation_errors"}
-ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "usage", "truncated", "files", "details", "warnings", "hint", "error_type", "line", "offset",
+ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "refused", "usage", "truncated", "files", "details", "warnings", "hint", "error_type", "line", "offset",
                    "text", "profile", "rootfs", "isolation"}
 FIGURE = "import base64\n'data:image/png;base64,' + base64.b64encode(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(100)).decode()"
 
@@ -37,7 +37,7 @@ def test_hello_is_a_reply_of_a_hundred_and_fifty_tokens(shared):
     """Three bytes are a token, about, of JSON like this."""
     said = mcp_client.text_of(shared.call("execute_code", {"code": "print('hello')"}))
     assert len(said) <= 450 and PUBLISHED < set(json.loads(said)), said
-    assert not {"rootfs", "isolation", "signal", "files", "limits_hit", "truncated", "hint"} & set(json.loads(said)), said
+    assert not {"rootfs", "isolation", "signal", "files", "limits_hit", "refused", "truncated", "hint"} & set(json.loads(said)), said
 
 
 @pytest.mark.parametrize("code", ["1", "1/0", "def f(:", "import os; os.abort()", ""])
@@ -188,6 +188,27 @@ def test_a_call_that_goes_on_shows_what_was_printed(built_mcp, needs_rootfs):
 
 
 # --- how clients call it ---------------------------------------------------------------------------------------
+
+REFUSED = "import ctypes, socket\nfor _ in range(2): ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
+
+
+def test_a_refused_call_is_named_and_so_is_that_it_stays_refused(shared):
+    code = REFUSED + "socket.socket(socket.AF_NETLINK)"
+    said = brief(shared, code)
+    assert said["refused"] == ["ptrace", "socket(AF_NETLINK)"], said
+    assert said["hint"] == "The jail refused ptrace (2 times) and socket(AF_NETLINK); trying again does not help.", said
+    assert [row["count"] for row in brief(shared, code, detail=True)["refused"]] == [2, 1]
+    assert " · refused: ptrace (2 times) and socket(AF_NETLINK) · OSError" in text(shared, code)
+
+
+def test_what_was_refused_is_no_reason_for_another_exception(shared):
+    said = brief(shared, REFUSED + "1/0")
+    assert said["refused"] == ["ptrace"] and "hint" not in said, said
+
+
+def test_of_many_refused_calls_five_are_named(shared):
+    assert len(brief(shared, "import ctypes\nfor n in range(40): ctypes.CDLL(None).ioctl(0, 0xf000 + n, 0)")["refused"]) == 5
+
 
 @pytest.mark.parametrize("words, hint", [((), True), (("--read-only-hint=false",), False)], ids=["as it is", "turned off"])
 def test_clients_may_call_it_side_by_side(start_mcp, words, hint):

@@ -9,7 +9,7 @@ import pytest
 from support import mcp as mcp_client
 
 KEYS = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "error_type", "traceback", "exit_reason",
-        "exit_code", "signal", "timeout", "limits_hit", "usage", "truncated", "files", "security_warnings", "security_event", "validation_errors",
+        "exit_code", "signal", "timeout", "limits_hit", "refused", "usage", "truncated", "files", "security_warnings", "security_event", "validation_errors",
         "return_code", "isolation"}
 
 

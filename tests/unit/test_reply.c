@@ -37,7 +37,7 @@ static const struct answer_wish detail = { .detail = true }, echo = { .detail = 
 
 static const char *const keys[] = { "success",   "execution_id", "result",     "stdout",   "stderr",      "execution_time", "variables",
 				    "error",     "error_type",   "traceback",  "exit_reason", "exit_code", "signal",        "timeout",
-				    "limits_hit", "usage",       "truncated",  "files",    "security_warnings", "security_event", "validation_errors", "return_code", "isolation" };
+				    "limits_hit", "refused", "usage",       "truncated",  "files",    "security_warnings", "security_event", "validation_errors", "return_code", "isolation" };
 
 static void has_all_keys(const struct outcome *o, const char *name)
 {
