@@ -8,7 +8,7 @@
 /*
  * A new reference. The keys of the published servers are always there, null or not; of ours those that say something.
  * Output longer than BRIEF_OUTPUT bytes is cut in its middle, a traceback that is one already is not in stderr once more.
- * wish.detail: all keys, and all that was kept. wish.echo: the result is appended to stdout.
+ * Of refused calls BRIEF_REFUSED are named. wish.detail: all keys, and all that was kept. wish.echo: the result is appended to stdout.
  */
 json_t *reply_json(const struct outcome *o, const struct answer_wish *wish);
 enum { BRIEF_OUTPUT = 10 * 1024, BRIEF_REFUSED = 5 };
