@@ -4,6 +4,7 @@ import os
 import pathlib
 import stat
 import subprocess
+import tempfile
 
 import pytest
 
@@ -26,12 +27,13 @@ class Builder(Rootfs):
         self.top, self.folder = top, top / "folder"
         self.folder.mkdir(parents=True)
 
-    def build(self, lines, **recipe):
+    def build(self, lines, user=None, **recipe):
+        as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
         (self.top / "requirements.txt").write_text(lines)
         source = {} if "index" in recipe else {"wheels": "folder"}
         path = self.top / "wheels.json"
         path.write_text(json.dumps({**SMALL, "requirements": "requirements.txt", **source, **recipe}))
-        return self("build", path)
+        return self("build", path, **as_user)
 
     def tree(self):
         return pathlib.Path(self.rows()["wheels"]["path"])
@@ -103,6 +105,20 @@ def test_an_index_gives_the_same_tree_as_a_folder_and_its_address_is_nowhere(gre
     assert done.returncode == 0, done.stderr
     assert line == greeted.line and builder.rows()["wheels"]["digest"] == greeted.rows()["wheels"]["digest"]
     assert "127.0.0.1:" not in (builder.tree().parent / "manifest.json").read_text()
+
+
+@pytest.mark.full
+def test_a_plain_users_build_gives_the_same_tree(greeted, needs_root):
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
+        mine, uid = Builder(pathlib.Path(top) / "a place"), host.own_id(8)
+        assert wheel(mine.folder, "greeting", GREETING, scripts="greet = greeting:main") == greeted.line
+        for path in (pathlib.Path(top), mine.top):
+            path.chmod(0o755)
+        mine.store.mkdir()
+        os.chown(mine.store, uid, uid)
+        done = mine.build(greeted.line, user=uid)
+        assert done.returncode == 0, done.stderr
+        assert mine.rows()["wheels"]["digest"] == greeted.rows()["wheels"]["digest"]
 
 
 # --- what is refused before anything is built ---
