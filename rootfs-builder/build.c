@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "build.h"
 
+#include "build_log.h"
 #include "compile.h"
 #include "fd.h"
 #include "file.h"
@@ -28,7 +29,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#define LOG_MAX  (64 * MIB)
 #define LOG_TAIL 15
 
 struct build {
@@ -298,9 +298,8 @@ static void print_lines(char *text)
 static void show_log(const struct build *b)
 {
 	scoped_bytes log = { 0 };
-	struct err   e;
 
-	if (b->log < 0 || lseek(b->log, 0, SEEK_SET) < 0 || file_read_fd(b->log, "log", LOG_MAX, &log, &e) < 0 || !log.len)
+	if (!build_log_read(b->log, &log))
 		return;
 	sources_hide(&b->sources, log.data);
 	fputs("the last lines of its log:\n", stderr);

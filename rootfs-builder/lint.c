@@ -375,7 +375,7 @@ static int lint(int root, bool is_import, FILE *out, struct err *e)
 		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.told, l.told == 1 ? "" : "s");
 	if (found + missing)
 		return err_set(e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
-			       is_import || !found ? "" : "; a row of prune takes such a thing out");
+			       is_import || !found ? "" : "; a row of prune takes such a thing out, one of packages brings what it lacks");
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "unpack.h"
 
+#include "build_log.h"
 #include "fd.h"
 #include "file.h"
 #include "process.h"
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOG_MAX    (64 * MIB)
 #define ARCHIVES   "/var/cache/apt/archives"
 #define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* dpkg-deb wants a place to write to */
 
@@ -112,9 +112,8 @@ static int name_missed(const struct unpack *u, struct err *e)
 	size_t            n         = 0, i;
 	scoped_bytes      log       = { 0 };
 	struct recipe_row row;
-	struct err        none;
 
-	if (lseek(u->log, 0, SEEK_SET) < 0 || file_read_fd(u->log, "log", LOG_MAX, &log, &none) < 0)
+	if (!build_log_read(u->log, &log))
 		return -1;
 	recipe_foreach(u->recipe->packages, row, i) {
 		if (n < sizeof list && is_missed(log.data, row.key))

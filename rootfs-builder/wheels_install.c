@@ -1,5 +1,6 @@
 /* wheels_install.c - pip, which the suite brought, installs wheels in the tree with the tree's Python */
 #define _GNU_SOURCE
+#include "build_log.h"
 #include "chroot.h"
 #include "compile.h"
 #include "fd.h"
@@ -115,6 +116,25 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
+/* pip says no more than that nothing matches, and that at length. What else it complains of is in the log. */
+static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
+{
+	scoped_bytes said = { 0 };
+	char         line[1200];
+
+	if (e->errnum || !build_log_read(log, &said))
+		return err_wrap(e, "pip, %s", doing);
+	for (size_t i = 0; i < w->asked.n; i++) {
+		const struct requirement *r = &w->asked.row[i];
+
+		snprintf(line, sizeof line, "ERROR: No matching distribution found for %.500s==%.500s\n", r->name, r->version);
+		if (strstr(said.data, line))
+			return err_set(e, ERR_MISSING, "%s: line %zu: no wheel of %.60s==%.60s fits the tree's Python and machine", w->recipe->requirements,
+				       r->line, r->name, r->version);
+	}
+	return err_wrap(e, "pip, %s", doing);
+}
+
 /* --- what the tree is lent --- */
 
 /* A file of this machine that stands in the place of the tree's own until pip is done. */
@@ -210,7 +230,7 @@ static int fetch(const struct wheels *w, int root, int place, const char *pip, i
 	if (write_index(w, place, e) < 0)
 		return -1;
 	pip_command(argv, pip, (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
-	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_wrap(e, "pip, fetching from the index") : 0;
+	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
 }
 
 /* --- what came --- */
@@ -282,14 +302,14 @@ static int gather(const struct wheels *w, int root, int place, const char *pip, 
 	return 0;
 }
 
-static int install(int root, const char *pip, int log, int stop, struct err *e)
+static int install(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
 {
 	const char *argv[PIP_MOST];
 
 	pip_command(argv, pip, (const char *const[]){ "install", "--no-index", "--find-links=" PLACE, "--no-compile", "--root-user-action=ignore",
 						      "--break-system-packages", "--no-warn-script-location",
 						      "--requirement=" PLACE "/requirements.txt", NULL });
-	return chroot_run(root, argv, log, stop, e) < 0 ? err_wrap(e, "pip, installing what is required") : 0;
+	return chroot_run(root, argv, log, stop, e) < 0 ? err_pip(w, log, "installing what is required", e) : 0;
 }
 
 static int run_pip(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
@@ -302,7 +322,7 @@ static int run_pip(const struct wheels *w, int root, const char *pip, int log, i
 	for (size_t i = 0; i < LENT_N; i++)
 		if (lend(root, &lent[i], e) < 0)
 			return -1;
-	if (gather(w, root, place, pip, log, stop, e) < 0 || install(root, pip, log, stop, e) < 0)
+	if (gather(w, root, place, pip, log, stop, e) < 0 || install(w, root, pip, log, stop, e) < 0)
 		return -1; /* the tree goes, with what it was lent */
 	for (size_t i = LENT_N; i-- > 0;)
 		if (take_back(root, &lent[i], e) < 0)

@@ -198,8 +198,16 @@ def test_an_index_that_has_the_source_only_is_refused_and_its_setup_is_not_run(b
     path.write_bytes(b"setup.py")
     line = f"six==1.0 --hash=sha256:{digest(path)}"
     with index(tmp_path / "served") as address:
-        _, everything = builder.refuses(line, index=address)
-    assert "No matching distribution found for six==1.0" in everything
+        error, everything = builder.refuses(line, index=address)
+    assert error.endswith("requirements.txt: line 1: no wheel of six==1.0 fits the tree's Python and machine") and "its log" not in everything
+
+
+@pytest.mark.full
+def test_a_wheel_for_another_python_is_named(builder):
+    wheel(builder.folder, "six", {})
+    path = (builder.folder / "six-1.0-py3-none-any.whl").rename(builder.folder / "six-1.0-cp39-cp39-manylinux_2_17_x86_64.whl")
+    error, everything = builder.refuses(f"# for Python 3.9\nsix==1.0 --hash=sha256:{digest(path)}")
+    assert error.endswith("requirements.txt: line 2: no wheel of six==1.0 fits the tree's Python and machine") and "its log" not in everything
 
 
 @pytest.mark.full
