@@ -87,3 +87,37 @@ bool access_allows(const struct access_rule *r, const char *profile)
 			return true;
 	return !r->profiles;
 }
+
+/* --- as text --- */
+
+json_t *access_to_json(const struct access *a)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct access_rule *r = &a->rule[i];
+
+		json_array_append_new(rows, json_pack("[b I I I I]", r->is_group, (json_int_t)r->id, (json_int_t)r->quota.runs, (json_int_t)r->quota.memory_bytes,
+						      (json_int_t)r->quota.runs_per_minute));
+	}
+	return rows;
+}
+
+int access_from_json(struct access *ret, const struct config *c, const json_t *rows, struct err *e)
+{
+	struct access a = { .n = json_array_size(rows) };
+
+	if (a.n > ARRAY_LEN(a.rule) || a.n < c->access_len)
+		return err_set(e, ERR_PROTOCOL, "access: %zu rows", a.n);
+	for (size_t i = 0; i < a.n; i++) {
+		int        is_group;
+		json_int_t id, runs, memory, starts;
+
+		if (json_unpack(json_array_get(rows, i), "[b I I I I!]", &is_group, &id, &runs, &memory, &starts) < 0)
+			return err_set(e, ERR_PROTOCOL, "access[%zu]: is no rule", i);
+		a.rule[i] = (struct access_rule){ is_group, (uint32_t)id, i < c->access_len ? c->access[i].profiles : NULL,
+						  { (uint64_t)runs, (uint64_t)memory, (uint64_t)starts } };
+	}
+	*ret = a;
+	return 0;
+}

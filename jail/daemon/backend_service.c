@@ -17,68 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { END_MS_MAX = 3000, BEGIN_MS_MAX = 10000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
-
-static int tell(int keeper, const struct keeper_word *word, const int *fds, size_t n, struct err *e)
-{
-	int r = packet_send(keeper, word, sizeof *word, fds, n);
-
-	if (r == -EPIPE || r == -ECONNRESET)
-		return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
-	errno = -r;
-	return r < 0 ? err_sys(e, "the keeper cannot be reached") : 0;
-}
-
-/* --- before anybody is served --- */
-
-static int tell_setup(int keeper, const struct backend_service_wishes *w, struct err *e)
-{
-	struct keeper_word word;
-
-	memset(&word, 0, sizeof word);
-	word.kind           = KEEPER_SETUP;
-	word.setup.mode     = w->parts->mode;
-	word.setup.id_base  = w->ids->base;
-	word.setup.id_count = w->ids->count;
-	memcpy(word.setup.store, w->places->store, sizeof word.setup.store);
-	memcpy(word.setup.runtime, w->places->runtime, sizeof word.setup.runtime);
-	return tell(keeper, &word, NULL, 0, e);
-}
-
-static uint64_t ready_of(const struct profile *p, uint64_t otherwise)
-{
-	uint64_t ready = json_object_get(p->source, "ready") ? p->ready : otherwise;
-
-	return ready < KEEPER_READY_MAX ? ready : KEEPER_READY_MAX;
-}
-
-/* Names between commas. They fit: profile_parse() has seen to it. */
-static void fill_preload(char text[KEEPER_PRELOAD_MAX], const json_t *names)
-{
-	for (size_t i = 0, n = 0; i < json_array_size(names) && n < KEEPER_PRELOAD_MAX; i++)
-		n += (size_t)snprintf(text + n, KEEPER_PRELOAD_MAX - n, "%s%s", i ? "," : "", json_string_value(json_array_get(names, i)));
-}
-
-static int tell_profile(int keeper, const struct served_profile *served, const struct backend_service_wishes *w, struct err *e)
-{
-	const struct profile *p = &served->profile;
-	struct keeper_word    word;
-
-	memset(&word, 0, sizeof word);
-	word.kind                   = KEEPER_PROFILE;
-	word.profile.limits         = p->limits;
-	word.profile.ceilings       = p->ceilings;
-	word.profile.workspace_exec = p->workspace_exec;
-	word.profile.require_all    = p->require == REQUIRE_ALL;
-	word.profile.warm           = p->warm;
-	word.profile.ready          = (uint32_t)ready_of(p, w->ready);
-	word.profile.zygote_cells   = (uint32_t)p->zygote_runs;
-	word.profile.zygote_ms      = (uint32_t)p->zygote_ms;
-	fill_preload(word.profile.preload, p->preload);
-	memcpy(word.profile.name, served->name, strlen(served->name)); /* names are shorter */
-	memcpy(word.profile.rootfs, p->rootfs, strlen(p->rootfs));
-	return tell(keeper, &word, &served->filter_fd, 1, e);
-}
+enum { END_MS_MAX = 3000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
 
 /* --- what the keeper says --- */
 
@@ -144,7 +83,8 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 	}
 	packet_drop(fds, n);
 	if (says.kind == KEEPER_VOID) {
-		ticket_box_void(&b->tickets, &says.ticket);
+		if (ticket_box_void(&b->tickets, &says.ticket))
+			give_back(b, &says.ticket.seat); /* no run has it, and none will */
 		return WORD_NONE;
 	}
 	if (got == sizeof says.answer && ret)
@@ -152,47 +92,18 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 	return got == sizeof says.answer ? WORD_ANSWER : WORD_END;
 }
 
-static int wait_for_answer(struct backend_service *b, uint32_t kind, int ms, struct keeper_answer *ret, struct err *e)
+static bool await_stats(struct backend_service *b, struct keeper_answer *ret)
 {
 	struct pollfd p   = { .fd = b->keeper, .events = POLLIN };
-	double        end = clock_ms(CLOCK_MONOTONIC) + ms, left = ms;
+	double        end = clock_ms(CLOCK_MONOTONIC) + STATS_MS_MAX, left = STATS_MS_MAX;
 
 	for (; left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
 		enum word_kind heard = poll(&p, 1, (int)left + 1) > 0 ? hear_word(b, ret) : WORD_NONE;
 
-		if (heard == WORD_ANSWER && ret->kind == kind)
-			return 0;
-		if (heard == WORD_END)
-			return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
+		if (heard != WORD_NONE)
+			return heard == WORD_ANSWER && ret->kind == KEEPER_STATS;
 	}
-	return err_set(e, ERR_SETUP, "the keeper did not answer within %d ms", ms);
-}
-
-static int seal(struct backend_service *b, struct err *e)
-{
-	struct keeper_answer answer;
-	struct keeper_word   word;
-
-	memset(&word, 0, sizeof word);
-	word.kind = KEEPER_SEAL;
-	if (tell(b->keeper, &word, NULL, 0, e) < 0 || wait_for_answer(b, KEEPER_SEAL, BEGIN_MS_MAX, &answer, e) < 0)
-		return -1;
-	if (answer.err.kind == ERR_NONE)
-		return 0;
-	*e = answer.err;
-	return err_wrap(e, "keeper");
-}
-
-static int tell_all(struct backend_service *b, const struct backend_service_wishes *w, struct err *e)
-{
-	if (tell_setup(b->keeper, w, e) < 0)
-		return -1;
-	if (w->profiles->n > KEEPER_PROFILES_MAX)
-		return err_set(e, ERR_LIMIT, "%zu profiles, of at most %d", w->profiles->n, KEEPER_PROFILES_MAX);
-	for (size_t i = 0; i < w->profiles->n; i++)
-		if (tell_profile(b->keeper, w->profiles->item[i], w, e) < 0)
-			return err_wrap(e, "profile %s", w->profiles->item[i]->name);
-	return seal(b, e);
+	return false;
 }
 
 static uint64_t most_files(void)
@@ -202,23 +113,12 @@ static uint64_t most_files(void)
 	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
 }
 
-/* Nobody waits for the keeper from here on. */
-static int begin(struct backend_service *b, const struct backend_service_wishes *w, struct err *e)
+/* Nobody waits for the keeper. */
+int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct places *places, struct err *e)
 {
-	if (tell_all(b, w, e) < 0)
-		return -1;
-	return fcntl(b->keeper, F_SETFL, O_NONBLOCK) < 0 ? err_sys(e, "the keeper's socket") : 0;
-}
-
-int backend_service_open(struct backend_service *ret, const struct backend_service_wishes *w, struct err *e)
-{
-	*ret = (struct backend_service){ .keeper = w->parts->keeper, .pid = w->parts->keeper_pid, .mode = w->parts->mode, .places = w->places,
-					 .stats_ms = -STATS_AGE_MS };
+	*ret = (struct backend_service){ .keeper = parts->keeper, .pid = parts->keeper_pid, .mode = parts->mode, .places = places, .stats_ms = -STATS_AGE_MS };
 	ticket_box_init(&ret->tickets, most_files());
-	if (begin(ret, w, e) == 0)
-		return 0;
-	backend_service_close(ret);
-	return -1;
+	return fcntl(ret->keeper, F_SETFL, O_NONBLOCK) < 0 ? err_sys(e, "the keeper's socket") : 0;
 }
 
 static void settle(void *self)
@@ -438,13 +338,12 @@ static void refresh(struct backend_service *b)
 	double               now = clock_ms(CLOCK_MONOTONIC);
 	struct keeper_answer answer;
 	struct keeper_word   word;
-	struct err           ignored;
 
 	if (now - b->stats_ms < STATS_AGE_MS)
 		return;
 	memset(&word, 0, sizeof word);
 	word.kind = KEEPER_STATS;
-	if (tell(b->keeper, &word, NULL, 0, &ignored) < 0 || wait_for_answer(b, KEEPER_STATS, STATS_MS_MAX, &answer, &ignored) < 0) {
+	if (packet_send(b->keeper, &word, sizeof word, NULL, 0) < 0 || !await_stats(b, &answer)) {
 		b->stats_ms = now + STATS_PAUSE_MS; /* the figures that we have must do: everybody waits while we wait */
 		return;
 	}

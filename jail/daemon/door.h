@@ -82,9 +82,13 @@ struct door {
 };
 
 void door_init(struct door *d); /* nothing is open: door_close() may follow */
-/* The caller has filled in places and config; access and backend before the first client. */
+/* The caller has filled in places; config, access and backend before the first client. */
 must_use int door_open(struct door *d, struct err *e);
 void         door_close(struct door *d);
+
+/* Config, access and profiles, which are the door's then. Before the first client. */
+struct rules;
+void         door_go_by(struct door *d, struct rules *r);
 
 /* A client that has connected. Takes the socket over; whom the door does not want hears why. */
 must_use int door_admit(struct door *d, int sock, struct denial *why);

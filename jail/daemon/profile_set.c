@@ -2,6 +2,7 @@
 
 #include "fd.h"
 #include "filter_cache.h"
+#include "keeper_protocol.h"
 #include "package_list.h"
 #include "profile_file.h"
 #include "sealed.h"
@@ -24,10 +25,25 @@ static void item_destroy(struct served_profile *p)
 	free(p);
 }
 
+/* Whoever looks at it does not change it by holding it. */
+const struct served_profile *profile_hold(const struct served_profile *p)
+{
+	((struct served_profile *)p)->holders++;
+	return p;
+}
+
+void profile_release(const struct served_profile *p)
+{
+	struct served_profile *held = (struct served_profile *)p;
+
+	if (--held->holders == 0)
+		item_destroy(held);
+}
+
 void profile_set_done(struct profile_set *s)
 {
 	while (s->n)
-		item_destroy(s->item[--s->n]);
+		profile_release(s->item[--s->n]);
 }
 
 static int prepare(struct served_profile *p, const struct places *places, struct err *e)
@@ -42,17 +58,27 @@ static int prepare(struct served_profile *p, const struct places *places, struct
 	return p->filter_fd < 0 ? -1 : 0;
 }
 
-static struct served_profile *item_load(const struct profile_set *s, const char *name, struct err *e)
+static struct served_profile *item_create(const char *name, struct err *e)
 {
-	const struct places   *places = s->places;
-	struct served_profile *p      = calloc(1, sizeof *p);
+	struct served_profile *p = calloc(1, sizeof *p);
 
 	if (!p) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
 	p->filter_fd = -1;
+	p->holders   = 1; /* the set */
 	snprintf(p->name, sizeof p->name, "%s", name);
+	return p;
+}
+
+static struct served_profile *item_load(const struct profile_set *s, const char *name, struct err *e)
+{
+	const struct places   *places = s->places;
+	struct served_profile *p      = item_create(name, e);
+
+	if (!p)
+		return NULL;
 	if (profile_file_load(&p->profile, places, p->name, e) == 0 && profile_policy_load(&p->policy, places, &p->profile, e) == 0 &&
 	    (s->on_demand || prepare(p, places, e) == 0))
 		return p;
@@ -74,6 +100,31 @@ static struct served_profile *add(struct profile_set *s, const char *name, struc
 		s->item[s->n++] = p;
 	}
 	return p;
+}
+
+int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
+{
+	const char            *name, *text, *digest;
+	size_t                 len;
+	int                    number;
+	json_t                *packages;
+	struct served_profile *p;
+
+	if (s->n == PROFILE_SET_MAX || json_unpack((json_t *)row, "{ss ss% si ss so!}", "name", &name, "text", &text, &len, "number", &number, "filter_sha256", &digest, "packages", &packages) < 0 ||
+	    number < 0 || number >= KEEPER_POSTS_MAX)
+		return err_set(e, ERR_PROTOCOL, "profile %zu: is none", s->n);
+	p = item_create(name, e);
+	if (!p)
+		return -1;
+	if (profile_parse(&p->profile, p->name, text, len, e) < 0) {
+		item_destroy(p);
+		return err_wrap(e, "profile %s", name);
+	}
+	p->index    = (unsigned)number;
+	p->packages = json_incref(packages);
+	snprintf(p->filter_sha256, sizeof p->filter_sha256, "%s", digest);
+	s->item[s->n++] = p;
+	return 0;
 }
 
 void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context)

@@ -1,9 +1,9 @@
 /*
  * profile_set.h - the profiles that the door serves, read and checked.
  *
- * A service reads all of them before it serves anybody: what changes on disk
- * later does not change what a confined door knows. A private door reads the
- * one that it is asked for.
+ * A service's reader reads all of them, at the start and when it is told to: what
+ * changes on disk meanwhile does not change what a confined door knows. A private
+ * door reads the one that it is asked for.
  */
 #pragma once
 #include "code_digest.h"
@@ -15,12 +15,13 @@ enum { PROFILE_SET_MAX = 255 };
 
 struct served_profile {
 	char                 name[64];
+	unsigned             holders;
 	unsigned             index; /* the backend's name for it */
 	struct profile       profile;
 	struct policy_bundle policy;
 	char                 filter_sha256[CODE_DIGEST_HEX + 1]; /* of a service; else "" */
-	json_t              *packages; /* of a service: what its rootfs was made of when the service began; else NULL */
-	int                  filter_fd; /* of a service: the policy compiled, a sealed array of struct sock_filter; else -1 */
+	json_t              *packages; /* of a service: what its rootfs was made of when it was read; else NULL */
+	int                  filter_fd; /* the reader's: the policy compiled, a sealed array of struct sock_filter; else -1 */
 };
 
 struct profile_set {
@@ -39,3 +40,10 @@ void profile_set_done(struct profile_set *s);
 
 /* NULL with *e when there is no such profile, or none that can be used. */
 const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e);
+
+/* One that the reader has loaded, as rules.c writes it; its policy is the keeper's matter. */
+must_use int profile_set_take(struct profile_set *s, const json_t *row, struct err *e);
+
+/* A run may outlive the set that its profile is in. */
+const struct served_profile *profile_hold(const struct served_profile *p);
+void                         profile_release(const struct served_profile *p);

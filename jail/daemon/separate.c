@@ -29,7 +29,7 @@ struct parting {
 	struct account keeper, door;
 	bool           is_root, has_two_caps;
 	int            keeper_file;
-	int            pair[2];
+	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and nobody else's */
 };
 
 /* --- who becomes what --- */
@@ -96,9 +96,9 @@ static int open_runtime(const struct places *places, struct err *e)
 	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
 }
 
-static int prepare_host(const struct parting *p, struct places *places, char *config, struct err *e)
+static int prepare_host(const struct parting *p, struct places *places, struct err *e)
 {
-	if (open_runtime(places, e) < 0 || view_enter(places, config, e) < 0)
+	if (open_runtime(places, e) < 0 || view_enter(places, e) < 0)
 		return -1;
 	return group_give(p->keeper.uid, p->keeper.gid, e);
 }
@@ -127,13 +127,13 @@ static int take_role(const struct parting *p, struct err *e)
 static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), rules = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
 	*file = fcntl(p->keeper_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (sock < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0)
+	if (sock < 0 || rules < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 || dup2(rules, KEEPER_RULES_FD) < 0)
 		return -1;
-	return close_range(KEEPER_LOCK_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	return close_range(KEEPER_RULES_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
 static _Noreturn void become_keeper(const struct parting *p, int lock)
@@ -162,7 +162,34 @@ static int become_door(const struct parting *p, struct err *e)
 	return privilege_lock(PRIVILEGE_NO_CAPS, e);
 }
 
-static int part(const struct parting *p, struct separation *s, struct err *e)
+/* --- the reader --- */
+
+/* Of a service by hand it is root that can read the files, and nobody else need be able to. */
+static int become_reader(const struct parting *p, struct err *e)
+{
+	if (p->is_root)
+		return privilege_become(0, 0, PRIVILEGE_READ_CAPS, e) < 0 ? -1 : privilege_lock(PRIVILEGE_READ_CAPS, e);
+	return become_door(p, e);
+}
+
+static int part_from_reader(const struct parting *p, struct separation *s, const struct places *places, const struct reader_files *files, struct err *e)
+{
+	struct reader_post post = { .files = *files, .keeper = p->rules[0], .mode = s->mode, .ids = s->ids, .copies = p->is_root,
+				    .door_uid = p->door.uid, .door_gid = p->door.gid };
+	pid_t              pid  = reader_fork(&s->reader, &post.door, e);
+
+	if (pid != 0)
+		return pid < 0 ? -1 : 0;
+	post.places = *places;
+	if (become_reader(p, e) == 0)
+		reader_main(&post);
+	fprintf(stderr, "brigd: reader: %s\n", e->text);
+	_exit(EXIT_FAILURE);
+}
+
+/* --- one after the other --- */
+
+static int part(const struct parting *p, struct separation *s, const struct places *places, const struct reader_files *files, struct err *e)
 {
 	pid_t pid = fork();
 
@@ -171,12 +198,19 @@ static int part(const struct parting *p, struct separation *s, struct err *e)
 	if (pid < 0)
 		return err_sys(e, "the keeper cannot be started: fork");
 	s->keeper_pid = pid;
-	return become_door(p, e);
+	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_door(p, e);
 }
 
-int separate(struct separation *ret, struct places *places, char *config, struct err *e)
+static int make_sockets(struct parting *p, struct err *e)
 {
-	struct separation s = { .keeper = -1, .ids_held = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->pair) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->rules) < 0)
+		return err_sys(e, "the keeper cannot be started: socketpair");
+	return 0;
+}
+
+int separate(struct separation *ret, struct places *places, const struct reader_files *files, struct err *e)
+{
+	struct separation s = { .keeper = -1, .reader = READER_NONE, .ids_held = -1 };
 	struct parting    p = { .keeper_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
 	int               r;
 
@@ -186,19 +220,19 @@ int separate(struct separation *ret, struct places *places, char *config, struct
 	p.keeper_file = open_keeper(places);
 	if (p.keeper_file < 0)
 		return err_sys(e, "%s/keeper", places->libexec);
-	if (p.is_root && prepare_host(&p, places, config, e) < 0)
+	if ((p.is_root && prepare_host(&p, places, e) < 0) || make_sockets(&p, e) < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.pair) < 0)
-		return err_sys(e, "the keeper cannot be started: socketpair");
-	r = part(&p, &s, e);
+	s.mode = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
+	r      = part(&p, &s, places, files, e);
 	close(p.pair[1]);
+	close(p.rules[0]);
+	close(p.rules[1]);
 	close(p.keeper_file);
 	if (r < 0) {
 		close(p.pair[0]);
 		return -1;
 	}
 	s.keeper     = p.pair[0];
-	s.mode       = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
 	s.keeper_uid = p.keeper.uid;
 	s.door_uid   = p.door.uid;
 	*ret         = s;

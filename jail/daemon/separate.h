@@ -1,7 +1,7 @@
 /*
- * separate.h - one process becomes two: a door without any right, and a keeper with two
+ * separate.h - one process becomes three: a door without any right, a keeper with two, and a reader
  *
- * What the caller is decides what the two become:
+ * What the caller is decides what they become:
  *
  *   root           keeper and door get the accounts _brig-keeper and _brig-door,
  *                  or, where there are none, the last two of its host ids; the
@@ -9,8 +9,8 @@
  *                  made and given away first. No process stays root.
  *   another id with those two capabilities (a unit of systemd with User= and
  *   AmbientCapabilities=): the keeper stays what we are, the door becomes
- *                  _brig-door.
- *   anybody else   both stay the user: there is no privilege to part with. The
+ *                  _brig-door, and so does the reader.
+ *   anybody else   all stay the user: there is no privilege to part with. The
  *                  keeper makes his user namespace, as brig run would.
  *
  * To be called when listening sockets are open, and before anything that was
@@ -20,12 +20,14 @@
 #include "id_range.h"
 #include "keeper_protocol.h"
 #include "place.h"
+#include "reader.h"
 
 #include <sys/types.h>
 
 struct separation {
 	pid_t           keeper_pid;
 	int             keeper;      /* socket: keeper_protocol.h; its end of file is the keeper's end */
+	struct reader   reader;
 	enum keeper_mode mode;
 	unsigned        keeper_uid, door_uid;
 	struct id_range ids;         /* of a service: a block that nobody else uses; the last slots are not for cells */
@@ -33,5 +35,5 @@ struct separation {
 	char            note[160];   /* for the log: what is not as it would be under systemd; "" */
 };
 
-/* places and config (PLACE_MAX) may name other paths afterwards: those that the door can read. */
-must_use int separate(struct separation *ret, struct places *places, char *config, struct err *e);
+/* places may name other stores afterwards: those that the others can read. */
+must_use int separate(struct separation *ret, struct places *places, const struct reader_files *files, struct err *e);

@@ -11,7 +11,6 @@
 #include "privilege.h"
 #include "reception.h"
 #include "separate.h"
-#include "sub_ids.h"
 #include "sweeper.h"
 
 #include <errno.h>
@@ -27,11 +26,9 @@ struct service {
 	struct audit           audit;
 	struct listener        listener;
 	struct sweeper         sweeper;
+	struct reader_files    files;
 	struct separation      parts;
 	struct backend_service keeper;
-	struct id_range        ids; /* of cells, when it is a service for others */
-	char                   config[PLACE_MAX]; /* "": presets */
-	const char            *config_name;       /* as it was before it may have become a copy */
 	int                    signals, notify, failure;
 	bool                   served; /* clients that wait are the next brigd's, then */
 };
@@ -45,12 +42,13 @@ static bool is_host(void)
 }
 
 /* The host's own file is not for a service that a plain user has of his own. */
-static int choose_config(struct service *s, const char *wish, struct err *e)
+static int choose_files(struct reader_files *ret, const char *wish, struct err *e)
 {
-	if (!wish && (!is_host() || (access(PLACE_CONFIG, F_OK) < 0 && errno == ENOENT)))
+	ret->is_optional = !wish;
+	if (!wish && !is_host())
 		return 0;
-	s->config_name = wish ? wish : PLACE_CONFIG;
-	if (snprintf(s->config, sizeof s->config, "%s", s->config_name) >= (int)sizeof s->config)
+	ret->name = wish ? wish : PLACE_CONFIG;
+	if (snprintf(ret->config, sizeof ret->config, "%s", ret->name) >= (int)sizeof ret->config)
 		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", wish);
 	return 0;
 }
@@ -79,7 +77,7 @@ static void raise_files(void)
 static int open_as_started(struct service *s, const struct service_wish *wish, struct err *e)
 {
 	raise_files();
-	if (places_find(&s->door.places, e) < 0 || choose_config(s, wish->config, e) < 0)
+	if (places_find(&s->door.places, e) < 0 || choose_files(&s->files, wish->config, e) < 0)
 		return -1;
 	if (listener_is_given())
 		s->failure = failure_open(&s->door.places, is_host());
@@ -90,38 +88,22 @@ static int open_as_started(struct service *s, const struct service_wish *wish, s
 
 /* --- as the door, without privilege --- */
 
-/* Those of the file are the administrator's promise; what other launchers of this host take they may not touch. */
-static int choose_ids(const struct service *s, struct id_range *ret, struct err *e)
+/* The first of the reader's. *is_config: the configuration cannot be used. */
+static int take_rules(struct service *s, bool *is_config, struct err *e)
 {
-	const struct config_ids *wish = &s->door.config.ids;
-	struct id_range          others;
+	struct reader     *r     = &s->parts.reader;
+	scoped_rules       rules = { .ids = { 0 } };
+	scoped_fd          fd    = -1;
+	struct reader_word word;
 
-	*ret = s->parts.ids;
-	if (!wish->count || s->parts.mode != KEEPER_SERVICE)
-		return 0;
-	*ret = (struct id_range){ (uint32_t)wish->base, (uint32_t)wish->count };
-	if (sub_ids_of_root(&others, e) < 0)
+	if (!reader_tell(r, READER_READ, 0) || !reader_hear(r, &word, &fd))
+		return err_set(e, ERR_SETUP, "the reader ended; what it said is above");
+	*is_config = word.kind == READER_REFUSED && word.is_config;
+	*e         = word.err;
+	if (word.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
 		return -1;
-	if (ret->base < others.base + others.count && others.base < ret->base + ret->count)
-		return err_set(e, ERR_BAD_SPEC, "ids: %u to %u are those that brig run of root takes from; name others, or none", others.base, others.base + others.count - 1);
-	return 0;
-}
-
-static int load_rules(struct service *s, struct err *e)
-{
-	struct door *d = &s->door;
-
-	if ((*s->config ? config_load(&d->config, s->config, s->config_name, e) : config_parse(&d->config, "{}", 2, e)) < 0)
-		return -1;
-	if (choose_ids(s, &s->ids, e) < 0)
-		return err_wrap(e, "%s", s->config_name);
-	if (d->config.access_rows)
-		return access_build(&d->access, &d->config, e) < 0 ? err_wrap(e, "%s", s->config_name) : 0;
-	if (s->parts.mode == KEEPER_SERVICE)
-		access_preset(&d->access);
-	else
-		access_own(&d->access, geteuid());
-	return 0;
+	door_go_by(&s->door, &rules);
+	return reader_tell(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; what it said is above");
 }
 
 static int open_audit(struct service *s, struct err *e)
@@ -131,31 +113,20 @@ static int open_audit(struct service *s, struct err *e)
 
 	umask(027); /* the folder's group may read what is written there; nothing else is made from here on */
 	if (audit_open(&s->audit, &plan, e) < 0)
-		return *s->config ? err_wrap(e, "%s", s->config_name) : -1;
+		return *s->files.config ? err_wrap(e, "%s", s->files.name) : -1;
 	s->door.audit = &s->audit;
 	return 0;
 }
 
 static int open_backend(struct service *s, struct err *e)
 {
-	struct backend_service_wishes wishes = { &s->parts, &s->door.places, &s->ids, &s->door.profiles, s->door.config.ready };
-
-	if (backend_service_open(&s->keeper, &wishes, e) < 0)
+	if (backend_service_open(&s->keeper, &s->parts, &s->door.places, e) < 0)
 		return -1;
 	s->door.backend = backend_service(&s->keeper);
 	return 0;
 }
 
-static void on_left_out(void *context, const char *name, const struct err *why)
-{
-	struct door *d = context;
-	struct err   e = *why;
-
-	places_name_as_known(e.text);
-	log_say(&d->log, "profile %s is left out: %s", name, e.text);
-}
-
-/* A signal is a word to be read in its turn. Not before the keeper is there, which would inherit that. */
+/* A signal is a word to be read in its turn. Not before the others are there, who would inherit that. */
 static int open_signals(int *ret, struct err *e)
 {
 	sigset_t set;
@@ -171,16 +142,20 @@ static int open_signals(int *ret, struct err *e)
 	return *ret < 0 ? err_sys(e, "signalfd") : 0;
 }
 
-static int open_as_door(struct service *s, struct err *e)
+static enum service_end open_as_door(struct service *s, struct err *e)
 {
-	struct door *d = &s->door;
+	struct door *d         = &s->door;
+	bool         is_config = false;
 
+	if (open_signals(&s->signals, e) < 0 || door_open(d, e) < 0 || open_backend(s, e) < 0)
+		return SERVICE_FAILED;
+	if (take_rules(s, &is_config, e) < 0)
+		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
 	if (s->parts.note[0])
 		log_say(&d->log, "%s", s->parts.note);
-	if (open_signals(&s->signals, e) < 0 || door_open(d, e) < 0 || open_audit(s, e) < 0)
-		return -1;
-	profile_set_load(&d->profiles, on_left_out, d);
-	return open_backend(s, e);
+	if (open_audit(s, e) < 0)
+		return SERVICE_FAILED;
+	return SERVICE_ENDED;
 }
 
 static int serve(struct service *s, struct err *e)
@@ -198,11 +173,12 @@ static int serve(struct service *s, struct err *e)
 
 static enum service_end run_service(struct service *s, const struct service_wish *wish, struct err *e)
 {
-	if (open_as_started(s, wish, e) < 0 || separate(&s->parts, &s->door.places, s->config, e) < 0)
+	enum service_end opened;
+
+	if (open_as_started(s, wish, e) < 0 || separate(&s->parts, &s->door.places, &s->files, e) < 0)
 		return SERVICE_FAILED;
-	if (load_rules(s, e) < 0)
-		return SERVICE_MISCONFIGURED;
-	return open_as_door(s, e) < 0 || serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;
+	opened = open_as_door(s, e);
+	return opened != SERVICE_ENDED ? opened : serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;
 }
 
 static void close_all(struct service *s)
@@ -211,6 +187,7 @@ static void close_all(struct service *s)
 	door_close(&s->door);
 	audit_close(s->door.audit);
 	backend_service_close(&s->keeper);
+	reader_end(&s->parts.reader);
 	fd_closep(&s->parts.ids_held);
 	fd_closep(&s->signals);
 	fd_closep(&s->notify);
@@ -220,7 +197,7 @@ static void close_all(struct service *s)
 
 enum service_end service_main(const struct service_wish *wish, struct err *e)
 {
-	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
+	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .reader = READER_NONE, .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
 			       .signals = -1, .notify = -1, .failure = -1 };
 	enum service_end end;
 

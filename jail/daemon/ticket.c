@@ -61,18 +61,19 @@ struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile)
 	return t;
 }
 
-void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word)
+bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word)
 {
 	struct ticket *t;
 
 	if (word->profile >= ARRAY_LEN(b->of))
-		return;
+		return false;
 	TAILQ_FOREACH(t, &b->of[word->profile], link)
 		if (t->word.seat.number == word->seat.number && t->word.seat.generation == word->seat.generation) {
 			take_out(b, t);
 			ticket_free(t);
-			return;
+			return true;
 		}
+	return false;
 }
 
 void ticket_box_done(struct ticket_box *b)

@@ -19,7 +19,7 @@ struct ticket {
 };
 
 struct ticket_box {
-	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_PROFILES_MAX]; /* the newest first */
+	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_POSTS_MAX]; /* the newest first */
 	size_t n, most;
 };
 
@@ -28,7 +28,8 @@ void ticket_box_init(struct ticket_box *b, uint64_t files);
 /* Takes the descriptors over; false when there is no room for it, or no sense in it. */
 bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
-void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
+/* False: it is not here, or not any more. */
+bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
 void ticket_box_done(struct ticket_box *b);
 
 /* What goes to the launcher and to the fork that waits. false: the ticket is void, and nothing has begun. */

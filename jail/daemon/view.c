@@ -111,6 +111,19 @@ static int copy_all(struct view *v, const char *to, const char *folder, struct e
 	return r < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
+/* The copies of the last time: the folder has nothing else. */
+static void clear_folder(const char *path)
+{
+	DIR           *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_rule(entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 /* place becomes the copy's. */
 static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
 {
@@ -121,9 +134,12 @@ static int copy_folder(struct view *v, const char *name, char *place, struct err
 		return 0;
 	if (stat(place, &st) < 0) /* the door looks there as well, and says what it thinks of it */
 		return 0;
-	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0 || copy_all(v, path, place, e) < 0)
+	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
-	if (st.st_mode & S_IWOTH && chmod(path, 0777) < 0)
+	clear_folder(path);
+	if (copy_all(v, path, place, e) < 0)
+		return -1;
+	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0)
 		return err_sys(e, "view: %s", path);
 	strcpy(place, path);
 	return 0;
@@ -150,7 +166,10 @@ static int copy_config(char *config, struct err *e)
 		return -1;
 	if (file_read_rules(config, FILE_BYTES_MAX, &text, e) < 0)
 		return e->errnum == ENOENT ? 0 : -1; /* the door says what it thinks of a file that is missing */
-	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0 || write_copy(path, &text, 0644, e) < 0)
+	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0)
+		return -1;
+	unlink(path); /* that of the last time */
+	if (write_copy(path, &text, 0644, e) < 0)
 		return -1;
 	strcpy(config, path);
 	return 0;
@@ -216,26 +235,39 @@ static int make_room(struct err *e)
 	return 0;
 }
 
-static int fill(struct places *places, char *config, struct err *e)
+static int bind_all(struct places *places, struct err *e)
 {
-	struct view v = { .files = 0 };
+	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0)
+		return -1;
+	return make_devices(e);
+}
 
+int view_enter(struct places *places, struct err *e)
+{
+	mode_t before = umask(022);
+	int    r      = make_room(e) < 0 ? -1 : bind_all(places, e);
+
+	umask(before);
+	return r;
+}
+
+static int copy_profiles(struct view *v, struct places *places, struct err *e)
+{
 	for (unsigned i = 0; i < PROFILES_PLACES; i++) {
 		char name[32];
 
 		snprintf(name, sizeof name, "profiles-%u", i);
-		if (copy_folder(&v, name, places->profiles[i], e) < 0)
+		if (copy_folder(v, name, places->profiles[i], e) < 0)
 			return -1;
 	}
-	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0 || make_devices(e) < 0)
-		return -1;
-	return copy_config(config, e);
+	return 0;
 }
 
-int view_enter(struct places *places, char *config, struct err *e)
+int view_copy(struct places *places, char *config, struct err *e)
 {
-	mode_t before = umask(022);
-	int    r      = make_room(e) < 0 ? -1 : fill(places, config, e);
+	mode_t      before = umask(022);
+	struct view v      = { .files = 0 };
+	int         r      = copy_profiles(&v, places, e) < 0 ? -1 : copy_config(config, e);
 
 	umask(before);
 	return r;

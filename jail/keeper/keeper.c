@@ -29,17 +29,32 @@ void keeper_complain(const struct err *e)
 	say("keeper: %s\n", said.text);
 }
 
-/* --- the door's words --- */
+/* --- words --- */
 
-/* Is this a moment for that word? */
-static bool is_welcome(const struct keeper *k, uint32_t kind)
+enum speaker { DOOR, READER };
+
+/* Who may say what, and how far we must be. */
+static const struct {
+	enum speaker      speaker;
+	enum keeper_state first, last;
+} words[] = {
+	[KEEPER_SETUP]   = { READER, KEEPER_BEGINS, KEEPER_BEGINS },
+	[KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
+	[KEEPER_SEAL]    = { READER, KEEPER_LEARNS, KEEPER_SERVES },
+	[KEEPER_SERVE]   = { READER, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_DROP]    = { READER, KEEPER_BEGINS, KEEPER_SERVES },
+	[KEEPER_RUN]     = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_RETURN]  = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_STATS]   = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+};
+
+static bool is_welcome(const struct keeper *k, enum speaker speaker, uint32_t kind)
 {
-	static const enum keeper_state when[] = {
-		[KEEPER_SETUP] = KEEPER_BEGINS, [KEEPER_PROFILE] = KEEPER_LEARNS, [KEEPER_SEAL] = KEEPER_LEARNS,
-		[KEEPER_RUN] = KEEPER_SERVES,   [KEEPER_RETURN] = KEEPER_SERVES,  [KEEPER_STATS] = KEEPER_SERVES,
-	};
-
-	return kind < ARRAY_LEN(when) && kind >= KEEPER_SETUP && when[kind] == k->state;
+	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(words) || words[kind].speaker != speaker || k->state < words[kind].first || k->state > words[kind].last)
+		return false;
+	if (kind == KEEPER_PROFILE || kind == KEEPER_SEAL)
+		return !k->telling.is_sealed;
+	return kind != KEEPER_SERVE || k->telling.is_sealed;
 }
 
 static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, struct err *e)
@@ -50,7 +65,13 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 	case KEEPER_PROFILE:
 		return keeper_take_profile(k, &w->profile, &fds[0], e);
 	case KEEPER_SEAL:
-		return keeper_take_seal(k, e);
+		return keeper_take_seal(k, w->reading, e);
+	case KEEPER_SERVE:
+		keeper_take_serve(k);
+		return 0;
+	case KEEPER_DROP:
+		keeper_take_drop(k);
+		return 0;
 	case KEEPER_RUN:
 		keeper_take_run(k, &w->run, fds);
 		return 0;
@@ -67,23 +88,33 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 	return 0;
 }
 
-/* False when the door is gone, or is not in its senses: *status is then the keeper's. */
-static bool hear_door(struct keeper *k, int *status)
+/* Nothing will be told any more: what serves goes on. */
+static void lose_reader(struct keeper *k)
 {
+	fd_closep(&k->reader);
+	keeper_take_drop(k);
+}
+
+/* False when the door is gone, or somebody is not in his senses: *status is then the keeper's. */
+static bool hear(struct keeper *k, enum speaker speaker, int *status)
+{
+	static const char *const names[] = { [DOOR] = "door", [READER] = "reader" };
 	struct keeper_word word;
 	int                fds[PACKET_FDS_MAX], r = -1;
 	size_t             n;
 	struct err         e;
-	ssize_t            got = packet_receive(k->door, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	ssize_t            got = packet_receive(speaker == DOOR ? k->door : k->reader, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
 
 	*status = EXIT_SUCCESS;
+	if (got == 0 && speaker == READER)
+		lose_reader(k);
 	if (got == 0)
-		return false;
+		return speaker == READER;
 	*status = EXIT_FAILURE;
 	if (got != sizeof word)
-		err_set(&e, ERR_PROTOCOL, "the door's word has %zd bytes", got);
-	else if (!is_welcome(k, word.kind) || keeper_word_fds(&word) != (int)n)
-		err_set(&e, ERR_PROTOCOL, "the door's word of kind %u with %zu descriptors is not for now", word.kind, n);
+		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[speaker], got);
+	else if (!is_welcome(k, speaker, word.kind) || keeper_word_fds(&word) != (int)n)
+		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[speaker], word.kind, n);
 	else
 		r = carry_out(k, &word, fds, &e);
 	for (size_t i = 0; i < n; i++)
@@ -95,10 +126,12 @@ static bool hear_door(struct keeper *k, int *status)
 
 /* --- the loop --- */
 
-/* The door, then the spawners, then the launchers that there are. */
+/* The door, the reader, then the spawners, then the launchers that there are. */
+enum { FIRST_SPAWNER = READER + 1, LISTENING_MAX = FIRST_SPAWNER + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
+
 struct listening {
-	struct pollfd fds[1 + KEEPER_PROFILES_MAX + KEEPER_CELLS_MAX];
-	struct seat  *seat[1 + KEEPER_PROFILES_MAX + KEEPER_CELLS_MAX];
+	struct pollfd fds[LISTENING_MAX];
+	struct seat  *seat[LISTENING_MAX];
 	size_t        n;
 };
 
@@ -108,12 +141,30 @@ static void listen_to(struct listening *l, int fd, struct seat *seat)
 	l->fds[l->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
+/*
+ * What the door had said before the reader spoke is heard before: it named profiles that may be retired now. There are
+ * never so many words in its socket: a door that talks without end is not waited for.
+ */
+static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
+{
+	enum { DOOR_FIRST = 256 };
+
+	door |= reader && packet_is_there(k->door); /* it may have spoken between the looks at both */
+	if (reader && (!door || k->reader_waits == DOOR_FIRST)) {
+		k->reader_waits = 0;
+		return hear(k, READER, status);
+	}
+	k->reader_waits += reader;
+	return !door || hear(k, DOOR, status);
+}
+
 static bool attend(struct keeper *k, int wait, int *status)
 {
 	struct listening l;
 
 	l.n = 0;
 	listen_to(&l, k->door, NULL);
+	listen_to(&l, k->reader, NULL);
 	for (uint32_t i = 0; i < k->posts; i++)
 		listen_to(&l, k->post[i].realm.spawner, NULL);
 	for (size_t i = 0; i < k->top; i++)
@@ -121,13 +172,13 @@ static bool attend(struct keeper *k, int wait, int *status)
 			listen_to(&l, k->seat[i].control, &k->seat[i]);
 	if (poll(l.fds, l.n, wait) < 0)
 		return errno == EINTR;
-	for (size_t i = 1 + k->posts; i < l.n; i++)
+	for (size_t i = FIRST_SPAWNER + k->posts; i < l.n; i++)
 		if (l.fds[i].revents)
 			keeper_hear_launcher(k, l.seat[i]);
 	for (uint32_t i = 0; i < k->posts; i++)
-		if (l.fds[1 + i].revents)
+		if (l.fds[FIRST_SPAWNER + i].revents)
 			keeper_hear_spawner(&k->post[i]);
-	return !l.fds[0].revents || hear_door(k, status);
+	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
 /* Orphans of spawners are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
@@ -157,11 +208,11 @@ static void end(struct keeper *k)
 
 static void init(struct keeper *k, int self_fd)
 {
-	*k = (struct keeper){ .door = KEEPER_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1 };
+	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1 };
 	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++)
 		k->seat[i] = SEAT_NONE;
-	for (size_t i = 0; i < KEEPER_PROFILES_MAX; i++)
-		k->post[i] = (struct post){ .filter_fd = -1, .realm = REALM_NONE, .tree = STORE_TREE_NONE };
+	for (size_t i = 0; i < KEEPER_POSTS_MAX; i++)
+		k->post[i] = POST_NONE;
 }
 
 int keeper_main(int self_fd)
@@ -181,6 +232,7 @@ int keeper_main(int self_fd)
 		bool is_clean = keeper_clean(k);
 		int  wait     = (int)keeper_refill(k) + 1;
 
+		keeper_clear_posts(k);
 		goes_on = attend(k, is_clean ? wait : CLEAN_MS, &status);
 	}
 	end(k);

@@ -1,4 +1,5 @@
 /* keeper_cells.c - profiles at work, and cells that stand ready */
+#define _GNU_SOURCE
 #include "keeper_parts.h"
 
 #include "clock.h"
@@ -6,6 +7,7 @@
 #include "packet.h"
 #include "profile_warm.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,29 +21,54 @@ int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
 {
 	struct post              *p = &k->post[number];
 	const struct realm_wishes w = {
-		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .ids = k->ids, .number = number, .of = k->posts,
-		.gid = k->own.init_id, .lock_fd = k->lock_fd, .filter_fd = p->filter_fd, .self_fd = k->self_fd,
+		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .gid = k->own.init_id, .lock_fd = k->lock_fd,
+		.filter_fd = p->filter_fd, .self_fd = k->self_fd,
 	};
 
-	if (p->realm.spawner >= 0)
-		return 0;
-	if (k->state == KEEPER_LEARNS)
-		realm_prepare(&p->realm, &w);
-	return realm_start(&p->realm, &w, e);
+	return p->realm.spawner >= 0 ? 0 : realm_start(&p->realm, &w, e);
 }
 
 static bool is_waiting(const struct seat *s)
 {
-	return s->plain && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
+	return s->plain && !s->leaves && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
 }
 
-static void drop_waiting(struct keeper *k, uint32_t number)
+/* A ticket that was used a moment ago is a run: whoever has it still gives it back. */
+static void drop(struct keeper *k, struct seat *s)
+{
+	enum { RETURN_MS_MAX = 5000 };
+	bool is_out = s->ticketed;
+
+	keeper_call_ticket_in(k, s);
+	if (!is_out) {
+		seat_leave(s);
+		return;
+	}
+	s->ticketed = true; /* for nobody else */
+	s->leaves   = clock_ms(CLOCK_MONOTONIC) + RETURN_MS_MAX;
+}
+
+void keeper_drop_waiting(struct keeper *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].profile == number && is_waiting(&k->seat[i])) {
-			keeper_call_ticket_in(k, &k->seat[i]);
-			seat_leave(&k->seat[i]);
-		}
+		if (k->seat[i].profile == number && is_waiting(&k->seat[i]))
+			drop(k, &k->seat[i]);
+}
+
+/* Of another profile, opened while owners could still be told from one another. */
+static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_tree *ret)
+{
+	for (uint32_t i = 0; i < k->posts && k->outer.kind != OUTER_KEPT; i++) {
+		const struct post *p = &k->post[i];
+
+		if (p->tree.tree_fd < 0 || strcmp(p->plan.rootfs, rootfs) != 0)
+			continue;
+		*ret         = p->tree;
+		ret->tree_fd = fcntl(p->tree.tree_fd, F_DUPFD_CLOEXEC, 0);
+		ret->lock_fd = p->tree.lock_fd < 0 ? -1 : fcntl(p->tree.lock_fd, F_DUPFD_CLOEXEC, 0);
+		return ret->tree_fd >= 0;
+	}
+	return false;
 }
 
 /*
@@ -58,9 +85,9 @@ int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 	store_when_named(store, p->plan.rootfs, &named);
 	if (p->tree.tree_fd >= 0 && (k->outer.kind != OUTER_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
 		return 0;
-	if (store_open_first(store, p->plan.rootfs, &tree, e) < 0)
+	if (!copy_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
 		return -1;
-	drop_waiting(k, number);
+	keeper_drop_waiting(k, number);
 	store_close(&p->tree);
 	p->tree  = tree;
 	p->named = named;
@@ -196,11 +223,13 @@ static void refill_one(struct keeper *k, uint32_t number)
 
 double keeper_refill(struct keeper *k)
 {
-	double now = clock_ms(CLOCK_MONOTONIC), busy = k->state == KEEPER_SERVES ? until_idle(k) : 0, wait = REFILL_MS_MAX;
+	double now = clock_ms(CLOCK_MONOTONIC), busy = until_idle(k), wait = REFILL_MS_MAX;
 
-	for (uint32_t i = 0; i < k->posts && k->state == KEEPER_SERVES; i++) {
+	for (uint32_t i = 0; i < k->posts; i++) {
 		double left = k->post[i].not_before - now;
 
+		if (k->post[i].state != POST_SERVING)
+			continue;
 		if (left < busy)
 			left = count_waiting(k, i) < k->post[i].plan.ready ? busy : wait;
 		if (left <= 0)
@@ -248,11 +277,18 @@ void keeper_hear_spawner(struct post *p)
 
 bool keeper_clean(struct keeper *k)
 {
-	bool left = false;
+	double now  = clock_ms(CLOCK_MONOTONIC);
+	bool   left = false;
 
-	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].state == SEAT_LEAVING)
-			left |= !seat_clean(&k->seat[i]);
+	for (size_t i = 0; i < k->top; i++) {
+		struct seat *s = &k->seat[i];
+
+		if (s->state == SEAT_READY && s->leaves && now >= s->leaves)
+			seat_leave(s);
+		left |= s->state == SEAT_READY && s->leaves;
+		if (s->state == SEAT_LEAVING)
+			left |= !seat_clean(s);
+	}
 	while (k->top && k->seat[k->top - 1].state == SEAT_FREE)
 		k->top--;
 	return !left;

@@ -115,6 +115,8 @@ int keeper_word_fds(const struct keeper_word *w)
 	switch ((enum keeper_kind)w->kind) {
 	case KEEPER_SETUP:
 	case KEEPER_SEAL:
+	case KEEPER_SERVE:
+	case KEEPER_DROP:
 	case KEEPER_STATS:
 	case KEEPER_RETURN:
 		return 0;

@@ -1,5 +1,5 @@
 /*
- * keeper_check.h - is what the door says possible? Pure.
+ * keeper_check.h - is what we are told possible? Pure.
  *
  * 0, or -1 with the reason. What passes here is within every bound; whether a
  * kernel object is what it should be is not asked here.

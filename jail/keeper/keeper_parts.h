@@ -11,8 +11,17 @@
 
 enum keeper_state { KEEPER_BEGINS, KEEPER_LEARNS, KEEPER_SERVES };
 
-/* A profile as the door told it before anybody was served, and what we made of it. */
+/*
+ * FREE -> LEARNED -> SERVING -> RETIRED -> FREE
+ *
+ * LEARNED ones are used once they are sealed; RETIRED ones are gone with their last run.
+ */
+enum post_state { POST_FREE, POST_LEARNED, POST_SERVING, POST_RETIRED };
+
+/* A profile as the reader told it, and what we made of it. */
 struct post {
+	enum post_state       state;
+	bool                  is_told; /* since the last SERVE */
 	struct keeper_profile plan;
 	int                   filter_fd;
 	struct realm          realm;
@@ -20,31 +29,51 @@ struct post {
 	struct store_tree     tree;
 	struct timespec       named; /* when the name got that tree */
 };
+#define POST_NONE ((struct post){ .filter_fd = -1, .realm = REALM_NONE, .tree = STORE_TREE_NONE })
+
+/* What the reader said since the last SERVE. */
+struct telling {
+	uint32_t   number[KEEPER_PROFILES_MAX], n;
+	bool       is_sealed;
+	struct err refused; /* kind NONE: nothing was; what SEAL is answered with */
+};
 
 struct keeper {
-	int                 door, lock_fd, self_fd;
+	int                 door, reader, lock_fd, self_fd;
 	enum keeper_state   state;
 	struct keeper_setup setup;
 	struct outer        outer;
 	struct id_range     ids;
 	struct slot         own; /* USER: to lock with. SERVICE: its first id is group 0 of every profile */
 	struct group_home   home;
-	struct post         post[KEEPER_PROFILES_MAX];
-	uint32_t            posts;
+	struct telling      telling;
+	struct post         post[KEEPER_POSTS_MAX];
+	uint32_t            posts; /* from here on they are free */
+	struct share        share[KEEPER_POSTS_MAX];
+	uint32_t            shares;
 	struct seat         seat[KEEPER_CELLS_MAX];
 	size_t              top; /* seats from here on are free: nobody looks at them */
+	uint32_t            reader_waits; /* words of the door that were heard meanwhile */
 	uint64_t            made;
 };
 
 void keeper_complain(const struct err *e);
 
-/* keeper_begin.c: what the door tells before it serves anybody */
+/* keeper_rules.c: what the reader tells */
 must_use int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e);
 must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e);
-must_use int keeper_take_seal(struct keeper *k, struct err *e);
+must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e);
+void         keeper_take_serve(struct keeper *k);
+void         keeper_take_drop(struct keeper *k);
+/* A post that the door may name. */
+bool         keeper_is_served(const struct keeper *k, uint32_t number);
+/* Posts that are retired, and have no cell any more. */
+void         keeper_clear_posts(struct keeper *k);
 
 /* keeper_cells.c: profiles at work, and cells that stand ready */
 must_use int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e);
+/* Cells that wait are for nobody any more: those whose ticket is out when it comes back. */
+void         keeper_drop_waiting(struct keeper *k, uint32_t number);
 /* The rootfs as it is named now; cells with an older one are dropped. */
 must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
 /* NULL with *e when none can be had. run: what it is for, with the directories that it shows; NULL: whoever comes. */
@@ -63,7 +92,7 @@ bool         keeper_clean(struct keeper *k);
 void         keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS]);
 /* Before the seat leaves: nothing if it had none. */
 void         keeper_call_ticket_in(struct keeper *k, struct seat *s);
-/* Unless it was used, or the seat is another cell's by now: then nothing. */
+/* Unless it was used, or the seat is another cell's by now: then nothing. One that was called in leaves. */
 void         keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which);
 
 /* keeper_run.c */

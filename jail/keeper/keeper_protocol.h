@@ -1,25 +1,40 @@
 /*
- * keeper_protocol.h - what the door may ask of the keeper, and what it is told
+ * keeper_protocol.h - what the keeper is told, by whom, and what it answers
  *
- * Over a SOCK_SEQPACKET pair, descriptor KEEPER_FD of the keeper (KEEPER_LOCK_FD
- * holds the lock on its ids, and is passed on to every cell): one struct
- * keeper_word a datagram, of exactly that size, with exactly the descriptors
- * its row below names. The keeper reads numbers and short names, never text of
- * a stranger, and believes none of them: what the door checked is checked
- * again, against what the keeper was told before the door had heard anybody.
+ * Two SOCK_SEQPACKET sockets: KEEPER_FD leads to the door, KEEPER_RULES_FD to
+ * the reader, a process that no client talks to (KEEPER_LOCK_FD holds the lock
+ * on the keeper's ids, and is passed on to every cell). One struct keeper_word
+ * a datagram, of exactly that size, with exactly the descriptors its row below
+ * names. The keeper reads numbers and short names, never text of a stranger,
+ * and believes none of them: what the door checked is checked again, against
+ * what the reader said.
+ *
+ * From the reader:
  *
  *   SETUP    once, first               no descriptor
  *   PROFILE  as often as there are     the filter: sealed, an array of struct sock_filter
- *   SEAL     once; no profile after    none; answered
- *   RUN      after SEAL                the run's client (a socket), the words, the program if code_len,
- *                                      then the directories to show
- *   RETURN   after SEAL                none: the door does not have this ticket
- *   STATS    after SEAL                none; answered
+ *   SEAL     they are all of them      none; answered with their numbers
+ *   SERVE    after SEAL                none: the door knows the numbers; profiles that were not told again are retired
+ *   DROP     instead of SERVE          none: what was told since the last SERVE is of the past
  *
- * The keeper answers SEAL and STATS, and sends of its own accord, after SEAL:
+ * From the door, after the first SEAL:
+ *
+ *   RUN                                the run's client (a socket), the words, the program if code_len,
+ *                                      then the directories to show
+ *   RETURN                             none: the door does not have this ticket, or not any more
+ *   STATS                              none; answered
+ *
+ * A profile that is told again as it is, with the same filter, keeps its number
+ * and its cells. Any other gets a number of its own: whoever names the old one
+ * has the old profile, until SERVE. What the door said before is heard before
+ * SERVE is; runs of a profile that is retired go on to their end, and then its
+ * number is free.
+ *
+ * The keeper answers SEAL to the reader, and sends to the door STATS, and of its
+ * own accord:
  *
  *   TICKET   for a seat that is ready  as in launcher.h, TICKET_FDS of them
- *   VOID     a ticket is void          none
+ *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
  * A ticket is the right to use one seat's cell once, for a run with its profile's
  * own sizes, without asking the keeper, who hears of it from the launcher. A seat
@@ -28,11 +43,12 @@
  * that the keeper had opened for it.
  *
  * A word of another size, kind, order or number of descriptors is not from a
- * door in its senses: the keeper says so on stderr and ends, and every run with
+ * process in its senses: the keeper says so on stderr and ends, and every run with
  * it. A RUN that asks for more than its profile allows is refused on the run's
  * own socket (LAUNCH_ENDED, reason denied), as is one that cannot be started.
  *
- * The end of file is the door's death, or its wish that all be over.
+ * The door's end of file is its death, or its wish that all be over; the reader's
+ * means that nothing will be told any more.
  */
 #pragma once
 #include "id_range.h"
@@ -45,7 +61,9 @@
 enum {
 	KEEPER_FD           = 3,
 	KEEPER_LOCK_FD      = 4,
-	KEEPER_PROFILES_MAX = 64,
+	KEEPER_RULES_FD     = 5,
+	KEEPER_PROFILES_MAX = 64,  /* that are told at once */
+	KEEPER_POSTS_MAX    = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
 	KEEPER_RUNS_MAX     = 256,
 	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_READY_MAX    = 64,
@@ -59,7 +77,11 @@ enum {
 };
 enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_FILTER_MAX = 4096 /* instructions, BPF_MAXINSNS */ };
 
-enum keeper_kind { KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_RUN, KEEPER_RETURN, KEEPER_STATS, KEEPER_TICKET, KEEPER_VOID };
+enum keeper_kind {
+	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* the reader's */
+	KEEPER_RUN, KEEPER_RETURN, KEEPER_STATS, /* the door's */
+	KEEPER_TICKET, KEEPER_VOID,
+};
 
 enum keeper_mode {
 	KEEPER_SERVICE, /* an account of its own, with CAP_SETUID and CAP_SETGID: makes a user namespace per profile */
@@ -72,7 +94,6 @@ struct keeper_setup {
 	char     store[2][PLACE_MAX], runtime[PLACE_MAX];
 };
 
-/* Numbered as they come, from 0. */
 struct keeper_profile {
 	char          name[KEEPER_NAME_MAX], rootfs[KEEPER_NAME_MAX]; /* its own is for complaints */
 	struct limits limits, ceilings;
@@ -109,12 +130,13 @@ struct keeper_word {
 		struct keeper_profile profile;
 		struct keeper_run     run;
 		struct keeper_seat    seat; /* RETURN */
+		uint64_t              reading; /* SEAL: a number that comes back */
 	};
 };
 
 struct keeper_stats {
-	uint32_t ready[KEEPER_PROFILES_MAX], building[KEEPER_PROFILES_MAX], running[KEEPER_PROFILES_MAX];
-	struct zygote_report zygote[KEEPER_PROFILES_MAX]; /* as the spawners tell it */
+	uint32_t ready[KEEPER_POSTS_MAX], building[KEEPER_POSTS_MAX], running[KEEPER_POSTS_MAX];
+	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the spawners tell it */
 	uint64_t made;   /* cells since the start */
 	uint64_t cpu_us; /* of the keeper itself */
 	uint64_t memory_bytes;
@@ -130,7 +152,13 @@ struct keeper_ticket {
 
 /* To SEAL and STATS. */
 struct keeper_answer {
-	uint32_t            kind;
-	struct err          err; /* SEAL: kind NONE when runs are welcome */
-	struct keeper_stats stats;
+	uint32_t   kind;
+	struct err err; /* SEAL: kind NONE when runs are welcome */
+	union {
+		struct keeper_stats stats;
+		struct {
+			uint64_t reading;
+			uint32_t number[KEEPER_PROFILES_MAX]; /* of the profiles, as they came */
+		} seal;
+	};
 };

@@ -115,7 +115,7 @@ void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *
 	struct err e;
 
 	keeper_take_ticket_back(k, &run->seat); /* it may be just what the run needs */
-	if (run->profile >= k->posts) {
+	if (!keeper_is_served(k, run->profile)) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
 		refuse(fds[0], EXIT_denied, &e);
 		return;

@@ -66,6 +66,9 @@ void keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which)
 {
 	struct seat *s = which->number < KEEPER_CELLS_MAX ? &k->seat[which->number] : NULL;
 
-	if (s && s->state == SEAT_READY && s->generation == which->generation)
-		s->ticketed = false;
+	if (!s || s->state != SEAT_READY || s->generation != which->generation)
+		return;
+	s->ticketed = false;
+	if (s->leaves)
+		seat_leave(s);
 }

@@ -60,14 +60,14 @@ static void print_map(char *text, size_t len, uint32_t root, const struct id_ran
 		snprintf(text + n, len - (size_t)n, "%u %u %u\n", root + 1, root + 1, end - root - 1);
 }
 
-static int write_maps(pid_t pid, const struct realm *r, const struct id_range *slice, uint32_t gid, struct err *e)
+static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
 {
 	char      path[48], text[128];
 	scoped_fd proc = -1;
 
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	print_map(text, sizeof text, r->root, slice);
+	print_map(text, sizeof text, slice->base, slice);
 	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
 		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
 	print_map(text, sizeof text, gid, slice);
@@ -95,7 +95,7 @@ static pid_t clone_spawner(struct realm *r, int sock, int go[2], const struct re
 }
 
 /* Ours must be traceable for as long as the child's files in /proc are to be ours. */
-static int start(struct realm *r, const struct realm_wishes *w, const struct id_range *slice, int sock, struct err *e)
+static int start(struct realm *r, const struct realm_wishes *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
 	pid_t pid;
@@ -106,7 +106,7 @@ static int start(struct realm *r, const struct realm_wishes *w, const struct id_
 	if (pid < 0)
 		result = err_sys(e, "user namespace of the profile (brig doctor says what this host lacks)");
 	else if (w->outer->kind == OUTER_KEPT)
-		result = write_maps(pid, r, slice, w->gid, e);
+		result = write_maps(pid, &r->share->slice, w->gid, e);
 	if (result == 0 && write(go[1], "", 1) != 1)
 		result = err_sys(e, "spawner");
 	close(go[0]);
@@ -136,25 +136,19 @@ static int send_setup(const struct realm *r, const struct realm_wishes *w, struc
 }
 
 /* The first slot is P's root; the others are for cells. */
-static struct id_range slice_of(const struct realm_wishes *w)
+void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd)
 {
-	uint32_t slots = id_range_reserve(&w->ids) / w->of;
+	uint32_t        slots = id_range_reserve(ids) / of;
+	struct id_range cells = { .base = ids->base + (slots * number + 1) * IDS_PER_CELL, .count = (slots - 1) * IDS_PER_CELL };
 
-	return (struct id_range){ .base = w->ids.base + slots * w->number * IDS_PER_CELL, .count = slots * IDS_PER_CELL };
+	*ret = (struct share){ .slice = { .base = cells.base - IDS_PER_CELL, .count = slots * IDS_PER_CELL } };
+	id_pool_of_block(&ret->ids, &cells, slots * number + 1, lock_fd);
 }
 
-void realm_prepare(struct realm *ret, const struct realm_wishes *w)
+void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime)
 {
-	struct id_range slice = slice_of(w);
-
-	*ret = (struct realm){ .root = slice.base, .spawner = -1, .pidfd = -1, .report_fd = -1 };
-	if (w->outer->kind != OUTER_KEPT) {
-		id_pool_of_file(&ret->ids, &w->ids, w->setup->runtime);
-		return;
-	}
-	slice.base += IDS_PER_CELL;
-	slice.count -= IDS_PER_CELL;
-	id_pool_of_block(&ret->ids, &slice, (slice.base - w->ids.base) / IDS_PER_CELL, w->lock_fd);
+	*ret = (struct share){ .slice = *ids };
+	id_pool_of_file(&ret->ids, ids, runtime);
 }
 
 /* Its socket has room for some dozens of words, and it needs a millisecond for each. */
@@ -167,14 +161,13 @@ static int limit_patience(int sock)
 
 int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
 {
-	struct id_range slice = slice_of(w);
-	int             pair[2], result;
+	int pair[2], result;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "spawner: socketpair");
 	r->report_fd = zygote_report_open(); /* of the one before nothing is true any more */
 	r->spawner = pair[0];
-	result     = limit_patience(r->spawner) < 0 ? err_sys(e, "spawner: patience") : start(r, w, &slice, pair[1], e);
+	result     = limit_patience(r->spawner) < 0 ? err_sys(e, "spawner: patience") : start(r, w, pair[1], e);
 	close(pair[1]);
 	if (result == 0 && r->report_fd < 0)
 		result = err_sys(e, "spawner: report");

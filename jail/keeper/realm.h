@@ -14,12 +14,18 @@
 #include "id_pool.h"
 #include "outer.h"
 
+/* What one profile has of the ids. Its successor of the same name has the same one: no id is in two cells. */
+struct share {
+	char            name[KEEPER_NAME_MAX]; /* whose it is, or was */
+	struct id_range slice;                 /* SERVICE: the first id is P's root on the host */
+	struct id_pool  ids;                   /* of cells */
+};
+
 struct realm {
-	uint32_t       root;    /* P's root on the host: the first id of the slice */
-	struct id_pool ids;     /* of its cells */
-	int            spawner; /* socket; -1 when it is dead */
-	int            pidfd;   /* of the spawner */
-	int            report_fd; /* what it says of its zygote (zygote_report.h) */
+	struct share *share;   /* the keeper's */
+	int           spawner; /* socket; -1 when it is dead */
+	int           pidfd;   /* of the spawner */
+	int           report_fd; /* what it says of its zygote (zygote_report.h) */
 };
 #define REALM_NONE ((struct realm){ .spawner = -1, .pidfd = -1, .report_fd = -1 })
 
@@ -27,15 +33,16 @@ struct realm_wishes {
 	const struct keeper_setup   *setup;
 	const struct keeper_profile *profile;
 	const struct outer          *outer; /* of a plain user's keeper; else kind KEPT */
-	struct id_range              ids;   /* of the whole keeper */
-	uint32_t                     number, of; /* which slice */
 	uint32_t                     gid;   /* P's group 0: the control groups are lent to it */
 	int                          lock_fd;
 	int                          filter_fd, self_fd; /* the keeper's own file */
 };
 
-/* Its ids stay in use: a realm is prepared once, and may lose its spawner and get another one. */
-void         realm_prepare(struct realm *ret, const struct realm_wishes *w);
+/* SERVICE: number out of so many equal ones of a block; else the whole range, whose slots are locked one by one in runtime. */
+void         share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
+void         share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
+
+/* With its share. It may lose its spawner and get another one. */
 must_use int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e);
 /* Of a spawner that is stopped, too: what it was told and did not read is forgotten, and who waits for it hears the end of his socket. */
 void         realm_stop(struct realm *r);

@@ -19,7 +19,7 @@ static int take_place(struct seat *s, const struct seat_wishes *w, struct err *e
 {
 	enum group_answer answer;
 
-	s->ids = &w->realm->ids;
+	s->ids = &w->realm->share->ids;
 	do {
 		id_pool_give(s->ids, &s->slot);
 		if (id_pool_take(s->ids, &s->slot, e) < 0)

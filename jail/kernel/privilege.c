@@ -101,7 +101,25 @@ int privilege_hide(struct err *e)
 
 /* --- accounts of a service --- */
 
-static const cap_value_t id_caps[] = { CAP_SETUID, CAP_SETGID };
+static const cap_value_t id_caps[]   = { CAP_SETUID, CAP_SETGID };
+static const cap_value_t read_caps[] = { CAP_SETUID, CAP_SETGID, CAP_DAC_READ_SEARCH };
+
+static const struct kept {
+	const cap_value_t *cap;
+	int                n;
+} kept_caps[] = {
+	[PRIVILEGE_NO_CAPS]   = { NULL, 0 },
+	[PRIVILEGE_ID_CAPS]   = { id_caps, ARRAY_LEN(id_caps) },
+	[PRIVILEGE_READ_CAPS] = { read_caps, ARRAY_LEN(read_caps) },
+};
+
+static bool is_kept(enum privilege_kept kept, cap_value_t cap)
+{
+	for (int i = 0; i < kept_caps[kept].n; i++)
+		if (kept_caps[kept].cap[i] == cap)
+			return true;
+	return false;
+}
 
 static bool has_both(cap_value_t one, cap_value_t other)
 {
@@ -126,11 +144,12 @@ bool privilege_is_root(void)
 
 static int keep_caps(enum privilege_kept kept)
 {
-	cap_t caps = cap_init();
-	int   n = kept == PRIVILEGE_ID_CAPS ? ARRAY_LEN(id_caps) : 0, r = caps ? 0 : -1;
+	const struct kept *k    = &kept_caps[kept];
+	cap_t              caps = cap_init();
+	int                r    = caps ? 0 : -1;
 
-	for (cap_flag_t set = CAP_EFFECTIVE; r == 0 && n && set <= CAP_INHERITABLE; set++)
-		r = cap_set_flag(caps, set, n, id_caps, CAP_SET);
+	for (cap_flag_t set = CAP_EFFECTIVE; r == 0 && k->n && set <= CAP_INHERITABLE; set++)
+		r = cap_set_flag(caps, set, k->n, k->cap, CAP_SET);
 	if (r == 0)
 		r = cap_set_proc(caps);
 	cap_free(caps);
@@ -140,12 +159,9 @@ static int keep_caps(enum privilege_kept kept)
 /* Needs CAP_SETPCAP; who has not got it has had his set bounded by who started him. */
 static int keep_bounding_set(enum privilege_kept kept)
 {
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
-		bool keep = kept == PRIVILEGE_ID_CAPS && (cap == CAP_SETUID || cap == CAP_SETGID);
-
-		if (!keep && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (!is_kept(kept, cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
 			return -1;
-	}
 	return 0;
 }
 

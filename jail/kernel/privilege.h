@@ -27,7 +27,8 @@ bool privilege_has_id_caps(void);
 /* uid 0 with CAP_SYS_ADMIN and CAP_NET_ADMIN. Without them, as in most containers, it builds jails as plain users do. */
 bool privilege_is_root(void);
 
-enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS };
+/* READ_CAPS: to read what any administrator can, and to become somebody without that right. */
+enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS };
 
 /* Another account, for good, without groups; of the capabilities, those that are kept and no other. */
 must_use int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);

@@ -37,11 +37,13 @@ struct lie {
 	size_t             len;
 	int                fd[LIE_FDS_MAX];
 	size_t             fds;
+	bool               is_rule; /* as the reader says it */
 };
 
 struct mad_door {
 	const char *store, *runtime;
-	int         keeper, run; /* sockets; run: ours of the run that was asked for last, or -1 */
+	uint32_t    profile; /* the number of the one that serves */
+	int         keeper, rules, run; /* sockets: the door's, the reader's; run: ours of the run that was asked for last, or -1 */
 	pid_t       pid;
 };
 
@@ -77,7 +79,7 @@ static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UT
 
 static struct lie begin(uint32_t kind)
 {
-	return (struct lie){ .word.kind = kind, .len = sizeof(struct keeper_word) };
+	return (struct lie){ .word.kind = kind, .len = sizeof(struct keeper_word), .is_rule = kind < KEEPER_RUN };
 }
 
 static void put_fd(struct lie *l, int fd)
@@ -114,7 +116,7 @@ static struct lie honest_run(struct mad_door *d)
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
 	fd_closep(&d->run);
 	d->run     = pair[0];
-	l.word.run = (struct keeper_run){ .words = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof words }, .code_len = sizeof program - 1,
+	l.word.run = (struct keeper_run){ .profile = d->profile, .words = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof words }, .code_len = sizeof program - 1,
 					  .asked = clock_ms(CLOCK_MONOTONIC) };
 	fields_preset(limits_fields, &l.word.run.limits);
 	put_fd(&l, pair[1]);
@@ -143,6 +145,8 @@ static void exchange(struct lie *l, size_t i, int fd)
 #define LIE(name) static void lie_##name(struct lie *l)
 /* clang-format off */
 LIE(nothing)             { (void)l; }
+LIE(as_door)             { l->is_rule = false; }
+LIE(as_reader)           { l->is_rule = true; }
 LIE(kind_zero)           { l->word.kind = 0; }
 LIE(kind_unknown)        { l->word.kind = 99; }
 LIE(kind_huge)           { l->word.kind = UINT32_MAX; }
@@ -188,9 +192,12 @@ LIE(filter_unsealed)     { exchange(l, 0, memory("12345678", 8, 0)); }
 LIE(filter_odd)          { exchange(l, 0, memory("123456789", 9, SEALS)); }
 LIE(filter_empty)        { exchange(l, 0, memory("", 0, SEALS)); }
 LIE(filter_long)         { exchange(l, 0, filter_of(KEEPER_FILTER_MAX + 1)); }
+LIE(profile_before)      { l->word.run.profile = 0; }
+LIE(profile_lower)       { l->word.profile.ceilings.memory_bytes = l->word.profile.limits.memory_bytes; }
 LIE(profile_next)        { l->word.run.profile = 1; }
 LIE(profile_huge)        { l->word.run.profile = UINT32_MAX; }
 LIE(profile_around)      { l->word.run.profile = 0x80000000; }
+LIE(memory_most)         { l->word.run.limits.memory_bytes = 1 * GIB; }
 LIE(memory_above)        { l->word.run.limits.memory_bytes = 1 * GIB + 1; }
 LIE(wall_above)          { l->word.run.limits.wall_ms = 300001; }
 LIE(pids_most)           { l->word.run.limits.pids = UINT64_MAX; }
@@ -243,7 +250,7 @@ LIE(back_huge)           { l->word.seat = (struct keeper_seat){ .number = UINT64
 LIE(asked_nan)           { l->word.run.asked = NAN; }
 LIE(asked_never)         { l->word.run.asked = -1e308; }
 
-enum stage { FIRST, AFTER_SETUP, AFTER_PROFILE, SEALED };
+enum stage { FIRST, AFTER_SETUP, AFTER_PROFILE, SEALED, SERVED, REPLACED };
 enum fate { ENDS, REFUSED, HARMLESS }; /* harmless: a run may start, for nothing is wrong that matters */
 
 static const struct row {
@@ -310,77 +317,99 @@ static const struct row {
 	{ "sealed: one more profile",           SEALED, KEEPER_PROFILE, lie_nothing, ENDS },
 	{ "sealed: setup",                      SEALED, KEEPER_SETUP, lie_nothing, ENDS },
 	{ "sealed: sealed again",               SEALED, KEEPER_SEAL, lie_nothing, ENDS },
-	{ "sealed: an unknown kind",            SEALED, KEEPER_STATS, lie_kind_unknown, ENDS },
-	{ "sealed: a huge kind",                SEALED, KEEPER_STATS, lie_kind_huge, ENDS },
-	{ "sealed: a question too short",       SEALED, KEEPER_STATS, lie_short, ENDS },
-	{ "sealed: a question with a file",     SEALED, KEEPER_STATS, lie_fd_more, ENDS },
+	{ "served: an unknown kind",            SERVED, KEEPER_STATS, lie_kind_unknown, ENDS },
+	{ "served: a huge kind",                SERVED, KEEPER_STATS, lie_kind_huge, ENDS },
+	{ "served: a question too short",       SERVED, KEEPER_STATS, lie_short, ENDS },
+	{ "served: a question with a file",     SERVED, KEEPER_STATS, lie_fd_more, ENDS },
+	{ "served: served again",               SERVED, KEEPER_SERVE, lie_nothing, ENDS },
+	{ "served: setup",                      SERVED, KEEPER_SETUP, lie_nothing, ENDS },
+	{ "served: a ceiling beyond all",       SERVED, KEEPER_PROFILE, lie_ceiling_beyond, ENDS },
+	{ "served: no filter",                  SERVED, KEEPER_PROFILE, lie_fd_none, ENDS },
+	{ "served: dropped",                    SERVED, KEEPER_DROP, lie_nothing, HARMLESS },
+	{ "before the seal: served",            AFTER_PROFILE, KEEPER_SERVE, lie_nothing, ENDS },
+	{ "the door: setup",                    FIRST, KEEPER_SETUP, lie_as_door, ENDS },
+	{ "the door: a profile",                AFTER_SETUP, KEEPER_PROFILE, lie_as_door, ENDS },
+	{ "the door: the seal",                 AFTER_PROFILE, KEEPER_SEAL, lie_as_door, ENDS },
+	{ "the door: they serve",               SEALED, KEEPER_SERVE, lie_as_door, ENDS },
+	{ "the door: they are dropped",         SEALED, KEEPER_DROP, lie_as_door, ENDS },
+	{ "the door: setup, later",             SERVED, KEEPER_SETUP, lie_as_door, ENDS },
+	{ "the door: a profile, later",         SERVED, KEEPER_PROFILE, lie_as_door, ENDS },
+	{ "the door: the seal, later",          SERVED, KEEPER_SEAL, lie_as_door, ENDS },
+	{ "the door: they serve, later",        SERVED, KEEPER_SERVE, lie_as_door, ENDS },
+	{ "the door: they are dropped, later",  SERVED, KEEPER_DROP, lie_as_door, ENDS },
+	{ "the reader: a run",                  SERVED, KEEPER_RUN, lie_as_reader, ENDS },
+	{ "the reader: a question",             SERVED, KEEPER_STATS, lie_as_reader, ENDS },
+	{ "the reader: a ticket back",          SERVED, KEEPER_RETURN, lie_as_reader, ENDS },
 	{ "before the seal: a ticket back",     AFTER_PROFILE, KEEPER_RETURN, lie_nothing, ENDS },
-	{ "a ticket: too short",                SEALED, KEEPER_RETURN, lie_short, ENDS },
-	{ "a ticket: with a descriptor",        SEALED, KEEPER_RETURN, lie_fd_more, ENDS },
-	{ "a ticket: given to the keeper",      SEALED, KEEPER_TICKET, lie_nothing, ENDS },
-	{ "a ticket: given with a descriptor",  SEALED, KEEPER_TICKET, lie_fd_more, ENDS },
-	{ "a ticket: called in by the door",    SEALED, KEEPER_VOID, lie_nothing, ENDS },
-	{ "a ticket: back, of no seat",         SEALED, KEEPER_RETURN, lie_back_huge, HARMLESS },
-	{ "a ticket: back, never given",        SEALED, KEEPER_RETURN, lie_back, HARMLESS },
-	{ "run: too short",                     SEALED, KEEPER_RUN, lie_short, ENDS },
-	{ "run: too long",                      SEALED, KEEPER_RUN, lie_long, ENDS },
-	{ "run: a descriptor less",             SEALED, KEEPER_RUN, lie_fd_less, ENDS },
-	{ "run: a descriptor more",             SEALED, KEEPER_RUN, lie_fd_more, ENDS },
-	{ "run: no descriptor",                 SEALED, KEEPER_RUN, lie_fd_none, ENDS },
-	{ "run: many descriptors",              SEALED, KEEPER_RUN, lie_fd_many, ENDS },
-	{ "run: more directories than fit",     SEALED, KEEPER_RUN, lie_shown_many, ENDS },
-	{ "run: four thousand million of them", SEALED, KEEPER_RUN, lie_shown_huge, ENDS },
-	{ "run: the next profile",              SEALED, KEEPER_RUN, lie_profile_next, REFUSED },
-	{ "run: profile 4294967295",            SEALED, KEEPER_RUN, lie_profile_huge, REFUSED },
-	{ "run: profile 2147483648",            SEALED, KEEPER_RUN, lie_profile_around, REFUSED },
-	{ "run: memory above the ceiling",      SEALED, KEEPER_RUN, lie_memory_above, REFUSED },
-	{ "run: wall time above the ceiling",   SEALED, KEEPER_RUN, lie_wall_above, REFUSED },
-	{ "run: all processes there can be",    SEALED, KEEPER_RUN, lie_pids_most, REFUSED },
-	{ "run: no processes",                  SEALED, KEEPER_RUN, lie_pids_zero, REFUSED },
-	{ "run: no memory",                     SEALED, KEEPER_RUN, lie_memory_zero, REFUSED },
-	{ "run: a program too long",            SEALED, KEEPER_RUN, lie_code_long, REFUSED },
-	{ "run: a program longer than it is",   SEALED, KEEPER_RUN, lie_code_longer, REFUSED },
-	{ "run: a program of 4 GiB",            SEALED, KEEPER_RUN, lie_code_huge, REFUSED },
-	{ "run: a program shorter than it is",  SEALED, KEEPER_RUN, lie_code_shorter, HARMLESS },
-	{ "run: a pipe as program",             SEALED, KEEPER_RUN, lie_code_pipe, REFUSED },
-	{ "run: an unsealed program",           SEALED, KEEPER_RUN, lie_code_unsealed, HARMLESS },
-	{ "run: a directory as program",        SEALED, KEEPER_RUN, lie_code_directory, REFUSED },
-	{ "run: a file of the host as program", SEALED, KEEPER_RUN, lie_code_of_the_host, REFUSED },
-	{ "run: no words",                      SEALED, KEEPER_RUN, lie_words_none, REFUSED },
-	{ "run: no path",                       SEALED, KEEPER_RUN, lie_words_no_path, REFUSED },
-	{ "run: too many words",                SEALED, KEEPER_RUN, lie_words_many, REFUSED },
-	{ "run: 4294967295 words",              SEALED, KEEPER_RUN, lie_words_huge, REFUSED },
-	{ "run: 4294967295 paths",              SEALED, KEEPER_RUN, lie_words_paths_huge, REFUSED },
-	{ "run: 4294967295 variables",          SEALED, KEEPER_RUN, lie_words_env_huge, REFUSED },
-	{ "run: numbers that add up to 2",      SEALED, KEEPER_RUN, lie_words_around, REFUSED },
-	{ "run: words of no length",            SEALED, KEEPER_RUN, lie_words_empty, REFUSED },
-	{ "run: words too long",                SEALED, KEEPER_RUN, lie_words_long, REFUSED },
-	{ "run: words longer than they are",    SEALED, KEEPER_RUN, lie_words_longer, REFUSED },
-	{ "run: more words than there are",     SEALED, KEEPER_RUN, lie_words_more, REFUSED },
-	{ "run: fewer words than there are",    SEALED, KEEPER_RUN, lie_words_fewer, REFUSED },
-	{ "run: a pipe as words",               SEALED, KEEPER_RUN, lie_words_pipe, REFUSED },
-	{ "run: unsealed words",                SEALED, KEEPER_RUN, lie_words_unsealed, HARMLESS },
-	{ "run: a file of the host as words",   SEALED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
-	{ "run: a flag of 2",                   SEALED, KEEPER_RUN, lie_stdin_flag, REFUSED },
-	{ "run: a report of 2",                 SEALED, KEEPER_RUN, lie_result_flag, REFUSED },
-	{ "run: a report that nobody reads",    SEALED, KEEPER_RUN, lie_result, HARMLESS },
-	{ "run: a directory called ..",         SEALED, KEEPER_RUN, lie_shown_up, REFUSED },
-	{ "run: a directory called .",          SEALED, KEEPER_RUN, lie_shown_dot, REFUSED },
-	{ "run: a directory with a path",       SEALED, KEEPER_RUN, lie_shown_deep, REFUSED },
-	{ "run: a directory without a name",    SEALED, KEEPER_RUN, lie_shown_empty, REFUSED },
-	{ "run: a directory over the program",  SEALED, KEEPER_RUN, lie_shown_program, REFUSED },
-	{ "run: a name without an end",         SEALED, KEEPER_RUN, lie_shown_endless, REFUSED },
-	{ "run: a name twice",                  SEALED, KEEPER_RUN, lie_shown_twice, REFUSED },
-	{ "run: a file as directory",           SEALED, KEEPER_RUN, lie_shown_file, REFUSED },
-	{ "run: a pipe as directory",           SEALED, KEEPER_RUN, lie_shown_pipe, REFUSED },
-	{ "run: /proc as directory",            SEALED, KEEPER_RUN, lie_shown_proc, REFUSED },
-	{ "run: a pipe as client",              SEALED, KEEPER_RUN, lie_client_pipe, REFUSED },
-	{ "run: a directory as client",         SEALED, KEEPER_RUN, lie_client_directory, REFUSED },
-	{ "run: with a ticket of no seat",      SEALED, KEEPER_RUN, lie_seat_huge, HARMLESS },
-	{ "run: with a ticket never given",     SEALED, KEEPER_RUN, lie_seat, HARMLESS },
-	{ "run: asked at no time",              SEALED, KEEPER_RUN, lie_asked_nan, HARMLESS },
-	{ "run: asked long ago",                SEALED, KEEPER_RUN, lie_asked_never, HARMLESS },
-	{ "run: the truth",                     SEALED, KEEPER_RUN, lie_nothing, HARMLESS },
+	{ "a ticket: too short",                SERVED, KEEPER_RETURN, lie_short, ENDS },
+	{ "a ticket: with a descriptor",        SERVED, KEEPER_RETURN, lie_fd_more, ENDS },
+	{ "a ticket: given to the keeper",      SERVED, KEEPER_TICKET, lie_nothing, ENDS },
+	{ "a ticket: given with a descriptor",  SERVED, KEEPER_TICKET, lie_fd_more, ENDS },
+	{ "a ticket: called in by the door",    SERVED, KEEPER_VOID, lie_nothing, ENDS },
+	{ "a ticket: back, of no seat",         SERVED, KEEPER_RETURN, lie_back_huge, HARMLESS },
+	{ "a ticket: back, never given",        SERVED, KEEPER_RETURN, lie_back, HARMLESS },
+	{ "run: too short",                     SERVED, KEEPER_RUN, lie_short, ENDS },
+	{ "run: too long",                      SERVED, KEEPER_RUN, lie_long, ENDS },
+	{ "run: a descriptor less",             SERVED, KEEPER_RUN, lie_fd_less, ENDS },
+	{ "run: a descriptor more",             SERVED, KEEPER_RUN, lie_fd_more, ENDS },
+	{ "run: no descriptor",                 SERVED, KEEPER_RUN, lie_fd_none, ENDS },
+	{ "run: many descriptors",              SERVED, KEEPER_RUN, lie_fd_many, ENDS },
+	{ "run: more directories than fit",     SERVED, KEEPER_RUN, lie_shown_many, ENDS },
+	{ "run: four thousand million of them", SERVED, KEEPER_RUN, lie_shown_huge, ENDS },
+	{ "run: the next profile",              SERVED, KEEPER_RUN, lie_profile_next, REFUSED },
+	{ "run: a profile of before",           REPLACED, KEEPER_RUN, lie_profile_before, REFUSED },
+	{ "run: above the ceiling of now",      REPLACED, KEEPER_RUN, lie_memory_most, REFUSED },
+	{ "run: the truth of now",              REPLACED, KEEPER_RUN, lie_nothing, HARMLESS },
+	{ "run: profile 4294967295",            SERVED, KEEPER_RUN, lie_profile_huge, REFUSED },
+	{ "run: profile 2147483648",            SERVED, KEEPER_RUN, lie_profile_around, REFUSED },
+	{ "run: memory above the ceiling",      SERVED, KEEPER_RUN, lie_memory_above, REFUSED },
+	{ "run: wall time above the ceiling",   SERVED, KEEPER_RUN, lie_wall_above, REFUSED },
+	{ "run: all processes there can be",    SERVED, KEEPER_RUN, lie_pids_most, REFUSED },
+	{ "run: no processes",                  SERVED, KEEPER_RUN, lie_pids_zero, REFUSED },
+	{ "run: no memory",                     SERVED, KEEPER_RUN, lie_memory_zero, REFUSED },
+	{ "run: a program too long",            SERVED, KEEPER_RUN, lie_code_long, REFUSED },
+	{ "run: a program longer than it is",   SERVED, KEEPER_RUN, lie_code_longer, REFUSED },
+	{ "run: a program of 4 GiB",            SERVED, KEEPER_RUN, lie_code_huge, REFUSED },
+	{ "run: a program shorter than it is",  SERVED, KEEPER_RUN, lie_code_shorter, HARMLESS },
+	{ "run: a pipe as program",             SERVED, KEEPER_RUN, lie_code_pipe, REFUSED },
+	{ "run: an unsealed program",           SERVED, KEEPER_RUN, lie_code_unsealed, HARMLESS },
+	{ "run: a directory as program",        SERVED, KEEPER_RUN, lie_code_directory, REFUSED },
+	{ "run: a file of the host as program", SERVED, KEEPER_RUN, lie_code_of_the_host, REFUSED },
+	{ "run: no words",                      SERVED, KEEPER_RUN, lie_words_none, REFUSED },
+	{ "run: no path",                       SERVED, KEEPER_RUN, lie_words_no_path, REFUSED },
+	{ "run: too many words",                SERVED, KEEPER_RUN, lie_words_many, REFUSED },
+	{ "run: 4294967295 words",              SERVED, KEEPER_RUN, lie_words_huge, REFUSED },
+	{ "run: 4294967295 paths",              SERVED, KEEPER_RUN, lie_words_paths_huge, REFUSED },
+	{ "run: 4294967295 variables",          SERVED, KEEPER_RUN, lie_words_env_huge, REFUSED },
+	{ "run: numbers that add up to 2",      SERVED, KEEPER_RUN, lie_words_around, REFUSED },
+	{ "run: words of no length",            SERVED, KEEPER_RUN, lie_words_empty, REFUSED },
+	{ "run: words too long",                SERVED, KEEPER_RUN, lie_words_long, REFUSED },
+	{ "run: words longer than they are",    SERVED, KEEPER_RUN, lie_words_longer, REFUSED },
+	{ "run: more words than there are",     SERVED, KEEPER_RUN, lie_words_more, REFUSED },
+	{ "run: fewer words than there are",    SERVED, KEEPER_RUN, lie_words_fewer, REFUSED },
+	{ "run: a pipe as words",               SERVED, KEEPER_RUN, lie_words_pipe, REFUSED },
+	{ "run: unsealed words",                SERVED, KEEPER_RUN, lie_words_unsealed, HARMLESS },
+	{ "run: a file of the host as words",   SERVED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
+	{ "run: a flag of 2",                   SERVED, KEEPER_RUN, lie_stdin_flag, REFUSED },
+	{ "run: a report of 2",                 SERVED, KEEPER_RUN, lie_result_flag, REFUSED },
+	{ "run: a report that nobody reads",    SERVED, KEEPER_RUN, lie_result, HARMLESS },
+	{ "run: a directory called ..",         SERVED, KEEPER_RUN, lie_shown_up, REFUSED },
+	{ "run: a directory called .",          SERVED, KEEPER_RUN, lie_shown_dot, REFUSED },
+	{ "run: a directory with a path",       SERVED, KEEPER_RUN, lie_shown_deep, REFUSED },
+	{ "run: a directory without a name",    SERVED, KEEPER_RUN, lie_shown_empty, REFUSED },
+	{ "run: a directory over the program",  SERVED, KEEPER_RUN, lie_shown_program, REFUSED },
+	{ "run: a name without an end",         SERVED, KEEPER_RUN, lie_shown_endless, REFUSED },
+	{ "run: a name twice",                  SERVED, KEEPER_RUN, lie_shown_twice, REFUSED },
+	{ "run: a file as directory",           SERVED, KEEPER_RUN, lie_shown_file, REFUSED },
+	{ "run: a pipe as directory",           SERVED, KEEPER_RUN, lie_shown_pipe, REFUSED },
+	{ "run: /proc as directory",            SERVED, KEEPER_RUN, lie_shown_proc, REFUSED },
+	{ "run: a pipe as client",              SERVED, KEEPER_RUN, lie_client_pipe, REFUSED },
+	{ "run: a directory as client",         SERVED, KEEPER_RUN, lie_client_directory, REFUSED },
+	{ "run: with a ticket of no seat",      SERVED, KEEPER_RUN, lie_seat_huge, HARMLESS },
+	{ "run: with a ticket never given",     SERVED, KEEPER_RUN, lie_seat, HARMLESS },
+	{ "run: asked at no time",              SERVED, KEEPER_RUN, lie_asked_nan, HARMLESS },
+	{ "run: asked long ago",                SERVED, KEEPER_RUN, lie_asked_never, HARMLESS },
+	{ "run: the truth",                     SERVED, KEEPER_RUN, lie_nothing, HARMLESS },
 };
 static const char *const fates[] = { [ENDS] = "ends", [REFUSED] = "refused", [HARMLESS] = "harmless" };
 /* clang-format on */
@@ -401,7 +430,7 @@ static void send_lie(const struct mad_door *d, struct lie *l)
 		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(l->fds * sizeof(int)) };
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), l->fd, l->fds * sizeof(int));
 	}
-	if (sendmsg(d->keeper, &msg, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+	if (sendmsg(l->is_rule ? d->rules : d->keeper, &msg, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
 		give_up("sendmsg");
 	lie_fd_none(l);
 }
@@ -419,12 +448,14 @@ static struct lie honest(struct mad_door *d, uint32_t kind)
 	return begin(kind);
 }
 
-static void tell(struct mad_door *d, uint32_t kind, void (*change)(struct lie *l))
+/* Whether it was the reader's word. */
+static bool tell(struct mad_door *d, uint32_t kind, void (*change)(struct lie *l))
 {
 	struct lie l = honest(d, kind);
 
 	change(&l);
 	send_lie(d, &l);
+	return l.is_rule;
 }
 
 static bool wait_for(int fd)
@@ -439,12 +470,33 @@ static bool has_answered(const struct mad_door *d, uint32_t kind)
 {
 	struct keeper_answer a;
 	size_t               n;
+	int                  sock = kind == KEEPER_SEAL ? d->rules : d->keeper;
 
-	if (!wait_for(d->keeper) || packet_receive(d->keeper, &a, sizeof a, NULL, 0, &n) != sizeof a || a.kind != kind)
+	if (!wait_for(sock) || packet_receive(sock, &a, sizeof a, NULL, 0, &n) != sizeof a || a.kind != kind)
 		return false;
 	if (a.err.kind != ERR_NONE)
 		printf("answered: %s\n", a.err.text);
 	return a.err.kind == ERR_NONE;
+}
+
+static void seal(struct mad_door *d)
+{
+	tell(d, KEEPER_SEAL, lie_nothing);
+	if (!has_answered(d, KEEPER_SEAL)) {
+		puts("not sealed");
+		exit(EXIT_SUCCESS);
+	}
+}
+
+/* By another one; heard before anything that the door says then. */
+static void replace(struct mad_door *d)
+{
+	tell(d, KEEPER_PROFILE, lie_profile_lower);
+	seal(d);
+	tell(d, KEEPER_SERVE, lie_nothing);
+	seal(d);
+	tell(d, KEEPER_DROP, lie_nothing);
+	d->profile = 1;
 }
 
 static void come_to(struct mad_door *d, enum stage stage)
@@ -455,11 +507,11 @@ static void come_to(struct mad_door *d, enum stage stage)
 		tell(d, KEEPER_PROFILE, lie_nothing);
 	if (stage < SEALED)
 		return;
-	tell(d, KEEPER_SEAL, lie_nothing);
-	if (!has_answered(d, KEEPER_SEAL)) {
-		puts("not sealed");
-		exit(EXIT_SUCCESS);
-	}
+	seal(d);
+	if (stage >= SERVED)
+		tell(d, KEEPER_SERVE, lie_nothing);
+	if (stage >= REPLACED)
+		replace(d);
 }
 
 /* --- hearing --- */
@@ -543,9 +595,10 @@ int main(int argc, char **argv)
 	row       = find(argv[1]);
 	d.store   = argv[3];
 	d.runtime = argv[4];
-	d.pid     = start_keeper(argv[2], &d.keeper);
+	d.pid     = start_keeper(argv[2], &d.keeper, &d.rules);
 	come_to(&d, row->stage);
-	tell(&d, row->kind, row->tell);
+	if (tell(&d, row->kind, row->tell) && row->fate == ENDS)
+		wait_for(d.rules); /* what the door says next might be heard before */
 	if (row->kind == KEEPER_RUN)
 		hear_run(&d, stdout);
 	hear_keeper(&d);

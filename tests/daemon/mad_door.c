@@ -39,19 +39,28 @@ struct keeper_setup setup_of(const char *store, const char *runtime)
 	return setup;
 }
 
-pid_t start_keeper(const char *program, int *sock)
+pid_t start_keeper(const char *program, int *sock, int *rules)
 {
-	int   pair[2];
+	enum { CLEAR_OF_LOW = 16 };
+	int   pair[2], other[2], theirs, told;
 	pid_t pid;
 
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
-	*sock = pair[0];
-	pid   = must(fork(), "fork");
-	if (pid) {
-		close(pair[1]);
-		return pid;
+	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, other), "socketpair");
+	*sock  = must(fcntl(pair[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), "fcntl");
+	*rules = must(fcntl(other[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), "fcntl");
+	theirs = must(fcntl(pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), "fcntl");
+	told   = must(fcntl(other[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), "fcntl");
+	for (int i = 0; i < 2; i++) {
+		close(pair[i]);
+		close(other[i]);
 	}
-	if ((pair[1] == KEEPER_FD ? fcntl(KEEPER_FD, F_SETFD, 0) : dup2(pair[1], KEEPER_FD)) >= 0)
+	pid = must(fork(), "fork");
+	if (pid == 0 && dup2(theirs, KEEPER_FD) >= 0 && dup2(told, KEEPER_RULES_FD) >= 0)
 		execl(program, "keeper", (char *)NULL);
-	_exit(127);
+	if (pid == 0)
+		_exit(127);
+	close(theirs);
+	close(told);
+	return pid;
 }

@@ -16,5 +16,5 @@ int memory(const void *bytes, size_t len, int seals);
 
 struct keeper_setup setup_of(const char *store, const char *runtime);
 
-/* A keeper, and the door's end of its socket; both are the caller's. */
-pid_t start_keeper(const char *program, int *sock);
+/* A keeper, and the door's and the reader's ends of its sockets; all are the caller's. */
+pid_t start_keeper(const char *program, int *sock, int *rules);

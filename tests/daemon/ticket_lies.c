@@ -35,7 +35,7 @@ static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep
 static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
 
 struct mad_door {
-	int           keeper;
+	int           keeper, rules; /* the door's socket, and the reader's */
 	pid_t         pid;
 	struct limits limits;
 };
@@ -44,11 +44,11 @@ struct ticket {
 	int fd[TICKET_FDS];
 };
 
-/* --- to the keeper --- */
+/* --- to the keeper, as the reader --- */
 
 static void tell(const struct mad_door *d, const struct keeper_word *word, const int *fds, size_t n)
 {
-	must(-packet_send(d->keeper, word, sizeof *word, fds, n) > 0 ? -1 : 0, "the keeper");
+	must(-packet_send(d->rules, word, sizeof *word, fds, n) > 0 ? -1 : 0, "the keeper");
 }
 
 static void begin(struct mad_door *d, const char *store, const char *runtime, uint32_t warm)
@@ -68,6 +68,8 @@ static void begin(struct mad_door *d, const char *store, const char *runtime, ui
 	tell(d, &word, &filter, 1);
 	close(filter);
 	word = (struct keeper_word){ .kind = KEEPER_SEAL };
+	tell(d, &word, NULL, 0);
+	word = (struct keeper_word){ .kind = KEEPER_SERVE };
 	tell(d, &word, NULL, 0);
 }
 
@@ -320,7 +322,7 @@ int main(int argc, char **argv)
 			row = &rows[i];
 	if (argc != 6 || !row)
 		return argc == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
-	d.pid = start_keeper(argv[2], &d.keeper);
+	d.pid = start_keeper(argv[2], &d.keeper, &d.rules);
 	begin(&d, argv[3], argv[4], strcmp(argv[5], "ready") == 0 ? WARM_READY : WARM_DEMAND);
 	t = await_ticket(&d);
 	row->tell(&d, &t, row->more);

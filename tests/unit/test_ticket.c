@@ -327,6 +327,7 @@ static void called_in(void)
 	if (packet_send(s.keeper, &word, sizeof word, NULL, 0) < 0)
 		die("void");
 	tap_ok(hear(&s) && s.service.tickets.n == 0 && is_closed(c.launcher, POLLIN), "a ticket that the keeper calls in is closed");
+	tap_ok(at_keeper(&s).kind == KEEPER_RETURN, "and given back, for no run has it");
 	t = start(&s, NULL);
 	tap_ok(t.streams[0] < 0 && at_keeper(&s).kind == KEEPER_RUN, "and not used");
 	end_run(&t);

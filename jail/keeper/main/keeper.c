@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	}
 	fcntl(KEEPER_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(KEEPER_RULES_FD, F_SETFD, FD_CLOEXEC);
 	if (argc == 2 && strcmp(argv[1], "--spawner") == 0)
 		spawner_main();
 	self = open("/proc/self/exe", O_PATH | O_CLOEXEC);

@@ -1,0 +1,242 @@
+#define _GNU_SOURCE
+#include "reader.h"
+
+#include "fd.h"
+#include "packet.h"
+#include "privilege.h"
+#include "say.h"
+#include "telling.h"
+#include "view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* --- the door's side --- */
+
+pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
+{
+	int   pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "the reader cannot be started: socketpair");
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		*theirs = pair[1];
+		return 0;
+	}
+	close(pair[1]);
+	*ret = (struct reader){ pair[0], pid };
+	if (pid > 0)
+		return pid;
+	err_sys(e, "the reader cannot be started: fork");
+	reader_end(ret);
+	return -1;
+}
+
+bool reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading)
+{
+	struct reader_word word;
+
+	memset(&word, 0, sizeof word);
+	word.kind    = kind;
+	word.reading = reading;
+	return r->sock >= 0 && packet_send(r->sock, &word, sizeof word, NULL, 0) == 0;
+}
+
+bool reader_hear(struct reader *r, struct reader_word *ret, int *fd)
+{
+	size_t n;
+
+	*fd = -1;
+	if (r->sock >= 0 && packet_receive(r->sock, ret, sizeof *ret, fd, 1, &n) == sizeof *ret && n == (ret->kind == READER_RULES))
+		return true;
+	fd_closep(fd);
+	return false;
+}
+
+void reader_end(struct reader *r)
+{
+	fd_closep(&r->sock);
+	while (r->pid > 0 && waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->pid = 0;
+}
+
+/* --- one reading, in a process of its own --- */
+
+struct reading {
+	const char        *folder; /* of profiles, as people know it */
+	struct reader_post post;   /* a copy: places become those of the view */
+	uint64_t           number;
+	bool               is_first, is_config;
+	struct err         left_out; /* the first profile that cannot be used; kind NONE: there is none */
+};
+
+static void refuse(int door, uint64_t reading, bool is_config, const struct err *why)
+{
+	struct reader_word word;
+
+	memset(&word, 0, sizeof word);
+	word.kind      = READER_REFUSED;
+	word.reading   = reading;
+	word.is_config = is_config;
+	word.err       = *why;
+	(void)packet_send(door, &word, sizeof word, NULL, 0);
+}
+
+/* At the start the others are served all the same; later, what is wrong changes nothing. */
+static void on_left_out(void *context, const char *name, const struct err *why)
+{
+	struct reading *r = context;
+	struct err      e = *why;
+
+	places_name_as_known(e.text);
+	if (r->is_first)
+		say("brigd: profile %s is left out: %s\n", name, e.text);
+	else if (r->left_out.kind == ERR_NONE && err_wrap(&e, "profile %s", name) < 0)
+		r->left_out = e;
+}
+
+/* What is root's to read is parsed by somebody who is not. */
+static int come_to_files(struct reading *r, struct err *e)
+{
+	const struct reader_post *p = &r->post;
+
+	rules_look_for_config(&r->post.files);
+	if (!p->copies)
+		return 0;
+	if (view_copy(&r->post.places, r->post.files.config, e) < 0 || privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)
+		return -1;
+	return privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0 ? -1 : 0;
+}
+
+/* A folder that is gone is no wish to have no profile. */
+static int judge(const struct reading *r, const struct rules *rules, struct err *e)
+{
+	if (r->is_first)
+		return 0;
+	if (r->left_out.kind != ERR_NONE) {
+		*e = r->left_out;
+		return -1;
+	}
+	return rules->profiles.n ? 0 : err_set(e, ERR_MISSING, "there is no profile in %s", r->folder);
+}
+
+static int load(struct reading *r, struct rules *ret, struct err *e)
+{
+	const struct rules_source from = { &r->post.places, &r->post.files, r->post.mode, r->post.ids };
+
+	return come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0 ? -1 : judge(r, ret, e);
+}
+
+static int offer(const struct reading *r, const struct rules *rules, struct err *e)
+{
+	const struct telling_setup setup = { &r->post.places, r->post.mode };
+	uint32_t                   numbers[KEEPER_PROFILES_MAX];
+	struct reader_word         word;
+	scoped_fd                  text = -1;
+
+	if (telling_offer(r->post.keeper, r->is_first ? &setup : NULL, r->number, rules, numbers, e) < 0)
+		return -1;
+	text = rules_write(rules, numbers, e);
+	memset(&word, 0, sizeof word);
+	word.kind    = READER_RULES;
+	word.reading = r->number;
+	if (text < 0)
+		return -1;
+	errno = -packet_send(r->post.door, &word, sizeof word, &text, 1);
+	return errno ? err_sys(e, "the door cannot be told") : 0;
+}
+
+static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first)
+{
+	struct reading r     = { .folder = post->places.profiles[0], .post = *post, .number = number, .is_first = is_first };
+	struct rules   rules = { .ids = { 0 } };
+	struct err     e;
+
+	if (load(&r, &rules, &e) < 0 || offer(&r, &rules, &e) < 0)
+		refuse(post->door, number, r.is_config, &e);
+	_exit(EXIT_SUCCESS);
+}
+
+/* --- the process that stays --- */
+
+static void fork_reading(const struct reader_post *post, uint64_t number, bool is_first)
+{
+	pid_t      pid    = fork();
+	int        status = -1;
+	struct err e;
+
+	if (pid == 0)
+		read_once(post, number, is_first);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && status == 0)
+		return;
+	if (pid < 0)
+		err_sys(&e, "the reader: fork");
+	else
+		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
+	refuse(post->door, number, false, &e);
+}
+
+/* For as long as that takes: a door that is late and a keeper that has dropped them would not understand each other. */
+static void settle(const struct reader_post *post, uint64_t number)
+{
+	struct reader_word word;
+	size_t             n;
+
+	do
+		if (packet_receive(post->door, &word, sizeof word, NULL, 0, &n) != sizeof word)
+			_exit(EXIT_SUCCESS);
+	while (word.reading != number);
+	if (word.kind == READER_TAKEN)
+		telling_serve(post->keeper);
+	else
+		telling_drop(post->keeper);
+}
+
+/* Descriptors of the reader: of the others' it has none. */
+enum { DOOR = 3, KEEPER };
+
+static int arrange(struct reader_post *p)
+{
+	int door = fcntl(p->door, F_DUPFD_CLOEXEC, KEEPER + 1), keeper = fcntl(p->keeper, F_DUPFD_CLOEXEC, KEEPER + 1);
+
+	if (door < 0 || keeper < 0 || dup2(door, DOOR) < 0 || dup2(keeper, KEEPER) < 0)
+		return -1;
+	p->door   = DOOR;
+	p->keeper = KEEPER;
+	return close_range(KEEPER + 1, ~0u, 0);
+}
+
+/* Neither keys of a terminal nor who ends the service ends this; nobody of our account looks into it. */
+_Noreturn void reader_main(const struct reader_post *post)
+{
+	struct reader_post p = *post;
+	struct reader_word word;
+	struct err         e;
+	sigset_t           all;
+	size_t             n;
+
+	sigfillset(&all);
+	setsid();
+	prctl(PR_SET_NAME, "brig-reader");
+	if (arrange(&p) < 0 || sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
+		say("brigd: reader: %s\n", strerror(errno));
+		_exit(EXIT_FAILURE);
+	}
+	for (bool is_first = true; packet_receive(p.door, &word, sizeof word, NULL, 0, &n) == sizeof word; is_first = false) {
+		fork_reading(&p, word.reading, is_first);
+		settle(&p, word.reading);
+	}
+	_exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,44 @@
+/*
+ * rules.h - what a service goes by: configuration, access and profiles, read and judged together
+ *
+ * The reader loads them from files; the door, which can read none, gets them as
+ * one text in a sealed memory file, with names of users as ids and profiles with
+ * the numbers that the keeper gave them. Its parsers are those of the files.
+ */
+#pragma once
+#include "access.h"
+#include "config.h"
+#include "keeper_protocol.h"
+#include "profile_set.h"
+
+struct rules {
+	struct config      config;
+	struct access      access;
+	struct profile_set profiles;
+	struct id_range    ids; /* of cells, when it is a service for others; the door does not know them */
+};
+
+struct reader_files {
+	char        config[PLACE_MAX]; /* "": presets */
+	const char *name;              /* of it, in messages; what it was called before it was copied */
+	bool        is_optional;       /* presets hold where it is missing */
+};
+
+struct rules_source {
+	const struct places       *places;
+	const struct reader_files *files;
+	enum keeper_mode           mode;
+	struct id_range            ids; /* when the file names none */
+};
+
+/* An optional configuration that is not there is none. By whoever can tell: what is closed to him is there. */
+void         rules_look_for_config(struct reader_files *f);
+/* Profiles that cannot be used are told about and left out. *is_config: it is the configuration that is wrong. */
+must_use int rules_load(struct rules *ret, const struct rules_source *from, profile_left_out_fn *left_out, void *context, bool *is_config,
+			struct err *e);
+/* A sealed memory file, the caller's; numbers: the keeper's, in the order of the profiles. */
+must_use int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e);
+/* Out of that; places outlive it. */
+must_use int rules_read(struct rules *ret, int fd, const struct places *places, struct err *e);
+void         rules_done(struct rules *r);
+#define scoped_rules scoped(rules_done) struct rules
