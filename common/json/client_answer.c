@@ -99,6 +99,7 @@ static const struct shape stats_shape[] = {
 	{ "brig",        SHAPE_TEXT,  SHAPE_MUST, "The version of the service", NULL },
 	{ "started_at",  SHAPE_NUMBER, SHAPE_MUST, "When the service started, in seconds since 1970", NULL },
 	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since then", NULL },
+	{ "rules_age_ms", SHAPE_COUNT, SHAPE_MAY, "Since configuration and profiles were read", NULL },
 	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since the service started", run_counts_shape },
 	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
 	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
@@ -128,6 +129,15 @@ static const struct shape metrics_shape[] = {
 	{ "wall_seconds",      SHAPE_TABLE,  SHAPE_MUST, "wall_ms", histogram_shape },
 	{ "cpu_seconds",       SHAPE_TABLE,  SHAPE_MUST, "cpu_ms", histogram_shape },
 	{ "memory_peak_bytes", SHAPE_TABLE,  SHAPE_MUST, "memory_peak_bytes", histogram_shape },
+	{ 0 },
+};
+static const struct shape reload_shape[] = {
+	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"reload\"; what cannot be used is answered by an error, and changes nothing", NULL },
+	SHAPE_TAG,
+	{ "profiles", SHAPE_COUNT, SHAPE_MUST, "How many there are now", NULL },
+	{ "changed",  SHAPE_TEXTS, SHAPE_MUST, "Those that are new, or not as they were", NULL },
+	{ "removed",  SHAPE_TEXTS, SHAPE_MUST, "Those that are no more", NULL },
+	{ "restart",  SHAPE_TEXT,  SHAPE_NULL, "Keys of the configuration that differ from those of the start, and take a restart", NULL },
 	{ 0 },
 };
 static const struct shape package_shape[] = {
@@ -200,7 +210,7 @@ static const struct shape error_keys[] = {
 
 static const struct shape *const replies[] = {
 	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,
-	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, /* run and exec: events */
+	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, [REQUEST_reload] = reload_shape, /* run and exec: events */
 };
 /* clang-format on */
 

@@ -37,6 +37,7 @@ static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REA
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field metrics_fields[] = { KEY_OP, KEY_TAG, KEY_PROFILE, { 0 } };
+static const struct field reload_fields[]  = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field explain_fields[] = { KEY_OP, KEY_TAG, KEY_PROFILE, { 0 } };
 /* clang-format on */
 #undef AT

@@ -10,6 +10,7 @@ int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
 int metrics_main(int argc, char **argv); /* brig-metrics' */
+int reload_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);

@@ -62,6 +62,24 @@ void config_done(struct config *c)
 	*c = (struct config){ 0 };
 }
 
+struct config config_hold(const struct config *c)
+{
+	json_incref(c->source);
+	return *c;
+}
+
+static bool has_same_audit(const struct config_audit *a, const struct config_audit *b)
+{
+	return (a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file) && a->max_bytes == b->max_bytes && a->keep == b->keep;
+}
+
+const char *config_differs_for_life(const struct config *is, const struct config *wish)
+{
+	bool ids = is->ids.base != wish->ids.base || is->ids.count != wish->ids.count, audit = !has_same_audit(&is->audit, &wish->audit);
+
+	return ids && audit ? "ids, audit" : ids ? "ids" : audit ? "audit" : NULL;
+}
+
 static int check_profiles(const struct config_access *a, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(a->profiles); i++) {

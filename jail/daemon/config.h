@@ -44,5 +44,9 @@ extern const struct field config_access_fields[]; /* presets are those of who is
 must_use int config_parse(struct config *ret, const void *bytes, size_t len, struct err *e);
 /* The file must be root's, or our own user's. name: what messages call it, where path leads to a copy. */
 must_use int config_load(struct config *ret, const char *path, const char *name, struct err *e);
+/* A second one, with the same source. */
+struct config config_hold(const struct config *c);
 void         config_done(struct config *c);
+/* Settings that differ and that a service has for life, as "ids, audit"; NULL when there are none. */
+const char  *config_differs_for_life(const struct config *is, const struct config *wish);
 #define scoped_config scoped(config_done) struct config

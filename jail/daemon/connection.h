@@ -20,8 +20,9 @@ struct connection {
 	struct door_user         *user;
 	struct loop_source        source;
 	struct peer               peer;
-	const struct access_rule *may;
+	const struct access_rule *may; /* NULL: nothing any more */
 	size_t                    runs; /* that have not ended */
+	uint64_t                  reload, reload_tag; /* the reading that it waits for (reload.h), or 0 */
 	double                    heard_ms;
 	TAILQ_HEAD(, unsent)      unsent;
 	size_t                    unsent_len, unsent_bytes;

@@ -6,7 +6,6 @@
 #include "connection.h"
 #include "fd.h"
 #include "queue.h"
-#include "rules.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -53,17 +52,8 @@ void door_close(struct door *d)
 	profile_set_done(&d->profiles);
 	figures_done(&d->figures);
 	config_done(&d->config);
+	config_done(&d->first_config);
 	loop_close(&d->loop);
-}
-
-void door_go_by(struct door *d, struct rules *r)
-{
-	d->config    = r->config;
-	d->access    = r->access;
-	d->profiles  = r->profiles;
-	d->quota.all = (struct quota_limits){ .runs = d->config.runs, .memory_bytes = d->config.memory_bytes };
-	r->config    = (struct config){ 0 };
-	r->profiles  = (struct profile_set){ 0 };
 }
 
 /* --- who may come in --- */

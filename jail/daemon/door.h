@@ -45,6 +45,7 @@ struct door_user {
 };
 
 struct audit;
+struct reload;
 struct connection;
 LIST_HEAD(door_users, door_user);
 struct served_run;
@@ -58,7 +59,7 @@ struct door_counts {
 struct door {
 	struct loop            loop;
 	struct places          places;
-	struct config          config;
+	struct config          config, first_config; /* with which it has what cannot change */
 	struct access          access;
 	struct quota           quota;
 	struct profile_set     profiles;
@@ -76,6 +77,8 @@ struct door {
 	struct figures         figures;
 	struct log             log;
 	struct audit          *audit; /* NULL: a private door */
+	struct reload         *reload; /* NULL: a private door */
+	double                 read_ms; /* when configuration and profiles were */
 	const char *const     *confinement; /* names, NULL at the end */
 	double                 born_ms, born_at; /* the latter in seconds since 1970 */
 	bool                   is_private, is_ending;
@@ -86,7 +89,7 @@ void door_init(struct door *d); /* nothing is open: door_close() may follow */
 must_use int door_open(struct door *d, struct err *e);
 void         door_close(struct door *d);
 
-/* Config, access and profiles, which are the door's then. Before the first client. */
+/* Config, access and profiles, which are the door's then. Before the first client, and again while it serves. */
 struct rules;
 void         door_go_by(struct door *d, struct rules *r);
 

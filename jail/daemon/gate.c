@@ -11,11 +11,20 @@ static gate_fn *const rows[REQUEST_COUNT] = {
 	[REQUEST_stats]   = gate_stats,
 	[REQUEST_metrics] = gate_metrics,
 	[REQUEST_explain] = gate_explain,
+	[REQUEST_reload]  = gate_reload,
 };
 /* clang-format on */
 
+/* Whose access was withdrawn keeps its runs, and may end them. */
+static int check_access(const struct connection *c, struct denial *why)
+{
+	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may not use this service any more", c->peer.uid);
+}
+
 int gate_serve(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
+	if (request->kind != REQUEST_cancel && check_access(c, why) < 0)
+		return -1;
 	return rows[request->kind](c, request, fds, n, why);
 }
 
@@ -25,6 +34,8 @@ const struct served_profile *gate_profile(struct connection *c, const char *name
 	const struct served_profile *p;
 	struct err                   e;
 
+	if (check_access(c, why) < 0)
+		return NULL;
 	if (!access_allows(c->may, name)) {
 		deny(why, DENIAL_unknown_profile, NULL, "profile \"%.63s\" is none that you may use", name);
 		return NULL;

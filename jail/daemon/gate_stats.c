@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Ticks of the second field group of /proc/PID/stat: utime and stime, behind the name, which may hold anything. */
 static const char *after_name(const char *text)
@@ -92,7 +93,7 @@ static json_int_t count_running(const struct door *d, const struct served_profil
 	json_int_t               n = 0;
 
 	TAILQ_FOREACH(r, &d->runs, link)
-		n += r->profile == p;
+		n += strcmp(r->profile->name, p->name) == 0;
 	return n;
 }
 
@@ -153,6 +154,8 @@ int gate_stats(struct connection *c, const struct protocol_request *request, int
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "started_at", json_real(d->born_at));
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
+	if (d->read_ms > 0)
+		json_object_set_new(reply, "rules_age_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->read_ms)));
 	json_object_set_new(reply, "runs", run_counts(&d->counts));
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));

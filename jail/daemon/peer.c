@@ -15,7 +15,7 @@
 #define SO_PEERPIDFD 77 /* 6.5 */
 #endif
 
-static int ask_groups(struct peer_groups *groups, int sock, struct err *e)
+int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
 {
 	socklen_t len = sizeof groups->gid;
 
@@ -66,7 +66,7 @@ int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct
 		return err_sys(e, "the peer's user");
 	if (len != sizeof cred || cred.uid == (uid_t)-1)
 		return err_set(e, ERR_DENIED, "the kernel does not know the peer's user");
-	if (ask_groups(groups, sock, e) < 0)
+	if (peer_ask_groups(groups, sock, e) < 0)
 		return -1;
 	*ret = (struct peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .comm = "?" };
 	read_comm(ret, sock);

@@ -27,5 +27,7 @@ struct peer_groups {
 	size_t n;
 };
 
+/* Of a peer that was identified, once more: still those of connect(). */
+must_use int peer_ask_groups(struct peer_groups *ret, int sock, struct err *e);
 must_use int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct err *e);
 bool         peer_has_group(const struct peer *p, const struct peer_groups *groups, gid_t gid);

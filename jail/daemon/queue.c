@@ -121,6 +121,27 @@ void queue_serve(void *door)
 		loop_timer_set(&d->loop, &d->queue_timer, by_turn ? TURN_AGAIN_MS : AGAIN_MS);
 }
 
+static void judge_user(struct door_user *u)
+{
+	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
+	struct denial      why;
+
+	for (; q; q = next) {
+		next = TAILQ_NEXT(q, link);
+		if (!gate_profile(q->connection, q->request.profile, &why))
+			refuse(q, &why);
+	}
+}
+
+void queue_judge(struct door *d)
+{
+	struct door_user *u;
+
+	LIST_FOREACH(u, &d->users, link)
+		judge_user(u);
+	queue_wake(d);
+}
+
 void queue_wake(struct door *d)
 {
 	if (d->queued)

@@ -5,9 +5,11 @@
 #include "connection.h"
 #include "notify.h"
 #include "queue.h"
+#include "reload.h"
 #include "served_run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -55,7 +57,11 @@ static void on_signal(void *owner)
 	struct reception        *r = owner;
 	struct signalfd_siginfo info;
 
-	if (read(r->signals.fd, &info, sizeof info) == sizeof info)
+	if (read(r->signals.fd, &info, sizeof info) != sizeof info)
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload_ask(r->door->reload);
+	else
 		r->asked_to_end = true;
 }
 

@@ -54,6 +54,7 @@ static void destroy(struct served_run *r)
 	}
 	TAILQ_REMOVE(&d->runs, r, link);
 	d->runs_len--;
+	profile_release(r->profile);
 	free(r);
 	queue_wake(d);
 }
@@ -151,6 +152,7 @@ static void enter(struct served_run *r)
 	TAILQ_INSERT_TAIL(&d->runs, r, link);
 	d->runs_len++;
 	d->counts.started++;
+	profile_hold(r->profile);
 	r->connection->runs++;
 }
 

@@ -10,6 +10,7 @@
 #include "notify.h"
 #include "privilege.h"
 #include "reception.h"
+#include "reload.h"
 #include "separate.h"
 #include "sweeper.h"
 
@@ -29,6 +30,7 @@ struct service {
 	struct reader_files    files;
 	struct separation      parts;
 	struct backend_service keeper;
+	struct reload          reload;
 	int                    signals, notify, failure;
 	bool                   served; /* clients that wait are the next brigd's, then */
 };
@@ -153,7 +155,7 @@ static enum service_end open_as_door(struct service *s, struct err *e)
 		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
 	if (s->parts.note[0])
 		log_say(&d->log, "%s", s->parts.note);
-	if (open_audit(s, e) < 0)
+	if (open_audit(s, e) < 0 || reload_open(&s->reload, d, &s->parts.reader, s->notify, e) < 0)
 		return SERVICE_FAILED;
 	return SERVICE_ENDED;
 }

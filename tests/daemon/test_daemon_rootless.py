@@ -64,6 +64,24 @@ def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
             assert ended.record["warm"], forking.words()
 
 
+def test_profiles_are_read_again_at_the_users_word(own):
+    daemon, _ = own
+    profile = daemon.world.root / "profiles" / "basic.json"
+    files = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    with daemon.connect_as() as talk:
+        run = talk.start("import sys; print(sys.stdin.read())", stdin=True)
+        daemon.world.change(f"""sed -i.shipped '1s/{{/{{"limits":{{"files":77}},/' {profile}""")
+        try:
+            assert talk.ask("reload")["changed"] == ["basic"], daemon.words()
+            assert talk.run(files).stdout == "77\n"
+            run.feed(b"to its end")
+            assert run.finish().stdout == "to its end\n"
+        finally:
+            daemon.world.change(f"mv {profile}.shipped {profile}")
+        assert talk.ask("reload")["changed"] == ["basic"]
+        assert talk.run(files).stdout != "77\n"
+
+
 @pytest.mark.row("B6")
 @pytest.mark.parametrize("to", ["secret", "/proc"])
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(own, to):

@@ -166,6 +166,22 @@ def test_when_one_of_the_two_is_killed_all_is_gone_and_the_service_comes_back(sp
     assert service.run(service.MEMBER, "print(4)")["stdout"] == "4\n"
 
 
+def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
+    config('{"access": [{"user": "plain", "runs": 1}]}')
+    service.run(service.MEMBER, "pass")
+    one, door = start(), service.door()
+    assert service.brig(service.MEMBER, "run", "--wait", "0", "-", stdin="pass").returncode == 75
+    config('{"access": [{"user": "plain", "runs": 2}]}')
+    service.systemctl("reload", service.UNIT, check=True)
+    assert service.run(service.MEMBER, "print(6)")["stdout"] == "6\n"
+    config('{"runz": 1}')
+    assert service.systemctl("reload", service.UNIT).returncode != 0
+    assert host.poll(lambda: "runz: no such setting" in service.journal("-u", service.UNIT, lines=20), 5)
+    assert service.run(service.MEMBER, "print(7)")["stdout"] == "7\n"
+    assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
+    assert service.brig(service.MEMBER, "reload").returncode == 1, "who is not root"
+
+
 def test_a_configuration_that_cannot_be_used_is_named_and_not_tried_again(anew, tmp_path):
     path = "/etc/brig/brig.json"
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)

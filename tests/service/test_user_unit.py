@@ -44,6 +44,13 @@ def test_it_has_the_users_subordinate_ids_and_the_limits_that_were_delegated(ane
     assert ("memory-limit" in isolation) == ("memory" in delegated), isolation
 
 
+def test_it_is_reloaded_by_its_user(anew, own):
+    service.run(service.MEMBER, "pass")
+    done = manager("reload", service.UNIT)
+    assert done.returncode == 0, done.stderr
+    assert host.poll(lambda: "were read again" in service.journal(f"_UID={UID}", lines=50), 5)
+
+
 def test_nobody_else_reaches_it(anew, own):
     path = pathlib.Path(f"{RUNTIME}/brig/brig.sock")
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)

@@ -82,6 +82,50 @@ static void check_access(void)
 	tap_ok(may(&a, 7, 9, 9, 16) && may(&a, 0, 0, 0, 0), "a user's own service is nobody else's");
 }
 
+static void check_access_as_text(void)
+{
+	static const char text[] = "{\"access\":[{\"uid\":7,\"runs\":1},{\"group\":\"root\",\"runs\":2,\"profiles\":[\"basic\"]}]}";
+	scoped_config     c      = { 0 };
+	struct access     a, b;
+	struct err        e;
+	json_t           *told;
+
+	if (config_parse(&c, text, strlen(text), &e) < 0 || access_build(&a, &c, &e) < 0)
+		exit(EXIT_FAILURE);
+	told = access_to_json(&a);
+	tap_ok(access_from_json(&b, &c, told, &e) == 0 && may(&b, 7, 0, 0, 1) && may(&b, 9, 0, 9, 2) && may(&b, 9, 9, 9, 0) && may(&b, 0, 9, 9, 16),
+	       "rows of numbers say the same");
+	tap_ok(access_allows(&b.rule[0], "strict") && !access_allows(&b.rule[1], "strict") && access_allows(&b.rule[1], "basic"),
+	       "with the lists of profiles of the configuration");
+	json_array_append_new(told, json_pack("[b i]", 1, 0));
+	tap_ok(access_from_json(&b, &c, told, &e) < 0 && strstr(e.text, "access[3]"), "what is no rule is named");
+	json_array_clear(told);
+	tap_ok(access_from_json(&b, &c, told, &e) < 0, "a row of the configuration that is missing is an error");
+	json_decref(told);
+}
+
+static const char *differ(const char *is, const char *wish)
+{
+	scoped_config a = { 0 }, b = { 0 };
+	struct err    e;
+
+	if (config_parse(&a, is, strlen(is), &e) < 0 || config_parse(&b, wish, strlen(wish), &e) < 0)
+		exit(EXIT_FAILURE);
+	return config_differs_for_life(&a, &b);
+}
+
+static void check_differences(void)
+{
+	static const char ids[] = "{\"ids\":{\"base\":100000,\"count\":65536}}", file[] = "{\"audit\":{\"file\":\"/a/b\"}}";
+
+	tap_ok(!differ("{}", "{\"runs\":3,\"ready\":1,\"access\":[]}"), "quotas and access can change while a service lives");
+	tap_ok(!differ(ids, ids) && !differ(file, file), "what is the same does not differ");
+	tap_is(differ("{}", ids), "ids", "host ids are for life");
+	tap_is(differ("{}", file), "audit", "so is the audit's file");
+	tap_is(differ("{}", "{\"audit\":{\"keep\":9}}"), "audit", "and how much of it is kept");
+	tap_is(differ(ids, file), "ids, audit", "both are named");
+}
+
 static void check_unknown_names(void)
 {
 	static const char text[] = "{\"access\":[{\"group\":\"no-such-group\"}]}";
@@ -115,6 +159,8 @@ int main(void)
 		check_row(i);
 	check_values();
 	check_access();
+	check_access_as_text();
+	check_differences();
 	check_unknown_names();
 	check_file();
 	return tap_done();

@@ -19,6 +19,7 @@ static const struct command {
 	{ "kill",    kill_main,    "end one of them" },
 	{ "stats",   stats_main,   "print what that brigd has done, and what it costs" },
 	{ "metrics", metrics_main, "print the figures of that brigd for Prometheus, or serve them over HTTP" },
+	{ "reload",  reload_main,  "have that brigd read its configuration and profiles again" },
 	{ "top",     top_main,     "show zygotes, cells that stand ready, and runs, again and again" },
 	{ "explain", explain_main, "print what a profile means, layer by layer" },
 	{ "doctor",  doctor_command, "try what a jail needs on this host, and say what to change" },

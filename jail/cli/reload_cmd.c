@@ -1,0 +1,47 @@
+/* reload_cmd.c - brig reload: the brigd that runs here reads its configuration and profiles again */
+#include "ask.h"
+#include "command.h"
+
+static void print_names(const char *what, const json_t *names)
+{
+	char text[64];
+
+	for (size_t i = 0; i < json_array_size(names); i++)
+		printf("%s%s", i ? ", " : what, ask_text(json_array_get(names, i), text, sizeof text));
+}
+
+static void print_reload(const json_t *reply)
+{
+	char text[64];
+
+	printf("%" JSON_INTEGER_FORMAT " profiles", ask_figure(reply, "profiles"));
+	print_names("; changed: ", json_object_get(reply, "changed"));
+	print_names("; gone: ", json_object_get(reply, "removed"));
+	putchar('\n');
+	if (json_is_string(json_object_get(reply, "restart")))
+		fprintf(stderr, "brig reload: what the configuration says of %s holds from the next start on\n",
+			ask_text(json_object_get(reply, "restart"), text, sizeof text));
+}
+
+int reload_main(int argc, char **argv)
+{
+	struct ask a = { 0 };
+	struct err e;
+	json_t    *reply;
+	int        status;
+
+	if (ask_words(&a, argc, argv, 0, "brig reload [--json]",
+		      "Have the brigd that runs here read its configuration and profiles again; no run ends. What cannot be used changes nothing.", &status) < 0)
+		return status;
+	reply = ask(json_pack("{ss}", "op", "reload"), &e);
+	if (!reply) {
+		fprintf(stderr, "brig reload: %s\n", e.text);
+		return STATUS_FAILED;
+	}
+	if (a.json)
+		ask_print_json(reply);
+	else
+		print_reload(reply);
+	json_decref(reply);
+	return STATUS_OK;
+}

@@ -1,0 +1,27 @@
+/* gate_reload.c - configuration and profiles are read again; the answer is what came of it */
+#include "gate.h"
+#include "reload.h"
+
+#include <unistd.h>
+
+/* Root, and of a service of one's own the user himself. */
+static bool may_reload(const struct connection *c)
+{
+	return c->peer.uid == 0 || c->peer.uid == getuid();
+}
+
+int gate_reload(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	struct reload *r = c->door->reload;
+
+	(void)fds, (void)n;
+	if (!may_reload(c))
+		return deny(why, DENIAL_denied, NULL, "only root, and of one's own service the user, may have it read its configuration again");
+	if (!r || c->door->is_ending)
+		return deny(why, DENIAL_unavailable, NULL, r ? "the service is about to end" : "this brigd serves one client, and has no configuration");
+	if (c->reload)
+		return deny(why, DENIAL_busy, NULL, "this connection waits for a reading already");
+	c->reload     = reload_ask(r);
+	c->reload_tag = request->tag;
+	return c->reload ? 0 : deny(why, DENIAL_unavailable, NULL, "the process that reads configuration and profiles has ended; restart brigd");
+}

@@ -1,0 +1,198 @@
+#include "reload.h"
+
+#include "fd.h"
+#include "notify.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char reader_is_gone[] = "the process that reads configuration and profiles has ended; restart brigd";
+
+static void begin(struct reload *r)
+{
+	r->reading++;
+	r->is_reading     = true;
+	r->is_asked_again = false;
+	(void)!reader_tell(r->reader, READER_READ, r->reading); /* of one that is gone the end is heard */
+}
+
+uint64_t reload_ask(struct reload *r)
+{
+	if (r->reader->sock < 0) {
+		log_say(&r->door->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
+		return 0;
+	}
+	if (r->is_reading) {
+		r->is_asked_again = true;
+		return r->reading + 1;
+	}
+	begin(r);
+	return r->reading;
+}
+
+/* --- what came of it --- */
+
+/* For the log, and for who asked. */
+struct outcome {
+	json_t      *changed, *removed; /* names; changed: or new */
+	const char  *for_life;          /* what differs and takes a restart, or NULL */
+	const char  *refused;           /* NULL: they serve */
+};
+
+static const struct served_profile *find(const struct profile_set *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->item[i]->name, name) == 0)
+			return s->item[i];
+	return NULL;
+}
+
+/* What the keeper knows by the same number, and the door by the same text, is the same. */
+static bool is_same(const struct served_profile *a, const struct served_profile *b)
+{
+	return b && a->index == b->index && json_equal(a->profile.source, b->profile.source);
+}
+
+static void compare(struct outcome *o, const struct profile_set *is, const struct profile_set *was)
+{
+	for (size_t i = 0; i < is->n; i++)
+		if (!is_same(is->item[i], find(was, is->item[i]->name)))
+			json_array_append_new(o->changed, json_string(is->item[i]->name));
+	for (size_t i = 0; i < was->n; i++)
+		if (!find(is, was->item[i]->name))
+			json_array_append_new(o->removed, json_string(was->item[i]->name));
+}
+
+static void put_names(char *text, size_t len, const char *what, const json_t *names)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < json_array_size(names) && n < len; i++)
+		n += (size_t)snprintf(text + n, len - n, "%s%s", i ? ", " : what, json_string_value(json_array_get(names, i)));
+}
+
+static void say_outcome(const struct reload *r, const struct outcome *o)
+{
+	struct door *d           = r->door;
+	char         text[700] = "", status[800];
+
+	if (o->refused) {
+		snprintf(text, sizeof text, "configuration and profiles could not be read again, those of before hold: %s", o->refused);
+	} else {
+		snprintf(text, sizeof text, "configuration and profiles were read again: %zu profiles", d->profiles.n);
+		put_names(text, sizeof text, "; changed: ", o->changed);
+		put_names(text, sizeof text, "; gone: ", o->removed);
+	}
+	log_say(&d->log, "%s", text);
+	if (o->for_life)
+		log_say(&d->log, "what the configuration says of %s holds from the next start on", o->for_life);
+	snprintf(status, sizeof status, "STATUS=%s", text);
+	text_make_plain(status); /* a line of it could be another word to systemd */
+	notify_say(r->notify, status);
+}
+
+static json_t *reply_to(const struct connection *c, const struct outcome *o)
+{
+	json_t       *reply;
+	struct denial why;
+
+	if (o->refused) {
+		deny(&why, DENIAL_unavailable, NULL, "%s", o->refused);
+		return protocol_error(&why, c->reload_tag);
+	}
+	reply = protocol_reply(REQUEST_reload, c->reload_tag);
+	json_object_set_new(reply, "profiles", json_integer((json_int_t)c->door->profiles.n));
+	json_object_set(reply, "changed", o->changed);
+	json_object_set(reply, "removed", o->removed);
+	json_object_set_new(reply, "restart", o->for_life ? json_string(o->for_life) : json_null());
+	return reply;
+}
+
+static void answer_all(const struct reload *r, const struct outcome *o, uint64_t reading)
+{
+	struct connection *c;
+
+	LIST_FOREACH(c, &r->door->connections, link)
+		if (c->reload && c->reload <= reading) {
+			c->reload = 0;
+			connection_send(c, reply_to(c, o), NULL, 0);
+		}
+}
+
+static void end(struct reload *r, const struct outcome *o)
+{
+	say_outcome(r, o);
+	r->is_reading = false;
+	answer_all(r, o, r->reading);
+	if (r->is_asked_again)
+		begin(r);
+}
+
+/* --- the reader's words --- */
+
+static void refuse(struct reload *r, const char *why)
+{
+	end(r, &(struct outcome){ .refused = why });
+}
+
+static void take(struct reload *r, int fd)
+{
+	struct door   *d     = r->door;
+	scoped_rules   rules = { .ids = { 0 } };
+	struct outcome o     = { .refused = NULL };
+	struct err     e;
+
+	if (rules_read(&rules, fd, &d->places, &e) < 0) {
+		(void)!reader_tell(r->reader, READER_NOT_TAKEN, r->reading);
+		refuse(r, e.text);
+		return;
+	}
+	o.changed  = json_array();
+	o.removed  = json_array();
+	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
+	compare(&o, &rules.profiles, &d->profiles);
+	door_go_by(d, &rules);
+	(void)!reader_tell(r->reader, READER_TAKEN, r->reading);
+	end(r, &o);
+	json_decref(o.changed);
+	json_decref(o.removed);
+}
+
+static void lose(struct reload *r)
+{
+	loop_remove(&r->door->loop, &r->source);
+	fd_closep(&r->reader->sock);
+	r->is_asked_again = false;
+	r->reading++; /* for those who wait for the next one, too */
+	refuse(r, reader_is_gone);
+}
+
+static void on_reader(void *owner)
+{
+	struct reload     *r = owner;
+	struct reader_word word;
+	scoped_fd          fd = -1;
+
+	if (!reader_hear(r->reader, &word, &fd)) {
+		lose(r);
+		return;
+	}
+	if (!r->is_reading || word.reading != r->reading)
+		return; /* it was answered before it was told */
+	if (word.kind == READER_RULES) {
+		take(r, fd);
+		return;
+	}
+	(void)!reader_tell(r->reader, READER_NOT_TAKEN, r->reading);
+	word.err.text[sizeof word.err.text - 1] = 0;
+	places_name_as_known(word.err.text);
+	refuse(r, word.err.text);
+}
+
+int reload_open(struct reload *ret, struct door *d, struct reader *reader, int notify, struct err *e)
+{
+	*ret      = (struct reload){ .door = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify };
+	d->reload = ret;
+	return loop_add(&d->loop, &ret->source, e);
+}

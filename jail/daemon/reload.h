@@ -1,0 +1,24 @@
+/*
+ * reload.h - configuration and profiles are read again while the door serves
+ *
+ * By a signal, or by a request that waits for what came of it. One reading at a
+ * time; whoever asks while one is under way is answered by the next, since the
+ * files may have changed meanwhile. What cannot be used changes nothing.
+ */
+#pragma once
+#include "connection.h"
+#include "reader.h"
+
+struct reload {
+	struct door       *door;
+	struct reader     *reader;
+	struct loop_source source;
+	int                notify;  /* notify.h */
+	uint64_t           reading; /* number of the one under way, or of the last */
+	bool               is_reading, is_asked_again;
+};
+
+/* All of it outlives the door's loop. */
+must_use int reload_open(struct reload *ret, struct door *d, struct reader *reader, int notify, struct err *e);
+/* The number of the reading that answers; 0: the reader is gone. */
+uint64_t     reload_ask(struct reload *r);
