@@ -278,6 +278,26 @@ def test_more_profiles_than_there_are_shares_of_ids_are_refused_as_a_whole(nothi
         assert service.talk.run(LIMIT, profile="new").stdout == "98\n", "a share that nobody is in is given on"
 
 
+def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
+    """By ticket, into a fork that stood ready: the keeper hears of it from its launcher, which is slow here."""
+    service.profile("basic", warm="ready")
+    service.reload()
+    service.wait_warm()
+    assert host.poll(lambda: len(service.daemon.letters()) >= 2), service.daemon.words()
+    launchers = service.daemon.of_kind("launcher")
+    for pid in launchers:
+        daemons.kill(pid, signal.SIGSTOP)
+    run = service.talk.start(ECHO, stdin=True, limits=LONG)
+    assert run.line() == "up"
+    service.profile("basic", warm="ready", limits={"files": 88})
+    service.reload()
+    for pid in launchers:
+        daemons.kill(pid, signal.SIGCONT)
+    run.feed(b"to its end")
+    ended = run.finish()
+    assert (ended.reason, ended.stdout) == ("exited", "to its end\n"), ended
+
+
 # --- what cannot be used ---
 
 WRONG = {
