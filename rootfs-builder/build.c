@@ -255,7 +255,7 @@ static const struct stage stages[] = {
 };
 
 static const struct stage import_stages[] = {
-	{ "unpack",    stage_import },    /* the rest is as above, but for what nobody has asked us to judge */
+	{ "unpack",    stage_import },    /* the rest is as above, but for what a recipe decides there */
 	{ "fit",       stage_fit },
 	{ "guest",     stage_guest },
 	{ "compile",   stage_compile_most },

@@ -1,4 +1,4 @@
-/* build.h - a recipe, or what somebody else made, becomes a tree in the store: the tables of stages */
+/* build.h - a recipe, or a system made elsewhere, becomes a tree in the store: the tables of stages */
 #pragma once
 #include "digest.h"
 #include "recipe.h"
@@ -17,5 +17,5 @@ struct build_options {
 #define BUILD_IMPORT_MAX (64 * GIB)
 /* Progress and, when it fails, the end of the log go to stderr. errnum is ECANCELED when a signal ended it. */
 must_use int build_run(const struct build_options *o, struct err *e);
-/* The same for what somebody else made: see import.h. A name that the store has is taken over only with `force`. */
+/* The same for a system made elsewhere: see import.h. A name that the store has is taken over only with `force`. */
 must_use int build_import(const struct build_options *o, struct err *e);

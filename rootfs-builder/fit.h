@@ -1,5 +1,5 @@
 /*
- * fit.h - the tree of somebody else's system becomes one that a cell can be built on.
+ * fit.h - the tree of a system made elsewhere becomes one that a cell can be built on.
  *
  * Nothing of it is taken away but links that lead to nothing. What it lacks is
  * made: see usr_merge.h and mount_points.h, a few files below /etc, and the

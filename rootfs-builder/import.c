@@ -3,7 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
-#include "image.h"
+#include "layout.h"
 #include "plant.h"
 #include "process.h"
 #include "text.h"
@@ -46,7 +46,7 @@ static int walk_file(struct walk *w, int dir, const char *name)
 	to = plant_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
 	if (to < 0)
 		return -1;
-	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, whoever writes to it */
+	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, though it may grow */
 		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
 			return err_sys(w->e, "%.200s", w->path);
 		done += (uint64_t)n;
@@ -143,12 +143,12 @@ static int take_archive(const struct import *i, int from, struct plant *p, struc
 
 /* --- an image --- */
 
-static int take_layer(const struct import *i, int dir, const struct image *im, size_t n, struct plant *p, struct err *e)
+static int take_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct plant *p, struct err *e)
 {
-	const struct image_layer *l = &im->layer[n];
+	const struct layout_layer *l = &im->layer[n];
 	char                      name[64], hex[DIGEST_HEX + 1];
 	struct untar u = { .name = name, .is_layer = true, .is_first = n == 0, .place = p->root, .log = i->log, .stop = i->stop };
-	scoped_fd    from = image_open_layer(dir, l, e);
+	scoped_fd    from = layout_open_layer(dir, l, e);
 
 	snprintf(name, sizeof name, "layer %zu of %zu", n + 1, im->n);
 	if (from < 0)
@@ -161,13 +161,13 @@ static int take_layer(const struct import *i, int dir, const struct image *im, s
 	return 0;
 }
 
-static int take_image(const struct import *i, int dir, enum image_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int take_image(const struct import *i, int dir, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
-	struct image *im = malloc(sizeof *im); /* a large one */
-	int           r  = im ? image_read(dir, kind, im, stderr, e) : err_set(e, ERR_LIMIT, "out of memory");
+	struct layout *im = malloc(sizeof *im); /* a large one */
+	int           r  = im ? layout_read(dir, kind, im, stderr, e) : err_set(e, ERR_LIMIT, "out of memory");
 
 	if (r == 0)
-		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", image_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
+		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", layout_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
 	for (size_t n = 0; r == 0 && n < im->n; n++)
 		r = take_layer(i, dir, im, n, p, e);
 	if (r == 0)
@@ -177,7 +177,7 @@ static int take_image(const struct import *i, int dir, enum image_kind kind, str
 }
 
 /* What was unpacked is not the tree but an image of it. */
-static int unpack_again(const struct import *i, enum image_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int unpack_again(const struct import *i, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd    image = p->root;
 	struct plant again = { .root = -1, .bytes_max = i->size_max };
@@ -200,14 +200,14 @@ static void plant_done(struct plant *p)
 
 static int take(const struct import *i, int from, bool is_dir, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
-	enum image_kind kind = is_dir ? image_kind(from) : IMAGE_NONE;
+	enum layout_kind kind = is_dir ? layout_kind(from) : LAYOUT_NONE;
 
-	if (kind != IMAGE_NONE)
+	if (kind != LAYOUT_NONE)
 		return take_image(i, from, kind, p, sha256, e);
 	if ((is_dir ? take_dir(i, from, p, e) : take_archive(i, from, p, e)) < 0)
 		return -1;
-	kind = is_dir ? IMAGE_NONE : image_kind(p->root);
-	return kind == IMAGE_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
+	kind = is_dir ? LAYOUT_NONE : layout_kind(p->root);
+	return kind == LAYOUT_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
 }
 
 static void say_left_out(const struct plant *p)

@@ -1,5 +1,5 @@
 /*
- * import.h - what somebody else made becomes the tree of a workspace.
+ * import.h - a system made elsewhere becomes the tree of a workspace.
  *
  * SOURCE is a directory or a file: the tree of a system, plain or as a tar
  * archive, or an image of containers, as an OCI image layout or as docker save

@@ -319,7 +319,7 @@ static void lint_done(struct lint *l)
 	tree_done(&l->tree);
 }
 
-/* Images have tools that nobody starts; whoever made them knows why. */
+/* Images have tools that are never started, and lack the libraries of these. */
 static bool is_told_only(const struct lint *l, size_t rule)
 {
 	return l->is_import && rules[rule].look == rule_libraries;

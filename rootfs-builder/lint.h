@@ -13,6 +13,6 @@
 
 /* Findings go to `out`, at most LINT_SHOWN of them; the error counts them all. */
 must_use int lint_tree(int root, FILE *out, struct err *e);
-/* The same for what somebody else made: a program that lacks a library is counted, and refuses nothing. */
+/* The same for an import: a program that lacks a library is counted, and refuses nothing. */
 must_use int lint_import(int root, FILE *out, struct err *e);
 void         lint_print_rules(FILE *out);

@@ -1,7 +1,7 @@
 /*
  * mount_points.h - what a cell mounts over must be there before: the tree is read-only to it.
  *
- * In a tree of somebody else's, anything may be in its place. A link there
+ * In a tree made elsewhere, anything may be in its place. A link there
  * would make every run fail, for a cell follows none: it is replaced.
  */
 #pragma once

@@ -1,12 +1,11 @@
 /*
- * plant.h - entries that somebody else made go into a tree, one by one.
+ * plant.h - hostile entries go into a tree, one by one.
  *
- * Names and targets are hostile. A link on the way to an entry is followed
- * within the tree, as it would be where the tree is /, and never out of it; a
- * link in the place of an entry is replaced. Whoever owned the entry, it is
- * ours; it gets no set-id bit, no attribute and no second name. Devices, pipes
- * and sockets stay away. The bounds hold for all entries together, those that
- * are replaced later counted as well.
+ * A link on the way to an entry is followed within the tree, as it would be
+ * where the tree is /, and never out of it; a link in the place of an entry is
+ * replaced. An entry becomes ours; it gets no set-id bit, no attribute and no
+ * second name. Devices, pipes and sockets stay away. The bounds hold for all
+ * entries together, those that are replaced later counted as well.
  */
 #pragma once
 #include "err.h"

@@ -1,5 +1,5 @@
 /*
- * untar.h - a tar archive of somebody else's becomes a tree, or changes one as a layer of an image does.
+ * untar.h - a hostile tar archive becomes a tree, or changes one as a layer of an image does.
  *
  * The archive is read by a process of its own that has no rights, no network
  * and the tree as its /: libarchive and what it links take every compression

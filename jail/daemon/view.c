@@ -139,7 +139,7 @@ static int copy_folder(struct view *v, const char *name, char *place, struct err
 	clear_folder(path);
 	if (copy_all(v, path, place, e) < 0)
 		return -1;
-	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0)
+	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0) /* the reader of the copy says so */
 		return err_sys(e, "view: %s", path);
 	strcpy(place, path);
 	return 0;

@@ -203,7 +203,7 @@ def built():
         pytest.fail(reason)
 
 
-def test_a_service_that_root_starts_reads_nobodys_own_and_says_what_does(jail, tmp_path, mine):
+def test_a_service_that_root_starts_reads_no_users_own_and_says_what_does(jail, tmp_path, mine):
     for name in ("XDG_CONFIG_HOME", "HOME"):
         write(tmp_path / ("brig/profiles" if name == "XDG_CONFIG_HOME" else ".config/brig/profiles"))
         with daemons.Daemon(env={name: str(tmp_path)}) as one, one.connect() as talk:

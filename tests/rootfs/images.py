@@ -1,4 +1,4 @@
-"""Images of containers as docker and skopeo write them, and as nobody would by accident."""
+"""Images of containers as docker and skopeo write them, and as they never would."""
 import gzip
 import hashlib
 import json

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "image.h"
+#include "layout.h"
 
 #include "fd.h"
 #include "file.h"
@@ -37,19 +37,19 @@ static bool has(int dir, const char *path, mode_t type)
 	return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
-enum image_kind image_kind(int dir)
+enum layout_kind layout_kind(int dir)
 {
 	if (has(dir, "oci-layout", S_IFREG) && has(dir, "index.json", S_IFREG))
-		return IMAGE_OCI;
+		return LAYOUT_OCI;
 	if (has(dir, "manifest.json", S_IFREG) && !has(dir, "usr", S_IFDIR) && !has(dir, "bin", S_IFDIR))
-		return IMAGE_DOCKER;
-	return IMAGE_NONE;
+		return LAYOUT_DOCKER;
+	return LAYOUT_NONE;
 }
 
-const char *image_kind_name(enum image_kind kind)
+const char *layout_kind_name(enum layout_kind kind)
 {
 	static const char *const names[] = {
-		[IMAGE_NONE] = "tree", [IMAGE_OCI] = "OCI image layout", [IMAGE_DOCKER] = "archive of docker save"
+		[LAYOUT_NONE] = "tree", [LAYOUT_OCI] = "OCI image layout", [LAYOUT_DOCKER] = "archive of docker save"
 	};
 
 	return names[kind];
@@ -73,7 +73,7 @@ static int read_text(int dir, const char *path, struct bytes *ret, struct err *e
 	struct stat st;
 	scoped_fd   fd = open_file(dir, path, &st, e);
 
-	return fd < 0 ? -1 : file_read_fd(fd, path, IMAGE_JSON_MAX, ret, e);
+	return fd < 0 ? -1 : file_read_fd(fd, path, LAYOUT_JSON_MAX, ret, e);
 }
 
 static json_t *parse(const char *path, const char *text, size_t len, struct err *e)
@@ -83,7 +83,7 @@ static json_t *parse(const char *path, const char *text, size_t len, struct err 
 	if (wire_weight(text, len) > WEIGHT_MAX)
 		err_set(e, ERR_LIMIT, "it has too many values");
 	else
-		json = wire_parse(text, len, IMAGE_JSON_MAX + 64, e);
+		json = wire_parse(text, len, LAYOUT_JSON_MAX + 64, e);
 	if (!json)
 		err_wrap(e, "%.200s", path);
 	return json;
@@ -277,7 +277,7 @@ static json_t *read_manifest(const struct reader *r, const json_t *index, unsign
 
 /* --- its configuration --- */
 
-static int check_platform(const struct reader *r, struct image *im, const json_t *config, struct err *e)
+static int check_platform(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
 {
 	struct words has = { 0 };
 	const char  *os = text_at(config, "os"), *arch = text_at(config, "architecture");
@@ -287,7 +287,7 @@ static int check_platform(const struct reader *r, struct image *im, const json_t
 	return strcmp(has.text, im->platform) == 0 ? 0 : err_set(e, ERR_BAD_SPEC, "it is an image for %s, this machine is %s", has.text, im->platform);
 }
 
-static int read_diff_ids(struct image *im, const json_t *config, struct err *e)
+static int read_diff_ids(struct layout *im, const json_t *config, struct err *e)
 {
 	const json_t *list = json_object_get(json_object_get(config, "rootfs"), "diff_ids");
 
@@ -303,7 +303,7 @@ static int read_diff_ids(struct image *im, const json_t *config, struct err *e)
 	return 0;
 }
 
-static int read_config(const struct reader *r, struct image *im, const json_t *config, struct err *e)
+static int read_config(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
 {
 	return check_platform(r, im, config, e) < 0 ? -1 : read_diff_ids(im, config, e);
 }
@@ -312,19 +312,19 @@ static int check_layers(const json_t *list, struct err *e)
 {
 	size_t n = json_array_size(list);
 
-	if (!json_is_array(list) || n == 0 || n > IMAGE_LAYERS_MAX)
-		return err_set(e, ERR_BAD_SPEC, "its layers are no list of 1 to %d", IMAGE_LAYERS_MAX);
+	if (!json_is_array(list) || n == 0 || n > LAYOUT_LAYERS_MAX)
+		return err_set(e, ERR_BAD_SPEC, "its layers are no list of 1 to %d", LAYOUT_LAYERS_MAX);
 	return 0;
 }
 
 /* --- OCI --- */
 
-static int read_layers(struct image *im, const json_t *list, struct err *e)
+static int read_layers(struct layout *im, const json_t *list, struct err *e)
 {
 	if (check_layers(list, e) < 0)
 		return -1;
 	for (im->n = 0; im->n < json_array_size(list); im->n++) {
-		struct image_layer *l = &im->layer[im->n];
+		struct layout_layer *l = &im->layer[im->n];
 		struct blob         b;
 
 		if (read_descriptor(json_array_get(list, im->n), "a layer", &b, e) < 0)
@@ -336,7 +336,7 @@ static int read_layers(struct image *im, const json_t *list, struct err *e)
 	return 0;
 }
 
-static int read_oci(const struct reader *r, struct image *im, struct err *e)
+static int read_oci(const struct reader *r, struct layout *im, struct err *e)
 {
 	scoped_json *layout = read_json(r->dir, "/oci-layout", e), *index = NULL, *manifest = NULL, *config = NULL;
 	struct blob  b;
@@ -358,7 +358,7 @@ static int read_oci(const struct reader *r, struct image *im, struct err *e)
 /* --- docker save --- */
 
 /* "HEX.json", or "blobs/sha256/HEX": the name is the digest. */
-static int read_id(struct image *im, const char *path, struct err *e)
+static int read_id(struct layout *im, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t      n     = strlen(name);
@@ -378,7 +378,7 @@ static int read_path(const char *text, char path[300], struct err *e)
 	return n < 300 && tree_path_is_plain(path) ? 0 : err_set(e, ERR_BAD_SPEC, "manifest.json: a file that is no plain path below it");
 }
 
-static json_t *read_docker_config(const struct reader *r, const struct image *im, const char *path, struct err *e)
+static json_t *read_docker_config(const struct reader *r, const struct layout *im, const char *path, struct err *e)
 {
 	scoped_bytes b = { 0 };
 	char         hex[DIGEST_HEX + 1];
@@ -426,7 +426,7 @@ static const json_t *only_image(const json_t *list, struct err *e)
 	return NULL;
 }
 
-static int read_docker(const struct reader *r, struct image *im, struct err *e)
+static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 {
 	scoped_json  *file = read_list(r, e), *config = NULL;
 	const json_t *one = file ? only_image(json_object_get(file, "images"), e) : NULL, *list = json_object_get(one, "Layers");
@@ -460,7 +460,7 @@ static const char *arch_of(const char *machine)
 	return machine;
 }
 
-int image_read(int dir, enum image_kind kind, struct image *ret, FILE *say, struct err *e)
+int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, struct err *e)
 {
 	struct utsname host;
 	struct reader  r = { .dir = dir, .say = say };
@@ -468,11 +468,11 @@ int image_read(int dir, enum image_kind kind, struct image *ret, FILE *say, stru
 	if (uname(&host) < 0)
 		return err_sys(e, "uname");
 	r.arch = arch_of(host.machine);
-	*ret   = (struct image){ .kind = kind };
-	return kind == IMAGE_OCI ? read_oci(&r, ret, e) : read_docker(&r, ret, e);
+	*ret   = (struct layout){ .kind = kind };
+	return kind == LAYOUT_OCI ? read_oci(&r, ret, e) : read_docker(&r, ret, e);
 }
 
-int image_open_layer(int dir, const struct image_layer *l, struct err *e)
+int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 {
 	struct stat st;
 	scoped_fd   fd = open_file(dir, l->path, &st, e);
