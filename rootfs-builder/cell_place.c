@@ -36,7 +36,7 @@ int cell_places_list(struct cell_places *ret, struct err *e)
 	return 0;
 }
 
-int cell_place_make(int root, const struct cell_place *p, struct err *e)
+static int make(int root, const struct cell_place *p, struct err *e)
 {
 	scoped_fd is = tree_open(root, p->path, O_PATH | O_NOFOLLOW);
 
@@ -54,7 +54,7 @@ int cell_places_make(int root, struct err *e)
 	if (cell_places_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		if (cell_place_make(root, &list.place[i], e) < 0)
+		if (make(root, &list.place[i], e) < 0)
 			return -1;
 	return 0;
 }

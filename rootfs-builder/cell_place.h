@@ -21,7 +21,6 @@ struct cell_places {
 	struct cell_place place[40];
 	size_t            n;
 };
-must_use int cell_places_list(struct cell_places *ret, struct err *e); /* what lies in a place comes behind it */
-must_use int cell_place_make(int root, const struct cell_place *p, struct err *e); /* one of them */
+must_use int cell_places_list(struct cell_places *ret, struct err *e);
 /* False, and words on what is there instead and what to type, when the tree has no such place. */
 bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char why[CELL_PLACE_WORDS]);

@@ -158,7 +158,7 @@ static int offer(const struct reading *r, const struct rules *rules, struct err 
 
 static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first)
 {
-	struct reading r     = { .folder = post->places.profiles[0], .post = *post, .number = number, .is_first = is_first };
+	struct reading r     = { .folder = post->places.profiles[PROFILES_PRESET], .post = *post, .number = number, .is_first = is_first };
 	struct rules   rules = { .ids = { 0 } };
 	struct err     e;
 

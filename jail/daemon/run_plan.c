@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* --- limits --- */
 
@@ -54,6 +56,24 @@ static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *a
 
 /* --- what is shown --- */
 
+/*
+ * Memory files, namespaces and pidfds are regular files to statx(). A mount of one would hand it to the program; what can be
+ * shown has a path.
+ */
+static bool has_path(int fd)
+{
+	static const char gone[] = " (deleted)";
+	char              link[32], path[PATH_MAX];
+	ssize_t           n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlinkat(AT_FDCWD, link, path, sizeof path - 1);
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	return path[0] == '/' && !((size_t)n >= sizeof gone - 1 && strcmp(path + n + 1 - sizeof gone, gone) == 0);
+}
+
 /* Of a file system that is served by somebody's process, only what the kernel knows already: nobody is waited for. */
 static int check_shown(int fd, size_t i, struct denial *why)
 {
@@ -63,6 +83,8 @@ static int check_shown(int fd, size_t i, struct denial *why)
 	snprintf(field, sizeof field, "ro[%zu]", i);
 	if (file_look(fd, &st) < 0 || !shown_is_kind(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
+	if (S_ISREG(st.stx_mode) && !has_path(fd))
+		return deny(why, DENIAL_bad_descriptors, field, "is a file without a path");
 	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
 		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
 	return 0;

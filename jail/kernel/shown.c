@@ -66,7 +66,7 @@ bool shown_is_kind(unsigned mode)
 static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
-		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC };
+		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC, NSFS_MAGIC };
 	struct statfs fs;
 	struct statx  st;
 

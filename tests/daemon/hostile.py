@@ -127,7 +127,7 @@ KINDS = {
     "pipe": pipe_end(0), "pipe-writing": pipe_end(1), "fifo": fifo, "socket": socket_fd(), "datagram": socket_fd(kind=socket.SOCK_DGRAM),
     "internet": socket_fd(socket.AF_INET), "unsealed": unsealed, "empty": lambda: seal(empty()), "huge": huge, "memfd-opath": write_only,
     "unsealed-write": partly(client.SEALS & ~8), "unsealed-shrink": partly(client.SEALS & ~2), "unsealed-grow": partly(client.SEALS & ~4),
-    "no-text": lambda: client.sealed(b"print('\xff')"), "tty": tty, "epoll": epoll, "opath": opened("/etc/passwd", os.O_PATH), "file": opened("/etc/passwd"), "device": opened("/dev/null"),
+    "no-text": lambda: client.sealed(b"print('\xff')"), "tty": tty, "epoll": epoll, "opath": opened("/usr/lib/os-release", os.O_PATH), "file": opened("/usr/lib/os-release"), "device": opened("/dev/null"),
     "zero": opened("/dev/zero"), "deleted": deleted, "gone": gone, "directory": opened("/usr"), "proc": opened("/proc", os.O_PATH),
     "proc-self": opened("/proc/self"), "mem": opened("/proc/self/mem"), "sysfs": opened("/sys", os.O_PATH), "pidfd": lambda: os.pidfd_open(os.getpid()),
     "eventfd": lambda: os.eventfd(0), "namespace": opened("/proc/self/ns/user"), "link": opened("/proc/self/exe", os.O_PATH | os.O_NOFOLLOW),

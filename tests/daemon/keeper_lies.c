@@ -238,7 +238,7 @@ LIE(shown_empty)         { show(l, "", opened("/usr", O_PATH)); }
 LIE(shown_program)       { show(l, "main.py", opened("/usr", O_PATH)); }
 LIE(shown_endless)       { show(l, "", opened("/usr", O_PATH)); memset(l->word.run.shown[0], 'a', SHOWN_NAME_MAX); }
 LIE(shown_twice)         { show(l, "a", opened("/usr", O_PATH)); show(l, "a", opened("/usr", O_PATH)); }
-LIE(shown_file)          { show(l, "a", opened("/etc/passwd", O_PATH)); }
+LIE(shown_namespace)     { show(l, "a", opened("/proc/self/ns/net", O_RDONLY)); }
 LIE(shown_pipe)          { show(l, "a", a_pipe()); }
 LIE(shown_proc)          { show(l, "a", opened("/proc", O_PATH)); }
 LIE(client_pipe)         { exchange(l, 0, a_pipe()); }
@@ -400,7 +400,7 @@ static const struct row {
 	{ "run: a directory over the program",  SERVED, KEEPER_RUN, lie_shown_program, REFUSED },
 	{ "run: a name without an end",         SERVED, KEEPER_RUN, lie_shown_endless, REFUSED },
 	{ "run: a name twice",                  SERVED, KEEPER_RUN, lie_shown_twice, REFUSED },
-	{ "run: a file as directory",           SERVED, KEEPER_RUN, lie_shown_file, REFUSED },
+	{ "run: a namespace as file",           SERVED, KEEPER_RUN, lie_shown_namespace, REFUSED },
 	{ "run: a pipe as directory",           SERVED, KEEPER_RUN, lie_shown_pipe, REFUSED },
 	{ "run: /proc as directory",            SERVED, KEEPER_RUN, lie_shown_proc, REFUSED },
 	{ "run: a pipe as client",              SERVED, KEEPER_RUN, lie_client_pipe, REFUSED },

@@ -6,9 +6,9 @@ import pytest
 import hostile
 from hostile import hear_out, say, with_descriptors
 
-DIRECTORIES = {
-    # what may be shown, or is found to be none that has a path when the cell is built: how such a run ends
-    "directory": "exited", "gone": "setup_failed", "mount": "setup_failed",
+SHOWN = {
+    # what may be shown, or is found to have no path when the cell is built: how such a run ends
+    "directory": "exited", "file": "exited", "opath": "exited", "gone": "setup_failed", "mount": "setup_failed",
 }
 
 
@@ -22,8 +22,8 @@ def test_one_in_the_place_of_another_is_refused(talk, kind):
         assert hear_out(talk) in ("bad_descriptors", "bad_field"), kinds
     for message, kinds in (({"op": "run", "ro": ["a"]}, ["code", kind]), ({"op": "exec", "argv": ["true"], "ro": ["a", "b"]}, ["directory", kind])):
         say(talk, json.dumps(message).encode(), with_descriptors(kinds))
-        if kind in DIRECTORIES:
-            assert (ended := talk.until(lambda body: body.get("event") == "ended")).body["record"]["exit_reason"] == DIRECTORIES[kind], ended
+        if kind in SHOWN:
+            assert (ended := talk.until(lambda body: body.get("event") == "ended")).body["record"]["exit_reason"] == SHOWN[kind], ended
         else:
             assert hear_out(talk) in ("bad_descriptors", "denied"), kinds
     assert talk.ask("hello")["version"] == 1

@@ -256,7 +256,7 @@ def test_a_file_that_could_not_be_a_name_makes_no_label(start_daemon):
         for name in ('quo"te', "new\nline", "back\\slash", "caf\u00e9", "A", "a b", "x" * 64):
             (pathlib.Path(profiles) / f"{name}.json").write_text(text)
         (pathlib.Path(profiles) / "one.more-name_1.json").write_text(text)
-        daemon = start_daemon(env={"BRIG_PROFILES": str(profiles)})
+        daemon = start_daemon(env={"BRIG_PRESETS": str(profiles)})
         seen = {labels["profile"] for labels, _ in metrics.page(daemon).of("brig_runs_running")}
     assert {"basic", "one.more-name_1"} <= seen and all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_.") for name in seen), seen
 
@@ -329,7 +329,7 @@ def test_refusals_that_the_audit_does_not_write_are_counted(start_daemon):
 
 
 def test_a_zygote_that_is_started_anew_is_counted(only_basic, start_daemon):
-    daemon = start_daemon(env={"BRIG_PROFILES": str(only_basic)})
+    daemon = start_daemon(env={"BRIG_PRESETS": str(only_basic)})
     daemon.settle()
     assert warm_load.is_warm_again(daemon)
     before = metrics.page(daemon)

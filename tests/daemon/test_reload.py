@@ -40,7 +40,7 @@ class Service:
         self.profile("basic", warm="demand")
         self.profile("odd", warm="never")
         folder.chmod(0o755)
-        self.daemon = start_daemon(rows(runs=2), env={"BRIG_PROFILES": str(self.profiles)})
+        self.daemon = start_daemon(rows(runs=2), env={"BRIG_PRESETS": str(self.profiles)})
         self.daemon.path.chmod(0o666)
         self.talk = self.daemon.connect()
 
@@ -230,7 +230,7 @@ def test_a_profile_is_added_and_removed(service, ann):
     assert said["event"] == "waiting"
     service.remove("new")
     assert service.reload()["removed"] == ["new"]
-    assert refusal(ann, tag)["message"] == 'profile "new" does not exist here; there are: basic, odd'
+    assert refusal(ann, tag)["message"].startswith('profile "new" does not exist here; there are: basic, odd; ')
     with pytest.raises(client.Refused, match="does not exist here"):
         service.talk.run("print(1)", profile="new")
     assert service.spawners() == 3, "it stays for its run"
@@ -470,7 +470,7 @@ def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(servic
     for n in range(times):
         service.profile("odd", limits={"files": 100 + n})
         service.talk.send({"op": "reload", "tag": 5000 + n})
-        pids = host.poll(lambda: daemons.children(reader), 0.02, every=0)
+        pids = host.poll(lambda: host.children(reader), 0.02, every=0)
         time.sleep(dice.uniform(0, 0.015)) # the random moment
         for pid in pids:
             daemons.kill(pid)

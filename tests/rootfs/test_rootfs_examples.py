@@ -81,7 +81,7 @@ def test_trixie_checks_programs(trixie, profiles):
 def test_trixie_forks_runs_of_a_zygote(trixie, profiles):
     env = profiles(mine={"rootfs": "trixie", "warm": "ready"})
     config = {"access": [{"uid": 0, "profiles": ["mine"], "runs_per_minute": 1000}]}
-    with daemons.Daemon(config, env={"BRIG_PROFILES": env["BRIG_PROFILES"], "BRIG_STORE": str(trixie.store)}) as service:
+    with daemons.Daemon(config, env={"BRIG_PRESETS": env["BRIG_PROFILES"], "BRIG_STORE": str(trixie.store)}) as service:
         with service.connect() as talk:
             warm.wait(talk, "mine")
             forked = talk.run(PROGRAM, profile="mine")

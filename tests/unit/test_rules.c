@@ -115,7 +115,7 @@ int main(void)
 {
 	struct err e;
 
-	setenv("BRIG_PROFILES", TEST_SOURCE "/profiles", 1);
+	setenv("BRIG_PRESETS", TEST_SOURCE "/profiles", 1);
 	if (places_find(&places, &e) < 0)
 		return EXIT_FAILURE;
 	check_round();
