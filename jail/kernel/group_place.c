@@ -110,18 +110,33 @@ static bool read_members(int dir, char *text, size_t len)
 	return group_read_file(dir, "cgroup.procs", text, len);
 }
 
+/* 0: it has gone, or has none. */
+static long parent_of(long pid)
+{
+	char path[48], text[1024], *at;
+	long parent;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+	return group_read_file(AT_FDCWD, path, text, sizeof text) && (at = strrchr(text, ')')) && sscanf(at, ") %*c %ld", &parent) == 1 ? parent : 0;
+}
+
+/* What brigd, our parent, has started beside us, and what that has started: its reader, and a reading. */
+static bool is_kin(long pid)
+{
+	long parent = pid > 0 ? parent_of(pid) : 0;
+
+	return parent > 0 && (parent == getppid() || parent_of(parent) == getppid());
+}
+
 /*
  * Of a brigd that serves one client, that client: it started brigd in its own group. Told by its name, because the
  * parent of any other brigd, a shell or systemd, is not ours to move. 0: there is none.
  */
 static long find_client(void)
 {
-	char  path[48], text[1024], *at;
-	long  pid;
+	char path[48], text[64];
+	long pid = parent_of(getppid());
 
-	snprintf(path, sizeof path, "/proc/%d/stat", getppid());
-	if (!group_read_file(AT_FDCWD, path, text, sizeof text) || !(at = strrchr(text, ')')) || sscanf(at, ") %*c %ld", &pid) != 1)
-		return 0;
 	snprintf(path, sizeof path, "/proc/%ld/comm", pid);
 	return group_read_file(AT_FDCWD, path, text, sizeof text) && strncmp(text, "brig", 4) == 0 ? pid : 0;
 }
@@ -135,7 +150,7 @@ static bool holds_only_us(int dir)
 		return false;
 	for (; *at; at += *at == '\n') {
 		pid = strtol(at, &at, 10);
-		if (pid != getpid() && pid != getppid() && pid != client)
+		if (pid != getpid() && pid != getppid() && pid != client && !is_kin(pid))
 			return false;
 	}
 	return true;

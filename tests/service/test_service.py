@@ -177,7 +177,7 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     config('{"runz": 1}')
     assert service.systemctl("reload", service.UNIT).returncode != 0
     assert host.poll(lambda: "runz: no such setting" in service.journal("-u", service.UNIT, lines=20), 5)
-    assert service.run(service.MEMBER, "print(7)")["stdout"] == "7\n"
+    assert (record := service.run(service.MEMBER, "print(7)"))["stdout"] == "7\n", record
     assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
     assert service.brig(service.MEMBER, "reload").returncode == 1, "who is not root"
 
