@@ -6,11 +6,13 @@
 #include "file.h"
 #include "place.h"
 #include "store.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PROFILES_SHOWN = 6, WORDS_MAX = 90, NAME_LEN_MAX = 40 };
 #define FILE_MAX (64 * KIB)
@@ -53,11 +55,19 @@ static int brief_len(const char *description)
 	return (int)clean_whole(description, n < WORDS_MAX ? n : WORDS_MAX);
 }
 
+/* Whoever may write there would speak to the model. Runs refuse such a folder. */
+static bool is_trusted(const char *folder)
+{
+	struct stat st;
+
+	return *folder && stat(folder, &st) == 0 && !(st.st_mode & S_IWOTH);
+}
+
 /* found: by name, what is to be said of it. The first folder that has a name has the profile. */
 static void look_into(const char *folder, const struct places *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;
-	int             n = *folder ? scandir(folder, &files, is_profile, alphasort) : -1;
+	int             n = is_trusted(folder) ? scandir(folder, &files, is_profile, alphasort) : -1;
 
 	for (int i = 0; i < n; i++) {
 		char       *name    = files[i]->d_name;
@@ -65,7 +75,7 @@ static void look_into(const char *folder, const struct places *at, json_t *seen,
 		const char *text    = json_string_value(json_object_get(profile, "description"));
 
 		name[strlen(name) + 1 - sizeof ending] = 0;
-		if (!json_object_get(seen, name) && text && is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
+		if (!json_object_get(seen, name) && text_is_name(name) && text && text_is_plain(text) && is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
 			json_object_set_new(found, name, json_stringn(text, (size_t)brief_len(text)));
 		json_object_set_new(seen, name, json_true());
 		json_decref(profile);

@@ -30,6 +30,7 @@
 #include <time.h>
 
 #define LOG_TAIL 15
+#define IMPORT_COMPILED (256 * MIB)
 
 struct build {
 	const struct build_options *options;
@@ -127,6 +128,8 @@ static int err_size(const struct build *b, uint64_t bytes, struct err *e)
 	char     is[32], more[32];
 
 	text_from_size(b->recipe.size_max, is, sizeof is);
+	if (b->options->source)
+		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, now that its own Python has run, of at most %s; more by --size-max", bytes, is);
 	if (bytes >= most)
 		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s, and no recipe may have more than %s", bytes, is,
 			       text_from_size(most, more, sizeof more));
@@ -392,7 +395,7 @@ int build_import(const struct build_options *o, struct err *e)
 	if (!text_is_name(o->recipe))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
-	b.recipe.size_max = UINT64_MAX; /* what came was counted; what is compiled comes on top */
+	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* what came was counted; what its Python compiles comes on top */
 	if (guest_load(&b.guest, o->guest, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0 || check_free(&b, e) < 0)
 		return -1;
 	if (prepare(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The same on every machine: what a program prints or writes may depend on its environment. */
 #define CLEAN "PATH=/usr/bin:/usr/sbin", "LANG=C.UTF-8", "TZ=UTC0", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800"
@@ -15,10 +16,13 @@ static const char *const proxies[] = { "http_proxy", "https_proxy", "no_proxy", 
 
 static int run(int root, const char *const *argv, const char *const *env, bool online, int log, int stop, struct err *e)
 {
-	scoped_fd nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int       ends[2];
+	scoped_fd nothing = -1;
 
-	if (nothing < 0)
-		return err_sys(e, "/dev/null");
+	if (pipe2(ends, O_CLOEXEC) < 0) /* not the host's /dev/null: a program of root's in a strange tree could change its mode */
+		return err_sys(e, "pipe");
+	close(ends[1]);
+	nothing = ends[0];
 	return process_run(&(struct process){ .argv = argv, .env = env, .place = root, .jailed = true, .network = online, .in = nothing,
 					      .out = log, .stop = stop }, e);
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "reader.h"
 
+#include "clock.h"
 #include "fd.h"
 #include "packet.h"
 #include "privilege.h"
@@ -10,12 +11,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+enum { READING_MS_MAX = 60000 };
 
 /* --- the door's side --- */
 
@@ -111,11 +117,15 @@ static int come_to_files(struct reading *r, struct err *e)
 	const struct reader_post *p = &r->post;
 
 	rules_look_for_config(&r->post.files);
+	if (p->had_config && !*r->post.files.config)
+		return err_set(e, ERR_MISSING, "%s is gone; a restart takes presets in its place", p->files.config);
 	if (!p->copies)
 		return 0;
 	if (view_copy(&r->post.places, r->post.files.config, e) < 0 || privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
-	return privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0 ? -1 : 0;
+	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
+		return -1;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* another account has none */
 }
 
 /* A folder that is gone is no wish to have no profile. */
@@ -156,12 +166,16 @@ static int offer(const struct reading *r, const struct rules *rules, struct err 
 	return errno ? err_sys(e, "the door cannot be told") : 0;
 }
 
-static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first)
+/* parent: its end is ours; what it would hear of us nobody would. */
+static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first, pid_t parent)
 {
 	struct reading r     = { .folder = post->places.profiles[PROFILES_PRESET], .post = *post, .number = number, .is_first = is_first };
 	struct rules   rules = { .ids = { 0 } };
 	struct err     e;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
 	if (load(&r, &rules, &e) < 0 || offer(&r, &rules, &e) < 0)
 		refuse(post->door, number, r.is_config, &e);
 	_exit(EXIT_SUCCESS);
@@ -169,20 +183,39 @@ static _Noreturn void read_once(const struct reader_post *post, uint64_t number,
 
 /* --- the process that stays --- */
 
+/* Names of users may come from a server, and files too. False: it took too long, or the door has gone. */
+static bool await_reading(pid_t pid, int door)
+{
+	scoped_fd     ended = pidfd_open(pid, 0);
+	struct pollfd p[2]  = { { .fd = ended, .events = POLLIN }, { .fd = door } };
+	double        end   = clock_ms(CLOCK_MONOTONIC) + READING_MS_MAX;
+
+	for (double left = READING_MS_MAX; ended >= 0 && left > 0 && !p[0].revents && !p[1].revents; left = end - clock_ms(CLOCK_MONOTONIC))
+		(void)poll(p, ARRAY_LEN(p), (int)left + 1);
+	if (p[0].revents || ended < 0)
+		return true;
+	kill(pid, SIGKILL);
+	return false;
+}
+
 static void fork_reading(const struct reader_post *post, uint64_t number, bool is_first)
 {
-	pid_t      pid    = fork();
+	pid_t      self   = getpid(), pid = fork();
 	int        status = -1;
+	bool       in_time;
 	struct err e;
 
 	if (pid == 0)
-		read_once(post, number, is_first);
+		read_once(post, number, is_first, self);
+	in_time = pid < 0 || await_reading(pid, post->door);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && status == 0)
 		return;
 	if (pid < 0)
 		err_sys(&e, "the reader: fork");
+	else if (!in_time)
+		err_set(&e, ERR_BROKEN, "to read them took longer than %d s", READING_MS_MAX / 1000);
 	else
 		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
 	refuse(post->door, number, false, &e);
@@ -234,6 +267,7 @@ _Noreturn void reader_main(const struct reader_post *post)
 		say("brigd: reader: %s\n", strerror(errno));
 		_exit(EXIT_FAILURE);
 	}
+	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;
 	for (bool is_first = true; packet_receive(p.door, &word, sizeof word, NULL, 0, &n) == sizeof word; is_first = false) {
 		fork_reading(&p, word.reading, is_first);
 		settle(&p, word.reading);

@@ -56,6 +56,7 @@ struct reader_post {
 	int                 door, keeper; /* sockets */
 	enum keeper_mode    mode;
 	struct id_range     ids;
+	bool                had_config; /* at the start: that it is gone is no wish for presets, which let in more */
 	bool                copies; /* we are root: files are copied first (view.h), and parsed as this account */
 	unsigned            door_uid, door_gid;
 };

@@ -83,6 +83,7 @@ static void use_places_of_host(const struct parting *p, struct places *places)
 	if (p->is_root || !p->has_two_caps)
 		return;
 	strcpy(places->runtime, "/run/brig");
+	places->profiles[PROFILES_OWN][0] = 0;
 	if (places->store[1][0])
 		strcpy(places->store[0], places->store[1]);
 	places->store[1][0] = 0;

@@ -88,11 +88,17 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 	return 0;
 }
 
-/* Nothing will be told any more: what serves goes on. */
+/*
+ * Nothing will be told any more: what serves goes on. Of a reading that was told whole the door may have taken the new
+ * numbers, and nobody can say: both serve.
+ */
 static void lose_reader(struct keeper *k)
 {
 	fd_closep(&k->reader);
-	keeper_take_drop(k);
+	if (k->telling.is_sealed)
+		keeper_take_both(k);
+	else
+		keeper_take_drop(k);
 }
 
 /* False when the door is gone, or somebody is not in his senses: *status is then the keeper's. */

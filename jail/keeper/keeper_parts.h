@@ -65,6 +65,8 @@ must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *
 must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e);
 void         keeper_take_serve(struct keeper *k);
 void         keeper_take_drop(struct keeper *k);
+void         keeper_take_both(struct keeper *k); /* those that were told, beside those of before */
+void keeper_take_both(struct keeper *k); /* those that were told, beside those of before */
 /* A post that the door may name. */
 bool         keeper_is_served(const struct keeper *k, uint32_t number);
 /* Posts that are retired, and have no cell any more. */

@@ -81,6 +81,8 @@ static void take_filter(struct spawner *s, int fd)
 
 	if (!both || pread(fd, both, (size_t)len, 0) != len)
 		give_up("no filter");
+	if (bpf_check(both, n))
+		give_up("a filter that is no program");
 	memcpy(both + n, both, (size_t)len);
 	s->filter  = (struct sock_fprog){ .len = (unsigned short)n, .filter = both };
 	s->telling = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };

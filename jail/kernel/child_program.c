@@ -324,15 +324,21 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
+/* Containers have a listener of their own (EBUSY: a process has one), a filter that knows no seccomp(), or a kernel without listeners. */
+static bool has_no_listeners(int answer)
+{
+	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
+}
+
 /*
- * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. A process has one
- * listener: where a container that we are in has its own (EBUSY), nobody is told.
+ * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. Without a listener the
+ * filter that refuses the same calls is installed, and the record says that nothing is known of them.
  */
 static int program_filter(struct child_ctx *c)
 {
 	int listener = filter_notice_is_in(c->telling->filter, c->telling->len) ? filter_with_listener(c) : -EBUSY, r;
 
-	if (listener == -EBUSY)
+	if (has_no_listeners(listener))
 		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
 	if (listener < 0)
 		return listener;

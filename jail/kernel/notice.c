@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 /*
  * Program and launcher wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
@@ -36,12 +37,18 @@ double notice_turn(struct notice *n, double wait)
 	return rest < wait ? rest : wait;
 }
 
-/* What the filter would have said. What it says otherwise than by these two it does not tell of. */
-static struct seccomp_notif_resp response(uint32_t said)
+/* The only calls that the filter stops and would have allowed (filter_notice.h). */
+static bool makes_socket(const struct seccomp_data *data)
+{
+	return data->nr == SYS_socket || data->nr == SYS_socketpair;
+}
+
+/* What the filter would have said. Whatever else comes out of a copy that is not the kernel's, nothing but a socket goes on. */
+static struct seccomp_notif_resp response(uint32_t said, const struct seccomp_data *data)
 {
 	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
 
-	if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG)
+	if ((action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) && makes_socket(data))
 		return (struct seccomp_notif_resp){ .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 	return (struct seccomp_notif_resp){ .error = action == SECCOMP_RET_ERRNO ? -(int)(said & SECCOMP_RET_DATA) : -EPERM };
 }
@@ -60,10 +67,11 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	memset(&in, 0, sizeof in); /* the kernel insists */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return; /* who asked is dead */
-	out    = response(refused_calls_ask(refused, filter, &in.asked.data));
+	out    = response(refused_calls_ask(refused, filter, &in.asked.data), &in.asked.data);
 	out.id = in.asked.id;
 	n->was_given |= out.flags != 0;
-	ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out);
+	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)
+		; /* the kernel would not tell of it once more, and the call would wait */
 }
 
 /* To receive would wait where nobody asks. */
@@ -75,7 +83,7 @@ void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refus
 		return;
 	if (p.revents & POLLIN)
 		answer(n, filter, refused);
-	else
+	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal came while the kernel looked */
 		notice_close(n);
 }
 

@@ -13,15 +13,38 @@ static bool is_same(const struct refused_call *a, const struct refused_call *b)
 	return a->call == b->call && a->errnum == b->errnum && a->look.seen == b->look.seen && memcmp(a->look.arg, b->look.arg, sizeof a->look.arg) == 0;
 }
 
+/* Its own row, or the one of all other arguments of the call: a program cannot fill the table with one call. NULL: there is none yet. */
+static struct refused_call *row_of(struct refused_calls *r, const struct refused_call *c)
+{
+	struct refused_call *last  = NULL;
+	unsigned             alike = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct refused_call *row = &r->row[i];
+
+		if (row->call != c->call || row->errnum != c->errnum)
+			continue;
+		if (is_same(row, c))
+			return row;
+		last = row;
+		alike++;
+	}
+	return alike == REFUSED_ALIKE_MAX ? last : NULL;
+}
+
 static void count(struct refused_calls *r, const struct refused_call *c)
 {
-	for (uint32_t i = 0; i < r->n; i++)
-		if (is_same(&r->row[i], c)) {
-			r->row[i].count += r->row[i].count != UINT32_MAX;
-			return;
-		}
-	if (r->n < REFUSED_MAX)
+	struct refused_call *row = row_of(r, c);
+
+	if (!row && r->n < REFUSED_MAX) {
 		r->row[r->n++] = *c;
+		return;
+	}
+	if (!row)
+		return;
+	row->count += row->count != UINT32_MAX;
+	if (!is_same(row, c))
+		row->look = (struct bpf_look){ 0 };
 }
 
 uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *filter, const struct seccomp_data *data)
@@ -30,7 +53,7 @@ uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *fil
 	uint32_t            answer = bpf_run_looking(filter->filter, filter->len, data, &c.look);
 
 	c.errnum = answer & SECCOMP_RET_DATA;
-	if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
+	if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && data->nr >= 0 && data->nr < POLICY_CALLS)
 		count(r, &c);
 	return answer;
 }

@@ -10,7 +10,7 @@
 
 #include <linux/filter.h>
 
-enum { REFUSED_MAX = 32, REFUSED_TEXT_MAX = 160 };
+enum { REFUSED_MAX = 32, REFUSED_ALIKE_MAX = 4, REFUSED_TEXT_MAX = 160 };
 
 struct refused_call {
 	uint16_t        call, errnum;
@@ -20,7 +20,11 @@ struct refused_call {
 
 struct refused_calls {
 	uint32_t            n;
-	struct refused_call row[REFUSED_MAX]; /* each once, in the order in which they came first; what finds no room is not kept */
+	/*
+	 * Each once, in the order in which they came first; what finds no room is not kept. Of a call that was refused with one
+	 * errno there are REFUSED_ALIKE_MAX rows, of which the last has no arguments once there were more.
+	 */
+	struct refused_call row[REFUSED_MAX];
 };
 
 /* What the filter answers (SECCOMP_RET_*). With an errno: it is counted. */

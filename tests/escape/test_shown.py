@@ -92,7 +92,8 @@ def test_a_file_that_is_shown_can_be_read_and_nothing_else(jail, run_brig, shown
     run = run_brig("--ro", folder / "file", program=FILE)
     said = json.loads(run.out)
     assert (said["read"], said["list"], said["above"]) == ("hello", ["file", "main.py"], "Not a directory"), str(run)
-    assert said["write"] == said["mode"] == said["time"] == "Read-only file system" and said["execute"] == "Permission denied", str(run)
+    no = {"Read-only file system", "Permission denied", "Operation not permitted"} # which of them, says the file system
+    assert {said["write"], said["mode"], said["time"]} <= no and said["execute"] == "Permission denied", str(run)
     assert {said["remove"], said["over"]} <= {"Device or resource busy", "Operation not permitted"}, str(run)
     assert (folder / "file").read_text() == "hello" and run.record["exit_reason"] == "exited"
 

@@ -178,6 +178,11 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     assert service.systemctl("reload", service.UNIT).returncode != 0
     assert host.poll(lambda: "runz: no such setting" in service.journal("-u", service.UNIT, lines=20), 5)
     assert (record := service.run(service.MEMBER, "print(7)"))["stdout"] == "7\n", record
+    os.unlink("/etc/brig/brig.json") # as an editor does, for a moment: presets would let in more users
+    assert service.systemctl("reload", service.UNIT).returncode != 0
+    assert host.poll(lambda: "brig.json is gone" in service.journal("-u", service.UNIT, lines=20), 5)
+    config('{"access": [{"user": "plain", "runs": 2}]}')
+    service.systemctl("reload", service.UNIT, check=True)
     assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
     assert service.brig(service.MEMBER, "reload").returncode == 1, "who is not root"
 
