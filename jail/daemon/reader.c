@@ -118,7 +118,7 @@ static int come_to_files(struct reading *r, struct err *e)
 
 	rules_look_for_config(&r->post.files);
 	if (p->had_config && !*r->post.files.config)
-		return err_set(e, ERR_MISSING, "%s is gone; a restart takes presets in its place", p->files.config);
+		return err_set(e, ERR_MISSING, "%s is gone; a restart takes presets in its place", p->files.name);
 	if (!p->copies)
 		return 0;
 	if (view_copy(&r->post.places, r->post.files.config, e) < 0 || privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)

@@ -132,8 +132,8 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 
 /* --- the loop --- */
 
-/* The door, the reader, then the spawners, then the launchers that there are. */
-enum { FIRST_SPAWNER = READER + 1, LISTENING_MAX = FIRST_SPAWNER + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
+/* The door, the reader, our groups, then the spawners, then the launchers that there are. */
+enum { GROUPS = READER + 1, FIRST_SPAWNER, LISTENING_MAX = FIRST_SPAWNER + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
 	struct pollfd fds[LISTENING_MAX];
@@ -164,6 +164,17 @@ static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
 	return !door || hear(k, DOOR, status);
 }
 
+static void lend_again(struct keeper *k)
+{
+	char       events[4096];
+	struct err e;
+
+	while (read(k->home_watch, events, sizeof events) > 0)
+		;
+	if (group_home_lend(&k->home, k->own.init_id, &e) < 0)
+		keeper_complain(&e);
+}
+
 static bool attend(struct keeper *k, int wait, int *status)
 {
 	struct listening l;
@@ -171,6 +182,7 @@ static bool attend(struct keeper *k, int wait, int *status)
 	l.n = 0;
 	listen_to(&l, k->door, NULL);
 	listen_to(&l, k->reader, NULL);
+	listen_to(&l, k->home_watch, NULL);
 	for (uint32_t i = 0; i < k->posts; i++)
 		listen_to(&l, k->post[i].realm.spawner, NULL);
 	for (size_t i = 0; i < k->top; i++)
@@ -178,6 +190,8 @@ static bool attend(struct keeper *k, int wait, int *status)
 			listen_to(&l, k->seat[i].control, &k->seat[i]);
 	if (poll(l.fds, l.n, wait) < 0)
 		return errno == EINTR;
+	if (l.fds[GROUPS].revents)
+		lend_again(k);
 	for (size_t i = FIRST_SPAWNER + k->posts; i < l.n; i++)
 		if (l.fds[i].revents)
 			keeper_hear_launcher(k, l.seat[i]);
@@ -214,7 +228,7 @@ static void end(struct keeper *k)
 
 static void init(struct keeper *k, int self_fd)
 {
-	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1 };
+	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1, .home_watch = -1 };
 	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++)
 		k->seat[i] = SEAT_NONE;
 	for (size_t i = 0; i < KEEPER_POSTS_MAX; i++)

@@ -46,6 +46,7 @@ struct keeper {
 	struct id_range     ids;
 	struct slot         own; /* USER: to lock with. SERVICE: its first id is group 0 of every profile */
 	struct group_home   home;
+	int                 home_watch; /* group_home_watch(); -1: nobody changes it */
 	struct telling      telling;
 	struct post         post[KEEPER_POSTS_MAX];
 	uint32_t            posts; /* from here on they are free */
@@ -66,7 +67,6 @@ must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 void         keeper_take_serve(struct keeper *k);
 void         keeper_take_drop(struct keeper *k);
 void         keeper_take_both(struct keeper *k); /* those that were told, beside those of before */
-void keeper_take_both(struct keeper *k); /* those that were told, beside those of before */
 /* A post that the door may name. */
 bool         keeper_is_served(const struct keeper *k, uint32_t number);
 /* Posts that are retired, and have no cell any more. */

@@ -133,6 +133,8 @@ static int open_home(struct keeper *k, struct err *e)
 		return -1;
 	group_home_open(&k->home, k->setup.runtime);
 	group_home_keep(&k->home);
+	if (is_service)
+		k->home_watch = group_home_watch(&k->home);
 	if (is_service && group_home_lend(&k->home, k->own.init_id, e) < 0)
 		return -1;
 	group_home_sweep(&k->home, is_service ? NULL : &k->own);

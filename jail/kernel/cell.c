@@ -26,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PROGRAM_ID = 1000 };
@@ -271,7 +272,8 @@ static int clone_into(struct cell *c, struct err *e)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
-	c->pid = clone3(&args, sizeof args);
+	for (int tries = 0; (c->pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < GROUP_LENT_MS; tries++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* systemd has it, for a moment: group_home_watch() */
 	if (c->pid == 0)
 		child_run_cell(&c->child);
 	if (c->pid > 0)

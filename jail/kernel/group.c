@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -377,8 +378,13 @@ int group_lend(const struct group *g, struct err *e)
 	return 0;
 }
 
+/* What is as it should be is not touched: who watches for changes would see ours. */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
+	struct stat st;
+
+	if (fstatat(dir, name, &st, 0) == 0 && st.st_gid == gid && (st.st_mode & 07777) == mode)
+		return 0;
 	if (fchownat(dir, name, (uid_t)-1, gid, 0) < 0 || fchmodat(dir, name, mode, 0) < 0)
 		return err_sys(e, "control groups: %s for gid %u", name, gid);
 	return 0;
@@ -393,6 +399,24 @@ int group_home_lend(const struct group_home *home, unsigned gid, struct err *e)
 			return -1;
 	}
 	return 0;
+}
+
+int group_home_watch(const struct group_home *home)
+{
+	scoped_fd watch = -1;
+
+	for (size_t i = 0; i < home->n; i++) {
+		char path[64];
+
+		if (!home->base[i].v2)
+			continue;
+		snprintf(path, sizeof path, "/proc/self/fd/%d/../cgroup.procs", home->base[i].base_fd);
+		watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		if (watch < 0 || inotify_add_watch(watch, path, IN_ATTRIB) < 0)
+			return -1;
+		break;
+	}
+	return fd_take(&watch);
 }
 
 void group_clear(const char *cache_dir, uint32_t slot)

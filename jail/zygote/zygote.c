@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 extern char **environ;
 
@@ -298,6 +299,8 @@ bool zygote_await(struct zygote *z, struct zygote_request **ret)
 
 /* --- forking --- */
 
+enum { LENT_MS = 100 };
+
 /*
  * glibc's fork() cannot be told the group, and without it the thread id that glibc keeps would be stale: the kernel
  * writes it where glibc wants it. Its robust list is gone in the child, like after every clone.
@@ -316,7 +319,8 @@ static pid_t fork_into_group(int group)
 		.exit_signal = SIGCHLD,
 		.cgroup      = (uint64_t)group,
 	};
-	pid = clone3(&args, sizeof args);
+	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && tries < LENT_MS; tries++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* as launchers do (group.h) */
 	if (pid == 0)
 		syscall(SYS_set_robust_list, robust, len);
 	return pid;

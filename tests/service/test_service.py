@@ -173,7 +173,7 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     assert service.brig(service.MEMBER, "run", "--wait", "0", "-", stdin="pass").returncode == 75
     config('{"access": [{"user": "plain", "runs": 2}]}')
     service.systemctl("reload", service.UNIT, check=True)
-    assert service.run(service.MEMBER, "print(6)")["stdout"] == "6\n"
+    assert (record := service.run(service.MEMBER, "print(6)"))["stdout"] == "6\n", record
     config('{"runz": 1}')
     assert service.systemctl("reload", service.UNIT).returncode != 0
     assert host.poll(lambda: "runz: no such setting" in service.journal("-u", service.UNIT, lines=20), 5)
