@@ -263,9 +263,12 @@ static int enter_as_user(struct outer *o, struct err *e)
 
 int outer_enter(struct outer *ret, struct err *e)
 {
-	struct outer o = { .kind = OUTER_NONE };
+	struct outer o       = { .kind = OUTER_NONE };
+	int          is_root = privilege_is_root();
 
-	if ((privilege_is_root() ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
+	if (is_root < 0)
+		return err_sys(e, "set-up step outer-namespace: our capabilities");
+	if ((is_root ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
 		return -1;
 	*ret = o;
 	return 0;

@@ -121,25 +121,28 @@ static bool is_kept(enum privilege_kept kept, cap_value_t cap)
 	return false;
 }
 
-static bool has_both(cap_value_t one, cap_value_t other)
+/* -1 with errno: nobody can say. */
+static int has_both(cap_value_t one, cap_value_t other)
 {
 	cap_t            have  = cap_get_proc();
 	cap_flag_value_t first = CAP_CLEAR, second = CAP_CLEAR;
-	bool             has   = have && cap_get_flag(have, one, CAP_EFFECTIVE, &first) == 0 &&
-	           cap_get_flag(have, other, CAP_EFFECTIVE, &second) == 0 && first == CAP_SET && second == CAP_SET;
 
+	if (!have)
+		return -1;
+	cap_get_flag(have, one, CAP_EFFECTIVE, &first);
+	cap_get_flag(have, other, CAP_EFFECTIVE, &second);
 	cap_free(have);
-	return has;
+	return first == CAP_SET && second == CAP_SET;
 }
 
 bool privilege_has_id_caps(void)
 {
-	return has_both(CAP_SETUID, CAP_SETGID);
+	return has_both(CAP_SETUID, CAP_SETGID) > 0;
 }
 
-bool privilege_is_root(void)
+int privilege_is_root(void)
 {
-	return geteuid() == 0 && has_both(CAP_SYS_ADMIN, CAP_NET_ADMIN);
+	return geteuid() == 0 ? has_both(CAP_SYS_ADMIN, CAP_NET_ADMIN) : 0;
 }
 
 static int keep_caps(enum privilege_kept kept)

@@ -153,7 +153,7 @@ void surroundings_read(struct surroundings *ret)
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);
 	s.where           = find_where(s.kernel);
-	s.is_root         = privilege_is_root();
+	s.is_root         = privilege_is_root() > 0;
 	s.chrooted        = find_chroot();
 	s.seccomp         = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 	s.userns_clone    = (int)number_read("/proc/sys/kernel/unprivileged_userns_clone");

@@ -236,10 +236,10 @@ def test_a_hostile_wheel_is_refused_and_changes_nothing_outside(builder, files, 
 
 @pytest.mark.full
 def test_a_script_cannot_take_the_place_of_a_program(builder):
-    done = builder.build(wheel(builder.folder, "evil", {"evil.py": ""}, scripts="../../bin/ls = evil:main\n../../../workspace/x = evil:main"))
+    done = builder.build(wheel(builder.folder, "evil", {"evil.py": ""}, scripts="../../bin/python3.11 = evil:main\n../../../workspace/x = evil:main"))
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (builder.tree() / "usr/local/bin").iterdir()) == ["ls", "x"]
-    assert (builder.tree() / "usr/bin/ls").read_bytes()[:4] == b"\x7fELF" and not list((builder.tree() / "workspace").iterdir())
+    assert sorted(path.name for path in (builder.tree() / "usr/local/bin").iterdir()) == ["python3.11", "x"]
+    assert (builder.tree() / "usr/bin/python3.11").read_bytes()[:4] == b"\x7fELF" and not list((builder.tree() / "workspace").iterdir())
 
 
 @pytest.mark.full
