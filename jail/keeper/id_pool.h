@@ -3,8 +3,9 @@
  *
  * A service has a block of ids that is locked as a whole and that nobody else
  * uses: which of them are taken is known here, and every cell holds a copy of
- * the lock. They go round: an id rests before it is somebody else's. A plain
- * user's keeper shares his ids with his other runs, and locks each by itself.
+ * the lock. They go round: an id that was given back rests before it is
+ * somebody else's. A plain user's keeper shares his ids with his other runs,
+ * and locks each by itself.
  */
 #pragma once
 #include "slot.h"

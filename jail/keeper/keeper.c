@@ -219,8 +219,10 @@ static void end(struct keeper *k)
 	for (size_t i = 0; i < k->top; i++)
 		if (k->seat[i].state != SEAT_FREE)
 			seat_leave(&k->seat[i]);
-	for (uint32_t i = 0; i < k->posts; i++)
+	for (uint32_t i = 0; i < k->posts; i++) {
+		k->post[i].state = POST_RETIRED; /* no seat rests any more */
 		realm_stop(&k->post[i].realm);
+	}
 	while ((!keeper_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
 	group_home_remove(&k->home);

@@ -118,12 +118,45 @@ static size_t count_seats(const struct keeper *k)
 	return (files.rlim_cur - used) / OF_SEAT < KEEPER_CELLS_MAX ? (files.rlim_cur - used) / OF_SEAT : KEEPER_CELLS_MAX;
 }
 
-static struct seat *find_free(struct keeper *k, size_t seats)
+enum fitness { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE };
+
+static enum fitness fitness_of(const struct seat *s, uint32_t number)
 {
-	for (size_t i = 0; i < seats; i++)
-		if (k->seat[i].state == SEAT_FREE)
-			return &k->seat[i];
-	return NULL;
+	if (s->state == SEAT_FREE)
+		return IS_FREE;
+	if (s->state != SEAT_RESTING)
+		return NO_USE;
+	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
+}
+
+/* Of those that rest the one that has longest: what the kernel clears up late is gone. All behind the top are as free as its first. */
+static struct seat *find_best(struct keeper *k, uint32_t number, size_t seats)
+{
+	struct seat *best = NULL;
+	enum fitness most = NO_USE;
+
+	for (size_t i = 0; i < seats && i <= k->top; i++) {
+		struct seat *s   = &k->seat[i];
+		enum fitness fit = fitness_of(s, number);
+
+		if (fit > most || (fit == most && best && s->since < best->since)) {
+			best = s;
+			most = fit;
+		}
+	}
+	return best;
+}
+
+/* One that rests and cannot be used gives its place up. */
+static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
+{
+	struct seat *s;
+
+	while ((s = find_best(k, number, seats)) && s->state == SEAT_RESTING && !(s->profile == number && group_renew(&s->group))) {
+		seat_leave(s);
+		(void)seat_clean(s, false);
+	}
+	return s;
 }
 
 /* NULL with *e when none can be had. fds: of what run shows. */
@@ -131,7 +164,7 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 {
 	struct post *p     = &k->post[number];
 	size_t       seats = count_seats(k);
-	struct seat *seat  = run || is_room_to_wait(k) ? find_free(k, seats) : NULL;
+	struct seat *seat  = run || is_room_to_wait(k) ? find_seat(k, number, seats) : NULL;
 	struct seat_wishes w = {
 		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
 		.run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
@@ -275,6 +308,21 @@ void keeper_hear_spawner(struct post *p)
 	keeper_complain(&e);
 }
 
+/*
+ * As many as cells that stand ready, and a few for runs that are not: the others of a crowd go. A profile that is never
+ * warm has nothing that another run has had. A plain user's ids are his other runs' as well.
+ */
+static bool may_rest(const struct keeper *k, uint32_t number)
+{
+	enum { MORE = 8 };
+	const struct post *p = &k->post[number];
+	uint32_t           n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += k->seat[i].state == SEAT_RESTING && k->seat[i].profile == number;
+	return k->outer.kind == OUTER_KEPT && p->plan.warm != WARM_NEVER && p->state == POST_SERVING && n < p->plan.ready + MORE;
+}
+
 bool keeper_clean(struct keeper *k)
 {
 	double now  = clock_ms(CLOCK_MONOTONIC);
@@ -286,8 +334,10 @@ bool keeper_clean(struct keeper *k)
 		if (s->state == SEAT_READY && s->leaves && now >= s->leaves)
 			seat_leave(s);
 		left |= s->state == SEAT_READY && s->leaves;
+		if (s->state == SEAT_RESTING && k->post[s->profile].state != POST_SERVING)
+			seat_leave(s);
 		if (s->state == SEAT_LEAVING)
-			left |= !seat_clean(s);
+			left |= !seat_clean(s, may_rest(k, s->profile));
 	}
 	while (k->top && k->seat[k->top - 1].state == SEAT_FREE)
 		k->top--;

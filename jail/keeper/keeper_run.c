@@ -70,12 +70,11 @@ static bool fits_ready(const struct limits *asked, const struct limits *ready)
 /* Those that wait are tried in turn: one may have died, and we did not hear of it yet. GONE: none is left. */
 static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
-	const struct limits *ready  = &k->post[run->profile].plan.limits;
-	enum seat_answer     answer = SEAT_IS_GONE;
-	struct seat         *s;
+	enum seat_answer answer = SEAT_IS_GONE;
+	struct seat     *s;
 
 	while (answer == SEAT_IS_GONE && (s = keeper_find_waiting(k, run))) {
-		answer = seat_take(s, run, ready, fds, e);
+		answer = seat_take(s, run, fds, e);
 		if (answer != SEAT_TOOK_IT)
 			seat_leave(s);
 	}
@@ -89,7 +88,7 @@ static enum seat_answer take_new(struct keeper *k, const struct keeper_run *run,
 
 	if (!s)
 		return SEAT_REFUSED;
-	answer = seat_take(s, run, &run->limits, fds, e);
+	answer = seat_take(s, run, fds, e);
 	if (answer == SEAT_IS_GONE)
 		err_set(e, ERR_SETUP, "the launcher of the cell was killed");
 	if (answer != SEAT_TOOK_IT)

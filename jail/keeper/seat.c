@@ -26,12 +26,7 @@ static int take_place(struct seat *s, const struct seat_wishes *w, struct err *e
 			return -1;
 		answer = group_open_in(&s->group, w->home, s->slot.number, e);
 	} while (answer == GROUP_TAKEN);
-	return answer == GROUP_FAILED ? -1 : 0;
-}
-
-static int prepare_groups(struct seat *s, const struct seat_wishes *w, struct err *e)
-{
-	if (group_limit(&s->group, w->limits, e) < 0)
+	if (answer == GROUP_FAILED)
 		return -1;
 	return w->lends ? group_lend(&s->group, e) : 0;
 }
@@ -85,7 +80,7 @@ static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
 {
 	int pair[2], r;
 
-	if (take_place(s, w, e) < 0 || prepare_groups(s, w, e) < 0)
+	if ((!s->ids && take_place(s, w, e) < 0) || group_limit(&s->group, w->limits, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "launcher: socketpair");
@@ -95,40 +90,33 @@ static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
 	return r;
 }
 
-int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, struct err *e)
+int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, struct err *e)
 {
-	struct seat s = SEAT_NONE;
-	struct err  ignored;
+	struct err ignored;
 
-	s.profile = profile;
-	s.plain   = !w->run;
-	s.warm    = w->warm;
-	s.state   = SEAT_BUILDING;
-	s.since   = clock_ms(CLOCK_MONOTONIC);
-	if (start(&s, w, e) == 0) {
-		*ret = s;
+	s->profile = profile;
+	s->plain   = !w->run;
+	s->warm    = w->warm;
+	s->state   = SEAT_BUILDING;
+	s->since   = clock_ms(CLOCK_MONOTONIC);
+	if (start(s, w, e) == 0)
 		return 0;
-	}
-	fd_closep(&s.control);
-	(void)!group_close(&s.group, &ignored); /* nobody is in them yet */
-	id_pool_give(s.ids, &s.slot);
+	fd_closep(&s->control);
+	(void)!group_close(&s->group, &ignored); /* nobody is in them yet */
+	id_pool_give(s->ids, &s->slot);
+	*s = SEAT_NONE;
 	return -1;
 }
 
 /* --- taking --- */
 
-static bool differs(const struct limits *a, const struct limits *b)
-{
-	return a->memory_bytes != b->memory_bytes || a->pids != b->pids || a->cpus != b->cpus;
-}
-
-enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e)
+enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const int *fds, struct err *e)
 {
 	double              now = clock_ms(CLOCK_MONOTONIC);
 	struct launch_order order;
 	int                 r;
 
-	if ((differs(&run->limits, is) && group_limit(&s->group, &run->limits, e) < 0) || group_holds(&s->group, &run->limits, e) < 0)
+	if (group_limit(&s->group, &run->limits, e) < 0 || group_holds(&s->group, &run->limits, e) < 0)
 		return SEAT_REFUSED;
 	memset(&order, 0, sizeof order);
 	order.limits      = run->limits;
@@ -184,9 +172,11 @@ static void on_taken(struct seat *s)
 bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 {
 	struct launch_word word;
+	ssize_t            got = packet_receive(s->control, &word, sizeof word, fds, TICKET_FDS, n);
 
 	e->kind = ERR_NONE;
-	if (packet_receive(s->control, &word, sizeof word, fds, TICKET_FDS, n) != sizeof word) {
+	if (got != sizeof word) {
+		s->ended = got == 0;
 		drop(fds, n);
 		return false;
 	}
@@ -223,10 +213,30 @@ void seat_leave(struct seat *s)
 
 enum { KILL_AFTER_MS = 100 };
 
-bool seat_clean(struct seat *s)
+static bool rest(struct seat *s)
 {
+	struct seat rests = SEAT_NONE;
+
+	if (!group_is_empty(&s->group))
+		return false;
+	rests.state   = SEAT_RESTING;
+	rests.profile = s->profile;
+	rests.since   = clock_ms(CLOCK_MONOTONIC);
+	rests.ids     = s->ids;
+	rests.slot    = s->slot;
+	rests.group   = s->group;
+	*s            = rests;
+	return true;
+}
+
+bool seat_clean(struct seat *s, bool may_rest)
+{
+	bool is_late = clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS;
+
+	if (may_rest && s->ended && !is_late && group_is_renewable(&s->group))
+		return rest(s);
 	if (!group_remove(&s->group)) {
-		if (clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS)
+		if (is_late)
 			group_kill_members(&s->group);
 		return false;
 	}

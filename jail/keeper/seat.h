@@ -2,10 +2,14 @@
  * seat.h - one cell as the keeper sees it: ids, control groups, a launcher
  *
  *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
+ *              ^                             |
+ *              +---------- RESTING <---------+
  *
  * A seat is opened ahead of any run, or for one; it is taken once. When its
- * launcher is gone the groups are removed as soon as they are empty, without
- * waiting for it.
+ * launcher has ended and the groups are empty, these and the ids rest for the
+ * next cell of the profile (group_renew()). Where the launcher was not heard to
+ * end - it may still kill what it takes for its cell - or where enough rest
+ * already, the groups are removed as soon as they are empty.
  */
 #pragma once
 #include "keeper_protocol.h"
@@ -14,7 +18,7 @@
 #include "realm.h"
 #include "store.h"
 
-enum seat_state { SEAT_FREE, SEAT_BUILDING, SEAT_READY, SEAT_TAKEN, SEAT_LEAVING };
+enum seat_state { SEAT_FREE, SEAT_BUILDING, SEAT_READY, SEAT_TAKEN, SEAT_LEAVING, SEAT_RESTING };
 
 struct seat {
 	enum seat_state state;
@@ -25,8 +29,9 @@ struct seat {
 	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
 	double          leaves;   /* READY: its ticket was called in; when it leaves if nobody says anything; else 0 */
 	uint64_t        generation; /* of the cells of this number */
+	bool            ended;    /* its launcher has closed its socket: it does nothing any more */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
-	struct id_pool *ids;      /* whose the slot is */
+	struct id_pool *ids;      /* whose the slot is; NULL: there is none */
 	struct slot     slot;
 	struct group    group;
 };
@@ -43,12 +48,12 @@ struct seat_wishes {
 	bool                     warm;  /* for a zygote's fork */
 };
 
-/* The launcher begins to build. On failure nothing is left. */
-must_use int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, struct err *e);
+/* Of a seat that is FREE, or RESTING for this profile with groups that are as new: the launcher begins to build. On failure nothing is left, and it is FREE. */
+must_use int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, struct err *e);
 
 enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
 /* Hands the run to the launcher, with lower limits where it asks for some. GONE: the launcher has ended; try another. */
-must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e);
+must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const int *fds, struct err *e);
 
 /*
  * What the launcher said: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
@@ -58,5 +63,5 @@ must_use bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct e
 
 /* The launcher is gone, or shall be: its cell dies with it. */
 void seat_leave(struct seat *s);
-/* LEAVING: true when all is removed, and the seat free again. Kills what still lives after a while. */
-bool seat_clean(struct seat *s);
+/* LEAVING: true when it is FREE, or RESTING, which it does only where it may. Kills what still lives after a while. */
+bool seat_clean(struct seat *s, bool may_rest);

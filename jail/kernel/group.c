@@ -378,6 +378,18 @@ int group_lend(const struct group *g, struct err *e)
 	return 0;
 }
 
+bool group_make_again(struct group *g, struct group_leaf *leaf)
+{
+	struct err ignored;
+
+	if (leaf->made && unlinkat(leaf->base_fd, g->name, AT_REMOVEDIR) < 0)
+		return false;
+	leaf->made = false;
+	g->held.pids = 0;
+	fd_closep(&leaf->fd);
+	return make_leaf(leaf, g->name) == GROUP_MADE && lend_leaf(leaf, &ignored) == 0;
+}
+
 /* What is as it should be is not touched: who watches for changes would see ours. */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {

@@ -37,6 +37,9 @@ struct group {
 	size_t   n;
 	char     name[32];
 	bool     lent;            /* somebody else made the leaves, set their limits, and removes them */
+	struct group_held {
+		uint64_t memory_bytes, pids, cpus;
+	} held;                   /* what group_limit() has set; pids 0: not all, or not in each leaf */
 	uint64_t layers, missing; /* bits of enum layer that group_limit() put in force, or could not */
 	char     why[160];        /* of the first that is missing */
 };
@@ -86,7 +89,7 @@ must_use int group_home_lend(const struct group_home *home, unsigned gid, struct
 enum { GROUP_LENT_MS = 100 }; /* in which it is lent again */
 int          group_home_watch(const struct group_home *home);
 
-/* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */
+/* Writes every knob and reads it back, unless they are turned to that. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 /* -1: a limit that was asked for is not held by any group. After group_limit(). */
 must_use int group_holds(const struct group *g, const struct limits *limits, struct err *e);
@@ -131,6 +134,18 @@ must_use int group_close(struct group *g, struct err *e);
 
 /* The same without waiting: true when all is gone. */
 bool group_remove(struct group *g);
+/*
+ * Whether they can be had again for another cell. Not with version 2: memory.peak is set back for one open descriptor, and
+ * before Linux 6.12 not at all. Nor where there are none, which could tell that the cell is gone.
+ */
+bool group_is_renewable(const struct group *g);
+/* No process is in any leaf. */
+bool group_is_empty(const struct group *g);
+/*
+ * Of leaves that are renewable, were lent, and are empty: as if they had just been made, but for their limits. One that the kernel cannot
+ * set back is removed and made again; false when that cannot be done, and all are to be removed.
+ */
+must_use bool group_renew(struct group *g);
 /* Where killing PID 1 did not do it: every process that is still there. */
 void group_kill_members(const struct group *g);
 
@@ -140,9 +155,12 @@ void group_clear_in(const struct group_home *home, uint32_t slot);
 /* At the very end of who kept it; stays when others have leaves there. */
 void group_home_remove(struct group_home *home);
 
-/* --- for group_limit.c and group_count.c --- */
+/* --- for group_limit.c, group_count.c and group_renew.c --- */
 
 const struct group_leaf *group_leaf_with(const struct group *g, unsigned controller); /* or NULL */
+
+/* Removes a leaf that is empty, makes another one of that name, and lends it. */
+must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
 
 /* A kernel file of at most a page or so, NUL-terminated; "" and false when it is not there. */
 bool group_read_file(int dir, const char *name, char *buf, size_t len);

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-enum value { VALUE_MEMORY, VALUE_MARK, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE };
-enum { CPU_PERIOD_US = 100000 };
+enum value { VALUE_MEMORY, VALUE_MARK, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE, VALUE_MOST };
+enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
 
 /*
  * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
@@ -73,6 +73,7 @@ static const struct knob {
 	{ GROUP_MEMORY,  true,  "memory.high",                 VALUE_MARK,    LAYER_MEMORY, false }, /* struct group_oom */
 	{ GROUP_MEMORY,  true,  "memory.swap.max",             VALUE_ZERO,    LAYER_MEMORY, true },
 	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
+	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MOST,    LAYER_MEMORY, true },  /* or the next one could not be raised */
 	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
 	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
 	{ GROUP_MEMORY,  false, SOCKET_LIMIT,                  VALUE_SOCKETS, LAYER_MEMORY, true },
@@ -110,6 +111,9 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 		break;
 	case VALUE_ONE:
 		value = 1;
+		break;
+	case VALUE_MOST:
+		value = INT64_MAX / PAGE * PAGE;
 		break;
 	case VALUE_ZERO:
 		break;
@@ -196,13 +200,22 @@ int group_holds(const struct group *g, const struct limits *limits, struct err *
 
 int group_limit(struct group *g, const struct limits *limits, struct err *e)
 {
+	const struct group_held held   = { limits->memory_bytes, limits->pids, limits->cpus };
+	bool                    raises = g->held.memory_bytes && held.memory_bytes > g->held.memory_bytes;
+
+	if (memcmp(&held, &g->held, sizeof held) == 0)
+		return 0;
+	g->held.pids = 0;
 	note_controllers(g);
 	end_runs_ourselves(g);
 	for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
 		const struct group_leaf *leaf = group_leaf_with(g, knobs[i].controller);
 
-		if (leaf && leaf->v2 == knobs[i].v2 && turn_knob(leaf, &knobs[i], limits, e) < 0)
+		if (!leaf || leaf->v2 != knobs[i].v2 || (knobs[i].value == VALUE_MOST && !raises))
+			continue;
+		if (turn_knob(leaf, &knobs[i], limits, e) < 0)
 			return -1;
 	}
+	g->held = held;
 	return 0;
 }

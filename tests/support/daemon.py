@@ -292,12 +292,12 @@ def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
 
 
-SPARE = re.compile(r"/memfd:letter|net:\[|/proc/[0-9]+/net/(sockstat|dev)$")
+SPARE = re.compile(r"/memfd:letter|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
 def lasting_descriptors(pid):
-    """Without those of what is kept for the next runs, of which there are as many as there happen to be: tickets (7 each, with one letter) and
-    networks that are used again."""
+    """Without those of what is kept for the next runs, of which there are as many as there happen to be: tickets (7 each, with one letter), networks
+    and groups that are used again. A group that was removed has another name."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
         try:

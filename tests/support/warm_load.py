@@ -158,17 +158,21 @@ def held(daemon):
     return found
 
 
-# What moves up and down by itself: cells that are being built or taken down, a heap that is used for the first time.
-SLACK = {"processes": 12, "namespaces": 70, "groups": 24, "PSS KiB": 700, "descriptors": 8, "mounts": 0}
 OF_POOL = 3 * 8 # a spawner's networks: three descriptors each
+OF_SLOTS = 4 * 8 # slots that rest: a descriptor for each of their groups
+
+# What moves up and down by itself: cells that are being built or taken down, a heap that is used for the first time.
+SLACK = {"processes": 12, "namespaces": 70, "groups": 24 + OF_SLOTS, "PSS KiB": 700, "descriptors": 8, "mounts": 0}
 
 
 def grown(before, after):
     """What holds more than it may, as sentences."""
+    kept = {"spawner: descriptors": OF_POOL, "keeper: descriptors": OF_SLOTS}
+
     def slack(what):
         if what == "door: descriptors": # tickets
             return 36
-        return SLACK[what.rpartition(": ")[2]] + (OF_POOL if what == "spawner: descriptors" else 0)
+        return SLACK[what.rpartition(": ")[2]] + kept.get(what, 0)
     return [f"{what}: {before[what]} -> {after[what]}" for what in before if after[what] > before[what] + slack(what)]
 
 

@@ -1,0 +1,105 @@
+/* group_renew.c - what a leaf has kept of the cell before, as rows: it is set back, or the leaf is made anew */
+#define _GNU_SOURCE
+#include "fd.h"
+#include "group.h"
+#include "group_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What the kernel still charges to an empty group: pages that were read from a disk, objects that it will free later, and
+ * what each processor holds in advance (256 KiB). It counts against the limit of the next cell.
+ */
+enum { CHARGED_MAX = 256 * KIB };
+
+enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
+
+/* Of version 1: what a record tells, and what would end a run. A file that is not there counts for no run. */
+/* clang-format off */
+static const struct trace {
+	unsigned    controller;
+	const char *file;
+	const char *key;      /* NULL: the file is one number */
+	const char *set_back; /* what is written first; "": what it says; NULL: nothing */
+	int64_t     most;     /* what it may then be */
+} traces[] = {
+	{ GROUP_MEMORY,  "memory.oom_control",              "oom_kill", NULL, 0 },
+	{ GROUP_MEMORY,  "memory.kmem.tcp.usage_in_bytes",  NULL,       NULL, CHARGED_MAX },     /* of sockets that are being closed */
+	{ GROUP_MEMORY,  "memory.max_usage_in_bytes",       NULL,       "0",  CHARGED_MAX },     /* becomes what is charged now */
+	{ GROUP_PIDS,    "pids.current",                    NULL,       NULL, 0 },               /* one that has ended and is not reaped counts */
+	{ GROUP_PIDS,    "pids.events",                     "max",      NULL, 0 },
+	{ GROUP_PIDS,    "pids.peak",                       NULL,       NULL, PIDS_OF_ANY_RUN }, /* or a later run's would be larger than its own */
+	{ GROUP_CPU,     "cpu.cfs_quota_us",                NULL,       "",   INT64_MAX },       /* deals out all of it anew */
+	{ GROUP_CPUACCT, "cpuacct.usage",                   NULL,       "0",  0 },
+};
+/* clang-format on */
+
+static bool read_text(int fd, char *text, size_t len)
+{
+	ssize_t n = pread(fd, text, len - 1, 0);
+
+	text[n < 0 ? 0 : n] = 0;
+	return n > 0;
+}
+
+static bool set_back(int fd, const char *value)
+{
+	char same[32];
+
+	if (!*value && !read_text(fd, same, sizeof same))
+		return false;
+	value = *value ? value : same;
+	return write(fd, value, strlen(value)) > 0;
+}
+
+static bool is_set_back(const struct group_leaf *leaf, const struct trace *t)
+{
+	char      text[512];
+	scoped_fd fd = openat(leaf->fd, t->file, (t->set_back ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	int64_t   value;
+
+	if (fd < 0)
+		return errno == ENOENT;
+	if ((t->set_back && !set_back(fd, t->set_back)) || !read_text(fd, text, sizeof text))
+		return false;
+	value = t->key ? group_key_value(text, t->key) : strtoll(text, NULL, 10);
+	return value >= 0 && value <= t->most;
+}
+
+static bool is_as_new(const struct group_leaf *leaf)
+{
+	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
+		if (leaf->controllers & traces[i].controller && !is_set_back(leaf, &traces[i]))
+			return false;
+	return true;
+}
+
+bool group_is_renewable(const struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->leaf[i].v2)
+			return false;
+	return g->n > 0;
+}
+
+bool group_is_empty(const struct group *g)
+{
+	char first[2];
+
+	for (size_t i = 0; i < g->n; i++)
+		if (!group_read_file(g->leaf[i].fd, "cgroup.procs", first, sizeof first) || first[0])
+			return false;
+	return true;
+}
+
+bool group_renew(struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!is_as_new(&g->leaf[i]) && !group_make_again(g, &g->leaf[i]))
+			return false;
+	return true;
+}
