@@ -245,6 +245,38 @@ def test_whatever_a_run_had_of_what_is_counted_by_user_the_next_one_has_as_well(
     assert later.stdout.splitlines()[1:] == first.stdout.splitlines()[1:], (first, later)
 
 
+# Leaves a segment, a queue and semaphores of one key behind; or says what is there.
+SYSTEM_V = """
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+"""
+LEAVE_SYSTEM_V = SLOT + SYSTEM_V + """
+shared = libc.shmget(42, 64 << 20, 0o1600)
+ctypes.memset(libc.shmat(shared, None, 0), 1, 64 << 20)
+print(shared >= 0, libc.msgget(42, 0o1600) >= 0, libc.semget(42, 9, 0o1600) >= 0)
+"""
+FIND_SYSTEM_V = SLOT + SYSTEM_V + """
+for look in lambda: libc.shmget(42, 0, 0), lambda: libc.msgget(42, 0), lambda: libc.semget(42, 0, 0):
+    print(look(), errno.errorcode[ctypes.get_errno()])
+"""
+
+
+def test_nothing_of_system_v_is_left_where_a_policy_allows_it(built):
+    """POSIX queues cannot be made: RLIMIT_MSGQUEUE is 0."""
+    scratch, profiles = warm_load.only_basic("demand")
+    (profiles / "ipc.policy").write_text("include python\nallow @sysv-ipc\n")
+    (profiles / "basic.json").write_text((profiles / "basic.json").read_text().replace('"policy": "python"', '"policy": "ipc"'))
+    with scratch, daemons.Daemon({**MANY, "ready": 0}, env={"BRIG_PRESETS": str(profiles)}) as daemon:
+        kept = Kept(daemon, {})
+        warm.wait(kept.talk)
+        peak = max(run.record["memory_peak_bytes"] for run in kept.crowd(4)[1])
+        left, found = one_after(kept, lambda: kept.run(LEAVE_SYSTEM_V), FIND_SYSTEM_V)
+        assert left.stdout.endswith("True True True\n"), left
+        assert found.stdout.splitlines()[1:] == ["-1 ENOENT"] * 3 and found.record["memory_peak_bytes"] < peak + 2 * MIB, (peak, found)
+        kept.talk.close()
+
+
 def test_keys_of_a_slot_do_not_pile_up(kept):
     """Each process 1 and each program has a session keyring of its own, counted for its id."""
     runs = [kept.run(SLOT) for _ in range(60)]
