@@ -371,6 +371,11 @@ def open_files():
     return int(read("/proc/sys/fs/file-nr").split()[0])
 
 
+def is_of_slot(folder, groups):
+    """Of the session's service, and empty: it rests for the next cell. How many may is said by tests/daemon/test_slots.py."""
+    return bool(groups and groups in folder and not read(f"{folder}/cgroup.procs"))
+
+
 def counted(things, is_service):
     """Of the session's service, how many: its cells come and go, whoever asks for a run."""
     theirs = {thing for thing in things if is_service(thing)}
@@ -398,7 +403,7 @@ class Snapshot:
         pids, groups = runs.of_service()
         return {
             "mount": {line.split(" ", 3)[-1] for line in read("/proc/self/mountinfo").splitlines()},
-            "cgroup": counted(cgroup_dirs(), lambda group: groups and groups in group[0]),
+            "cgroup": counted({group for group in cgroup_dirs() if not is_of_slot(group[0], groups)}, lambda group: groups and groups in group[0]),
             "process": counted(cell_processes(), lambda process: process[0] in pids),
             "store": growth(store_dir()).added(),
             "runtime": {path for path in files_below(runtime_dir()) if not path.endswith((".bpf", "/brig/view"))}, # kept: a filter of each policy, where zygotes look
