@@ -384,7 +384,7 @@ bool group_make_again(struct group *g, struct group_leaf *leaf)
 
 	if (leaf->made && unlinkat(leaf->base_fd, g->name, AT_REMOVEDIR) < 0)
 		return false;
-	leaf->made = false;
+	leaf->made   = false;
 	g->held.pids = 0;
 	fd_closep(&leaf->fd);
 	return make_leaf(leaf, g->name) == GROUP_MADE && lend_leaf(leaf, &ignored) == 0;

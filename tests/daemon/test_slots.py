@@ -6,12 +6,13 @@ import ctypes
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
 from rules import LONG, MANY, SLEEP
+from support import client, host, warm, warm_load
 from support import daemon as daemons
-from support import host, warm, warm_load
 
 MIB = 1 << 20
 SLOT = "print(open('/proc/self/uid_map').read().split(), flush=True)\n" # its ids on the host, which nobody else has
@@ -182,6 +183,37 @@ def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, who):
     assert host.poll(lambda: not host.with_token(token))
     later = [kept.run(SLOT) for _ in range(12)]
     assert all(one.record["memory_peak_bytes"] < 64 * MIB and one.record["pids_peak"] == 1 for one in later), later
+
+
+def tried(kept, program):
+    """The record, whether or not the run was started."""
+    try:
+        return kept.run(program).record
+    except client.NotStarted as e:
+        return e.record
+
+
+@pytest.mark.diagonal("kept")
+@pytest.mark.parametrize("call", ["openat", "read", "pread64", "write", "unlinkat", "mkdirat", "fchmodat", "flock"])
+def test_a_call_of_the_keeper_that_fails_costs_a_run_but_no_record_its_truth(kept, call):
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    inject = ["-e", f"trace={call}", "-e", f"inject={call}:error=EIO:when=1+7"] # each seventh
+    keeper, found = kept.daemon.one("keeper"), []
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", *inject, "-p", str(keeper)]) as strace:
+        try:
+            assert host.poll(lambda: f"TracerPid:\t{strace.pid}\n" in host.read(f"/proc/{keeper}/status"))
+            for _ in range(6):
+                tried(kept, "import os, time\nb = bytearray(100 << 20)\nfor n in range(8):\n  if os.fork() == 0: time.sleep(600)")
+                found += [tried(kept, SLOT), tried(kept, SLOT)]
+        finally:
+            strace.terminate()
+    for record in found:
+        if record["exit_reason"] != "exited":
+            assert (record["exit_reason"], record["memory_peak_bytes"]) == ("setup_failed", None) and record["error"]["message"], record
+        else:
+            assert record["memory_peak_bytes"] < 64 * MIB and record["pids_peak"] == 1 and not record["limits_hit"], record
+    assert host.poll(lambda: tried(kept, SLOT)["exit_reason"] == "exited"), kept.daemon.words()
 
 
 # --- what the kernel counts by user ---------------------------------------------------------------------
