@@ -75,9 +75,14 @@ def holds_letter(pid):
 
 
 def launcher_beside(zygote):
+    """The one of the cell that waits; beside other load, that of a cell that was given up may still be on its way out."""
     spawner = int(host.read(f"/proc/{zygote}/stat").rpartition(")")[2].split()[1])
-    found = [pid for pid in host.children(spawner) if daemons.kind_of(pid) == "launcher"]
-    assert len(found) == 1, found
+    found = []
+
+    def is_alone():
+        found[:] = [pid for pid in host.children(spawner) if daemons.kind_of(pid) == "launcher"]
+        return len(found) == 1
+    assert host.poll(is_alone), found
     return found[0]
 
 
