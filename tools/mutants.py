@@ -93,7 +93,7 @@ MUTANTS = [Mutant(*row) for row in (
      "every user has the service read its files", ["tests/daemon/test_reload.py", "-k", "only_root"]),
     ("withdrawn-runs-on", "jail/daemon/door_rules.c",
      "		admit_again(c);", "		(void)admit_again;",
-     "who was let in before a reload has what he had then", ["tests/daemon/test_reload.py", "-k", "withdrawn"]),
+     "a client that connected before a reload keeps its old rights", ["tests/daemon/test_reload.py", "-k", "withdrawn"]),
     ("used-tickets-end", "jail/keeper/keeper_cells.c",
      "	if (!is_out) {", "	if (!is_out || s->plain) {",
      "a run that has just begun dies when its profile is retired", ["tests/daemon/test_reload.py", "-k", "a_moment_ago"]),

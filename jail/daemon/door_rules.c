@@ -3,7 +3,7 @@
 #include "queue.h"
 #include "rules.h"
 
-/* Whom the rules do not name any more has nothing from here on but the runs that it has. */
+/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
 static void admit_again(struct connection *c)
 {
 	struct peer_groups groups;
