@@ -314,7 +314,7 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* No other call is made before it was sent: one that is told of would wait for ever. */
+/* Sends it before any other system call: a call that notifies the listener would wait for ever. */
 static int send_listener(const struct child_ctx *c, int listener)
 {
 	struct child_report report;
@@ -331,8 +331,8 @@ static bool has_no_listeners(int answer)
 }
 
 /*
- * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. Without a listener the
- * filter that refuses the same calls is installed, and the record says that nothing is known of them.
+ * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no listener, a
+ * filter that refuses the same calls is installed, and the record says that the refused calls are not known.
  */
 static int program_filter(struct child_ctx *c)
 {

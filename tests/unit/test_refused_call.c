@@ -62,7 +62,7 @@ static const struct {
 	{ SYS_socket, PYTHON, "socket", { AF_INET, SOCK_RAW | SOCK_CLOEXEC }, "AF_INET, SOCK_RAW", true, false, "else its kind, without flags" },
 	{ SYS_socket, STRICT, "socket", { AF_INET, SOCK_STREAM }, "AF_INET", false, true, "a family that another policy allows" },
 	{ SYS_socket, PYTHON, "socket", { 44 }, "0x2c", true, false, "a value without a name is a number" },
-	{ SYS_fcntl, PYTHON, "fcntl", { 1, 1024 }, "_, F_SETLEASE", false, false, "a command behind an argument that nobody looked at" },
+	{ SYS_fcntl, PYTHON, "fcntl", { 1, 1024 }, "_, F_SETLEASE", false, false, "a command behind an argument that was not compared" },
 	{ SYS_fcntl, PYTHON, "fcntl", { 1, 11 }, "_, 0xb", false, false, "a command is no sum of others" },
 	{ SYS_ioctl, PYTHON, "ioctl", { 0, 0x5412 }, "_, TIOCSTI", true, false, "a request" },
 	{ SYS_setsockopt, PYTHON, "setsockopt", { 3, SOL_SOCKET, SO_LINGER }, "_, SOL_SOCKET, SO_LINGER", false, false, "an option means what its level says" },
