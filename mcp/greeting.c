@@ -55,7 +55,7 @@ static int brief_len(const char *description)
 	return (int)clean_whole(description, n < WORDS_MAX ? n : WORDS_MAX);
 }
 
-/* Whoever may write there would speak to the model. Runs refuse such a folder. */
+/* Text from a world-writable folder must not reach the model. Runs refuse such a folder, too. */
 static bool is_trusted(const char *folder)
 {
 	struct stat st;

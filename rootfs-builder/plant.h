@@ -28,7 +28,7 @@ must_use int plant_file(struct plant *p, const char *path, uint64_t size, unsign
 must_use int plant_link(struct plant *p, const char *path, const char *target, struct err *e);
 /* What is a second name elsewhere is a second file here. */
 must_use int plant_copy(struct plant *p, const char *path, const char *from, struct err *e);
-/* To be told what stays away. */
+/* For an entry that no tree has, such as a device: counts it and leaves it out. */
 must_use int plant_nothing(struct plant *p, struct err *e);
 
 /* Whiteouts: the entry goes, or all that is in the directory. What is not there is fine; a link on the way is not followed but refused. */

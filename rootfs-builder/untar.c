@@ -21,7 +21,7 @@
 #define WHITEOUT   ".wh."
 #define OPAQUE     ".wh..wh..opq"
 
-/* Shared with the process that reads the archive: what it says is as hostile as what it reads. */
+/* Shared with the process that reads the archive: what it writes there is as hostile as what it reads. */
 struct answer {
 	struct plant count;
 	struct err   err;
@@ -304,7 +304,7 @@ static int run(void *context)
 static int judge(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
 {
 	a->err.text[sizeof a->err.text - 1] = 0;
-	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or it was killed: it had no last word */
+	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or it was killed: it left no message */
 		*e = *why;
 		return err_wrap(e, "%s", u->name);
 	}
