@@ -369,7 +369,7 @@ def test_a_size_that_is_allowed_is_enough_and_one_byte_less_is_not(rootfs, tmp_p
 
 
 def test_a_bomb_is_not_unpacked_to_its_end(rootfs, tmp_path):
-    """Half a gigabyte of nothing behind the end of the archive, in half a megabyte: it belongs to the layer's digest and to no file."""
+    """Half a gigabyte of zeros behind the end of the archive, in half a megabyte: it belongs to the layer's digest and to no file."""
     bomb = zipped(BASE + bytes(512 << 20))
     done = rootfs("import", "--size-max", "1M", NAME, packed(tmp_path / "x", bomb))
     assert done.returncode == 1 and "it has more than 66M when it is not compressed" in done.stderr and rootfs.leftovers() == []
@@ -405,7 +405,7 @@ def test_interrupted_it_leaves_nothing(rootfs, tmp_path):
 
 @pytest.fixture(params=["root", "a plain user"])
 def importer(request, needs_root):
-    """import(members...) as that user, and a folder beside in which everybody may do everything."""
+    """import(members...) as that user, and a world-writable folder beside it."""
     with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
         top = pathlib.Path(top)
         top.chmod(0o755)
