@@ -11,11 +11,10 @@ import time
 
 import pytest
 
-from rules import ANN, LONG, SLEEP, end, sleeping
+from rules import ANN, LONG, SLEEP, begin, end, sleeping
 from support import brig, client, host, tiers, warm_load
 from support import daemon as daemons
 
-WAIT = 600_000
 ECHO = "import sys; print('up', flush=True); print(sys.stdin.read())"
 LIMIT = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
 TIMER = "import ctypes, os; print(ctypes.CDLL(None).sysinfo(b'x' * 256))"
@@ -90,14 +89,6 @@ def service(nothing_left, start_daemon, tmp_path):
 def ann(service):
     with service.daemon.connect_as(ANN) as made:
         yield made
-
-
-def begin(talk, program="print(1)", **keys):
-    """(its tag, the event waiting)"""
-    fd = client.sealed(program)
-    tag = talk.begin("run", [fd], **{"wait_ms": WAIT, **keys})
-    os.close(fd)
-    return tag, talk.until(lambda body: body.get("tag") == tag).body
 
 
 def refusal(talk, tag):
