@@ -207,27 +207,24 @@ def spoil(part, key, value):
     return change
 
 
-def without(part):
-    """A layout that lacks a blob."""
+def with_changed_blob(part, change):
+    """A layout after change(path) of one blob: the manifest, its config, or its first layer."""
     def make(top):
         made = Layout(top / "x")
         found = {}
         row = made.image([BASE], change=lambda manifest: found.update(manifest))
-        made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0]).unlink()
+        change(made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0]))
         return made.finish(row)
     return make
+
+
+def without(part):
+    return with_changed_blob(part, pathlib.Path.unlink)
 
 
 def with_other_bytes(part):
-    """A layout with a blob whose bytes are others than its name says, and as many."""
-    def make(top):
-        made = Layout(top / "x")
-        found = {}
-        row = made.image([BASE], change=lambda manifest: found.update(manifest))
-        path = made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0])
-        path.write_bytes(path.read_bytes()[:-1] + b" ")
-        return made.finish(row)
-    return make
+    """As many bytes as before, with another digest than the blob's name."""
+    return with_changed_blob(part, lambda path: path.write_bytes(path.read_bytes()[:-1] + b" "))
 
 
 def finished(top, text):
