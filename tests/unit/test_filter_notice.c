@@ -1,20 +1,11 @@
 #define _GNU_SOURCE
-#include "filter.h"
 #include "filter_notice.h"
-#include "policy_file.h"
-#include "policy_texts.h"
+#include "shipped_filter.h"
 #include "tap.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#else
-#define NATIVE AUDIT_ARCH_AARCH64
-#endif
 
 static uint32_t ask(const struct sock_filter *insn, size_t n, int nr, uint64_t first, uint64_t second, uint64_t third)
 {
@@ -25,17 +16,9 @@ static uint32_t ask(const struct sock_filter *insn, size_t n, int nr, uint64_t f
 
 static int compile(const char *name, struct filter *ret)
 {
-	const char *const    folders[] = { TEST_SOURCE "/profiles", NULL };
-	scoped_policy_bundle bundle    = { 0 };
-	struct policy       *p         = malloc(sizeof *p);
-	struct err           e         = { 0 };
-	int                  r         = policy_bundle_build(&bundle, name, NULL, policy_file_read, (void *)folders, &e);
+	struct policy *p = malloc(sizeof *p);
+	int            r = shipped_filter(name, p, ret);
 
-	if (r == 0)
-		r = policy_parse(p, &bundle, call_number, &e);
-	if (r == 0)
-		r = filter_compile(p, ret, &e);
-	printf("# %s: %s\n", name, e.text);
 	free(p);
 	return r;
 }
