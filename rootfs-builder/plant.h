@@ -4,7 +4,7 @@
  * A link on the way to an entry is followed within the tree, as it would be
  * where the tree is /, and never out of it; a link in the place of an entry is
  * replaced. An entry becomes ours; it gets no set-id bit, no attribute and no
- * second name. Devices, pipes and sockets stay away. The bounds hold for all
+ * second name. Devices, pipes and sockets are left out. The bounds hold for all
  * entries together, those that are replaced later counted as well.
  */
 #pragma once

@@ -66,7 +66,7 @@ static int open_file(struct stream *s, struct err *e)
 	struct archive_entry *entry;
 	int                   r;
 
-	/* What this libarchive cannot do by itself it would start a program for, and there is none: it says so. */
+	/* For a compression that it was built without, libarchive would start a program; there is none here, so this is an error. */
 	(void)archive_read_support_filter_gzip(a);
 	(void)archive_read_support_filter_bzip2(a);
 	(void)archive_read_support_filter_xz(a);

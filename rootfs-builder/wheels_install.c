@@ -116,7 +116,7 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
-/* pip says no more than that nothing matches, and that at length. What else it complains of is in the log. */
+/* pip reports only that nothing matches, in many lines: this names the requirement. Its other errors are in the log. */
 static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
 {
 	scoped_bytes said = { 0 };

@@ -127,7 +127,7 @@ static int find_own_profiles(struct places *p, struct err *e)
 	return 0;
 }
 
-/* What the environment says about profiles goes before what was found, or in place of it. */
+/* Directories that environment variables name come before the others, or replace them. */
 static int name_profiles(struct places *p, const char *profiles, const char *presets, struct err *e)
 {
 	if (presets) {

@@ -1,4 +1,4 @@
-/* door_rules.c - the door goes by other rules, from one moment to the next */
+/* door_rules.c - replaces the rules of a door that serves */
 #include "clock.h"
 #include "queue.h"
 #include "rules.h"

@@ -1,5 +1,5 @@
 /*
- * rules.h - what a service goes by: configuration, access and profiles, read and checked together
+ * rules.h - the rules of a service: configuration, access and profiles, read and checked together
  *
  * The reader loads them from files; the door, which can read none, gets them as
  * one text in a sealed memory file, with names of users as ids and profiles with

@@ -324,7 +324,7 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
-/* Containers have a listener of their own (EBUSY: a process has one), a filter that knows no seccomp(), or a kernel without listeners. */
+/* In containers: another listener (EBUSY: a process can have one), a filter without seccomp(), or a kernel without listeners. */
 static bool has_no_listeners(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;

@@ -180,7 +180,7 @@ def test_in_a_plain_archive_nothing_is_a_whiteout(rootfs, tmp_path):
 # --- which image ---
 
 def several(top, *platforms, nested=False):
-    """One image for each, whose /etc/old names it; a text without a slash is what docker buildx notes beside."""
+    """One image for each, whose /etc/old names it; docker buildx adds entries for "unknown/unknown"."""
     made = Layout(top / "x")
     rows = []
     for each in platforms:
@@ -458,7 +458,7 @@ def test_control_the_same_layers_with_a_directory_in_place_of_the_link_are_impor
 
 @pytest.fixture(scope="module")
 def pythons(basic, tmp_path_factory):
-    """A store with the tree of basic as an image whose Python and its library lie where those of the images of python do, none of it compiled."""
+    """A store with the tree of basic as an image whose Python and its library lie where the images named python have theirs, none of it compiled."""
     top = tmp_path_factory.mktemp("pythons")
 
     def moved(info):
