@@ -29,7 +29,7 @@ struct parting {
 	struct account keeper, door;
 	bool           is_root, has_two_caps;
 	int            keeper_file;
-	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and nobody else's */
+	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's alone */
 };
 
 /* --- who becomes what --- */
@@ -165,7 +165,7 @@ static int become_door(const struct parting *p, struct err *e)
 
 /* --- the reader --- */
 
-/* Of a service by hand it is root that can read the files, and nobody else need be able to. */
+/* A service that root starts by hand may have files that only root can read. */
 static int become_reader(const struct parting *p, struct err *e)
 {
 	if (p->is_root)

@@ -29,11 +29,11 @@ void keeper_complain(const struct err *e)
 	say("keeper: %s\n", said.text);
 }
 
-/* --- words --- */
+/* --- messages --- */
 
 enum speaker { DOOR, READER };
 
-/* Who may say what, and how far we must be. */
+/* Which process may send a message, and in which states the keeper takes it. */
 static const struct {
 	enum speaker      speaker;
 	enum keeper_state first, last;
@@ -89,8 +89,8 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 }
 
 /*
- * Nothing will be told any more: what serves goes on. Of a reading that was told whole the door may have taken the new
- * numbers, and nobody can say: both serve.
+ * No other profiles will come: those that serve go on. After a SEAL the door may have taken the new numbers or not, and
+ * the keeper cannot find out: both the old and the new profiles serve.
  */
 static void lose_reader(struct keeper *k)
 {
@@ -101,7 +101,7 @@ static void lose_reader(struct keeper *k)
 		keeper_take_drop(k);
 }
 
-/* False when the door is gone, or somebody is not in his senses: *status is then the keeper's. */
+/* False when the door is gone, or a message breaks the protocol: *status is then the keeper's exit status. */
 static bool hear(struct keeper *k, enum speaker speaker, int *status)
 {
 	static const char *const names[] = { [DOOR] = "door", [READER] = "reader" };
@@ -148,14 +148,14 @@ static void listen_to(struct listening *l, int fd, struct seat *seat)
 }
 
 /*
- * What the door had said before the reader spoke is heard before: it named profiles that may be retired now. There are
- * never so many words in its socket: a door that talks without end is not waited for.
+ * Messages that the door sent before the reader's are read first: they name profiles that the reader's may retire. After
+ * DOOR_FIRST of them, more than its socket can hold, the reader's turn comes: a door that sends without end cannot delay it.
  */
 static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
 {
 	enum { DOOR_FIRST = 256 };
 
-	door |= reader && packet_is_there(k->door); /* it may have spoken between the looks at both */
+	door |= reader && packet_is_there(k->door); /* it may have sent one after poll() returned */
 	if (reader && (!door || k->reader_waits == DOOR_FIRST)) {
 		k->reader_waits = 0;
 		return hear(k, READER, status);

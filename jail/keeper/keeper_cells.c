@@ -33,7 +33,7 @@ static bool is_waiting(const struct seat *s)
 	return s->plain && !s->leaves && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
 }
 
-/* A ticket that was used a moment ago is a run: whoever has it still gives it back. */
+/* A ticket that was used a moment ago is a run; a door that still holds an unused one gives it back. */
 static void drop(struct keeper *k, struct seat *s)
 {
 	enum { RETURN_MS_MAX = 5000 };
@@ -44,7 +44,7 @@ static void drop(struct keeper *k, struct seat *s)
 		seat_leave(s);
 		return;
 	}
-	s->ticketed = true; /* for nobody else */
+	s->ticketed = true; /* so that no other run gets it */
 	s->leaves   = clock_ms(CLOCK_MONOTONIC) + RETURN_MS_MAX;
 }
 
@@ -55,7 +55,7 @@ void keeper_drop_waiting(struct keeper *k, uint32_t number)
 			drop(k, &k->seat[i]);
 }
 
-/* Of another profile, opened while owners could still be told from one another. */
+/* From another profile, opened before the user namespace was entered: owners of files were still visible. */
 static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_tree *ret)
 {
 	for (uint32_t i = 0; i < k->posts && k->outer.kind != OUTER_KEPT; i++) {

@@ -16,7 +16,7 @@
 
 /* What one profile has of the ids. Its successor of the same name has the same one: no id is in two cells. */
 struct share {
-	char            name[KEEPER_NAME_MAX]; /* whose it is, or was */
+	char            name[KEEPER_NAME_MAX]; /* of the profile that has it, or had it last */
 	struct id_range slice;                 /* SERVICE: the first id is P's root on the host */
 	struct id_pool  ids;                   /* of cells */
 };
@@ -25,7 +25,7 @@ struct realm {
 	struct share *share;   /* the keeper's */
 	int           spawner; /* socket; -1 when it is dead */
 	int           pidfd;   /* of the spawner */
-	int           report_fd; /* what it says of its zygote (zygote_report.h) */
+	int           report_fd; /* of its zygote (zygote_report.h) */
 };
 #define REALM_NONE ((struct realm){ .spawner = -1, .pidfd = -1, .report_fd = -1 })
 

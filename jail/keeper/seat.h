@@ -23,7 +23,7 @@ struct seat {
 	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
 	int             control;  /* to the launcher */
 	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
-	double          leaves;   /* READY: its ticket was called in; when it leaves if nobody says anything; else 0 */
+	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
 	uint64_t        generation; /* of the cells of this number */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
 	struct id_pool *ids;      /* whose the slot is */

@@ -314,7 +314,7 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* No other call is made before it was sent: one that is told of would wait for ever. */
+/* Sends it before any other system call: a call that notifies the listener would wait for ever. */
 static int send_listener(const struct child_ctx *c, int listener)
 {
 	struct child_report report;
@@ -324,15 +324,15 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
-/* Containers have a listener of their own (EBUSY: a process has one), a filter that knows no seccomp(), or a kernel without listeners. */
+/* In containers: another listener (EBUSY: a process can have one), a filter without seccomp(), or a kernel without listeners. */
 static bool has_no_listeners(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
 }
 
 /*
- * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. Without a listener the
- * filter that refuses the same calls is installed, and the record says that nothing is known of them.
+ * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no listener, a
+ * filter that refuses the same calls is installed, and the record says that the refused calls are not known.
  */
 static int program_filter(struct child_ctx *c)
 {

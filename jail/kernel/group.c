@@ -378,7 +378,7 @@ int group_lend(const struct group *g, struct err *e)
 	return 0;
 }
 
-/* What is as it should be is not touched: who watches for changes would see ours. */
+/* Changes nothing that is right already: a change would wake the watch of group_home_watch(). */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
 	struct stat st;

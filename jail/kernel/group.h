@@ -80,10 +80,10 @@ must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
 /*
  * systemd gives a unit's group to the unit's user anew whenever it starts a process of the unit, as for ExecReload=, and
- * takes it from the other group with that. A descriptor that can be read when it has, for group_home_lend() again; the
- * caller's. -1: nothing of the kind is there to be watched.
+ * takes it from the other group with that. A descriptor that becomes readable when that has happened, so that the caller calls
+ * group_home_lend() again; the caller's. -1: there is no group that could be watched.
  */
-enum { GROUP_LENT_MS = 100 }; /* in which it is lent again */
+enum { GROUP_LENT_MS = 100 }; /* within which it is lent again */
 int          group_home_watch(const struct group_home *home);
 
 /* Writes every knob and reads it back. Processes that have no memory wait from now on: see struct group_oom. */

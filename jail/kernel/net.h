@@ -36,8 +36,8 @@ must_use int net_open_own(void);
 void         net_close(struct net *n);
 
 /*
- * No socket of any family is left in it, and no packet was ever sent. With every process gone, and when nobody ever
- * had a socket that is not local (filter_notice.h), that leaves nothing by which it could be told from a new one.
+ * No socket of any family is left in it, and no packet was ever sent. With every process gone, and when no process ever
+ * had a socket that is not local (filter_notice.h), that leaves no difference from a new one.
  */
 must_use bool net_is_quiet(const struct net *n);
 

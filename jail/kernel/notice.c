@@ -43,7 +43,7 @@ static bool makes_socket(const struct seccomp_data *data)
 	return data->nr == SYS_socket || data->nr == SYS_socketpair;
 }
 
-/* What the filter would have said. Whatever else comes out of a copy that is not the kernel's, nothing but a socket goes on. */
+/* The filter's own answer. It comes from a copy outside of the kernel, so no call but that of a socket may continue. */
 static struct seccomp_notif_resp response(uint32_t said, const struct seccomp_data *data)
 {
 	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
@@ -71,7 +71,7 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	out.id = in.asked.id;
 	n->was_given |= out.flags != 0;
 	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)
-		; /* the kernel would not tell of it once more, and the call would wait */
+		; /* the kernel notifies once: without an answer the call would wait for ever */
 }
 
 /* To receive would wait where nobody asks. */
@@ -83,7 +83,7 @@ void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refus
 		return;
 	if (p.revents & POLLIN)
 		answer(n, filter, refused);
-	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal came while the kernel looked */
+	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal interrupted the poll */
 		notice_close(n);
 }
 

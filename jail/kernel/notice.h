@@ -1,11 +1,12 @@
 /*
- * notice.h - answers the calls of a program that its filter tells of (filter_notice.h)
+ * notice.h - answers the calls for which a filter notifies the listener (filter_notice.h)
  *
  * What the compiled filter refuses is refused with the same errno, and counted;
- * what it allows, a socket of a network, goes on. Numbers and registers decide,
- * which the kernel hands over: never memory, which other threads can change.
- * Our own time is not counted for the program: one that asks all the time is
- * answered slowly. When we die the kernel answers ENOSYS.
+ * what it allows, a socket of a network, continues. The answer depends on the call
+ * number and the registers, which the kernel copies: never on memory, which other
+ * threads can change. The launcher's CPU time is not charged to the program, so
+ * many calls in a row are answered slowly. When the launcher dies, the kernel
+ * answers ENOSYS.
  */
 #pragma once
 #include "refused_call.h"
@@ -21,6 +22,6 @@ struct notice {
 
 /* Before a poll that would wait for so many ms: how long it may. */
 double notice_turn(struct notice *n, double wait);
-/* One call that waits, if one does, answered as `filter` says; or the end of all who could ask. */
+/* Answers one waiting call, if there is one, as `filter` does; or closes the listener when every process under the filter is gone. */
 void   notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   notice_close(struct notice *n);

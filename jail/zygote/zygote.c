@@ -22,7 +22,7 @@ extern char **environ;
 
 /* --- begin --- */
 
-/* One program, and behind it the same that tells. */
+/* One filter, followed by the same filter with notices. */
 static int map_filters(struct zygote *z)
 {
 	off_t               len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);

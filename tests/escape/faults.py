@@ -99,7 +99,7 @@ HARMLESS = [
     ("launcher", "statfs", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
     ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
-    ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one that an older kernel knows: refused is null, or not"),
+    ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind: refused is null, or not"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
     ("launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
 ]

@@ -147,7 +147,7 @@ def test_only_launchers_hold_a_listener_while_a_program_runs(jail, start_brig, t
     assert {host.read(f"/proc/{pid}/comm").strip() for pid in listeners()} == {"brig-launcher"}
 
 
-# All at once: refused calls of threads, with signals that are handled while they wait, and children that are stopped, continued and killed meanwhile.
+# All at once: refused calls of threads, with signals that are handled while they wait, and children that are stopped, continued and killed at the same time.
 PRESS = """
 import collections, ctypes, errno, os, signal, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
