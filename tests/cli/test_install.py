@@ -1,4 +1,5 @@
 """cmake --install puts the right files in the right places, readable by everybody, whatever the umask of the clone was."""
+import json
 import os
 import pathlib
 import re
@@ -66,6 +67,16 @@ def test_the_installed_programs_start(tree):
     for name in "brig", "brig-mcp", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+HARDENING = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
+
+
+def test_everything_is_compiled_with_what_hardens_stacks_and_jumps():
+    """Of the C library the programs are linked with it is the distribution that decides."""
+    wanted = {"-fstack-clash-protection", HARDENING.get(os.uname().machine, "-fstack-clash-protection")}
+    lacking = {row["file"]: wanted - set(row["command"].split()) for row in json.loads((BUILD / "compile_commands.json").read_text())}
+    assert {file: flags for file, flags in lacking.items() if flags} == {}
 
 
 @pytest.mark.requirement("A104")
