@@ -132,8 +132,8 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 
 /* --- the loop --- */
 
-/* The door, the reader, our groups, then the spawners, then the launchers that there are. */
-enum { GROUPS = READER + 1, FIRST_SPAWNER, LISTENING_MAX = FIRST_SPAWNER + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
+/* The door, the reader, our groups, then the supervisors, then the control sockets of the cells. */
+enum { GROUPS = READER + 1, FIRST_SUPERVISOR, LISTENING_MAX = FIRST_SUPERVISOR + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
 	struct pollfd fds[LISTENING_MAX];
@@ -184,7 +184,7 @@ static bool attend(struct keeper *k, int wait, int *status)
 	listen_to(&l, k->reader, NULL);
 	listen_to(&l, k->home_watch, NULL);
 	for (uint32_t i = 0; i < k->posts; i++)
-		listen_to(&l, k->post[i].realm.spawner, NULL);
+		listen_to(&l, k->post[i].realm.supervisor, NULL);
 	for (size_t i = 0; i < k->top; i++)
 		if (k->seat[i].control >= 0)
 			listen_to(&l, k->seat[i].control, &k->seat[i]);
@@ -192,16 +192,16 @@ static bool attend(struct keeper *k, int wait, int *status)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
 		lend_again(k);
-	for (size_t i = FIRST_SPAWNER + k->posts; i < l.n; i++)
+	for (size_t i = FIRST_SUPERVISOR + k->posts; i < l.n; i++)
 		if (l.fds[i].revents)
-			keeper_hear_launcher(k, l.seat[i]);
+			keeper_hear_cell(k, l.seat[i]);
 	for (uint32_t i = 0; i < k->posts; i++)
-		if (l.fds[FIRST_SPAWNER + i].revents)
-			keeper_hear_spawner(&k->post[i]);
+		if (l.fds[FIRST_SUPERVISOR + i].revents)
+			keeper_hear_supervisor(&k->post[i]);
 	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
-/* Orphans of spawners are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
+/* Orphans of supervisors are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
 static bool has_children(void)
 {
 	pid_t pid;
@@ -226,16 +226,16 @@ static void end(struct keeper *k)
 	group_home_remove(&k->home);
 }
 
-static void init(struct keeper *k, int self_fd)
+static void init(struct keeper *k)
 {
-	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1, .home_watch = -1 };
+	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .own.fd = -1, .home_watch = -1 };
 	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++)
 		k->seat[i] = SEAT_NONE;
 	for (size_t i = 0; i < KEEPER_POSTS_MAX; i++)
 		k->post[i] = POST_NONE;
 }
 
-int keeper_main(int self_fd)
+int keeper_main(void)
 {
 	struct keeper *k      = malloc(sizeof *k);
 	int            status = EXIT_FAILURE;
@@ -247,7 +247,7 @@ int keeper_main(int self_fd)
 		fprintf(stderr, "keeper: cannot begin: %m\n");
 		return EXIT_FAILURE;
 	}
-	init(k, self_fd);
+	init(k);
 	for (bool goes_on = true; goes_on;) {
 		bool is_clean = keeper_clean(k);
 		int  wait     = (int)keeper_refill(k) + 1;

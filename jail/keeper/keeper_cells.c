@@ -22,10 +22,10 @@ int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
 	struct post              *p = &k->post[number];
 	const struct realm_wishes w = {
 		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .gid = k->own.init_id, .lock_fd = k->lock_fd,
-		.filter_fd = p->filter_fd, .self_fd = k->self_fd,
+		.filter_fd = p->filter_fd,
 	};
 
-	return p->realm.spawner >= 0 ? 0 : realm_start(&p->realm, &w, e);
+	return p->realm.supervisor >= 0 ? 0 : realm_start(&p->realm, &w, e);
 }
 
 static bool is_waiting(const struct seat *s)
@@ -242,7 +242,7 @@ double keeper_refill(struct keeper *k)
 
 /* --- what they say --- */
 
-void keeper_hear_launcher(struct keeper *k, struct seat *s)
+void keeper_hear_cell(struct keeper *k, struct seat *s)
 {
 	struct err e;
 	bool       was_waiting = is_waiting(s);
@@ -260,18 +260,18 @@ void keeper_hear_launcher(struct keeper *k, struct seat *s)
 	}
 	keeper_call_ticket_in(k, s);
 	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->post[s->profile].not_before) { /* killed: it said nothing */
-		err_set(&e, ERR_SETUP, "a launcher ended before its cell was wanted");
+		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
 		back_off(&k->post[s->profile], &e);
 	}
 	seat_leave(s);
 }
 
-void keeper_hear_spawner(struct post *p)
+void keeper_hear_supervisor(struct post *p)
 {
 	struct err e;
 
 	realm_stop(&p->realm); /* it has nothing to say: this is its end */
-	err_set(&e, ERR_SETUP, "the spawner of profile %s ended; another one is started when it is needed", p->plan.name);
+	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
 	keeper_complain(&e);
 }
 

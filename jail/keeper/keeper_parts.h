@@ -39,7 +39,7 @@ struct telling {
 };
 
 struct keeper {
-	int                 door, reader, lock_fd, self_fd;
+	int                 door, reader, lock_fd;
 	enum keeper_state   state;
 	struct keeper_setup setup;
 	struct outer        outer;
@@ -84,8 +84,8 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
 /* Now, or later: the answer is in how many ms to look again. */
 double       keeper_refill(struct keeper *k);
-void         keeper_hear_launcher(struct keeper *k, struct seat *s);
-void         keeper_hear_spawner(struct post *p);
+void         keeper_hear_cell(struct keeper *k, struct seat *s);
+void         keeper_hear_supervisor(struct post *p);
 /* Of cells that are gone: true when nothing is left of any. */
 bool         keeper_clean(struct keeper *k);
 

@@ -3,7 +3,8 @@
  *
  * Two SOCK_SEQPACKET sockets: KEEPER_FD leads to the door, KEEPER_RULES_FD to
  * the reader, a process that no client talks to (KEEPER_LOCK_FD holds the lock
- * on the keeper's ids, and is passed on to every cell). One struct keeper_word
+ * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD is
+ * the executable of supervisors). One struct keeper_word
  * a datagram, of exactly that size, with exactly the descriptors its row below
  * names. The keeper reads numbers and short names, never text of a client, and
  * trusts none of them: it checks again what the door has checked, against what
@@ -37,7 +38,7 @@
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
  * A ticket is the right to use one seat's cell once, for a run with its profile's
- * own sizes, without asking the keeper, who hears of it from the launcher. A seat
+ * own sizes, without asking the keeper, who hears of it from the supervisor. A seat
  * whose ticket is out is given to no other run unless the door names it: who has
  * its ticket decides. All that a door can get by lying about tickets is the cells
  * that the keeper had opened for it.
@@ -55,6 +56,7 @@
 #include "limits.h"
 #include "mount_plan.h"
 #include "place.h"
+#include "supervisor_protocol.h"
 #include "words.h"
 #include "zygote_report.h"
 
@@ -62,20 +64,17 @@ enum {
 	KEEPER_FD           = 3,
 	KEEPER_LOCK_FD      = 4,
 	KEEPER_RULES_FD     = 5,
-	KEEPER_PROFILES_MAX = 64,  /* in one reading */
+	KEEPER_SUPERVISOR_FD = 6,
+	KEEPER_FDS_END,
+	KEEPER_PROFILES_MAX = 64,  /* that are told at once */
 	KEEPER_POSTS_MAX    = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
-	KEEPER_RUNS_MAX     = 256,
-	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_READY_MAX    = 64,
-	KEEPER_NAME_MAX     = 64,
-	KEEPER_PRELOAD_MAX  = 1024,
-	SHOWN_NAME_MAX      = 256,
 };
 enum {
 	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
 	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
 };
-enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_FILTER_MAX = 4096 /* instructions, BPF_MAXINSNS */ };
+enum { KEEPER_CODE_MAX = 8 * 1024 * 1024 };
 
 enum keeper_kind {
 	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* the reader's */
@@ -136,7 +135,7 @@ struct keeper_word {
 
 struct keeper_stats {
 	uint32_t ready[KEEPER_POSTS_MAX], building[KEEPER_POSTS_MAX], running[KEEPER_POSTS_MAX];
-	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the spawners report it */
+	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the supervisors tell it */
 	uint64_t made;   /* cells since the start */
 	uint64_t cpu_us; /* of the keeper itself */
 	uint64_t memory_bytes;

@@ -176,7 +176,7 @@ static int begin(struct keeper *k, struct err *e)
 	if (enter(k, e) < 0 || open_home(k, e) < 0)
 		return -1;
 	divide_ids(k);
-	signal(SIGCHLD, SIG_IGN); /* spawners, and what they leave when they are killed; newuidmap was asked for its status */
+	signal(SIGCHLD, SIG_IGN); /* supervisors, and what they leave when they are killed; newuidmap was asked for its status */
 	k->state = KEEPER_SERVES;
 	return 0;
 }

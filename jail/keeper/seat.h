@@ -1,10 +1,10 @@
 /*
- * seat.h - one cell as the keeper sees it: ids, control groups, a launcher
+ * seat.h - one cell as the keeper sees it: ids, control groups, a socket to its supervisor
  *
  *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
  *
  * A seat is opened ahead of any run, or for one; it is taken once. When its
- * launcher is gone the groups are removed as soon as they are empty, without
+ * cell is gone the groups are removed as soon as they are empty, without
  * waiting for it.
  */
 #pragma once
@@ -21,7 +21,7 @@ struct seat {
 	uint32_t        profile;
 	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
 	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
-	int             control;  /* to the launcher */
+	int             control;  /* to the supervisor, for this cell */
 	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
 	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
 	uint64_t        generation; /* of the cells of this number */
@@ -39,24 +39,24 @@ struct seat_wishes {
 	const struct limits     *limits;
 	const struct keeper_run *run;   /* what it shows; NULL: nothing */
 	const int               *shown_fd;
-	bool                     lends; /* the launcher has other ids than we */
+	bool                     lends; /* the supervisor has other ids than we */
 	bool                     warm;  /* for a zygote's fork */
 };
 
-/* The launcher begins to build. On failure nothing is left. */
+/* The supervisor begins to build. On failure nothing is left. */
 must_use int seat_open(struct seat *ret, uint32_t profile, const struct seat_wishes *w, struct err *e);
 
 enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
-/* Hands the run to the launcher, with lower limits where it asks for some. GONE: the launcher has ended; try another. */
+/* Hands the run to the supervisor, with lower limits where it asks for some. GONE: the cell has ended; try another. */
 must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const struct limits *is, const int *fds, struct err *e);
 
 /*
- * What the launcher said: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
+ * What the supervisor said of the cell: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
  * brings a ticket, *n is TICKET_FDS and the descriptors are the caller's; else it is 0.
  */
 must_use bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
-/* The launcher is gone, or shall be: its cell dies with it. */
+/* The cell is gone, or shall be: its end of the socket closing kills it. */
 void seat_leave(struct seat *s);
 /* LEAVING: true when all is removed, and the seat free again. Kills what still lives after a while. */
 bool seat_clean(struct seat *s);

@@ -81,6 +81,8 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);
-	launcher_finish(&w);
+	launcher_sum_up(&w);
+	(void)!cell_close(&w.cell, &w.end.left);
+	launcher_say_ended(&w);
 	_exit(EXIT_SUCCESS);
 }

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 /*
- * Program and launcher wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
+ * Program and supervisor (or launcher) wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
  * Linux 6.18, two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest after
  * some answers, however long those took: a number of answers a millisecond is none where a socket takes longer.
  */
@@ -26,15 +26,20 @@ double notice_turn(struct notice *n, double wait)
 	double rest;
 
 	n->heard_fd = n->listener_fd;
-	if (n->answers < ANSWERS_MAX)
+	if (!notice_rests(n))
 		return wait;
-	rest = n->answered + REST_MS - clock_ms(CLOCK_MONOTONIC);
+	rest = n->answered + REST_MS * (n->crowd ? n->crowd : 1) - clock_ms(CLOCK_MONOTONIC);
 	if (rest <= 0) {
 		n->answers = 0;
 		return wait;
 	}
 	n->heard_fd = -1;
 	return rest < wait ? rest : wait;
+}
+
+bool notice_rests(const struct notice *n)
+{
+	return n->answers >= ANSWERS_MAX;
 }
 
 /* The only calls that the filter stops and would have allowed (filter_notice.h). */

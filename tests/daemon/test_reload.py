@@ -67,8 +67,8 @@ class Service:
     def zygotes(self):
         return sorted(self.daemon.of_kind("zygote"))
 
-    def spawners(self):
-        return len(self.daemon.roles()["spawner"])
+    def supervisors(self):
+        return len(self.daemon.roles()["supervisor"])
 
     def wait_warm(self):
         assert host.poll(lambda: self.talk.run("pass").record["warm"]), self.daemon.words()
@@ -171,7 +171,7 @@ def test_a_profile_has_other_limits_and_those_of_before_hold_for_runs_under_way(
         service.talk.run("print(1)", profile="odd", limits={"wall_ms": 20000})
     run.feed(b"as before")
     assert run.finish().stdout == "up\nas before\n"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
 @pytest.mark.parametrize("how", ["cold", "warm"])
@@ -224,10 +224,10 @@ def test_a_profile_is_added_and_removed(service, ann):
     assert refusal(ann, tag)["message"].startswith('profile "new" does not exist here; there are: basic, odd; ')
     with pytest.raises(client.Refused, match="does not exist here"):
         service.talk.run("print(1)", profile="new")
-    assert service.spawners() == 3, "it stays for its run"
+    assert service.supervisors() == 3, "it stays for its run"
     runs[0].feed(b"to its end")
     assert runs[0].finish().stdout == "up\nto its end\n"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
     end(ann, runs[1])
 
 
@@ -263,26 +263,26 @@ def test_more_profiles_than_there_are_shares_of_ids_are_refused_as_a_whole(nothi
         assert service.talk.run(LIMIT, profile="odd").stdout == "99\n"
         service.remove("odd")
         service.reload()
-        assert host.poll(lambda: service.spawners() == 1), service.daemon.tree()
+        assert host.poll(lambda: service.supervisors() == 1), service.daemon.tree()
         service.profile("new", limits={"files": 98})
         service.reload()
         assert service.talk.run(LIMIT, profile="new").stdout == "98\n", "a share that is not in use goes to the next profile"
 
 
 def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
-    """By ticket, into a fork that stood ready: the launcher reports it to the keeper, and is slow here."""
+    """By ticket, into a fork that stood ready: the keeper hears of it from its supervisor, which is slow here."""
     service.profile("basic", warm="ready")
     service.reload()
     service.wait_warm()
     assert host.poll(lambda: len(service.daemon.letters()) >= 2), service.daemon.words()
-    launchers = service.daemon.of_kind("launcher")
-    for pid in launchers:
+    supervisors = service.daemon.roles()["supervisor"]
+    for pid in supervisors:
         daemons.kill(pid, signal.SIGSTOP)
     run = service.talk.start(ECHO, stdin=True, limits=LONG)
     assert run.line() == "up"
     service.profile("basic", warm="ready", limits={"files": 88})
     service.reload()
-    for pid in launchers:
+    for pid in supervisors:
         daemons.kill(pid, signal.SIGCONT)
     run.feed(b"to its end")
     ended = run.finish()
@@ -474,7 +474,7 @@ def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(servic
         assert service.talk.run(LIMIT, profile="odd").stdout == f"{100 + n}\n"
         assert service.talk.run("print(1)").stdout == "1\n"
     assert died, "none was killed"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
 # --- many times ---
@@ -511,9 +511,9 @@ def test_many_readings_cost_no_run_and_leave_nothing(service, ann, times):
     service.profile("basic", warm="demand")
     service.reload()
     service.wait_warm()
-    assert host.poll(lambda: service.spawners() == 3), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 3), service.daemon.tree()
     end(ann, sleeper)
-    assert host.poll(lambda: service.spawners() == 2 and len(service.zygotes()) == 1), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2 and len(service.zygotes()) == 1), service.daemon.tree()
     service.daemon.rest()
     for pid in (service.daemon.pid, service.daemon.one("keeper")):
         assert daemons.lasting_descriptors(pid) <= held[pid], (service.daemon.tree(), held)

@@ -10,7 +10,7 @@ from support import client, host, warm
 from support import daemon as daemons
 
 KEPT_COLD = ("data-science", "filesystem", "network", "strict")
-KILLED = ("zygote", "spawner", "launcher", "init")
+KILLED = ("zygote", "supervisor", "init")
 HONEST = {"cancelled", "setup_failed", "signaled", "client_gone"} # how a run may end whose helper was killed: no limit's name
 
 
@@ -112,7 +112,7 @@ def is_warm_again(daemon):
 
 # --- what it holds --------------------------------------------------------------------------------------------------------
 
-KINDS = ("door", "keeper", "spawner", "zygote", "launcher")
+KINDS = ("door", "keeper", "supervisor", "zygote")
 
 
 def pss(pid):
@@ -160,7 +160,7 @@ def held(daemon):
 
 # What moves up and down by itself: cells that are being built or taken down, a heap that is used for the first time.
 SLACK = {"processes": 12, "namespaces": 70, "groups": 24, "PSS KiB": 700, "descriptors": 8, "mounts": 0}
-OF_POOL = 3 * 8 # a spawner's networks: three descriptors each
+OF_SUPERVISOR = 3 * 8 + 2 * 30 # its networks, three descriptors each; a cell or two that are being built or taken down
 
 
 def grown(before, after):
@@ -168,7 +168,7 @@ def grown(before, after):
     def slack(what):
         if what == "door: descriptors": # tickets
             return 36
-        return SLACK[what.rpartition(": ")[2]] + (OF_POOL if what == "spawner: descriptors" else 0)
+        return SLACK[what.rpartition(": ")[2]] + (OF_SUPERVISOR if what == "supervisor: descriptors" else 0)
     return [f"{what}: {before[what]} -> {after[what]}" for what in before if after[what] > before[what] + slack(what)]
 
 
