@@ -152,8 +152,8 @@ def runs_per_second(daemon, clients, seconds):
 # --- what the service spends ----------------------------------------------------------------------------------------
 
 def cpu_per_run(daemon, talk, runs):
-    """CPU-us of each process of the service, for one run. Building the next cell is the spawner's and its children's, and not told here."""
-    kinds = {kind: daemon.of_kind(kind) for kind in ("door", "keeper", "spawner")}
+    """CPU-us of each process of the service, for one run. Building the next cell is the supervisor's and its children's, and not told here."""
+    kinds = {kind: daemon.of_kind(kind) for kind in ("door", "keeper", "supervisor")}
     take = lambda: {kind: sum(daemons.cpu_seconds(pid) for pid in pids) for kind, pids in kinds.items()}
     before = take()
     for _ in range(runs):

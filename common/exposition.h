@@ -1,8 +1,8 @@
 /*
  * exposition.h - figures as Prometheus reads them: its text format, version 0.0.4.
  *
- * Lines are written as they are said, and nothing is kept: the caller says the head of a metric once, then all of its
- * samples, in base units (seconds, bytes). Names are our own; the value of a label may be anybody's text and cannot end its
+ * Each line is written at once, and nothing is kept: the caller writes the head of a metric once, then all of its
+ * samples, in base units (seconds, bytes). Names are our own; the value of a label may be any text and cannot end its
  * line: a quote, a backslash and a newline are escaped, what else is not printable ASCII becomes a question mark.
  */
 #pragma once

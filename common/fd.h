@@ -20,3 +20,6 @@ static inline int fd_take(int *fd)
 	*fd = -1;
 	return taken;
 }
+
+/* Closes every descriptor above 2 but these, which are sorted; those below 3 are passed over. 0 or -1 with errno. Only close_range() is called. */
+must_use int fd_keep_only(int *keep, size_t n);

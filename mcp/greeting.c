@@ -55,7 +55,7 @@ static int brief_len(const char *description)
 	return (int)clean_whole(description, n < WORDS_MAX ? n : WORDS_MAX);
 }
 
-/* Whoever may write there would speak to the model. Runs refuse such a folder. */
+/* Text from a world-writable folder must not reach the model. Runs refuse such a folder, too. */
 static bool is_trusted(const char *folder)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static bool is_trusted(const char *folder)
 	return *folder && stat(folder, &st) == 0 && !(st.st_mode & S_IWOTH);
 }
 
-/* found: by name, what is to be said of it. The first folder that has a name has the profile. */
+/* found: name -> the text for the model. The first folder that has a name has the profile. */
 static void look_into(const char *folder, const struct places *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;

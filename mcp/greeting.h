@@ -1,5 +1,5 @@
 /*
- * greeting.h - which profiles a call may name, as a handshake tells a model: those whose rootfs is built here.
+ * greeting.h - the profiles that a call may name, for the instructions of a handshake: those whose rootfs is built here.
  *
  * From the files of this host, read once a handshake. brigd is not asked: clients start a server twice, or only to list its
  * tools, and nothing is connected to or started before a tool is called. A service that refuses one of these says so then.

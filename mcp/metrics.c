@@ -136,13 +136,13 @@ void metrics_print(const struct metrics *m, FILE *out)
 	exposition_head(out, "brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.");
 	for (size_t i = 0; i < ARRAY_LEN(m->ended) && m->ended[i].n; i++)
 		print_ended(&m->ended[i], out);
-	exposition_head(out, "brig_mcp_refused_total", "counter", "What was asked for and refused, by why.");
+	exposition_head(out, "brig_mcp_refused_total", "counter", "Requests that were refused, by reason.");
 	for (size_t i = 0; i < ARRAY_LEN(m->refused) && m->refused[i].n; i++)
 		print_refused(&m->refused[i], out);
 	exposition_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
 	exposition_count(out, "brig_mcp_running", NULL, m->running);
 	if (!m->knows_cells)
 		return;
-	exposition_head(out, "brig_mcp_cells_ready", "gauge", "Cells of brigd that stood ready when this was asked for the last time.");
+	exposition_head(out, "brig_mcp_cells_ready", "gauge", "Cells of brigd that were ready at the last query.");
 	exposition_count(out, "brig_mcp_cells_ready", NULL, m->cells_ready);
 }

@@ -145,7 +145,7 @@ static void say_figure(struct outcome *o)
 		say(HINT_OF(o), "A figure was drawn and not returned. These last lines make it the result: " RETURN_FIGURE);
 }
 
-/* What a refused call is to Python. Not of another exception: a library may have asked, and gone on. */
+/* The exceptions that Python raises for a refused call. Others get no such hint: the refused call may be a library's probe. */
 static void say_refused(struct outcome *o, const json_t *error)
 {
 	static const char *const types[] = { "PermissionError", "OSError", "MemoryError" };
@@ -180,7 +180,7 @@ static void say_signaled(struct outcome *o, const struct execution *x)
 
 	(void)x;
 	if (strcmp(name, "SIGINT") == 0 && strcmp(text_of(error, "type"), "KeyboardInterrupt") == 0) {
-		say_exception(o, error); /* nothing of it caught it, so Python ended by the signal */
+		say_exception(o, error); /* the program did not catch it, so Python ended by the signal */
 		return;
 	}
 	say(ERROR_OF(o), "Killed by signal %.20s", name);

@@ -1,4 +1,4 @@
-/* build_log.h - what the programs of a build have printed: theirs, and strangers' */
+/* build_log.h - what the programs of a build have printed; not trusted */
 #pragma once
 #include "file.h"
 

@@ -19,7 +19,7 @@ static int run(int root, const char *const *argv, const char *const *env, bool o
 	int       ends[2];
 	scoped_fd nothing = -1;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) /* not the host's /dev/null: a program of root's in a strange tree could change its mode */
+	if (pipe2(ends, O_CLOEXEC) < 0) /* not the host's /dev/null: a program that runs as root in an untrusted tree could change its mode */
 		return err_sys(e, "pipe");
 	close(ends[1]);
 	nothing = ends[0];

@@ -3,7 +3,7 @@
  *
  * SOURCE is a directory or a file: the tree of a system, plain or as a tar
  * archive, or an image of containers, as an OCI image layout or as docker save
- * writes it, each as a directory or as an archive. It is told from its content.
+ * writes it, each as a directory or as an archive. The content decides which.
  */
 #pragma once
 #include "recipe.h"
@@ -17,5 +17,5 @@ struct import {
 	int                     log, stop;
 };
 
-/* hex is the image's, or empty. What it is, and what was left out of it, is told on stderr. */
+/* hex is the image's, or empty. Its kind, and what was left out, goes to stderr. */
 must_use int import_apply(const struct import *i, char hex[DIGEST_HEX + 1], struct err *e);

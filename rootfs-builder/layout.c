@@ -19,7 +19,7 @@
 
 #define INDEX_DEPTH 4 /* so many indexes below each other */
 #define INDEX_MAX   256
-#define WEIGHT_MAX  200000 /* wire_weight(): an image says what it is by texts, and by few of them */
+#define WEIGHT_MAX  200000 /* wire_weight(): the JSON of an image has few texts */
 
 struct reader {
 	int         dir;

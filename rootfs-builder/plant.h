@@ -4,7 +4,7 @@
  * A link on the way to an entry is followed within the tree, as it would be
  * where the tree is /, and never out of it; a link in the place of an entry is
  * replaced. An entry becomes ours; it gets no set-id bit, no attribute and no
- * second name. Devices, pipes and sockets stay away. The bounds hold for all
+ * second name. Devices, pipes and sockets are left out. The bounds hold for all
  * entries together, those that are replaced later counted as well.
  */
 #pragma once
@@ -28,7 +28,7 @@ must_use int plant_file(struct plant *p, const char *path, uint64_t size, unsign
 must_use int plant_link(struct plant *p, const char *path, const char *target, struct err *e);
 /* What is a second name elsewhere is a second file here. */
 must_use int plant_copy(struct plant *p, const char *path, const char *from, struct err *e);
-/* To be told what stays away. */
+/* For an entry that no tree has, such as a device: counts it and leaves it out. */
 must_use int plant_nothing(struct plant *p, struct err *e);
 
 /* Whiteouts: the entry goes, or all that is in the directory. What is not there is fine; a link on the way is not followed but refused. */

@@ -21,7 +21,7 @@
 #define WHITEOUT   ".wh."
 #define OPAQUE     ".wh..wh..opq"
 
-/* Shared with the process that reads the archive: what it says is as hostile as what it reads. */
+/* Shared with the process that reads the archive: what it writes there is as hostile as what it reads. */
 struct answer {
 	struct plant count;
 	struct err   err;
@@ -66,7 +66,7 @@ static int open_file(struct stream *s, struct err *e)
 	struct archive_entry *entry;
 	int                   r;
 
-	/* What this libarchive cannot do by itself it would start a program for, and there is none: it says so. */
+	/* For a compression that it was built without, libarchive would start a program; there is none here, so this is an error. */
 	(void)archive_read_support_filter_gzip(a);
 	(void)archive_read_support_filter_bzip2(a);
 	(void)archive_read_support_filter_xz(a);
@@ -304,7 +304,7 @@ static int run(void *context)
 static int judge(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
 {
 	a->err.text[sizeof a->err.text - 1] = 0;
-	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or it was killed: it had no last word */
+	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or it was killed: it left no message */
 		*e = *why;
 		return err_wrap(e, "%s", u->name);
 	}

@@ -1,7 +1,7 @@
 /*
  * wheels.h - what a recipe takes from wheels: found before a build begins, installed by pip in the tree.
  *
- * What is in a wheel is a stranger's, whatever its hash: pip is the suite's own,
+ * The content of a wheel is not trusted, whatever its hash: pip is the suite's own,
  * runs with the tree's Python in the tree, without a right or a network, and
  * executes nothing of it. From an index, it fetches first, in the same way but
  * with a network.

@@ -93,8 +93,8 @@ static int find_pip(int root, char path[300], struct err *e)
 #define PIP_MOST 40
 
 /*
- * No setup.py, no version but those of the file, no file whose hash it does not have, nobody's settings.
- * -S: what Debian has installed is neither looked at nor taken for it.
+ * No setup.py, no version but those of the file, no file with another hash, no settings of the user or the machine.
+ * -S: pip does not count packages that Debian has installed.
  */
 static void pip_command(const char *argv[PIP_MOST], const char *pip, const char *const *own)
 {
@@ -116,7 +116,7 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
-/* pip says no more than that nothing matches, and that at length. What else it complains of is in the log. */
+/* pip reports only that nothing matches, in many lines: this names the requirement. Its other errors are in the log. */
 static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
 {
 	scoped_bytes said = { 0 };
@@ -242,7 +242,7 @@ static void forget(json_t *packages, const char *name)
 			json_array_remove(packages, i);
 }
 
-/* pip itself goes, unless somebody asked for it. */
+/* Removes pip itself, unless the recipe names its package. */
 static int tidy(const struct wheels *w, int root, const char *pip, json_t *packages, struct err *e)
 {
 	char        wheel[300];

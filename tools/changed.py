@@ -15,6 +15,7 @@ COVERED = [
     ("jail/kernel", ["tests/unit", "tests/floors", "tests/cli", "tests/escape", "tests/daemon"]),
     ("jail/zygote", ["tests/floors", "tests/daemon", "tests/rootfs/test_zygote_extension.py"]),
     ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
+    ("jail/supervisor", ["tests/unit", "tests/floors", "tests/daemon"]),
     ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), ("jail/daemon", ["tests/unit", "tests/floors", "tests/daemon"]),
     ("jail/metrics", ["tests/floors", "tests/daemon/test_metrics.py", "tests/daemon/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),

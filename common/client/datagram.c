@@ -73,7 +73,7 @@ static json_t *take_reply(const struct datagram *d, struct err *e)
 	if (d->answer.kind == ANSWER_ERROR)
 		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
 	else
-		err_set(e, ERR_PROTOCOL, "brigd said what nobody asked");
+		err_set(e, ERR_PROTOCOL, "brigd sent an event where a reply was expected");
 	return NULL;
 }
 

@@ -33,5 +33,5 @@ must_use int datagram_parse(struct datagram *ret, const char *text, size_t len, 
 /* Waits for one. *ret is empty unless one came. */
 must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);
 
-/* A request, and its reply: a new reference, or NULL. ERR_DENIED: brigd refused it, and the text is what it said. */
+/* A request, and its reply: a new reference, or NULL. ERR_DENIED: brigd refused it; the text is its message. */
 must_use json_t *datagram_exchange(int sock, const json_t *request, struct err *e);

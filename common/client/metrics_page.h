@@ -9,5 +9,5 @@
 
 #include <stdio.h>
 
-/* Prints nothing unless all could be asked. Waits for ms at most, twice over. */
+/* Prints nothing unless every request got its reply. Waits at most ms to connect, and at most ms for the replies. */
 must_use int metrics_page_print(FILE *out, unsigned ms, struct err *e);

@@ -112,7 +112,7 @@ static int find_stores(struct places *p, const char *shared, struct err *e)
 	return put(p->store[1], e, shared, "");
 }
 
-/* A plain user's own; a home that is closed to him is passed over. */
+/* A plain user's own profiles; a home that the user may not enter is skipped. */
 static int find_own_profiles(struct places *p, struct err *e)
 {
 	const char *home = env_path("HOME"), *config = env_path("XDG_CONFIG_HOME");
@@ -127,7 +127,7 @@ static int find_own_profiles(struct places *p, struct err *e)
 	return 0;
 }
 
-/* What the environment says about profiles goes before what was found, or in place of it. */
+/* Directories that environment variables name come before the others, or replace them. */
 static int name_profiles(struct places *p, const char *profiles, const char *presets, struct err *e)
 {
 	if (presets) {

@@ -6,9 +6,9 @@
  * It changes files in one directory and nowhere else, whatever it is made to
  * read. Not root: it gets a user namespace in which it is root as well.
  *
- * A function of ours can run in its place: one that reads what strangers wrote.
- * It has descriptors 0, 1 and 2, and its own copy of our memory; what it wants
- * to tell us it writes into memory that was shared before.
+ * A function of ours can run in its place: one that reads untrusted input.
+ * It has descriptors 0, 1 and 2, and its own copy of our memory; it returns
+ * results through memory that was shared before.
  */
 #pragma once
 #include "err.h"

@@ -1,7 +1,8 @@
 /*
  * refused_words.h - the refused calls of a record, as people read them
  *
- * "ptrace (2 times), socket(AF_NETLINK) and 3 more". The record is somebody else's word: it is made fit for a terminal.
+ * "ptrace (2 times), socket(AF_NETLINK) and 3 more". The record comes from another process: it is escaped before it
+ * goes to a terminal.
  */
 #pragma once
 #include <jansson.h>

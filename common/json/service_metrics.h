@@ -1,7 +1,7 @@
 /*
  * service_metrics.h - what brigd counts, as Prometheus reads it: a table of metrics, and where in brigd's answers each is.
  *
- * The answers (client_protocol.h: stats, and metrics for each profile) were checked by who received them, so every key is
+ * The answers (client_protocol.h: stats, and metrics for each profile) were checked when they were received, so every key is
  * there. A figure that is null has no sample, and is never 0. Labels are names of profiles, exit reasons, codes of refusals
  * and the like: no user, no program.
  */

@@ -94,3 +94,20 @@ void ask_print_json(json_t *reply)
 	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), put, stdout);
 	putchar('\n');
 }
+
+int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply))
+{
+	struct err e;
+	json_t    *reply = ask(json_pack("{ss}", "op", op), &e);
+
+	if (!reply) {
+		fprintf(stderr, "brig %s: %s\n", command, e.text);
+		return STATUS_FAILED;
+	}
+	if (a->json)
+		ask_print_json(reply);
+	else
+		print(reply);
+	json_decref(reply);
+	return STATUS_OK;
+}

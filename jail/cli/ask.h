@@ -29,3 +29,6 @@ char      *ask_text(const json_t *text, char *buf, size_t len);
 
 /* As an object without what only the protocol needs. */
 void ask_print_json(json_t *reply);
+
+/* A request without arguments; prints the reply with --json as JSON, else with print. How brig ends. */
+int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply));

@@ -32,24 +32,17 @@ void ps_print_runs(const json_t *reply, FILE *out)
 		fprintf(out, "and %" JSON_INTEGER_FORMAT " more\n", ask_figure(reply, "left_out"));
 }
 
+static void print_runs(const json_t *reply)
+{
+	ps_print_runs(reply, stdout);
+}
+
 int ps_main(int argc, char **argv)
 {
 	struct ask a = { 0 };
-	struct err e;
-	json_t    *reply;
 	int        status;
 
 	if (ask_words(&a, argc, argv, 0, "brig ps [--json]", "List your runs, of the brigd that runs here; root sees all.", &status) < 0)
 		return status;
-	reply = ask(json_pack("{ss}", "op", "list"), &e);
-	if (!reply) {
-		fprintf(stderr, "brig ps: %s\n", e.text);
-		return STATUS_FAILED;
-	}
-	if (a.json)
-		ask_print_json(reply);
-	else
-		ps_print_runs(reply, stdout);
-	json_decref(reply);
-	return STATUS_OK;
+	return ask_and_print(&a, argv[0], "list", print_runs);
 }

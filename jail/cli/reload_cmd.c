@@ -26,22 +26,10 @@ static void print_reload(const json_t *reply)
 int reload_main(int argc, char **argv)
 {
 	struct ask a = { 0 };
-	struct err e;
-	json_t    *reply;
 	int        status;
 
 	if (ask_words(&a, argc, argv, 0, "brig reload [--json]",
 		      "Have the brigd that runs here read its configuration and profiles again; no run ends. What cannot be used changes nothing.", &status) < 0)
 		return status;
-	reply = ask(json_pack("{ss}", "op", "reload"), &e);
-	if (!reply) {
-		fprintf(stderr, "brig reload: %s\n", e.text);
-		return STATUS_FAILED;
-	}
-	if (a.json)
-		ask_print_json(reply);
-	else
-		print_reload(reply);
-	json_decref(reply);
-	return STATUS_OK;
+	return ask_and_print(&a, argv[0], "reload", print_reload);
 }

@@ -145,21 +145,9 @@ static void print_stats(const json_t *reply)
 int stats_main(int argc, char **argv)
 {
 	struct ask a = { 0 };
-	struct err e;
-	json_t    *reply;
 	int        status;
 
 	if (ask_words(&a, argc, argv, 0, "brig stats [--json]", "What the brigd that runs here has done so far, and what it costs.", &status) < 0)
 		return status;
-	reply = ask(json_pack("{ss}", "op", "stats"), &e);
-	if (!reply) {
-		fprintf(stderr, "brig stats: %s\n", e.text);
-		return STATUS_FAILED;
-	}
-	if (a.json)
-		ask_print_json(reply);
-	else
-		print_stats(reply);
-	json_decref(reply);
-	return STATUS_OK;
+	return ask_and_print(&a, argv[0], "stats", print_stats);
 }

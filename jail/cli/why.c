@@ -72,7 +72,7 @@ struct call {
 	struct bpf_look look;
 };
 
-/* The record is brigd's word, and may be of a brigd that knows more calls than we do. */
+/* The record comes from brigd, which may be newer and know more system calls than this program. */
 static bool find_call(const json_t *row, struct call *ret)
 {
 	const char *name = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
@@ -207,6 +207,6 @@ void why_print_all(const struct session *s, const json_t *record)
 	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
 		print_calls(&r, record);
 	print_limits(s, record);
-	fputs("brig: not told here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n", stderr);
+	fputs("brig: not listed here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n", stderr);
 	done(&r);
 }

@@ -9,5 +9,5 @@
 
 /* One line, where a run that did not end well was refused a call. */
 void why_print_line(const struct session *s, const json_t *record);
-/* All that is known, whatever came of the run. */
+/* All that is known, however the run ended. */
 void why_print_all(const struct session *s, const json_t *record);

@@ -33,6 +33,6 @@ void access_own(struct access *ret, uid_t own);
 const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups);
 bool                      access_allows(const struct access_rule *r, const char *profile);
 
-/* Rows with numbers, for whoever cannot look up names; the lists of profiles are those of the configuration. */
+/* Rows with ids, for a process that cannot look up names; the lists of profiles are those of the configuration. */
 json_t      *access_to_json(const struct access *a);
 must_use int access_from_json(struct access *ret, const struct config *c, const json_t *rows, struct err *e);

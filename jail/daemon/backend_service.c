@@ -98,10 +98,10 @@ static bool await_stats(struct backend_service *b, struct keeper_answer *ret)
 	double        end = clock_ms(CLOCK_MONOTONIC) + STATS_MS_MAX, left = STATS_MS_MAX;
 
 	for (; left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
-		enum word_kind heard = poll(&p, 1, (int)left + 1) > 0 ? hear_word(b, ret) : WORD_NONE;
+		enum word_kind kind = poll(&p, 1, (int)left + 1) > 0 ? hear_word(b, ret) : WORD_NONE;
 
-		if (heard != WORD_NONE)
-			return heard == WORD_ANSWER && ret->kind == KEEPER_STATS;
+		if (kind != WORD_NONE)
+			return kind == WORD_ANSWER && ret->kind == KEEPER_STATS;
 	}
 	return false;
 }
@@ -113,7 +113,7 @@ static uint64_t most_files(void)
 	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
 }
 
-/* Nobody waits for the keeper. */
+/* Never blocks on the keeper. */
 int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct places *places, struct err *e)
 {
 	*ret = (struct backend_service){ .keeper = parts->keeper, .pid = parts->keeper_pid, .mode = parts->mode, .places = places, .stats_ms = -STATS_AGE_MS };

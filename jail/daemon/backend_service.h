@@ -1,7 +1,7 @@
 /*
  * backend_service.h - the keeper starts the runs
  *
- * What the profiles are it knows from the reader; it is told numbers only.
+ * The keeper has the profiles from the reader; this side sends it their numbers only.
  */
 #pragma once
 #include "backend.h"
@@ -21,7 +21,7 @@ struct backend_service {
 	double              stats_ms; /* when they were asked for */
 };
 
-/* Takes the keeper's socket over; places outlive it. Before it is asked for runs, the reader has told it the profiles (telling.h). */
+/* Takes the keeper's socket over; places outlive it. The reader sends it the profiles before the first run (telling.h). */
 must_use int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct places *places, struct err *e);
 void         backend_service_close(struct backend_service *b); /* may be called on one that was not opened */
 #define BACKEND_SERVICE_NONE ((struct backend_service){ .keeper = -1 })

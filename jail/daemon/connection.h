@@ -20,7 +20,7 @@ struct connection {
 	struct door_user         *user;
 	struct loop_source        source;
 	struct peer               peer;
-	const struct access_rule *may; /* NULL: nothing any more */
+	const struct access_rule *may; /* NULL: its access was withdrawn */
 	size_t                    runs; /* that have not ended */
 	uint64_t                  reload, reload_tag; /* the reading that it waits for (reload.h), or 0 */
 	double                    heard_ms;

@@ -1,9 +1,9 @@
-/* door_rules.c - the door goes by other rules, from one moment to the next */
+/* door_rules.c - replaces the rules of a door that serves */
 #include "clock.h"
 #include "queue.h"
 #include "rules.h"
 
-/* Whom the rules do not name any more has nothing from here on but the runs that it has. */
+/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
 static void admit_again(struct connection *c)
 {
 	struct peer_groups groups;

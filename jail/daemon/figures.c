@@ -98,7 +98,7 @@ void figures_take_end(struct figures *f, const struct record *record)
 	observe(row, FIGURE_MEMORY, (double)record->memory_peak_bytes);
 }
 
-/* --- told --- */
+/* --- as JSON --- */
 
 /* All of them, also those that never were: what counts from 0 can be seen to grow. */
 static json_t *reasons_json(const uint64_t ended[EXIT_REASONS])

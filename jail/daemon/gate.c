@@ -15,7 +15,7 @@ static gate_fn *const rows[REQUEST_COUNT] = {
 };
 /* clang-format on */
 
-/* Whose access was withdrawn keeps its runs, and may end them. */
+/* A client whose access was withdrawn keeps its runs, and may cancel them. */
 static int check_access(const struct connection *c, struct denial *why)
 {
 	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may not use this service any more", c->peer.uid);

@@ -1,4 +1,4 @@
-/* gate_metrics.c - what the runs of one profile have cost, for who draws curves of it */
+/* gate_metrics.c - what the runs of one profile have cost, for a monitoring system */
 #include "gate.h"
 
 int gate_metrics(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)

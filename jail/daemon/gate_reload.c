@@ -1,10 +1,10 @@
-/* gate_reload.c - configuration and profiles are read again; the answer is what came of it */
+/* gate_reload.c - configuration and profiles are read again; the reply is the outcome */
 #include "gate.h"
 #include "reload.h"
 
 #include <unistd.h>
 
-/* Root, and of a service of one's own the user himself. */
+/* Root may ask; of a plain user's own service, that user too. */
 static bool may_reload(const struct connection *c)
 {
 	return c->peer.uid == 0 || c->peer.uid == getuid();

@@ -97,7 +97,7 @@ static json_int_t count_running(const struct door *d, const struct served_profil
 	return n;
 }
 
-/* The spawner's word: as far as it is a number that JSON can hold. */
+/* The supervisor's word: as far as it is a number that JSON can hold. */
 static json_t *known(uint64_t figure)
 {
 	return figure > TAG_MAX ? json_null() : json_integer((json_int_t)figure);

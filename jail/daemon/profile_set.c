@@ -25,7 +25,7 @@ static void item_destroy(struct served_profile *p)
 	free(p);
 }
 
-/* Whoever looks at it does not change it by holding it. */
+/* Takes a const pointer: to hold a profile changes only its count of holders. */
 const struct served_profile *profile_hold(const struct served_profile *p)
 {
 	((struct served_profile *)p)->holders++;

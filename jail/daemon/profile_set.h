@@ -1,9 +1,9 @@
 /*
  * profile_set.h - the profiles that the door serves, read and checked.
  *
- * A service's reader reads all of them, at the start and when it is told to: what
- * changes on disk meanwhile does not change what a confined door knows. A private
- * door reads the one that it is asked for.
+ * A service's reader reads all of them, at the start and at each reload: what
+ * changes on disk in between does not reach a confined door. A private door reads
+ * the profile that a request names.
  */
 #pragma once
 #include "code_digest.h"

@@ -18,7 +18,7 @@ must_use bool queue_enter(struct connection *c, const struct protocol_request *r
 			  const struct denial *why);
 /* Starts what may start; of the door's timer. */
 void queue_serve(void *door);
-/* The rules are others: those who wait for what they may not have any more are told; the others have a try. */
+/* After a reload: refuses waiting runs that the new rules do not allow, and tries the others again. */
 void queue_judge(struct door *d);
 /* Something has ended: there may be a place. */
 void queue_wake(struct door *d);

@@ -79,7 +79,7 @@ void reader_end(struct reader *r)
 /* --- one reading, in a process of its own --- */
 
 struct reading {
-	const char        *folder; /* of profiles, as people know it */
+	const char        *folder; /* of profiles, by its name outside of the view */
 	struct reader_post post;   /* a copy: places become those of the view */
 	uint64_t           number;
 	bool               is_first, is_config;
@@ -98,7 +98,7 @@ static void refuse(int door, uint64_t reading, bool is_config, const struct err 
 	(void)packet_send(door, &word, sizeof word, NULL, 0);
 }
 
-/* At the start the others are served all the same; later, what is wrong changes nothing. */
+/* At the start the other profiles are served all the same; at a reload, one bad profile refuses the reload. */
 static void on_left_out(void *context, const char *name, const struct err *why)
 {
 	struct reading *r = context;
@@ -111,7 +111,7 @@ static void on_left_out(void *context, const char *name, const struct err *why)
 		r->left_out = e;
 }
 
-/* What is root's to read is parsed by somebody who is not. */
+/* Files are copied as root, then parsed under the door's account. */
 static int come_to_files(struct reading *r, struct err *e)
 {
 	const struct reader_post *p = &r->post;
@@ -128,7 +128,7 @@ static int come_to_files(struct reading *r, struct err *e)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* another account has none */
 }
 
-/* A folder that is gone is no wish to have no profile. */
+/* A folder that is gone refuses the reload; it does not mean "no profiles". */
 static int judge(const struct reading *r, const struct rules *rules, struct err *e)
 {
 	if (r->is_first)
@@ -163,10 +163,10 @@ static int offer(const struct reading *r, const struct rules *rules, struct err 
 	if (text < 0)
 		return -1;
 	errno = -packet_send(r->post.door, &word, sizeof word, &text, 1);
-	return errno ? err_sys(e, "the door cannot be told") : 0;
+	return errno ? err_sys(e, "the door cannot be reached") : 0;
 }
 
-/* parent: its end is ours; what it would hear of us nobody would. */
+/* parent: if it ends, this process ends too, since no other process would read its status. */
 static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first, pid_t parent)
 {
 	struct reading r     = { .folder = post->places.profiles[PROFILES_PRESET], .post = *post, .number = number, .is_first = is_first };
@@ -183,7 +183,7 @@ static _Noreturn void read_once(const struct reader_post *post, uint64_t number,
 
 /* --- the process that stays --- */
 
-/* Names of users may come from a server, and files too. False: it took too long, or the door has gone. */
+/* A reading may block: names of users, and files, may come from a server. False: it took too long, or the door has gone. */
 static bool await_reading(pid_t pid, int door)
 {
 	scoped_fd     ended = pidfd_open(pid, 0);
@@ -221,7 +221,7 @@ static void fork_reading(const struct reader_post *post, uint64_t number, bool i
 	refuse(post->door, number, false, &e);
 }
 
-/* For as long as that takes: a door that is late and a keeper that has dropped them would not understand each other. */
+/* Waits without a limit: the keeper must do what the door decides, or the two would serve different profiles. */
 static void settle(const struct reader_post *post, uint64_t number)
 {
 	struct reader_word word;
@@ -237,7 +237,7 @@ static void settle(const struct reader_post *post, uint64_t number)
 		telling_drop(post->keeper);
 }
 
-/* Descriptors of the reader: of the others' it has none. */
+/* The only descriptors of the reader beyond the standard ones. */
 enum { DOOR = 3, KEEPER };
 
 static int arrange(struct reader_post *p)
@@ -251,7 +251,7 @@ static int arrange(struct reader_post *p)
 	return close_range(KEEPER + 1, ~0u, 0);
 }
 
-/* Neither keys of a terminal nor who ends the service ends this; nobody of our account looks into it. */
+/* No signal but SIGKILL ends this process, and no process of the same account can trace it. */
 _Noreturn void reader_main(const struct reader_post *post)
 {
 	struct reader_post p = *post;

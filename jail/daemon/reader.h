@@ -1,21 +1,21 @@
 /*
- * reader.h - the process that reads configuration and profiles, at the start and whenever it is told to
+ * reader.h - the process that reads configuration and profiles, at the start and at each reload
  *
- * The door talks to strangers, so it can read no file once it does, and nobody
- * believes it about profiles. The reader is forked before: it hears no client,
- * keeps what it takes to read the files, and is the only one that the keeper takes
- * profiles from (KEEPER_RULES_FD). Of the door it hears two words without any
- * content. Each reading is done by a fork of it, so that none leaves anything to
- * the next, whatever was in the files.
+ * The door talks to untrusted clients, so it can read no file once it does, and
+ * the keeper takes no profile from it. The reader is forked before: it receives
+ * nothing from a client, keeps the privilege to read the files, and is the only
+ * process that the keeper takes profiles from (KEEPER_RULES_FD). The door sends it
+ * messages that have a kind and a number and nothing else. Each reading is done in
+ * a fork of the reader, so that no file leaves state behind for the next reading.
  *
  *   door -> READ      files are loaded; the keeper opens the profiles beside those that serve
  *        <- RULES     with them in a sealed memory file (rules.h), or
  *        <- REFUSED   with the reason
- *        -> TAKEN     the door goes by them: the keeper retires the others; or
+ *        -> TAKEN     the door uses them: the keeper retires the others; or
  *        -> NOT_TAKEN the keeper drops them: all is as it was
  *
- * Each reading has a number, and words of another one are passed over: where the
- * fork was killed, RULES and REFUSED may both come, and the door's word decides.
+ * Each reading has a number, and messages with another number are ignored: where
+ * the fork was killed, RULES and REFUSED may both come, and the door decides.
  */
 #pragma once
 #include "rules.h"
@@ -43,7 +43,7 @@ struct reader_word {
 must_use pid_t reader_fork(struct reader *ret, int *theirs, struct err *e);
 /* False when it is gone. */
 must_use bool  reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading);
-/* Waits for its word. RULES come with a descriptor, which is the caller's; else *fd is -1. False when it is gone. */
+/* Waits for its next message. RULES come with a descriptor, which is the caller's; else *fd is -1. False when it is gone. */
 must_use bool  reader_hear(struct reader *r, struct reader_word *ret, int *fd);
 /* Waits until it is gone. */
 void           reader_end(struct reader *r);
@@ -56,7 +56,7 @@ struct reader_post {
 	int                 door, keeper; /* sockets */
 	enum keeper_mode    mode;
 	struct id_range     ids;
-	bool                had_config; /* at the start: that it is gone is no wish for presets, which let in more */
+	bool                had_config; /* at the start: a file that is gone later is an error, since presets would let in more users */
 	bool                copies; /* we are root: files are copied first (view.h), and parsed as this account */
 	unsigned            door_uid, door_gid;
 };

@@ -14,7 +14,7 @@ static void begin(struct reload *r)
 	r->reading++;
 	r->is_reading     = true;
 	r->is_asked_again = false;
-	(void)!reader_tell(r->reader, READER_READ, r->reading); /* of one that is gone the end is heard */
+	(void)!reader_tell(r->reader, READER_READ, r->reading); /* a reader that has ended is seen by its end of file */
 }
 
 uint64_t reload_ask(struct reload *r)
@@ -31,9 +31,9 @@ uint64_t reload_ask(struct reload *r)
 	return r->reading;
 }
 
-/* --- what came of it --- */
+/* --- the outcome --- */
 
-/* For the log, and for who asked. */
+/* For the log, and for the clients that asked. */
 struct outcome {
 	json_t      *changed, *removed; /* names; changed: or new */
 	const char  *for_life;          /* what differs and takes a restart, or NULL */
@@ -48,7 +48,7 @@ static const struct served_profile *find(const struct profile_set *s, const char
 	return NULL;
 }
 
-/* What the keeper knows by the same number, and the door by the same text, is the same. */
+/* The same profile: the same number in the keeper, and the same text in the door. */
 static bool is_same(const struct served_profile *a, const struct served_profile *b)
 {
 	return b && a->index == b->index && json_equal(a->profile.source, b->profile.source);
@@ -88,7 +88,7 @@ static void say_outcome(const struct reload *r, const struct outcome *o)
 	if (o->for_life)
 		log_say(&d->log, "what the configuration says of %s holds from the next start on", o->for_life);
 	snprintf(status, sizeof status, "STATUS=%s", text);
-	text_make_plain(status); /* a line of it could be another word to systemd */
+	text_make_plain(status); /* a newline in it could begin another assignment in the message to systemd */
 	notify_say(r->notify, status);
 }
 
@@ -129,7 +129,7 @@ static void end(struct reload *r, const struct outcome *o)
 		begin(r);
 }
 
-/* --- the reader's words --- */
+/* --- messages of the reader --- */
 
 static void refuse(struct reload *r, const char *why)
 {
@@ -164,7 +164,7 @@ static void lose(struct reload *r)
 	loop_remove(&r->door->loop, &r->source);
 	fd_closep(&r->reader->sock);
 	r->is_asked_again = false;
-	r->reading++; /* for those who wait for the next one, too */
+	r->reading++; /* refuses the clients that wait for the next reading, too */
 	refuse(r, reader_is_gone);
 }
 
@@ -179,7 +179,7 @@ static void on_reader(void *owner)
 		return;
 	}
 	if (!r->is_reading || word.reading != r->reading)
-		return; /* it was answered before it was told */
+		return; /* a reading that was answered already */
 	if (word.kind == READER_RULES) {
 		take(r, fd);
 		return;

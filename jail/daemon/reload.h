@@ -1,9 +1,9 @@
 /*
  * reload.h - configuration and profiles are read again while the door serves
  *
- * By a signal, or by a request that waits for what came of it. One reading at a
- * time; whoever asks while one is under way is answered by the next, since the
- * files may have changed meanwhile. What cannot be used changes nothing.
+ * By a signal, or by a request that waits for the outcome. One reading at a time;
+ * a client that asks while one is under way gets the answer of the next, since the
+ * files may have changed since it began. What cannot be used changes nothing.
  */
 #pragma once
 #include "connection.h"

@@ -19,7 +19,7 @@ void rules_done(struct rules *r)
 
 /* --- from files --- */
 
-/* Those of the file are the administrator's promise; what other launchers of this host take they may not touch. */
+/* The administrator reserves the ids of the file; they must not overlap those that other launchers of this host use. */
 static int choose_ids(const struct config *c, const struct rules_source *from, struct id_range *ret, struct err *e)
 {
 	const struct config_ids *wish = &c->ids;
@@ -82,7 +82,7 @@ int rules_load(struct rules *ret, const struct rules_source *from, profile_left_
 
 enum { RULES_BYTES_MAX = 16 * 1024 * 1024 }; /* of 64 profiles and a configuration, which have 64 KiB each, and lists of packages */
 
-/* As a text in a text: who reads it parses it as a file. */
+/* As a JSON string: rules_read() parses it as the text of a file. */
 static json_t *text_of(const json_t *source)
 {
 	char   *text = json_dumps(source, JSON_COMPACT);

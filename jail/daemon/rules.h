@@ -1,5 +1,5 @@
 /*
- * rules.h - what a service goes by: configuration, access and profiles, read and judged together
+ * rules.h - the rules of a service: configuration, access and profiles, read and checked together
  *
  * The reader loads them from files; the door, which can read none, gets them as
  * one text in a sealed memory file, with names of users as ids and profiles with
@@ -31,9 +31,9 @@ struct rules_source {
 	struct id_range            ids; /* when the file names none */
 };
 
-/* An optional configuration that is not there is none. By whoever can tell: what is closed to him is there. */
+/* Forgets an optional configuration that does not exist. One that the caller may not reach counts as existing. */
 void         rules_look_for_config(struct reader_files *f);
-/* Profiles that cannot be used are told about and left out. *is_config: it is the configuration that is wrong. */
+/* Profiles that cannot be used are passed to left_out and skipped. *is_config: it is the configuration that is wrong. */
 must_use int rules_load(struct rules *ret, const struct rules_source *from, profile_left_out_fn *left_out, void *context, bool *is_config,
 			struct err *e);
 /* A sealed memory file, the caller's; numbers: the keeper's, in the order of the profiles. */

@@ -28,8 +28,8 @@ struct account {
 struct parting {
 	struct account keeper, door;
 	bool           is_root, has_two_caps;
-	int            keeper_file;
-	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and nobody else's */
+	int            keeper_file, supervisor_file;
+	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and the reader's alone */
 };
 
 /* --- who becomes what --- */
@@ -106,14 +106,16 @@ static int prepare_host(const struct parting *p, struct places *places, struct e
 
 /* --- the keeper --- */
 
-static int open_keeper(const struct places *places)
+static int open_program(const struct places *places, const char *name, int *ret, struct err *e)
 {
-	char path[PLACE_MAX + 16];
-	int  fd;
+	char path[PLACE_MAX + 16], installed[PLACE_MAX];
 
-	snprintf(path, sizeof path, "%s/keeper", places->libexec);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd >= 0 ? fd : open(BRIG_LIBEXECDIR "/keeper", O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof path, "%s/%s", places->libexec, name);
+	snprintf(installed, sizeof installed, BRIG_LIBEXECDIR "/%s", name);
+	*ret = open(path, O_PATH | O_CLOEXEC);
+	if (*ret < 0)
+		*ret = open(installed, O_PATH | O_CLOEXEC);
+	return *ret < 0 ? err_sys(e, "%s", path) : 0;
 }
 
 /* A plain user's newuidmap gets no power when no_new_privs is set. */
@@ -129,12 +131,14 @@ static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), rules = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
 	*file = fcntl(p->keeper_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (sock < 0 || rules < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 || dup2(rules, KEEPER_RULES_FD) < 0)
+	if (sock < 0 || rules < 0 || supervisor < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 ||
+	    dup2(rules, KEEPER_RULES_FD) < 0 || dup2(supervisor, KEEPER_SUPERVISOR_FD) < 0)
 		return -1;
-	return close_range(KEEPER_RULES_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	return close_range(KEEPER_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
 static _Noreturn void become_keeper(const struct parting *p, int lock)
@@ -165,7 +169,7 @@ static int become_door(const struct parting *p, struct err *e)
 
 /* --- the reader --- */
 
-/* Of a service by hand it is root that can read the files, and nobody else need be able to. */
+/* A service that root starts by hand may have files that only root can read. */
 static int become_reader(const struct parting *p, struct err *e)
 {
 	if (p->is_root)
@@ -212,15 +216,14 @@ static int make_sockets(struct parting *p, struct err *e)
 int separate(struct separation *ret, struct places *places, const struct reader_files *files, struct err *e)
 {
 	struct separation s = { .keeper = -1, .reader = READER_NONE, .ids_held = -1 };
-	struct parting    p = { .keeper_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
+	struct parting    p = { .keeper_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
 	int               r;
 
 	use_places_of_host(&p, places); /* locks of ids are among them */
 	if (choose_accounts(&p, places, &s, e) < 0)
 		return -1;
-	p.keeper_file = open_keeper(places);
-	if (p.keeper_file < 0)
-		return err_sys(e, "%s/keeper", places->libexec);
+	if (open_program(places, "keeper", &p.keeper_file, e) < 0 || open_program(places, "supervisor", &p.supervisor_file, e) < 0)
+		return -1;
 	if ((p.is_root && prepare_host(&p, places, e) < 0) || make_sockets(&p, e) < 0)
 		return -1;
 	s.mode = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
@@ -229,6 +232,7 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 	close(p.rules[0]);
 	close(p.rules[1]);
 	close(p.keeper_file);
+	close(p.supervisor_file);
 	if (r < 0) {
 		close(p.pair[0]);
 		return -1;

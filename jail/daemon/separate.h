@@ -10,8 +10,8 @@
  *   another id with those two capabilities (a unit of systemd with User= and
  *   AmbientCapabilities=): the keeper stays what we are, the door becomes
  *                  _brig-door, and so does the reader.
- *   anybody else   all stay the user: there is no privilege to part with. The
- *                  keeper makes his user namespace, as brig run would.
+ *   any other user all stay that user: there is no privilege to drop. The
+ *                  keeper makes a user namespace, as brig run would.
  *
  * To be called when listening sockets are open, and before anything that was
  * written by a stranger is read: nothing is parsed here.

@@ -99,13 +99,13 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 	struct reader_word word;
 
 	if (!reader_tell(r, READER_READ, 0) || !reader_hear(r, &word, &fd))
-		return err_set(e, ERR_SETUP, "the reader ended; what it said is above");
+		return err_set(e, ERR_SETUP, "the reader ended; its message is above");
 	*is_config = word.kind == READER_REFUSED && word.is_config;
 	*e         = word.err;
 	if (word.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
 		return -1;
 	door_go_by(&s->door, &rules);
-	return reader_tell(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; what it said is above");
+	return reader_tell(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
 }
 
 static int open_audit(struct service *s, struct err *e)
@@ -128,7 +128,7 @@ static int open_backend(struct service *s, struct err *e)
 	return 0;
 }
 
-/* A signal is a word to be read in its turn. Not before the others are there, who would inherit that. */
+/* Signals are read from a descriptor. Called after the other processes were forked, which would inherit the blocked mask. */
 static int open_signals(int *ret, struct err *e)
 {
 	sigset_t set;

@@ -12,7 +12,7 @@ static int tell(int keeper, const struct keeper_word *word, const int *fds, size
 	int r = packet_send(keeper, word, sizeof *word, fds, n);
 
 	if (r == -EPIPE || r == -ECONNRESET)
-		return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
+		return err_set(e, ERR_SETUP, "the keeper ended; its message is above");
 	errno = -r;
 	return r < 0 ? err_sys(e, "the keeper cannot be reached") : 0;
 }
@@ -49,7 +49,7 @@ static uint64_t ready_of(const struct profile *p, uint64_t otherwise)
 	return ready < KEEPER_READY_MAX ? ready : KEEPER_READY_MAX;
 }
 
-/* Names between commas. They fit: profile_parse() has seen to it. */
+/* Names between commas. They fit: profile_parse() checks that. */
 static void fill_preload(char text[KEEPER_PRELOAD_MAX], const json_t *names)
 {
 	for (size_t i = 0, n = 0; i < json_array_size(names) && n < KEEPER_PRELOAD_MAX; i++)
@@ -73,7 +73,7 @@ static void fill(struct keeper_profile *word, const struct served_profile *serve
 	memcpy(word->rootfs, p->rootfs, strlen(p->rootfs));
 }
 
-/* The keeper would end over one that it does not believe, and every run with it: it is asked here first. */
+/* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
 static int tell_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
 {
 	struct keeper_word word;
@@ -92,8 +92,8 @@ static int receive_answer(int keeper, uint64_t reading, struct keeper_answer *re
 
 	do
 		if (packet_receive(keeper, ret, sizeof *ret, NULL, 0, &n) != sizeof *ret)
-			return err_set(e, ERR_SETUP, "the keeper ended; what it said is above");
-	while (ret->seal.reading != reading); /* of one that was killed before it heard */
+			return err_set(e, ERR_SETUP, "the keeper ended; its message is above");
+	while (ret->seal.reading != reading); /* answers to a reading that was killed */
 	return 0;
 }
 

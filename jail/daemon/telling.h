@@ -1,7 +1,7 @@
 /*
- * telling.h - the keeper is told the rules, by the reader and nobody else
+ * telling.h - the reader sends the rules to the keeper; no other process does
  *
- * As keeper_protocol.h says it: all profiles, the seal, and then that they serve, or that they are dropped.
+ * By the protocol of keeper_protocol.h: all profiles, the seal, and then SERVE or DROP.
  */
 #pragma once
 #include "rules.h"
@@ -12,11 +12,11 @@ struct telling_setup {
 };
 
 /*
- * setup: NULL: the keeper has heard it. reading: a number of its own: answers to others are passed over. numbers: one
+ * setup: NULL: the keeper has it. reading: a unique number; answers to other readings are ignored. numbers: one
  * for each profile. On failure nothing has changed for runs.
  */
 must_use int telling_offer(int keeper, const struct telling_setup *setup, uint64_t reading, const struct rules *r, uint32_t numbers[KEEPER_PROFILES_MAX],
 			   struct err *e);
-/* The door goes by them now, or never will. A keeper that is gone is the door's to notice. */
+/* The door uses them now, or never will. No error when the keeper is gone: the door notices that. */
 void telling_serve(int keeper);
 void telling_drop(int keeper);

@@ -132,14 +132,14 @@ static int copy_folder(struct view *v, const char *name, char *place, struct err
 
 	if (!*place)
 		return 0;
-	if (stat(place, &st) < 0) /* the door looks there as well, and says what it thinks of it */
+	if (stat(place, &st) < 0) /* the process that reads the copies reports this error */
 		return 0;
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
 	clear_folder(path);
 	if (copy_all(v, path, place, e) < 0)
 		return -1;
-	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0) /* the reader of the copy says so */
+	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0) /* the copy stays world-writable, so that the check of the copy refuses it */
 		return err_sys(e, "view: %s", path);
 	strcpy(place, path);
 	return 0;

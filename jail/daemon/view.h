@@ -2,8 +2,8 @@
  * view.h - the places of a service that root started by hand, where others can see them
  *
  * A clone below a closed directory, with files that only root can read, is what
- * developers have. Door and keeper are not root. So, in a mount namespace that
- * nobody else sees: rootfs stores are bound, and profiles and configuration are
+ * developers have. Door and keeper are not root. So, in a mount namespace of
+ * the service's own: rootfs stores are bound, and profiles and configuration are
  * copied byte by byte (nothing is parsed here), all below PLACE_VIEW; and the
  * device nodes are new ones. Under systemd there is no need of it: everything is
  * installed for everybody, and PrivateDevices= makes nodes.

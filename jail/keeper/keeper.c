@@ -29,11 +29,11 @@ void keeper_complain(const struct err *e)
 	say("keeper: %s\n", said.text);
 }
 
-/* --- words --- */
+/* --- messages --- */
 
 enum speaker { DOOR, READER };
 
-/* Who may say what, and how far we must be. */
+/* Which process may send a message, and in which states the keeper takes it. */
 static const struct {
 	enum speaker      speaker;
 	enum keeper_state first, last;
@@ -89,8 +89,8 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 }
 
 /*
- * Nothing will be told any more: what serves goes on. Of a reading that was told whole the door may have taken the new
- * numbers, and nobody can say: both serve.
+ * No other profiles will come: those that serve go on. After a SEAL the door may have taken the new numbers or not, and
+ * the keeper cannot find out: both the old and the new profiles serve.
  */
 static void lose_reader(struct keeper *k)
 {
@@ -101,7 +101,7 @@ static void lose_reader(struct keeper *k)
 		keeper_take_drop(k);
 }
 
-/* False when the door is gone, or somebody is not in his senses: *status is then the keeper's. */
+/* False when the door is gone, or a message breaks the protocol: *status is then the keeper's exit status. */
 static bool hear(struct keeper *k, enum speaker speaker, int *status)
 {
 	static const char *const names[] = { [DOOR] = "door", [READER] = "reader" };
@@ -132,8 +132,8 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 
 /* --- the loop --- */
 
-/* The door, the reader, our groups, then the spawners, then the launchers that there are. */
-enum { GROUPS = READER + 1, FIRST_SPAWNER, LISTENING_MAX = FIRST_SPAWNER + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
+/* The door, the reader, our groups, then the supervisors, then the control sockets of the cells. */
+enum { GROUPS = READER + 1, FIRST_SUPERVISOR, LISTENING_MAX = FIRST_SUPERVISOR + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
 	struct pollfd fds[LISTENING_MAX];
@@ -148,14 +148,14 @@ static void listen_to(struct listening *l, int fd, struct seat *seat)
 }
 
 /*
- * What the door had said before the reader spoke is heard before: it named profiles that may be retired now. There are
- * never so many words in its socket: a door that talks without end is not waited for.
+ * Messages that the door sent before the reader's are read first: they name profiles that the reader's may retire. After
+ * DOOR_FIRST of them, more than its socket can hold, the reader's turn comes: a door that sends without end cannot delay it.
  */
 static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
 {
 	enum { DOOR_FIRST = 256 };
 
-	door |= reader && packet_is_there(k->door); /* it may have spoken between the looks at both */
+	door |= reader && packet_is_there(k->door); /* it may have sent one after poll() returned */
 	if (reader && (!door || k->reader_waits == DOOR_FIRST)) {
 		k->reader_waits = 0;
 		return hear(k, READER, status);
@@ -184,7 +184,7 @@ static bool attend(struct keeper *k, int wait, int *status)
 	listen_to(&l, k->reader, NULL);
 	listen_to(&l, k->home_watch, NULL);
 	for (uint32_t i = 0; i < k->posts; i++)
-		listen_to(&l, k->post[i].realm.spawner, NULL);
+		listen_to(&l, k->post[i].realm.supervisor, NULL);
 	for (size_t i = 0; i < k->top; i++)
 		if (k->seat[i].control >= 0)
 			listen_to(&l, k->seat[i].control, &k->seat[i]);
@@ -192,16 +192,16 @@ static bool attend(struct keeper *k, int wait, int *status)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
 		lend_again(k);
-	for (size_t i = FIRST_SPAWNER + k->posts; i < l.n; i++)
+	for (size_t i = FIRST_SUPERVISOR + k->posts; i < l.n; i++)
 		if (l.fds[i].revents)
-			keeper_hear_launcher(k, l.seat[i]);
+			keeper_hear_cell(k, l.seat[i]);
 	for (uint32_t i = 0; i < k->posts; i++)
-		if (l.fds[FIRST_SPAWNER + i].revents)
-			keeper_hear_spawner(&k->post[i]);
+		if (l.fds[FIRST_SUPERVISOR + i].revents)
+			keeper_hear_supervisor(&k->post[i]);
 	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
-/* Orphans of spawners are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
+/* Orphans of supervisors are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
 static bool has_children(void)
 {
 	pid_t pid;
@@ -228,16 +228,16 @@ static void end(struct keeper *k)
 	group_home_remove(&k->home);
 }
 
-static void init(struct keeper *k, int self_fd)
+static void init(struct keeper *k)
 {
-	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .self_fd = self_fd, .own.fd = -1, .home_watch = -1 };
+	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .own.fd = -1, .home_watch = -1 };
 	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++)
 		k->seat[i] = SEAT_NONE;
 	for (size_t i = 0; i < KEEPER_POSTS_MAX; i++)
 		k->post[i] = POST_NONE;
 }
 
-int keeper_main(int self_fd)
+int keeper_main(void)
 {
 	struct keeper *k      = malloc(sizeof *k);
 	int            status = EXIT_FAILURE;
@@ -249,7 +249,7 @@ int keeper_main(int self_fd)
 		fprintf(stderr, "keeper: cannot begin: %m\n");
 		return EXIT_FAILURE;
 	}
-	init(k, self_fd);
+	init(k);
 	for (bool goes_on = true; goes_on;) {
 		bool is_clean = keeper_clean(k);
 		int  wait     = (int)keeper_refill(k) + 1;

@@ -8,5 +8,5 @@
 #pragma once
 #include "defs.h"
 
-/* Serves the door on KEEPER_FD until it is gone. The exit status. self_fd: this program's own file. */
-int keeper_main(int self_fd);
+/* Serves the door on KEEPER_FD until it is gone. The exit status. */
+int keeper_main(void);

@@ -22,10 +22,10 @@ int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
 	struct post              *p = &k->post[number];
 	const struct realm_wishes w = {
 		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .gid = k->own.init_id, .lock_fd = k->lock_fd,
-		.filter_fd = p->filter_fd, .self_fd = k->self_fd,
+		.filter_fd = p->filter_fd,
 	};
 
-	return p->realm.spawner >= 0 ? 0 : realm_start(&p->realm, &w, e);
+	return p->realm.supervisor >= 0 ? 0 : realm_start(&p->realm, &w, e);
 }
 
 static bool is_waiting(const struct seat *s)
@@ -33,7 +33,7 @@ static bool is_waiting(const struct seat *s)
 	return s->plain && !s->leaves && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
 }
 
-/* A ticket that was used a moment ago is a run: whoever has it still gives it back. */
+/* A ticket that was used a moment ago is a run; a door that still holds an unused one gives it back. */
 static void drop(struct keeper *k, struct seat *s)
 {
 	enum { RETURN_MS_MAX = 5000 };
@@ -44,7 +44,7 @@ static void drop(struct keeper *k, struct seat *s)
 		seat_leave(s);
 		return;
 	}
-	s->ticketed = true; /* for nobody else */
+	s->ticketed = true; /* so that no other run gets it */
 	s->leaves   = clock_ms(CLOCK_MONOTONIC) + RETURN_MS_MAX;
 }
 
@@ -55,7 +55,7 @@ void keeper_drop_waiting(struct keeper *k, uint32_t number)
 			drop(k, &k->seat[i]);
 }
 
-/* Of another profile, opened while owners could still be told from one another. */
+/* From another profile, opened before the user namespace was entered: owners of files were still visible. */
 static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_tree *ret)
 {
 	for (uint32_t i = 0; i < k->posts && k->outer.kind != OUTER_KEPT; i++) {
@@ -275,7 +275,7 @@ double keeper_refill(struct keeper *k)
 
 /* --- what they say --- */
 
-void keeper_hear_launcher(struct keeper *k, struct seat *s)
+void keeper_hear_cell(struct keeper *k, struct seat *s)
 {
 	struct err e;
 	bool       was_waiting = is_waiting(s);
@@ -293,18 +293,18 @@ void keeper_hear_launcher(struct keeper *k, struct seat *s)
 	}
 	keeper_call_ticket_in(k, s);
 	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->post[s->profile].not_before) { /* killed: it said nothing */
-		err_set(&e, ERR_SETUP, "a launcher ended before its cell was wanted");
+		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
 		back_off(&k->post[s->profile], &e);
 	}
 	seat_leave(s);
 }
 
-void keeper_hear_spawner(struct post *p)
+void keeper_hear_supervisor(struct post *p)
 {
 	struct err e;
 
 	realm_stop(&p->realm); /* it has nothing to say: this is its end */
-	err_set(&e, ERR_SETUP, "the spawner of profile %s ended; another one is started when it is needed", p->plan.name);
+	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
 	keeper_complain(&e);
 }
 

@@ -1,5 +1,5 @@
 /*
- * keeper_check.h - is what we are told possible? Pure.
+ * keeper_check.h - checks what the door and the reader send. Pure.
  *
  * 0, or -1 with the reason. What passes here is within every bound; whether a
  * kernel object is what it should be is not asked here.

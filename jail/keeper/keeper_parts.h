@@ -18,7 +18,7 @@ enum keeper_state { KEEPER_BEGINS, KEEPER_LEARNS, KEEPER_SERVES };
  */
 enum post_state { POST_FREE, POST_LEARNED, POST_SERVING, POST_RETIRED };
 
-/* A profile as the reader told it, and what we made of it. */
+/* A profile as the reader sent it, and what the keeper holds for it. */
 struct post {
 	enum post_state       state;
 	bool                  is_told; /* since the last SERVE */
@@ -31,7 +31,7 @@ struct post {
 };
 #define POST_NONE ((struct post){ .filter_fd = -1, .realm = REALM_NONE, .tree = STORE_TREE_NONE })
 
-/* What the reader said since the last SERVE. */
+/* What the reader has sent since the last SERVE. */
 struct telling {
 	uint32_t   number[KEEPER_PROFILES_MAX], n;
 	bool       is_sealed;
@@ -39,14 +39,14 @@ struct telling {
 };
 
 struct keeper {
-	int                 door, reader, lock_fd, self_fd;
+	int                 door, reader, lock_fd;
 	enum keeper_state   state;
 	struct keeper_setup setup;
 	struct outer        outer;
 	struct id_range     ids;
 	struct slot         own; /* USER: to lock with. SERVICE: its first id is group 0 of every profile */
 	struct group_home   home;
-	int                 home_watch; /* group_home_watch(); -1: nobody changes it */
+	int                 home_watch; /* group_home_watch(); -1: nothing changes it */
 	struct telling      telling;
 	struct post         post[KEEPER_POSTS_MAX];
 	uint32_t            posts; /* from here on they are free */
@@ -54,19 +54,19 @@ struct keeper {
 	uint32_t            shares;
 	struct seat         seat[KEEPER_CELLS_MAX];
 	size_t              top; /* seats from here on are free: nobody looks at them */
-	uint32_t            reader_waits; /* words of the door that were heard meanwhile */
+	uint32_t            reader_waits; /* messages of the door that were read while one of the reader waits */
 	uint64_t            made;
 };
 
 void keeper_complain(const struct err *e);
 
-/* keeper_rules.c: what the reader tells */
+/* keeper_rules.c: messages of the reader */
 must_use int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e);
 must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e);
 must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e);
 void         keeper_take_serve(struct keeper *k);
 void         keeper_take_drop(struct keeper *k);
-void         keeper_take_both(struct keeper *k); /* those that were told, beside those of before */
+void         keeper_take_both(struct keeper *k); /* the new profiles serve beside the old ones */
 /* A post that the door may name. */
 bool         keeper_is_served(const struct keeper *k, uint32_t number);
 /* Posts that are retired, and have no cell any more. */
@@ -74,7 +74,7 @@ void         keeper_clear_posts(struct keeper *k);
 
 /* keeper_cells.c: profiles at work, and cells that stand ready */
 must_use int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e);
-/* Cells that wait are for nobody any more: those whose ticket is out when it comes back. */
+/* Closes the cells that wait; one whose ticket is out, when the ticket comes back. */
 void         keeper_drop_waiting(struct keeper *k, uint32_t number);
 /* The rootfs as it is named now; cells with an older one are dropped. */
 must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
@@ -84,8 +84,8 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
 /* Now, or later: the answer is in how many ms to look again. */
 double       keeper_refill(struct keeper *k);
-void         keeper_hear_launcher(struct keeper *k, struct seat *s);
-void         keeper_hear_spawner(struct post *p);
+void         keeper_hear_cell(struct keeper *k, struct seat *s);
+void         keeper_hear_supervisor(struct post *p);
 /* Of cells that are gone: true when nothing is left of any. */
 bool         keeper_clean(struct keeper *k);
 

@@ -1,21 +1,22 @@
 /*
- * keeper_protocol.h - what the keeper is told, by whom, and what it answers
+ * keeper_protocol.h - messages to the keeper, which process sends them, and the replies
  *
  * Two SOCK_SEQPACKET sockets: KEEPER_FD leads to the door, KEEPER_RULES_FD to
  * the reader, a process that no client talks to (KEEPER_LOCK_FD holds the lock
- * on the keeper's ids, and is passed on to every cell). One struct keeper_word
+ * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD is
+ * the executable of supervisors). One struct keeper_word
  * a datagram, of exactly that size, with exactly the descriptors its row below
- * names. The keeper reads numbers and short names, never text of a stranger,
- * and believes none of them: what the door checked is checked again, against
- * what the reader said.
+ * names. The keeper reads numbers and short names, never text of a client, and
+ * trusts none of them: it checks again what the door has checked, against what
+ * the reader sent.
  *
  * From the reader:
  *
  *   SETUP    once, first               no descriptor
  *   PROFILE  as often as there are     the filter: sealed, an array of struct sock_filter
  *   SEAL     they are all of them      none; answered with their numbers
- *   SERVE    after SEAL                none: the door knows the numbers; profiles that were not told again are retired
- *   DROP     instead of SERVE          none: what was told since the last SERVE is of the past
+ *   SERVE    after SEAL                none: the door knows the numbers; profiles that were not sent again are retired
+ *   DROP     instead of SERVE          none: what was sent since the last SERVE is discarded
  *
  * From the door, after the first SEAL:
  *
@@ -24,10 +25,10 @@
  *   RETURN                             none: the door does not have this ticket, or not any more
  *   STATS                              none; answered
  *
- * A profile that is told again as it is, with the same filter, keeps its number
- * and its cells. Any other gets a number of its own: whoever names the old one
- * has the old profile, until SERVE. What the door said before is heard before
- * SERVE is; runs of a profile that is retired go on to their end, and then its
+ * A profile that is sent again unchanged, with the same filter, keeps its number
+ * and its cells. Any other gets a number of its own: a RUN with the old number
+ * gets the old profile, until SERVE. Messages that the door sent before SERVE are
+ * read before it; runs of a retired profile go on to their end, and then its
  * number is free.
  *
  * The keeper answers SEAL to the reader, and sends to the door STATS, and of its
@@ -37,24 +38,25 @@
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
  * A ticket is the right to use one seat's cell once, for a run with its profile's
- * own sizes, without asking the keeper, who hears of it from the launcher. A seat
+ * own sizes, without asking the keeper, who hears of it from the supervisor. A seat
  * whose ticket is out is given to no other run unless the door names it: who has
  * its ticket decides. All that a door can get by lying about tickets is the cells
  * that the keeper had opened for it.
  *
- * A word of another size, kind, order or number of descriptors is not from a
- * process in its senses: the keeper says so on stderr and ends, and every run with
- * it. A RUN that asks for more than its profile allows is refused on the run's
- * own socket (LAUNCH_ENDED, reason denied), as is one that cannot be started.
+ * A word of another size, kind, order or number of descriptors comes from a
+ * broken process: the keeper says so on stderr and ends, and every run with it. A
+ * RUN that asks for more than its profile allows is refused on the run's own
+ * socket (LAUNCH_ENDED, reason denied), as is one that cannot be started.
  *
- * The door's end of file is its death, or its wish that all be over; the reader's
- * means that nothing will be told any more.
+ * End of file on the door's socket ends the keeper: the door has died, or asks for
+ * that. On the reader's it means that no other profiles will come.
  */
 #pragma once
 #include "id_range.h"
 #include "limits.h"
 #include "mount_plan.h"
 #include "place.h"
+#include "supervisor_protocol.h"
 #include "words.h"
 #include "zygote_report.h"
 
@@ -62,20 +64,17 @@ enum {
 	KEEPER_FD           = 3,
 	KEEPER_LOCK_FD      = 4,
 	KEEPER_RULES_FD     = 5,
+	KEEPER_SUPERVISOR_FD = 6,
+	KEEPER_FDS_END,
 	KEEPER_PROFILES_MAX = 64,  /* that are told at once */
 	KEEPER_POSTS_MAX    = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
-	KEEPER_RUNS_MAX     = 256,
-	KEEPER_CELLS_MAX    = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_READY_MAX    = 64,
-	KEEPER_NAME_MAX     = 64,
-	KEEPER_PRELOAD_MAX  = 1024,
-	SHOWN_NAME_MAX      = 256,
 };
 enum {
 	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
 	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
 };
-enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_FILTER_MAX = 4096 /* instructions, BPF_MAXINSNS */ };
+enum { KEEPER_CODE_MAX = 8 * 1024 * 1024 };
 
 enum keeper_kind {
 	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* the reader's */
@@ -136,7 +135,7 @@ struct keeper_word {
 
 struct keeper_stats {
 	uint32_t ready[KEEPER_POSTS_MAX], building[KEEPER_POSTS_MAX], running[KEEPER_POSTS_MAX];
-	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the spawners tell it */
+	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the supervisors tell it */
 	uint64_t made;   /* cells since the start */
 	uint64_t cpu_us; /* of the keeper itself */
 	uint64_t memory_bytes;
@@ -153,7 +152,7 @@ struct keeper_ticket {
 /* To SEAL and STATS. */
 struct keeper_answer {
 	uint32_t   kind;
-	struct err err; /* SEAL: kind NONE when runs are welcome */
+	struct err err; /* SEAL: kind NONE when runs may be sent */
 	union {
 		struct keeper_stats stats;
 		struct {

@@ -1,4 +1,4 @@
-/* keeper_rules.c - what the reader tells: the profiles that are served, at the start and whenever they were read again */
+/* keeper_rules.c - messages of the reader: the profiles that are served, at the start and after each reload */
 #include "keeper_check.h"
 #include "keeper_parts.h"
 
@@ -45,7 +45,7 @@ static bool has_same_bytes(int a, int b)
 	return same;
 }
 
-/* One that serves, and is what was told; else NULL. */
+/* One that serves and is equal to what the reader sent; else NULL. */
 static struct post *find_same(struct keeper *k, const struct keeper_profile *plan, int filter_fd)
 {
 	for (uint32_t i = 0; i < k->posts; i++) {
@@ -103,7 +103,7 @@ int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int
 
 /* --- before the first one is served --- */
 
-/* In a plain user's namespace, once he has entered it, owners of files cannot be told from one another. */
+/* Inside of a plain user's namespace the owners of files look the same: trees are opened before. */
 static int enter(struct keeper *k, struct err *e)
 {
 	if (k->setup.mode == KEEPER_USER) {
@@ -124,7 +124,7 @@ static int take_group(struct keeper *k, struct err *e)
 	return privilege_make_for_group(k->own.init_id) < 0 ? err_sys(e, "group of the profiles (CAP_SETGID is needed)") : 0;
 }
 
-/* Nobody else has leaves in a service's home; in a user's his other runs do. */
+/* A service's home has no leaves but the keeper's own; in a plain user's home, other runs of the user have some. */
 static int open_home(struct keeper *k, struct err *e)
 {
 	bool is_service = k->outer.kind == OUTER_KEPT;
@@ -160,7 +160,7 @@ static void divide_ids(struct keeper *k)
 			share_of_file(&k->share[i], &k->ids, k->setup.runtime);
 }
 
-/* One that is missing is missed by its runs. */
+/* A rootfs that is missing is an error of each run, not of the start. */
 static void open_trees(struct keeper *k)
 {
 	struct err ignored;
@@ -176,7 +176,7 @@ static int begin(struct keeper *k, struct err *e)
 	if (enter(k, e) < 0 || open_home(k, e) < 0)
 		return -1;
 	divide_ids(k);
-	signal(SIGCHLD, SIG_IGN); /* spawners, and what they leave when they are killed; newuidmap was asked for its status */
+	signal(SIGCHLD, SIG_IGN); /* supervisors, and what they leave when they are killed; newuidmap was asked for its status */
 	k->state = KEEPER_SERVES;
 	return 0;
 }
@@ -191,7 +191,7 @@ static bool is_in_use(const struct keeper *k, const struct share *s)
 	return false;
 }
 
-/* The one of this name, whoever is in it yet; else one that nobody is in. */
+/* The share of this name, even while it is in use; else one that is not in use. */
 static struct share *find_share(struct keeper *k, const char *name)
 {
 	struct share *unused = NULL;
@@ -229,7 +229,7 @@ static int open_learned(struct keeper *k, struct err *e)
 	return 0;
 }
 
-/* What cannot be had at the start is our end; later, those that serve go on. */
+/* A failure at the start ends the keeper; later, the profiles that serve go on. */
 int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 {
 	bool                 is_first = k->state == KEEPER_LEARNS;
@@ -245,7 +245,7 @@ int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 		memcpy(answer.seal.number, k->telling.number, sizeof answer.seal.number);
 	k->telling.is_sealed = r == 0;
 	if (packet_offer(k->reader, &answer, sizeof answer, NULL, 0) < 0 && is_first && r == 0)
-		return err_set(e, ERR_SETUP, "the reader cannot be told");
+		return err_set(e, ERR_SETUP, "the reader cannot be reached");
 	return is_first ? r : 0;
 }
 

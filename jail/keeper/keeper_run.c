@@ -43,7 +43,7 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	struct statx st;
 
 	if (!keeper_is_pair(fds[0]))
-		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a launcher");
+		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a pair");
 	if (sealed_check(fds[1], WORDS_BYTES_MAX, &len, e) < 0 || (len != run->words.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");
 	if (run->code_len &&
@@ -90,7 +90,7 @@ static enum seat_answer take_new(struct keeper *k, const struct keeper_run *run,
 		return SEAT_REFUSED;
 	answer = seat_take(s, run, fds, e);
 	if (answer == SEAT_IS_GONE)
-		err_set(e, ERR_SETUP, "the launcher of the cell was killed");
+		err_set(e, ERR_SETUP, "the supervisor of the profile was killed");
 	if (answer != SEAT_TOOK_IT)
 		seat_leave(s);
 	return answer;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- what a launcher gives, who has no more rights than its cell --- */
+/* --- what a supervisor gives, which has rights in its profile only --- */
 
 /* Who writes to one waits for nobody; a file of some other kind could make the door wait for ever. */
 static bool is_memory_file(int fd)
@@ -54,7 +54,7 @@ void keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS])
 	packet_drop(fds, TICKET_FDS);
 }
 
-/* A word that is lost costs the door a try: its socket to the launcher has closed. */
+/* A word that is lost costs the door a try: its socket to the cell's supervisor has closed. */
 void keeper_call_ticket_in(struct keeper *k, struct seat *s)
 {
 	if (s->ticketed)

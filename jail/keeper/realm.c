@@ -5,7 +5,7 @@
 #include "file.h"
 #include "packet.h"
 #include "privilege.h"
-#include "spawner_protocol.h"
+#include "supervisor_protocol.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-/* --- the spawner's side of the fork --- */
+/* --- the supervisor's side of the fork --- */
 
 static int enter(void)
 {
@@ -29,16 +29,18 @@ static int enter(void)
 }
 
 /* The maps are written by our parent, who then says so. */
-static _Noreturn void become_spawner(int sock, int go, int self, bool is_new)
+static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 {
-	char *const argv[] = { (char *)"brig-spawner", (char *)"--spawner", NULL }, *const none[] = { NULL };
+	char *const argv[] = { (char *)"brig-supervisor", NULL }, *const none[] = { NULL };
 	char        byte;
+	int         file;
 
 	signal(SIGCHLD, SIG_DFL);
 	if (is_new && (read(go, &byte, 1) != 1 || enter() < 0))
 		_exit(EXIT_FAILURE);
-	if (dup2(sock, SPAWNER_FD) == SPAWNER_FD && close_range(SPAWNER_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
-		execveat(self, "", argv, none, AT_EMPTY_PATH);
+	file = fcntl(KEEPER_SUPERVISOR_FD, F_DUPFD_CLOEXEC, KEEPER_FDS_END);
+	if (file >= 0 && dup2(sock, SUPERVISOR_FD) == SUPERVISOR_FD && close_range(SUPERVISOR_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+		execveat(file, "", argv, none, AT_EMPTY_PATH);
 	_exit(EXIT_FAILURE);
 }
 
@@ -74,9 +76,9 @@ static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, str
 	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)") : 0;
 }
 
-/* --- one spawner --- */
+/* --- one supervisor --- */
 
-static pid_t clone_spawner(struct realm *r, int sock, int go[2], const struct realm_wishes *w)
+static pid_t clone_supervisor(struct realm *r, int sock, int go[2], const struct realm_wishes *w)
 {
 	bool              is_new = w->outer->kind == OUTER_KEPT;
 	struct clone_args args   = {
@@ -91,7 +93,7 @@ static pid_t clone_spawner(struct realm *r, int sock, int go[2], const struct re
 	if (pid != 0)
 		return pid;
 	close(go[1]);
-	become_spawner(sock, go[0], w->self_fd, is_new);
+	become_supervisor(sock, go[0], is_new);
 }
 
 /* Ours must be traceable for as long as the child's files in /proc are to be ours. */
@@ -101,14 +103,14 @@ static int start(struct realm *r, const struct realm_wishes *w, int sock, struct
 	pid_t pid;
 
 	if (pipe2(go, O_CLOEXEC) < 0 || privilege_show(e) < 0)
-		return err_sys(e, "spawner");
-	pid = clone_spawner(r, sock, go, w);
+		return err_sys(e, "supervisor");
+	pid = clone_supervisor(r, sock, go, w);
 	if (pid < 0)
 		result = err_sys(e, "user namespace of the profile (brig doctor says what this host lacks)");
 	else if (w->outer->kind == OUTER_KEPT)
 		result = write_maps(pid, &r->share->slice, w->gid, e);
 	if (result == 0 && write(go[1], "", 1) != 1)
-		result = err_sys(e, "spawner");
+		result = err_sys(e, "supervisor");
 	close(go[0]);
 	close(go[1]);
 	return privilege_hide(e) < 0 ? -1 : result;
@@ -117,7 +119,7 @@ static int start(struct realm *r, const struct realm_wishes *w, int sock, struct
 static int send_setup(const struct realm *r, const struct realm_wishes *w, struct err *e)
 {
 	const int            fds[] = { w->filter_fd, r->report_fd };
-	struct spawner_setup setup;
+	struct supervisor_setup setup;
 
 	memset(&setup, 0, sizeof setup);
 	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
@@ -131,8 +133,8 @@ static int send_setup(const struct realm *r, const struct realm_wishes *w, struc
 	setup.zygote_ms      = w->profile->zygote_ms;
 	setup.wall_ms_max    = w->profile->ceilings.wall_ms;
 	setup.outer_kind     = w->outer->kind;
-	errno                = -packet_send(r->spawner, &setup, sizeof setup, fds, ARRAY_LEN(fds));
-	return errno ? err_sys(e, "spawner: setup") : 0;
+	errno                = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
+	return errno ? err_sys(e, "supervisor: setup") : 0;
 }
 
 /* The first slot is P's root; the others are for cells. */
@@ -164,13 +166,13 @@ int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
 	int pair[2], result;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "spawner: socketpair");
+		return err_sys(e, "supervisor: socketpair");
 	r->report_fd = zygote_report_open(); /* of the one before nothing is true any more */
-	r->spawner = pair[0];
-	result     = limit_patience(r->spawner) < 0 ? err_sys(e, "spawner: patience") : start(r, w, pair[1], e);
+	r->supervisor = pair[0];
+	result     = limit_patience(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
 	close(pair[1]);
 	if (result == 0 && r->report_fd < 0)
-		result = err_sys(e, "spawner: report");
+		result = err_sys(e, "supervisor: report");
 	if (result == 0)
 		result = send_setup(r, w, e);
 	if (result < 0)
@@ -180,7 +182,7 @@ int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
 
 void realm_stop(struct realm *r)
 {
-	fd_closep(&r->spawner);
+	fd_closep(&r->supervisor);
 	fd_closep(&r->report_fd);
 	if (r->pidfd >= 0)
 		pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);

@@ -1,9 +1,9 @@
 /*
- * realm.h - the user namespace P of one profile, and the spawner in it
+ * realm.h - the user namespace P of one profile, and the supervisor in it
  *
  * P's root is a nobody of the host, from the ids that the keeper was given, and
  * so is every other id of P: a slice of the range that no other profile has.
- * Whatever is built in P is built without any right on the host. The spawner is
+ * Whatever is built in P is built without any right on the host. The supervisor is
  * executed in there, so that its memory belongs to P as well.
  *
  * A plain user's keeper is in a namespace of its own already, which then is the
@@ -16,18 +16,18 @@
 
 /* What one profile has of the ids. Its successor of the same name has the same one: no id is in two cells. */
 struct share {
-	char            name[KEEPER_NAME_MAX]; /* whose it is, or was */
+	char            name[KEEPER_NAME_MAX]; /* of the profile that has it, or had it last */
 	struct id_range slice;                 /* SERVICE: the first id is P's root on the host */
 	struct id_pool  ids;                   /* of cells */
 };
 
 struct realm {
 	struct share *share;   /* the keeper's */
-	int           spawner; /* socket; -1 when it is dead */
-	int           pidfd;   /* of the spawner */
+	int           supervisor; /* socket; -1 when it is dead */
+	int           pidfd;   /* of the supervisor */
 	int           report_fd; /* what it says of its zygote (zygote_report.h) */
 };
-#define REALM_NONE ((struct realm){ .spawner = -1, .pidfd = -1, .report_fd = -1 })
+#define REALM_NONE ((struct realm){ .supervisor = -1, .pidfd = -1, .report_fd = -1 })
 
 struct realm_wishes {
 	const struct keeper_setup   *setup;
@@ -35,14 +35,14 @@ struct realm_wishes {
 	const struct outer          *outer; /* of a plain user's keeper; else kind KEPT */
 	uint32_t                     gid;   /* P's group 0: the control groups are lent to it */
 	int                          lock_fd;
-	int                          filter_fd, self_fd; /* the keeper's own file */
+	int                          filter_fd;
 };
 
 /* SERVICE: number out of so many equal ones of a block; else the whole range, whose slots are locked one by one in runtime. */
 void         share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
 void         share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
 
-/* With its share. It may lose its spawner and get another one. */
+/* With its share. It may lose its supervisor and get another one. */
 must_use int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e);
-/* Of a spawner that is stopped, too: what it was told and did not read is forgotten, and who waits for it hears the end of his socket. */
+/* Of a supervisor that is stopped, too: what it was told and did not read is forgotten, and who waits for it hears the end of his socket. */
 void         realm_stop(struct realm *r);

@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
-#include "spawner_protocol.h"
+#include "supervisor_protocol.h"
 #include "text.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static int take_place(struct seat *s, const struct seat_wishes *w, struct err *e
 	return w->lends ? group_lend(&s->group, e) : 0;
 }
 
-static void fill_word(struct spawner_cell *cell, const struct seat *s, const struct seat_wishes *w)
+static void fill_word(struct supervisor_cell *cell, const struct seat *s, const struct seat_wishes *w)
 {
 	memset(cell, 0, sizeof *cell);
 	memcpy(cell->digest, w->tree->digest, sizeof cell->digest);
@@ -55,9 +55,9 @@ static void fill_word(struct spawner_cell *cell, const struct seat *s, const str
 	}
 }
 
-static int call_spawner(const struct seat *s, const struct seat_wishes *w, int control, struct err *e)
+static int call_supervisor(const struct seat *s, const struct seat_wishes *w, int control, struct err *e)
 {
-	struct spawner_cell cell;
+	struct supervisor_cell cell;
 	int                 fds[PACKET_FDS_MAX], r;
 	size_t              n = 0;
 
@@ -69,11 +69,11 @@ static int call_spawner(const struct seat *s, const struct seat_wishes *w, int c
 		fds[n++] = s->group.leaf[i].fd;
 	for (uint32_t i = 0; i < cell.shown_len; i++)
 		fds[n++] = w->shown_fd[i];
-	r     = packet_send(w->realm->spawner, &cell, sizeof cell, fds, n);
+	r     = packet_send(w->realm->supervisor, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or worse: everybody else would wait with us */
 		realm_stop(w->realm);
 	errno = -r;
-	return r < 0 ? err_sys(e, "the spawner cannot be reached") : 0;
+	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }
 
 static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
@@ -83,9 +83,9 @@ static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
 	if ((!s->ids && take_place(s, w, e) < 0) || group_limit(&s->group, w->limits, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "launcher: socketpair");
+		return err_sys(e, "control socket of a cell: socketpair");
 	s->control = pair[0];
-	r          = call_spawner(s, w, pair[1], e);
+	r          = call_supervisor(s, w, pair[1], e);
 	close(pair[1]);
 	return r;
 }
@@ -134,7 +134,7 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const i
 	return SEAT_TOOK_IT;
 }
 
-/* A launcher has no more rights than its cell: what goes to our log is one line of text, whatever it said. */
+/* A supervisor has rights in its profile only: what goes to our log is one line of text, whatever it said. */
 static void take_reason(const struct err *why, struct err *e)
 {
 	*e = *why;

@@ -1,15 +1,15 @@
 /*
- * seat.h - one cell as the keeper sees it: ids, control groups, a launcher
+ * seat.h - one cell as the keeper sees it: ids, control groups, a socket to its supervisor
  *
  *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
  *              ^                             |
  *              +---------- RESTING <---------+
  *
  * A seat is opened ahead of any run, or for one; it is taken once. When its
- * launcher has ended and the groups are empty, these and the ids rest for the
- * next cell of the profile (group_renew()). Where the launcher was not heard to
- * end - it may still kill what it takes for its cell - or where enough rest
- * already, the groups are removed as soon as they are empty.
+ * cell is gone and the groups are empty, these and the ids rest for the next
+ * cell of the profile (group_renew()). Where the end of the cell was not heard -
+ * its supervisor may still kill what is in it - or where enough rest already,
+ * the groups are removed as soon as they are empty.
  */
 #pragma once
 #include "keeper_protocol.h"
@@ -25,11 +25,11 @@ struct seat {
 	uint32_t        profile;
 	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
 	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
-	int             control;  /* to the launcher */
+	int             control;  /* to the supervisor, for this cell */
 	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
-	double          leaves;   /* READY: its ticket was called in; when it leaves if nobody says anything; else 0 */
+	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
 	uint64_t        generation; /* of the cells of this number */
-	bool            ended;    /* its launcher has closed its socket: it does nothing any more */
+	bool            ended;    /* the supervisor has closed its end: it does nothing with the cell any more */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
 	struct id_pool *ids;      /* whose the slot is; NULL: there is none */
 	struct slot     slot;
@@ -44,24 +44,24 @@ struct seat_wishes {
 	const struct limits     *limits;
 	const struct keeper_run *run;   /* what it shows; NULL: nothing */
 	const int               *shown_fd;
-	bool                     lends; /* the launcher has other ids than we */
+	bool                     lends; /* the supervisor has other ids than we */
 	bool                     warm;  /* for a zygote's fork */
 };
 
-/* Of a seat that is FREE, or RESTING for this profile with groups that are as new: the launcher begins to build. On failure nothing is left, and it is FREE. */
+/* Of a seat that is FREE, or RESTING for this profile with groups that are as new: the supervisor begins to build. On failure nothing is left, and it is FREE. */
 must_use int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, struct err *e);
 
 enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
-/* Hands the run to the launcher, with lower limits where it asks for some. GONE: the launcher has ended; try another. */
+/* Hands the run to the supervisor, with lower limits where it asks for some. GONE: the cell has ended; try another. */
 must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const int *fds, struct err *e);
 
 /*
- * What the launcher said: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
+ * What the supervisor said of the cell: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
  * brings a ticket, *n is TICKET_FDS and the descriptors are the caller's; else it is 0.
  */
 must_use bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
-/* The launcher is gone, or shall be: its cell dies with it. */
+/* The cell is gone, or shall be: its end of the socket closing kills it. */
 void seat_leave(struct seat *s);
 /* LEAVING: true when it is FREE, or RESTING, which it does only where it may. Kills what still lives after a while. */
 bool seat_clean(struct seat *s, bool may_rest);

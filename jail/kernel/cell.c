@@ -157,7 +157,7 @@ static int reach(const struct cell *c, int dir, const char *what, struct err *e)
 	return fd < 0 ? err_sys(e, "set-up step open-trees: %s", what) : fd;
 }
 
-static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
+int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e)
 {
 	bool all_inert = true;
 
@@ -181,7 +181,9 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 	scoped_fd      tree  = reach(c, c->rootfs.tree_fd, order->rootfs, e);
 
 	c->child.root_fd = tree < 0 ? -1 : detach_mount(tree, attrs, order->rootfs, e);
-	return c->child.root_fd < 0 ? -1 : open_shown(c, order, e);
+	if (c->child.root_fd < 0)
+		return -1;
+	return c->child.shown_fd[0] < 0 ? cell_open_shown(c, order, e) : 0;
 }
 
 /* --- from one process to two --- */
@@ -209,7 +211,7 @@ static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
 	fd_closep(&c->child.status_fd);
-	if (c->warm.zygotes >= 0 && c->child.ready_fd[0] >= 0)
+	if (c->warm.is_wanted && c->child.ready_fd[0] >= 0)
 		c->warm.hard_fd = fd_take(&c->child.ready_fd[0]); /* where no program waits for it, we do */
 	fd_closep(&c->child.ready_fd[0]);
 	fd_closep(&c->child.ready_fd[1]);
@@ -234,10 +236,6 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
 	child->slot_fd        = c->slot.fd;
-	child->launcher_fd[0] = c->report_fd;
-	child->launcher_fd[1] = c->status_fd;
-	child->launcher_fd[2] = order->control_fd;
-	child->launcher_fd[3] = c->warm.zygotes;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 	child->telling        = order->telling;
@@ -444,15 +442,9 @@ void cell_kill(const struct cell *c)
 		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
 }
 
-int cell_close(struct cell *c, struct err *e)
+void cell_end(struct cell *c)
 {
-	int r;
-
 	cell_kill(c);
-	if (c->pidfd >= 0)
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	fd_closep(&c->pidfd);
 	close_child_ends(c);
 	fd_closep(&c->child.ready_fd[0]);
 	warm_close(&c->warm);
@@ -461,17 +453,32 @@ int cell_close(struct cell *c, struct err *e)
 	fd_closep(&c->status_fd);
 	group_oom_close(&c->oom);
 	store_close(&c->rootfs);
+}
+
+int cell_reap(struct cell *c, struct err *e)
+{
+	int r;
+
+	if (c->pidfd >= 0)
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	fd_closep(&c->pidfd);
 	r = group_close(&c->group, e);
 	slot_done(&c->slot);
 	return r;
 }
 
+int cell_close(struct cell *c, struct err *e)
+{
+	cell_end(c);
+	return cell_reap(c, e);
+}
+
 /* When in doubt it is thrown away: what the next program could find there is nobody's to guess. */
-void cell_give_net_back(struct cell *c)
+bool cell_left_net_alone(const struct cell *c)
 {
 	const struct net_place *p = &c->net;
 	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.was_given);
 
-	if (p->keeper_fd >= 0 && p->net.ns_fd >= 0 && is_untouched && net_is_quiet(&p->net))
-		net_send(&p->net, p->keeper_fd);
+	return p->net.ns_fd >= 0 && is_untouched && net_is_quiet(&p->net);
 }

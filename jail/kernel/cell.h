@@ -42,6 +42,8 @@ must_use int cell_enter_outer(struct cell *c, const struct run_order *order, str
 must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);
 /* TAKEN: somebody else has this slot's groups; take the next one. */
 must_use enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e);
+/* Part of cell_open(), if it was not done before: what is shown, opened anew as mounts (child.shown_fd). It may wait for a file system's server. */
+must_use int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
 /* The cell waits for this before its next step: nothing runs in it while the launcher has privilege to drop. */
 must_use int cell_let_go(struct cell *c, struct err *e);
@@ -58,7 +60,11 @@ must_use int cell_ask_zygote(struct cell *c, const struct limits *l, struct err 
 /* The whole tree, now. Harmless when it is dead already. */
 void cell_kill(const struct cell *c);
 
-/* Kills, reaps, and removes every trace; counters must have been read before. -1 when something is left. */
+/* Kills, and lets go of all but PID 1 (pidfd), the ids, the groups and the network. Counters must have been read before. */
+void         cell_end(struct cell *c);
+/* Then waits for PID 1, which takes the rest of the cell along, and removes every trace. -1 when something is left. */
+must_use int cell_reap(struct cell *c, struct err *e);
+/* Both. */
 must_use int cell_close(struct cell *c, struct err *e);
-/* After a cell_close() that left nothing: who keeps networks gets this one, if nothing was done with it. */
-void         cell_give_net_back(struct cell *c);
+/* Nothing was done with the network: it can be told from a new one by nothing, and may be used again. */
+bool         cell_left_net_alone(const struct cell *c);

@@ -77,7 +77,6 @@ struct child_ctx {
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	int                      report_fd; /* socket; also brings the word that the id maps are written, and the order */
-	int                      launcher_fd[4]; /* the launcher's ends of its sockets: closed at once, or its death is not seen; -1: none */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      status_fd; /* PID 1's end of the status socket */
 	int                      slot_fd;
@@ -113,8 +112,13 @@ _Noreturn void child_run_program(struct child_ctx *c);
  * and the filter is on; after a failure, which it has told, it does not return.
  */
 void child_become_program(struct child_ctx *c);
-/* Behind it, and before anything of the run's is looked at: this process waits, or begins. Only write() is called. */
-must_use int child_say_stands(struct child_ctx *c);
+/*
+ * Behind it, and before anything of the run's is looked at: this process waits, or begins. What CPU time it has used is not the
+ * program's. May be said again. Only write() and clock_gettime() are called. 0 or -errno.
+ */
+must_use int child_say_stands(const struct child_ctx *c);
+/* Its order is there, or nothing can send one any more. Only poll() is called. */
+bool         child_has_order(const struct child_ctx *c, int wait_ms);
 /* The order of who stays. 0 or -errno. */
 must_use int child_take_letter(struct child_ctx *c);
 /* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */

@@ -21,6 +21,19 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* Who clones us watches other cells as well: a copy of what it has open would keep their ends of file from arriving, and its own. */
+static int cell_close_descriptors(struct child_ctx *c)
+{
+	int    keep[7 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->status_fd, c->slot_fd, c->ready_fd[0], c->ready_fd[1] };
+	size_t n                                           = 7;
+
+	for (int i = 0; i < c->join_len; i++)
+		keep[n++] = c->join_fd[i];
+	for (size_t i = 0; i < MOUNT_SHOWN_MAX; i++)
+		keep[n++] = c->shown_fd[i];
+	return child_sys(fd_keep_only(keep, n));
+}
+
 /*
  * The signal covers the steps up to take-ids, which clears it; brig-init arms
  * it anew. In between, and for a launcher that died before the first call here,
@@ -30,9 +43,6 @@ static int cell_die_with_launcher(struct child_ctx *c)
 {
 	struct pollfd launcher = { .fd = c->report_fd };
 
-	for (size_t i = 0; i < ARRAY_LEN(c->launcher_fd); i++)
-		if (c->launcher_fd[i] >= 0)
-			close(c->launcher_fd[i]);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&launcher, 1, 0) < 0)
 		return -errno;
 	return launcher.revents & POLLHUP ? -EPIPE : 0;
@@ -498,6 +508,7 @@ static int cell_become_init(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_cell_steps[] = {
+	{ "close-descriptors",  cell_close_descriptors,     "first: nothing of other cells is open here" },
 	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
 	{ "join-groups",        child_join_groups,          "before anything is allocated, and before the ids change" },
 	{ "await-id-maps",      cell_await_id_maps,         "until then every id is 65534" },
@@ -522,7 +533,7 @@ const struct child_step child_cell_steps[] = {
 
 /* The mounts are a cell's, but for /proc: the zygote has no process ids of its own. */
 const struct child_step child_zygote_steps[] = {
-	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the spawner" },
+	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the supervisor" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
 	{ "write-code",         cell_write_code,            "what it executes instead of a program's main.py" },
 	{ "write-extension",    zygote_write_extension,     "what that loads" },

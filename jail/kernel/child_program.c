@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -314,7 +315,7 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* No other call is made before it was sent: one that is told of would wait for ever. */
+/* Sends it before any other system call: a call that notifies the listener would wait for ever. */
 static int send_listener(const struct child_ctx *c, int listener)
 {
 	struct child_report report;
@@ -324,15 +325,15 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
-/* Containers have a listener of their own (EBUSY: a process has one), a filter that knows no seccomp(), or a kernel without listeners. */
+/* In containers: another listener (EBUSY: a process can have one), a filter without seccomp(), or a kernel without listeners. */
 static bool has_no_listeners(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
 }
 
 /*
- * Whom the kernel asks is made by the call itself: so it is sent when the filter is on already. Without a listener the
- * filter that refuses the same calls is installed, and the record says that nothing is known of them.
+ * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no listener, a
+ * filter that refuses the same calls is installed, and the record says that the refused calls are not known.
  */
 static int program_filter(struct child_ctx *c)
 {
@@ -363,16 +364,21 @@ static int program_exec(struct child_ctx *c)
 
 /* --- behind the steps of who stays: under the filter, and for nobody else --- */
 
-int child_say_stands(struct child_ctx *c)
+int child_say_stands(const struct child_ctx *c)
 {
 	struct child_report report;
 
 	memset(&report, 0, sizeof report);
 	report.word   = CHILD_EXECS;
 	report.cpu_ns = child_cpu_ns(0) + c->init_cpu_ns - c->cpu_before_ns;
-	if (write(c->report_fd, &report, sizeof report) != sizeof report || close(c->report_fd) < 0)
-		return -errno;
-	return 0;
+	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
+}
+
+bool child_has_order(const struct child_ctx *c, int wait_ms)
+{
+	struct pollfd order = { .fd = c->handed_fd[HANDED_ORDERS], .events = POLLIN };
+
+	return poll(&order, 1, wait_ms) != 0;
 }
 
 /* As much of them as there is room for; the last one ends. */
@@ -427,7 +433,7 @@ int child_take_streams(struct child_ctx *c)
 		return -errno;
 	if (!c->letter.result_pipe && close(RUNNER_FD) < 0)
 		return -errno;
-	for (int fd = FD_HANDED_ORDERS; fd < FD_HANDED_END; fd++)
+	for (int fd = FD_HANDED_REPORT; fd < FD_HANDED_END; fd++)
 		if (close(fd) < 0)
 			return -errno;
 	return 0;

@@ -390,7 +390,7 @@ bool group_make_again(struct group *g, struct group_leaf *leaf)
 	return make_leaf(leaf, g->name) == GROUP_MADE && lend_leaf(leaf, &ignored) == 0;
 }
 
-/* What is as it should be is not touched: who watches for changes would see ours. */
+/* Changes nothing that is right already: a change would wake the watch of group_home_watch(). */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
 	struct stat st;

@@ -83,10 +83,10 @@ must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
 /*
  * systemd gives a unit's group to the unit's user anew whenever it starts a process of the unit, as for ExecReload=, and
- * takes it from the other group with that. A descriptor that can be read when it has, for group_home_lend() again; the
- * caller's. -1: nothing of the kind is there to be watched.
+ * takes it from the other group with that. A descriptor that becomes readable when that has happened, so that the caller calls
+ * group_home_lend() again; the caller's. -1: there is no group that could be watched.
  */
-enum { GROUP_LENT_MS = 100 }; /* in which it is lent again */
+enum { GROUP_LENT_MS = 100 }; /* within which it is lent again */
 int          group_home_watch(const struct group_home *home);
 
 /* Writes every knob and reads it back, unless they are turned to that. Processes that have no memory wait from now on: see struct group_oom. */
@@ -114,14 +114,17 @@ struct group_oom {
 	int   fd;     /* to be polled; -1: nothing bounds memory */
 	short events; /* for what */
 	int   mark_fd; /* v2: memory.high */
+	int   helper_fd; /* v2: pidfd of a process that looks what the kernel can take back; fd is not heard meanwhile. -1: there is none */
 };
 
-#define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1 }
+#define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1, .helper_fd = -1 }
 
 /* The caller's to close with group_oom_close(). */
 must_use int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e);
-/* Takes the event. True: the group itself has no memory, and none that the kernel could take back. Groups above have events, too. */
-must_use bool group_has_no_memory(const struct group *g, const struct group_oom *oom);
+/* Takes the event. True: the group itself has no memory. Groups above have events, too. v2: helper_fd, when it can be read, says it. */
+must_use bool group_has_no_memory(const struct group *g, struct group_oom *oom);
+/* True: there is no memory that the kernel could take back. The helper is gone. */
+must_use bool group_helper_says(struct group_oom *oom);
 void          group_oom_close(struct group_oom *oom);
 
 int64_t group_cpu_ns(const struct group *g);

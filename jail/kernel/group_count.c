@@ -7,10 +7,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const struct counter {
@@ -92,6 +97,8 @@ int64_t group_pids_now(const struct group *g)
 
 /* --- no memory --- */
 
+enum { USED_UP = 1 }; /* how a helper ends */
+
 /* Processes wait for memory; or the kernel kills by itself, and does not say where. */
 static bool is_under_oom(const struct group_leaf *leaf, int event)
 {
@@ -114,24 +121,51 @@ static bool is_past_mark(const struct group_leaf *leaf)
 /*
  * The page cache counts as well: a program that reads a large file is at the mark all the time, and has memory. A mark
  * that is written again has the kernel take back all that it can, also what each processor holds in advance, and return
- * when it has, or cannot. What is used then is used.
+ * when it has, or cannot. What is used then is used. That may take as long as the program likes, so a process of its own waits for it.
  */
-static bool is_used_up(const struct group_leaf *leaf, int events, int mark_fd)
+static _Noreturn void take_back(const struct group_leaf *leaf, int mark_fd)
 {
-	char text[512], mark[32];
+	int  keep[] = { leaf->fd, mark_fd };
+	char mark[32];
+	bool is_done = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && fd_keep_only(keep, ARRAY_LEN(keep)) == 0 &&
+		       group_read_file(leaf->fd, "memory.high", mark, sizeof mark) && write(mark_fd, mark, strlen(mark)) > 0;
 
-	if (pread(events, text, sizeof text, 0) < 0 || !is_past_mark(leaf) || !group_read_file(leaf->fd, "memory.high", mark, sizeof mark))
-		return false;
-	return write(mark_fd, mark, strlen(mark)) > 0 && is_past_mark(leaf);
+	_exit(is_done && is_past_mark(leaf) ? USED_UP : 0);
 }
 
-bool group_has_no_memory(const struct group *g, const struct group_oom *oom)
+static void start_helper(const struct group_leaf *leaf, struct group_oom *oom)
+{
+	char  text[512];
+	pid_t pid;
+
+	if (pread(oom->fd, text, sizeof text, 0) < 0 || !is_past_mark(leaf))
+		return;
+	pid = fork();
+	if (pid == 0)
+		take_back(leaf, oom->mark_fd);
+	oom->helper_fd = pid < 0 ? -1 : pidfd_open(pid, 0);
+}
+
+bool group_helper_says(struct group_oom *oom)
+{
+	siginfo_t end = { 0 };
+	bool      is_used_up;
+
+	is_used_up = waitid(P_PIDFD, (id_t)oom->helper_fd, &end, WEXITED) == 0 && end.si_code == CLD_EXITED && end.si_status == USED_UP;
+	fd_closep(&oom->helper_fd);
+	return is_used_up;
+}
+
+bool group_has_no_memory(const struct group *g, struct group_oom *oom)
 {
 	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
 
 	if (!leaf)
 		return false;
-	return leaf->v2 ? is_used_up(leaf, oom->fd, oom->mark_fd) : is_under_oom(leaf, oom->fd);
+	if (!leaf->v2)
+		return is_under_oom(leaf, oom->fd);
+	start_helper(leaf, oom);
+	return false;
 }
 
 static int watch_v1(const struct group_leaf *leaf, struct group_oom *ret)
@@ -167,6 +201,10 @@ int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e)
 
 void group_oom_close(struct group_oom *oom)
 {
+	if (oom->helper_fd >= 0) {
+		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0);
+		(void)group_helper_says(oom);
+	}
 	fd_closep(&oom->fd);
 	fd_closep(&oom->mark_fd);
 }

@@ -16,6 +16,10 @@
 #define SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6, 6.12 */
 #define SCOPE_SIGNAL        (1ull << 1)
 
+/* What it refuses is no record of the host's audit, neither of us (we are the program where it is a fork) nor of rulesets below ours. */
+#define LOG_SAME_EXEC_OFF  (1u << 0) /* ABI 7, 6.15 */
+#define LOG_SUBDOMAINS_OFF (1u << 2)
+
 enum { ABI_LEAST = 2 }; /* ABI 1 refuses every rename across directories */
 
 struct ruleset_attr {
@@ -76,7 +80,8 @@ int child_landlock(struct child_ctx *c)
 		.handled_access_fs = handled_fs(c->landlock_abi),
 		.scoped            = c->landlock_abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
 	};
-	int rules, r;
+	unsigned quiet = c->landlock_abi >= 7 ? LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF : 0;
+	int      rules, r;
 
 	if (c->landlock_abi == 0)
 		return 0;
@@ -85,7 +90,7 @@ int child_landlock(struct child_ctx *c)
 		return -errno;
 	r = add_rules(rules, c);
 	if (r == 0)
-		r = child_sys(landlock_restrict_self(rules, 0));
+		r = child_sys(landlock_restrict_self(rules, quiet));
 	close(rules);
 	return r;
 }

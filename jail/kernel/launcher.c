@@ -89,30 +89,19 @@ void launcher_say_taken(struct watch *w)
 	w->tell_taken = 0;
 }
 
-static void say_ended(const struct watch *w)
+void launcher_say_ended(const struct watch *w)
 {
 	say_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_word){ .kind = LAUNCH_ENDED, .end = w->end });
 }
 
-void launcher_finish(struct watch *w)
+void launcher_sum_up(struct watch *w)
 {
-	bool is_clean;
-
 	launcher_say_taken(w);
 	verdict_fill(w);
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
 	w->end.warm = w->started > 0 && w->cell.warm.state != WARM_COLD;
-	if (w->is_alone) { /* nothing of the program is left: who waits need not wait for what PID 1 still holds */
-		say_ended(w);
-		fd_closep(&w->client);
-	}
-	is_clean = cell_close(&w->cell, &w->end.left) == 0;
-	if (!w->is_alone)
-		say_ended(w);
-	if (is_clean)
-		cell_give_net_back(&w->cell);
 }
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
@@ -135,8 +124,7 @@ static int take_signals(void)
 
 void launcher_begin(struct watch *w, const struct run_order *order)
 {
-	*w = (struct watch){ .order = order, .client = -1, .control = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
 	prctl(PR_SET_NAME, "brig-launcher");
-	cell_init(&w->cell);
+	watch_init(w, order);
 	w->signals = take_signals();
 }

@@ -1,9 +1,10 @@
 /*
- * launcher.h - the process that builds a cell, watches it and takes it down.
+ * launcher.h - what the process that builds a cell, watches it and takes it down says to others.
  *
- * Forked by run_start(), in a session of its own so that Ctrl-C reaches only
- * the client; or by the spawner of a service, ahead of any order. Talks over
- * one socket to who reads the streams: see struct launch_word.
+ * Of a private run: a launcher, forked by run_start(), in a session of its own so
+ * that Ctrl-C reaches only the client. Of a service: the supervisor of the profile,
+ * for each of its cells, ahead of any order. It talks over one socket to the process
+ * that reads the streams: see struct launch_word.
  */
 #pragma once
 #include "group.h"
@@ -45,7 +46,7 @@ enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_LETTER, TICKET_STDOUT, TICKET_STDE
 struct watch;
 
 /*
- * From who gives orders to a launcher that serves, once, with descriptors: the socket to the client, the words, the
+ * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the words, the
  * text of the program if there is one.
  */
 struct launch_order {
@@ -54,22 +55,6 @@ struct launch_order {
 	uint32_t      code_len;
 	uint32_t      stdin_pipe, result_pipe, warm; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
-};
-
-/* What a launcher that serves is given. All of it is its own. */
-struct launcher_post {
-	bool             awaited; /* an order comes at once: a cell that fails waits for it, to say why */
-	int              control; /* order in; READY, and ENDED without an order, out; its end of file ends the cell */
-	struct outer     outer;   /* the namespace that we are in */
-	struct slot      slot;    /* as it sees our ids */
-	struct group     group;   /* lent */
-	struct store_tree rootfs; /* opened where its owner could be seen */
-	struct run_order order;   /* without words */
-	struct net_place net;
-	uint64_t         wall_ms_max; /* the profile's ceiling, for who uses a ticket */
-	int              zygote, zygote_pidfd, zygote_up_fd; /* who forks into cells; -1: nobody. As in warm.h */
-	bool             zygote_ahead; /* it forks before there is an order */
-	bool             zygote_starts; /* it still imports: that may take longer */
 };
 
 /* The streams go to the client, and are closed here. */
@@ -81,5 +66,3 @@ void launcher_say_taken(struct watch *w);
 
 /* With a cell of its own from beginning to end. */
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked);
-/* In a namespace and with ids and groups that somebody else keeps. */
-_Noreturn void launcher_serve(const struct launcher_post *post);

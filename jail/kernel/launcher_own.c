@@ -38,13 +38,13 @@ static int take_place(struct watch *w, struct err *e)
 	}
 }
 
-/* What the program's calls are answered by: as long as the launcher lives. */
+/* The filter that answers the program's calls; lives as long as the launcher. */
 struct own_filter {
 	struct filter     filter, copy;
 	struct sock_fprog program, telling;
 };
 
-/* Networks are not used again here: only refused calls are to be told. */
+/* This launcher reuses no network, so only refused calls need a notice. */
 static int open_filter(struct own_filter *f, const struct run_order *order, struct err *e)
 {
 	if (filter_open(order->policy, order->runtime_dir, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
@@ -81,6 +81,8 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);
-	launcher_finish(&w);
+	launcher_sum_up(&w);
+	(void)!cell_close(&w.cell, &w.end.left);
+	launcher_say_ended(&w);
 	_exit(EXIT_SUCCESS);
 }

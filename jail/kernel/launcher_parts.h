@@ -1,4 +1,4 @@
-/* launcher_parts.h - what both kinds of launcher are made of */
+/* launcher_parts.h - what a run is told and ended with, by its own launcher or by a supervisor */
 #pragma once
 #include "watch.h"
 
@@ -8,5 +8,7 @@ void launcher_begin(struct watch *w, const struct run_order *order);
 /* A client that is gone is no failure: it is noticed by poll. */
 must_use int launcher_say(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e);
 
-/* The figures, the cell's end, the last word to the client. */
-void launcher_finish(struct watch *w);
+/* What is to be told at the end, from the counters and the kernel's words. Before cell_end(). */
+void launcher_sum_up(struct watch *w);
+/* The last word to the client. */
+void launcher_say_ended(const struct watch *w);

@@ -145,28 +145,3 @@ bool net_is_quiet(const struct net *n)
 {
 	return has_no_socket(n->sockets_fd) && has_no_traffic(n->traffic_fd);
 }
-
-/* --- from launcher to spawner --- */
-
-void net_send(const struct net *n, int keeper_fd)
-{
-	const int fds[NET_FDS] = { n->ns_fd, n->sockets_fd, n->traffic_fd };
-
-	(void)!packet_send(keeper_fd, "n", 1, fds, NET_FDS);
-}
-
-bool net_receive(struct net *ret, int fd)
-{
-	char    word;
-	int     fds[NET_FDS];
-	size_t  n;
-	ssize_t got = packet_receive(fd, &word, 1, fds, NET_FDS, &n);
-
-	if (got == 1 && n == NET_FDS && ioctl(fds[0], NS_GET_NSTYPE) == CLONE_NEWNET) {
-		*ret = (struct net){ fds[0], fds[1], fds[2] };
-		return true;
-	}
-	if (got >= 0)
-		packet_drop(fds, n);
-	return false;
-}

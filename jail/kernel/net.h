@@ -2,7 +2,7 @@
  * net.h - an empty network namespace with lo up.
  *
  * Half of the standard library's network modules need a loopback (m). The
- * namespace is made by the launcher and belongs to its user namespace, so that
+ * namespace is made by the process that builds the cell and belongs to its user namespace, so that
  * nothing inside a cell has power over it. It costs more than everything else
  * of a cell: one that is as it was made may be used again.
  */
@@ -16,14 +16,13 @@ struct net {
 enum { NET_FDS = sizeof(struct net) / sizeof(int) };
 #define NET_NONE ((struct net){ -1, -1, -1 })
 
-/* Whose cell gets its network from somebody who keeps some. */
+/* The network of a cell whose builder keeps networks. */
 struct net_place {
 	struct net net;     /* of the cell; NONE: a new one is made */
-	int        home_fd; /* the launcher's own, to which it goes back; -1: nobody keeps any, the launcher stays in the cell's */
-	int        keeper_fd; /* socket, where it may be given back, and */
-	bool       is_needless; /* there: the filter lets no socket of a network be made */
+	int        home_fd; /* borrowed: the builder's own, to which it goes back; -1: it keeps none, and stays in the cell's */
+	bool       is_needless; /* the filter lets no socket of a network be made */
 };
-#define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, -1, false })
+#define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, false })
 
 /* The calling process moves into a new namespace for good. */
 must_use int net_enter_empty(struct err *e);
@@ -36,11 +35,7 @@ must_use int net_open_own(void);
 void         net_close(struct net *n);
 
 /*
- * No socket of any family is left in it, and no packet was ever sent. With every process gone, and when nobody ever
- * had a socket that is not local (filter_notice.h), that leaves nothing by which it could be told from a new one.
+ * No socket of any family is left in it, and no packet was ever sent. With every process gone, and when no process ever
+ * had a socket that is not local (filter_notice.h), that leaves no difference from a new one.
  */
 must_use bool net_is_quiet(const struct net *n);
-
-/* To who keeps some; it is thrown away when he has no room. The caller's copy stays the caller's. */
-void          net_send(const struct net *n, int keeper_fd);
-must_use bool net_receive(struct net *ret, int fd);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 /*
- * Program and launcher wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
+ * Program and supervisor (or launcher) wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
  * Linux 6.18, two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest after
  * some answers, however long those took: a number of answers a millisecond is none where a socket takes longer.
  */
@@ -26,9 +26,9 @@ double notice_turn(struct notice *n, double wait)
 	double rest;
 
 	n->heard_fd = n->listener_fd;
-	if (n->answers < ANSWERS_MAX)
+	if (!notice_rests(n))
 		return wait;
-	rest = n->answered + REST_MS - clock_ms(CLOCK_MONOTONIC);
+	rest = n->answered + REST_MS * (n->crowd ? n->crowd : 1) - clock_ms(CLOCK_MONOTONIC);
 	if (rest <= 0) {
 		n->answers = 0;
 		return wait;
@@ -37,13 +37,18 @@ double notice_turn(struct notice *n, double wait)
 	return rest < wait ? rest : wait;
 }
 
+bool notice_rests(const struct notice *n)
+{
+	return n->answers >= ANSWERS_MAX;
+}
+
 /* The only calls that the filter stops and would have allowed (filter_notice.h). */
 static bool makes_socket(const struct seccomp_data *data)
 {
 	return data->nr == SYS_socket || data->nr == SYS_socketpair;
 }
 
-/* What the filter would have said. Whatever else comes out of a copy that is not the kernel's, nothing but a socket goes on. */
+/* The filter's own answer. It comes from a copy outside of the kernel, so no call but that of a socket may continue. */
 static struct seccomp_notif_resp response(uint32_t said, const struct seccomp_data *data)
 {
 	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
@@ -71,7 +76,7 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	out.id = in.asked.id;
 	n->was_given |= out.flags != 0;
 	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)
-		; /* the kernel would not tell of it once more, and the call would wait */
+		; /* the kernel notifies once: without an answer the call would wait for ever */
 }
 
 /* To receive would wait where nobody asks. */
@@ -83,7 +88,7 @@ void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refus
 		return;
 	if (p.revents & POLLIN)
 		answer(n, filter, refused);
-	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal came while the kernel looked */
+	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal interrupted the poll */
 		notice_close(n);
 }
 

@@ -1,8 +1,8 @@
 /*
  * outer.h - the user namespace in which a plain user's launcher is root.
  *
- * Root needs none. For everybody else, and for uid 0 without CAP_SYS_ADMIN or CAP_NET_ADMIN, the launcher enters P, a user and a mount
- * namespace of its own, and then does inside of it what root's launcher does on
+ * Root needs none. For other users, and for uid 0 without CAP_SYS_ADMIN or CAP_NET_ADMIN, the launcher enters P, a user
+ * and a mount namespace of its own, and then does inside of it what root's launcher does on
  * the host: the same calls, with the ids and the power that P has. P has
  *
  *   a range   the caller as 0 and his subordinate ids from 1 on. Only newuidmap
@@ -32,7 +32,7 @@ struct outer {
 	const char     *fix;      /* and what to do about it; NULL: sub_ids_advise() knows */
 };
 
-/* Linux 5.12: to map uid 0 takes CAP_SETFCAP of whoever made the namespace. */
+/* Linux 5.12: uid 0 can be mapped only if the process that made the namespace has CAP_SETFCAP. */
 #define OUTER_ROOT_CAUSE "root without CAP_SETFCAP may not have itself in a user namespace"
 #define OUTER_ROOT_FIX   "run brig as another user, or give it CAP_SETFCAP"
 

@@ -121,7 +121,7 @@ static bool is_kept(enum privilege_kept kept, cap_value_t cap)
 	return false;
 }
 
-/* -1 with errno: nobody can say. */
+/* -1 with errno: the capabilities cannot be read. */
 static int has_both(cap_value_t one, cap_value_t other)
 {
 	cap_t            have  = cap_get_proc();

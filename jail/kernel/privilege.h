@@ -25,9 +25,9 @@ must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *
 bool privilege_has_id_caps(void);
 
 /* uid 0 with CAP_SYS_ADMIN and CAP_NET_ADMIN. Without them, as in most containers, it builds jails as plain users do. */
-must_use int privilege_is_root(void); /* -1 with errno: nobody can say */
+must_use int privilege_is_root(void); /* -1 with errno: the capabilities cannot be read */
 
-/* READ_CAPS: to read what any administrator can, and to become somebody without that right. */
+/* READ_CAPS: to read any file, and to change to an account that may not. */
 enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS };
 
 /* Another account, for good, without groups; of the capabilities, those that are kept and no other. */

@@ -2,8 +2,8 @@
  * profile_file.h - profiles on disk: a user's own over the administrator's over the shipped ones.
  *
  * NAME.json in the first of places.profiles that has it; NAME.policy in the
- * first that has that. A directory that everybody may write to decides
- * nothing: as long as it is there, all of this is refused.
+ * first that has that. A world-writable directory among them is an error of
+ * every function here.
  */
 #pragma once
 #include "err.h"

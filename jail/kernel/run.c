@@ -18,32 +18,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /*
  * What else the caller has open is not the launcher's: it would keep other
  * clients' connections alive, and other launchers from seeing the caller's end.
  */
 static void keep_only(const struct run_order *order, int sock)
 {
-	int      keep[3 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd };
-	size_t   n                         = 3;
-	unsigned next                      = STDERR_FILENO + 1;
+	int    keep[3 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd };
+	size_t n                         = 3;
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = order->shown_fd[i];
-	qsort(keep, n, sizeof *keep, by_number);
-	for (size_t i = 0; i < n; i++) {
-		if (keep[i] < (int)next)
-			continue;
-		if (keep[i] > (int)next)
-			close_range(next, (unsigned)keep[i] - 1, 0);
-		next = (unsigned)keep[i] + 1;
-	}
-	close_range(next, ~0u, 0);
+	(void)!fd_keep_only(keep, n); /* the cell does it again, and insists */
 }
 
 int run_start(struct run *ret, const struct run_order *order, struct err *e)

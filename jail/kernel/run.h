@@ -40,7 +40,7 @@ struct run_order {
 	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
 	const struct sock_fprog *filter;    /* else NULL */
-	const struct sock_fprog *telling;   /* with it: the same, that tells what somebody has to hear of (filter_notice.h), where it can */
+	const struct sock_fprog *telling;   /* with it: the same, with notices for the listener (filter_notice.h), where it can have them */
 	int                    control_fd;  /* the launcher's, for nobody in the cell; -1: none */
 };
 
@@ -58,7 +58,7 @@ struct run_end {
 	struct run_hit   hit[8];
 	unsigned         hits;
 	struct refused_calls refused;
-	bool             refused_known; /* somebody listened */
+	bool             refused_known; /* a listener was there */
 	uint64_t         layers, missing;
 	char             missing_why[2][200]; /* of own-ids and no-groups; of the limits. "": nothing to say */
 	bool             warm;

@@ -15,7 +15,7 @@
 bool shown_is_kind(unsigned mode);
 
 /*
- * A detached mount of it, without what is mounted below it. *inert tells whether its sockets
+ * A detached mount of it, without what is mounted below it. *inert: whether its sockets
  * and pipes are out of reach too. spare_id: a host id that owns no file.
  */
 must_use int shown_open(int fd, uint32_t spare_id, bool *inert, struct err *e);

@@ -49,11 +49,11 @@ static void note_usage(struct watch *w)
 }
 
 /* PID 1 is still to be reaped. */
-static bool was_killed(pid_t pid)
+static bool was_killed(const struct cell *c)
 {
 	siginfo_t info;
 
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
 }
 
 /* PID 1 was killed, and the program with it: nothing inside can, with an id of its own. Or it ended and was not heard. */
@@ -61,7 +61,7 @@ static void judge_without_report(struct watch *w)
 {
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
 	w->end.wait_status = SIGKILL;
-	if (w->oom || was_killed(w->cell.pid))
+	if (w->oom || was_killed(&w->cell))
 		return;
 	w->end.reason = EXIT_cancelled;
 	err_set(&w->end.why, ERR_BROKEN, "PID 1 of the cell ended without a word on the program");

@@ -7,26 +7,23 @@
 #include "packet.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define FOUR   -1, -1, -1, -1
 #define TWELVE { FOUR, FOUR, FOUR }
-const struct warm WARM_NONE = { .zygotes = -1, .zygote_pidfd = -1, .up_fd = -1, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
-				.answer_fd = -1, .report_fd = -1, .hard_fd = -1 };
+const struct warm WARM_NONE = { .zygote = { .orders = -1, .pidfd = -1 }, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
+				.answer_fd = -1, .program_fd = -1, .report_fd = -1, .hard_fd = -1 };
 _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 /* --- making ready --- */
 
 int warm_open(struct warm *w, struct err *e)
 {
-	if (w->zygotes < 0)
+	if (!w->is_wanted)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
@@ -36,11 +33,7 @@ int warm_open(struct warm *w, struct err *e)
 
 bool warm_is_possible(const struct warm *w)
 {
-	struct pollfd p = { .fd = w->zygotes };
-
-	if (w->zygotes < 0 || (w->up_fd >= 0 && !packet_is_there(w->up_fd)))
-		return false;
-	return poll(&p, 1, 0) == 0; /* nobody holds the other end: none can be started */
+	return w->is_wanted && w->zygote.is_up && w->zygote.orders >= 0;
 }
 
 int warm_prepare(struct warm *w, const struct cell *c, struct err *e)
@@ -53,7 +46,6 @@ int warm_prepare(struct warm *w, const struct cell *c, struct err *e)
 	r          = packet_send(c->report_fd, &order, sizeof order, NULL, 0);
 	errno      = -r;
 	w->state   = WARM_PREPARING;
-	fd_closep(&w->up_fd);
 	return r < 0 ? err_sys(e, "set-up step prepare") : 0;
 }
 
@@ -133,7 +125,7 @@ static int ask(struct warm *w, const struct cell *c, const struct child_order *r
 	fds[ZYGOTE_CELL]   = c->pidfd;
 	fill_handed(fds + ZYGOTE_HANDED, w);
 	n     = ZYGOTE_GROUPS + fill_groups(&o, fds + ZYGOTE_GROUPS, c);
-	r     = packet_send(w->zygotes, &o, sizeof o, fds, n);
+	r     = packet_send(w->zygote.orders, &o, sizeof o, fds, n);
 	errno = -r;
 	return r < 0 ? err_sys(e, "the zygote cannot be reached") : 0;
 }
@@ -144,6 +136,8 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_order *rli
 
 	if (w->asked_times++ == WARM_ASKED_MAX)
 		return err_set(e, ERR_SETUP, "%d zygotes died one after the other", WARM_ASKED_MAX);
+	w->generation   = w->zygote.generation;
+	w->started_then = w->zygote.starts;
 	r = ask(w, c, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
@@ -173,12 +167,10 @@ static void close_handed(struct warm *w)
 		fd_closep(&w->prepared[i]);
 }
 
-/* The next one that answers is another: nobody shall be killed for its silence. */
 static enum warm_answer ask_again(struct warm *w)
 {
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
-	fd_closep(&w->zygote_pidfd);
 	w->state = WARM_PREPARED;
 	return WARM_AGAIN;
 }
@@ -210,74 +202,80 @@ static enum warm_answer forks(struct warm *w)
 	return WARM_GOES_ON;
 }
 
-enum warm_answer warm_hear(struct warm *w, int *status, struct err *e)
+/* Nothing more is said of it. */
+static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, struct err *e)
 {
-	struct zygote_word word;
-	ssize_t            n = recv(w->answer_fd, &word, sizeof word, 0);
+	if (w->state != WARM_FORKS || n != 1)
+		return lost(w, e);
+	w->program    = pid;
+	w->program_fd = fd_take(&fds[0]);
+	fd_closep(&w->answer_fd);
+	return WARM_GOES_ON;
+}
 
-	if (n < 0 && errno == EINTR)
-		return WARM_GOES_ON;
-	if (n != sizeof word)
-		return is_before_fork(w) ? ask_again(w) : lost(w, e);
-	switch ((enum zygote_kind)word.kind) {
+static enum warm_answer hear_word(struct warm *w, const struct zygote_word *word, int *fds, size_t n, struct err *e)
+{
+	switch ((enum zygote_kind)word->kind) {
 	case ZYGOTE_WAITS:
 		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		return WARM_GOES_ON;
 	case ZYGOTE_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);
+	case ZYGOTE_FORKED:
+		return forked(w, word->value, fds, n, e);
 	case ZYGOTE_FAILED:
-		return w->stands ? lost(w, e) : refused(w, word.status, e);
-	case ZYGOTE_ENDED:
-		*status = word.status;
-		fd_closep(&w->answer_fd);
-		return WARM_ENDED;
+		return w->stands ? lost(w, e) : refused(w, word->value, e);
 	case ZYGOTE_RETIRES:
-		return is_before_fork(w) ? ask_again(w) : WARM_RETIRES;
+		return is_before_fork(w) ? ask_again(w) : lost(w, e);
 	}
 	return lost(w, e);
 }
 
-/* --- a zygote that does not reap --- */
-
-static pid_t pid_of(int pidfd)
+enum warm_answer warm_hear(struct warm *w, struct err *e)
 {
-	char        path[40], text[512];
-	const char *pid;
+	struct zygote_word word;
+	enum warm_answer   answer;
+	int                fds[1] = { -1 };
+	size_t             n;
+	ssize_t            got = packet_receive(w->answer_fd, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
 
-	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
-	pid = group_read_file(AT_FDCWD, path, text, sizeof text) ? strstr(text, "\nPid:") : NULL;
-	return pid ? (pid_t)strtol(pid + 5, NULL, 10) : 0;
+	if (got != sizeof word)
+		answer = is_before_fork(w) ? ask_again(w) : lost(w, e);
+	else
+		answer = hear_word(w, &word, fds, n, e);
+	fd_closep(&fds[0]);
+	return answer;
 }
 
-/* All of its threads, and its memory is given back: /proc says Z of one whose first thread has ended. */
-static bool has_ended(pid_t pid)
+bool warm_awaits_fork(const struct warm *w)
 {
-	scoped_fd     pidfd = pidfd_open(pid, 0);
-	struct pollfd p     = { .fd = pidfd, .events = POLLIN };
-
-	return pidfd >= 0 && poll(&p, 1, 0) == 1;
+	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_there(w->answer_fd)); /* FORKS comes before the fork */
 }
 
-pid_t warm_unreaped(const struct warm *w)
+int warm_reap(struct warm *w, int *status, struct err *e)
 {
-	pid_t zygote = w->zygote_pidfd < 0 ? 0 : pid_of(w->zygote_pidfd), pid;
-	char  path[64], text[4096], *at = text;
+	siginfo_t end;
+	int       r;
 
-	if (zygote <= 0)
-		return 0;
-	snprintf(path, sizeof path, "/proc/%d/task/%d/children", zygote, zygote);
-	if (!group_read_file(AT_FDCWD, path, text, sizeof text))
-		return 0;
-	while ((pid = (pid_t)strtol(at, &at, 10)) > 0)
-		if (has_ended(pid))
-			return pid;
+	while ((r = waitid(P_PIDFD, (id_t)w->program_fd, &end, WEXITED)) < 0 && errno == EINTR)
+		;
+	fd_closep(&w->program_fd);
+	if (r < 0)
+		return err_sys(e, "how the program ended is not known");
+	*status = end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : end.si_status | (end.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 	return 0;
+}
+
+/* The one that was asked is there: another one shall not be killed for its silence. */
+static bool is_same(const struct warm *w)
+{
+	return w->zygote.pidfd >= 0 && w->zygote.generation == w->generation;
 }
 
 void warm_kill_zygote(const struct warm *w)
 {
-	if (w->zygote_pidfd >= 0)
-		pidfd_send_signal(w->zygote_pidfd, SIGKILL, NULL, 0);
+	if (is_same(w))
+		pidfd_send_signal(w->zygote.pidfd, SIGKILL, NULL, 0);
 }
 
 void warm_close(struct warm *w)
@@ -288,8 +286,7 @@ void warm_close(struct warm *w)
 	fd_closep(&w->orders[0]);
 	fd_closep(&w->letter);
 	fd_closep(&w->answer_fd);
+	fd_closep(&w->program_fd);
 	fd_closep(&w->report_fd);
 	fd_closep(&w->hard_fd);
-	fd_closep(&w->up_fd);
-	fd_closep(&w->zygote_pidfd);
 }

@@ -1,5 +1,5 @@
 /*
- * warm.h - a cell into which a zygote forks, as its launcher sees it
+ * warm.h - a cell into which a zygote forks, as the process that watches it sees it
  *
  *   COLD -> PREPARING -> PREPARED -> ASKED -> WAITS -> FORKS
  *                                    ASKED ----------> FORKS    ahead of any order
@@ -8,30 +8,44 @@
  * What a cell becomes is decided when it is built, before PID 1 has become
  * brig-init; from PREPARING on it is good for programs that a zygote can run,
  * and for nothing else. An order goes into the cell's letter and its order
- * socket, whoever holds the other end by then. The zygote, who is the parent,
- * reaps the program.
+ * socket, whoever holds the other end by then. The program is a child of the
+ * process that watches the cell, which reaps it.
  */
 #pragma once
 #include "zygote_protocol.h"
 
 struct cell;
 
+/* The zygote as the process that keeps it knows it, at this moment. */
+struct zygote_place {
+	int      orders;     /* where a fork is asked for; what is asked while there is none waits for the next. -1: none can be started now */
+	int      pidfd;      /* -1: there is none */
+	pid_t    pid;
+	uint32_t generation; /* of it */
+	bool     is_up;      /* there was one that served, since orders can be sent */
+	bool     starts;     /* it still imports: that may take longer */
+	bool     ahead;      /* it forks before there is an order */
+};
+#define ZYGOTE_PLACE_NONE ((struct zygote_place){ .orders = -1, .pidfd = -1 })
+
 enum warm_state { WARM_COLD, WARM_PREPARING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
 struct warm {
 	enum warm_state state;
-	bool            ahead;        /* the fork is wanted before the order */
+	bool            ahead;        /* the fork was asked for before there was an order */
 	bool            stands;       /* it has said so: everything is given up, the filter is on */
 	bool            is_hard;      /* PID 1 is as hard as it gets */
-	bool            starts;       /* the zygote still imported when the launcher was forked */
+	bool            is_wanted;    /* one may fork into this cell */
+	struct zygote_place zygote;   /* before each turn as it is then; its descriptors are not ours */
 	unsigned        asked_times;  /* since one was there that waited for an order */
-	int             zygotes;      /* where they are asked; the launcher's; -1: there is none */
-	int             zygote_pidfd; /* of the one there was when the launcher was forked; -1: none, or another was asked since */
-	int             up_fd;        /* can be read when there is one; -1: there is, or none */
+	uint32_t        generation;   /* of the zygote that was asked, and */
+	bool            started_then; /* it still imported */
 	int             orders[2];    /* [0]: who sends; [1]: the program's end */
 	int             letter;
 	int             prepared[PREPARED_FDS];
 	int             answer_fd;    /* zygote_word */
+	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
+	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
 	int             hard_fd;      /* PID 1 says that it is hard */
 	int64_t         cpu_before_ns; /* of PID 1 */
@@ -56,18 +70,19 @@ must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_o
 /* Something is to be read of answer_fd. */
 enum warm_answer {
 	WARM_GOES_ON,
-	WARM_ENDED,   /* the program: *status */
 	WARM_AGAIN,   /* this zygote is gone or goes, and has forked nothing: PREPARED */
-	WARM_RETIRES, /* the fork's layout is an old one: it is used, if it is, before those of the successor */
 	WARM_CANNOT,  /* *e says why */
 	WARM_IS_LOST, /* it died when it had begun to fork: whether there is a program, and how it ends, is not known */
 };
-must_use enum warm_answer warm_hear(struct warm *w, int *status, struct err *e);
+must_use enum warm_answer warm_hear(struct warm *w, struct err *e);
+
+/* A fork was begun, and which process it is was not told yet. */
+bool         warm_awaits_fork(const struct warm *w);
+/* program_fd can be read: the program has ended, and is reaped. *status as from wait4(). -1 with *e: it cannot be known. */
+must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
 /* May come before there is anybody who would read it. Both are memory files. */
 must_use int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
-/* A child of the zygote that has ended and was not reaped, by the pids that /proc shows; 0: there is none, or /proc does not tell. */
-pid_t        warm_unreaped(const struct warm *w);
-/* A zygote that says nothing, or does not reap: the process that keeps it starts another one. */
+/* One that says nothing: the process that keeps it starts another one. */
 void         warm_kill_zygote(const struct warm *w);
 void         warm_close(struct warm *w);

@@ -13,7 +13,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, ORDER_MS_MAX = 2000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+
+void watch_init(struct watch *w, const struct run_order *order)
+{
+	*w = (struct watch){ .order = order, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
+	cell_init(&w->cell);
+}
+
+void watch_close(struct watch *w)
+{
+	fd_closep(&w->client);
+	fd_closep(&w->control);
+	fd_closep(&w->signals);
+	fd_closep(&w->ticket);
+	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
+		fd_closep(&w->streams[i]);
+}
 
 /* An eighth is more than a run may have left when it meets its limit: the mark of version 2, a huge page that does not fit. */
 bool watch_reached_memory(const struct watch *w)
@@ -46,7 +62,8 @@ void watch_decide(struct watch *w, enum exit_reason reason)
 {
 	bool first;
 
-	watch_take_late_order(w); /* which may decide by itself */
+	if (!watch_awaits_order(w))
+		watch_take_late_order(w); /* which may decide by itself */
 	first = !w->decided;
 	if (first) {
 		w->decided    = true;
@@ -69,7 +86,7 @@ static void fail_to_watch(struct watch *w, const char *what)
 {
 	struct err e;
 
-	err_sys(&e, "the launcher cannot watch: %s", what);
+	err_sys(&e, "the run cannot be watched: %s", what);
 	watch_fail(w, EXIT_cancelled, &e);
 }
 
@@ -235,12 +252,22 @@ static void on_signal(struct watch *w)
 }
 
 /* The event comes as well when a group above ours has no memory: the kernel then kills what it will, which need not be ours. */
+static void end_for_memory(struct watch *w)
+{
+	w->oom = true;
+	watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
+}
+
 static void on_oom(struct watch *w)
 {
-	if (group_has_no_memory(&w->cell.group, &w->cell.oom)) {
-		w->oom = true;
-		watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
-	}
+	if (group_has_no_memory(&w->cell.group, &w->cell.oom))
+		end_for_memory(w);
+}
+
+static void on_oom_helper(struct watch *w)
+{
+	if (group_helper_says(&w->cell.oom))
+		end_for_memory(w);
 }
 
 static void on_notice(struct watch *w)
@@ -291,7 +318,6 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 	if (w->cell.warm.state != WARM_COLD)
 		return err_set(e, ERR_SETUP, "the cell is for warm runs only");
 	fd_closep(&w->cell.warm.hard_fd); /* its byte is the program's */
-	fd_closep(&w->cell.warm.up_fd);
 	return cell_give_order(&w->cell, &w->served, e);
 }
 
@@ -383,18 +409,13 @@ static bool hear_order(struct watch *w, bool is_late)
 	return false;
 }
 
-/* Of a cell that fails sooner than its run has asked for it: only with the order comes the socket on which the reason is told. */
-static void await_order(const struct watch *w)
+bool watch_awaits_order(const struct watch *w)
 {
-	struct pollfd p = { .fd = w->control, .events = POLLIN };
-
-	if (w->awaited && !w->ordered && w->control >= 0)
-		(void)poll(&p, 1, ORDER_MS_MAX);
+	return w->awaited && !w->ordered && w->control >= 0;
 }
 
 void watch_take_late_order(struct watch *w)
 {
-	await_order(w);
 	if (w->ticket >= 0 && !w->ordered) {
 		shutdown(w->ticket, SHUT_RD);
 		(void)watch_take_ticket(w);
@@ -447,7 +468,7 @@ static double check_cpu(struct watch *w)
 	return next_cpu_check(w, used);
 }
 
-static double check_clocks(struct watch *w, double *next_cpu)
+static double check_clocks(struct watch *w)
 {
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline, patience;
 	struct err e;
@@ -469,9 +490,9 @@ static double check_clocks(struct watch *w, double *next_cpu)
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
 		watch_decide(w, EXIT_timeout_wall);
-	if (now >= *next_cpu)
-		*next_cpu = now + check_cpu(w);
-	return (deadline < *next_cpu ? deadline : *next_cpu) - now;
+	if (now >= w->next_cpu)
+		w->next_cpu = now + check_cpu(w);
+	return (deadline < w->next_cpu ? deadline : w->next_cpu) - now;
 }
 
 /* The keeper has time: it would wake beside the program, which has just begun and is over before, mostly. */
@@ -485,27 +506,6 @@ static double check_taken(struct watch *w, double left)
 		return left < w->tell_taken - now ? left : w->tell_taken - now;
 	launcher_say_taken(w);
 	return left;
-}
-
-/*
- * A cell that does not die waits for a zygote that does not reap, or takes its time: with little of the CPU, or much
- * memory to give back. Other runs shall not lose their zygote for that. So it is at fault when a child of it has ended
- * at one look and is still there at the next.
- */
-static void check_death(struct watch *w)
-{
-	double now = clock_ms(CLOCK_MONOTONIC);
-	pid_t  unreaped;
-
-	if (w->looked == 0)
-		w->looked = now;
-	if (now - w->looked < KILL_MS_MAX || w->cell.warm.answer_fd < 0)
-		return;
-	unreaped  = warm_unreaped(&w->cell.warm);
-	w->looked = now;
-	if (unreaped && unreaped == w->unreaped)
-		warm_kill_zygote(&w->cell.warm);
-	w->unreaped = unreaped;
 }
 
 /* In this order: what a ticket brings is before what came of it, and what a process said before its end. */
@@ -522,15 +522,16 @@ static const struct source {
 	{ AT(cell.notice.heard_fd), on_notice },
 	{ AT(cell.status_fd), on_status },
 	{ AT(cell.oom.fd), on_oom },
+	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(client), on_client },
 	{ AT(signals), on_signal },
 	{ AT(control), on_control },
-	{ AT(cell.warm.up_fd), watch_warm_is_up },
 	{ AT(cell.warm.answer_fd), watch_warm_hear },
+	{ AT(cell.warm.program_fd), watch_warm_program },
 #undef AT
 };
 
-/* When all is decided nothing more is read: watch_take_late_order() has read what there was. */
+/* When all is decided nothing more is read: watch_take_late_order() has read what there was, or will. */
 static bool is_heard(const struct watch *w, const struct source *s)
 {
 	return !w->decided || (s->hear != on_control && s->hear != on_client);
@@ -538,6 +539,8 @@ static bool is_heard(const struct watch *w, const struct source *s)
 
 static int fd_of(const struct watch *w, const struct source *s)
 {
+	if (s->hear == on_oom && w->cell.oom.helper_fd >= 0)
+		return -1;
 	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
 
@@ -549,26 +552,39 @@ static void hear(struct watch *w, const struct pollfd *fds)
 			sources[i].hear(w);
 }
 
+_Static_assert(WATCH_FDS == ARRAY_LEN(sources) + 1, "the last one is PID 1");
+
+double watch_left(struct watch *w)
+{
+	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
+
+	return check_taken(w, notice_turn(&w->cell.notice, left));
+}
+
+void watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS])
+{
+	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+		fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = sources[i].hear == on_oom ? w->cell.oom.events : POLLIN };
+	fds[ARRAY_LEN(sources)] = (struct pollfd){ .fd = w->cell.pidfd, .events = POLLIN };
+}
+
+bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
+{
+	hear(w, fds);
+	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0);
+}
+
 void watch_cell(struct watch *w)
 {
-	double next_cpu = 0;
+	struct pollfd fds[WATCH_FDS];
 
-	while (!w->is_alone) {
-		double        left = w->decided ? KILL_MS_MAX : check_clocks(w, &next_cpu);
-		struct pollfd fds[ARRAY_LEN(sources) + 1];
+	do {
+		double left = watch_left(w);
 
-		left = check_taken(w, notice_turn(&w->cell.notice, left));
-		for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-			fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = sources[i].hear == on_oom ? w->cell.oom.events : POLLIN };
-		fds[ARRAY_LEN(sources)] = (struct pollfd){ .fd = w->cell.pidfd, .events = POLLIN };
+		watch_fds(w, fds);
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");
 			return;
 		}
-		hear(w, fds);
-		if (w->decided)
-			check_death(w);
-		if (fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0)
-			return;
-	}
+	} while (watch_hear(w, fds));
 }

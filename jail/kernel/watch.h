@@ -1,5 +1,5 @@
 /*
- * watch.h - one run as its launcher sees it, from the clone to the last process.
+ * watch.h - one run as the process that watches it sees it, from the clone to the last process.
  *
  * Everything that can end a run comes together here: the cell's own word, its
  * control groups, the clocks, the client, a signal. The first reason stays;
@@ -10,6 +10,8 @@
 #include "launcher.h"
 #include "protocol.h"
 
+#include <poll.h>
+
 struct watch {
 	const struct run_order *order;
 	struct cell             cell;
@@ -17,24 +19,27 @@ struct watch {
 	int                     client, signals;
 	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
 	bool                    awaited;  /* as in launcher.h */
-	int                     control;  /* of a launcher that serves: brings the order; else -1 */
+	int                     control;  /* of a cell of a service: brings the order; else -1 */
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
 	uint64_t                wall_ms_max; /* that he may ask for */
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */
 	int                     streams[PIPES_MAX];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
+	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
 	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* for a zygote's fork; that somebody else gives to it */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
 	bool                    told;     /* the client has the streams of a warm run */
-	double                  looked;   /* CLOCK_MONOTONIC ms: at a cell that dies, for what its zygote has not reaped; 0: it may live */
-	pid_t                   unreaped; /* what was seen then; 0: nothing */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct init_report      init;
 };
+
+void watch_init(struct watch *w, const struct run_order *order);
+/* After cell_close(): what is still open of it. */
+void watch_close(struct watch *w);
 
 /* Ends the run for this reason, or for the one that was first. */
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
@@ -45,11 +50,25 @@ bool watch_reached_memory(const struct watch *w);
 /* The limit behind a reason to end, if it has one. */
 void watch_say_limit(const struct watch *w, enum exit_reason reason);
 
-/* Until PID 1 is gone, and with it every process of the cell. Fills started, streams and what brig-init said. */
+/*
+ * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
+ * process of the cell, or is the last one (is_alone). Fills started, streams and what brig-init said.
+ */
+enum { WATCH_FDS = 15 };
+
+double watch_left(struct watch *w);
+void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
+bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
+/* There is a zygote now: a cell that was built without one may be prepared for its forks. */
+void   watch_warm_is_up(struct watch *w);
+/* Turns, until the last one. */
 void watch_cell(struct watch *w);
 
 /* What comes over a ticket: false when it is no order, but its end. */
 bool watch_take_ticket(struct watch *w);
+
+/* The cell was built for a run whose order is on its way: only with it comes the socket on which a failure is told. */
+bool watch_awaits_order(const struct watch *w);
 
 /*
  * An order that was on its way when the cell ends is answered: none comes after the shutdown, so a sender knows that

@@ -13,12 +13,12 @@ void watch_say_ready(struct watch *w);
 
 /* watch_warm.c: what happened, in the order of a run's life */
 void watch_warm_built(struct watch *w);
-void watch_warm_is_up(struct watch *w);
 void watch_warm_prepared(struct watch *w, const int *fds, size_t n);
 void watch_warm_hard(struct watch *w);
 void watch_warm_stands(struct watch *w);
 void watch_warm_ordered(struct watch *w);
 void watch_warm_read(struct watch *w);
 void watch_warm_hear(struct watch *w);
+void watch_warm_program(struct watch *w);
 /* For how long (ms) the zygote may be silent. */
 double watch_warm_patience(struct watch *w, double now);

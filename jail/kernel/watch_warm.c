@@ -18,8 +18,9 @@
  */
 static void leave(struct watch *w, const struct err *why)
 {
-	watch_take_late_order(w);
-	if (w->ordered)
+	if (!watch_awaits_order(w))
+		watch_take_late_order(w);
+	if (w->ordered || watch_awaits_order(w))
 		watch_fail(w, EXIT_cancelled, why);
 	else
 		watch_decide(w, EXIT_cancelled);
@@ -35,7 +36,7 @@ static void ask(struct watch *w)
 
 	if (warm->state != WARM_PREPARED || !warm->is_hard || w->decided)
 		return;
-	warm->ahead &= !w->ordered;
+	warm->ahead = warm->zygote.ahead && !w->ordered;
 	if (cell_ask_zygote(&w->cell, w->order->limits, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 }
@@ -59,11 +60,9 @@ void watch_warm_built(struct watch *w)
 		watch_say_ready(w);
 }
 
-/* There is a zygote now: no other word was awaited of that descriptor. */
 void watch_warm_is_up(struct watch *w)
 {
-	fd_closep(&w->cell.warm.up_fd);
-	if (w->ready && !w->ordered)
+	if (w->ready && !w->ordered && !w->decided && w->cell.warm.state == WARM_COLD && warm_is_possible(&w->cell.warm))
 		watch_warm_built(w);
 }
 
@@ -127,6 +126,8 @@ static void begin(struct watch *w)
 /* Everything is given up, the filter is on. */
 void watch_warm_stands(struct watch *w)
 {
+	if (w->cell.warm.stands)
+		return; /* said again: what CPU time it has used by now */
 	w->cell.warm.stands = true;
 	if (!w->ordered)
 		watch_say_ready(w);
@@ -158,11 +159,16 @@ static void look_at_mounts(struct watch *w)
 }
 
 /* What it has left behind dies with PID 1, which is then waited for. */
-static void on_program_end(struct watch *w, int status)
+void watch_warm_program(struct watch *w)
 {
 	struct err e;
+	int        status;
 
-	if (packet_is_there(w->ticket)) /* a program can be faster than its launcher, and be over while that looks away */
+	if (warm_reap(&w->cell.warm, &status, &e) < 0) {
+		watch_fail(w, EXIT_cancelled, &e);
+		return;
+	}
+	if (packet_is_there(w->ticket)) /* a program can be over before its order was looked at */
 		(void)watch_take_ticket(w);
 	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one word before its end */
 		watch_hear_fork(w);
@@ -196,7 +202,7 @@ void watch_warm_read(struct watch *w)
 	if (packet_is_there(w->ticket))
 		(void)watch_take_ticket(w);
 	if (!w->ordered && w->cell.warm.stands) {
-		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its launcher had no order for, or has ended");
+		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
 		leave(w, &e);
 	}
 }
@@ -225,19 +231,13 @@ static void on_word(struct watch *w)
 void watch_warm_hear(struct watch *w)
 {
 	struct err e;
-	int        status;
 
-	switch (warm_hear(&w->cell.warm, &status, &e)) {
+	switch (warm_hear(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
 		on_word(w);
 		return;
-	case WARM_ENDED:
-		on_program_end(w, status);
-		return;
 	case WARM_AGAIN:
 		ask(w);
-		return;
-	case WARM_RETIRES: /* the fork stays good for a run: at this very moment somebody may be giving it one */
 		return;
 	case WARM_CANNOT:
 		on_cannot(w, EXIT_setup_failed, &e);
@@ -251,7 +251,7 @@ void watch_warm_hear(struct watch *w)
 /* One that is stopped, or has more to do than it can. Its death lets whoever keeps it start another one. */
 double watch_warm_patience(struct watch *w, double now)
 {
-	double end = w->cell.warm.asked + (w->cell.warm.starts ? WARM_START_MS_MAX : WARM_MS_MAX);
+	double end = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
 
 	if (w->cell.warm.state != WARM_ASKED)
 		return WARM_MS_MAX;

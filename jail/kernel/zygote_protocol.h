@@ -1,5 +1,5 @@
 /*
- * zygote_protocol.h - what a launcher asks of the zygote of its profile
+ * zygote_protocol.h - what a supervisor asks of the zygote of its profile
  *
  * One struct zygote_order a datagram registers a cell that is ready, with these
  * descriptors, in this order: the socket on which the zygote answers, the one on
@@ -8,12 +8,13 @@
  * program's ends of its streams, the v1 groups to join, the v2 group to be cloned
  * into.
  *
- * The answer is WAITS, when the fork is made as soon as an order is there, then
- * FORKS and later ENDED; or FAILED, also after FORKS. FORKS is said before there is
- * a fork: until then nothing of the order was taken, and who hears the end of the
- * socket before it may register again; later, nobody knows whether the program runs.
- * Who hears RETIRES before it may register again, too: there is a successor; whatever
- * was forked already goes on.
+ * The answer is WAITS, when the fork is made as soon as an order is there; then FORKS, and FORKED with a pidfd; or FAILED.
+ * FORKS is said before there is a fork: until then nothing of the order was taken, and who hears the end of the socket before
+ * it may register again; later, nobody knows whether the program runs. Who hears RETIRES before it may register again, too:
+ * there is a successor.
+ *
+ * A fork is a child of the process that started the zygote (CLONE_PARENT), which is the supervisor: how a program ended is
+ * known whatever becomes of its zygote.
  */
 #pragma once
 #include "child.h"
@@ -33,9 +34,9 @@ struct zygote_order {
 	int64_t  cpu_before_ns;
 };
 
-enum zygote_kind { ZYGOTE_WAITS = 1, ZYGOTE_FORKS, ZYGOTE_FAILED, ZYGOTE_ENDED, ZYGOTE_RETIRES };
+enum zygote_kind { ZYGOTE_WAITS = 1, ZYGOTE_FORKS, ZYGOTE_FORKED, ZYGOTE_FAILED, ZYGOTE_RETIRES };
 
 struct zygote_word {
 	uint32_t kind;
-	int32_t  status; /* ENDED: as from wait4(). FAILED: errno */
+	int32_t  value; /* FORKED: the pid. FAILED: errno */
 };

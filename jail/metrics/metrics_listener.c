@@ -33,7 +33,7 @@ static int split(const char *at, char host[HOST_MAX], uint64_t *port, struct err
 	return !six == !strchr(host, ':') ? 0 : refuse(at, e);
 }
 
-/* As the kernel knows it: the port may have been 0. */
+/* The address that the kernel has bound: the port may have been 0. */
 static void name_port(struct metrics_listener *l)
 {
 	struct sockaddr_storage    address = { 0 };
@@ -65,7 +65,7 @@ static int open_port(struct metrics_listener *l, const char *at, struct err *e)
 
 /* --- a socket of the file system --- */
 
-/* What is there is a socket, and nobody is behind it. */
+/* Removes a socket that no process listens on; refuses anything else. */
 static int remove_stale(const struct sockaddr_un *at, struct err *e)
 {
 	scoped_fd   sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

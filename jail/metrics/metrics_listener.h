@@ -1,8 +1,8 @@
 /*
- * metrics_listener.h - where somebody who asks for figures connects: a TCP port, or a socket of the file system.
+ * metrics_listener.h - where clients connect for figures: a TCP port, or a socket of the file system.
  *
- * The socket of the file system has the mode that umask leaves. One that a process which ended has left is replaced; what
- * else has the name is left alone.
+ * The socket of the file system has the mode that umask leaves. A socket that an ended process left behind is
+ * replaced; anything else of that name is left alone.
  */
 #pragma once
 #include "err.h"

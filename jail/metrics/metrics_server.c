@@ -27,7 +27,7 @@ static unsigned print(FILE *out)
 	return MHD_HTTP_SERVICE_UNAVAILABLE;
 }
 
-/* Everybody who asks within a second is told the same. */
+/* Requests within METRICS_FRESH_MS get the same page. */
 static void refresh(struct metrics_server *s)
 {
 	int64_t now  = loop_now_ms();

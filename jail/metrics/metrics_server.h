@@ -1,10 +1,10 @@
 /*
- * metrics_server.h - GET /metrics over HTTP, for whoever can connect.
+ * metrics_server.h - GET /metrics over HTTP, for every client that can connect.
  *
  * libmicrohttpd reads and writes; its epoll descriptor is a source of our loop, and there is one thread. Each connection
  * has one request without a body, one answer, and METRICS_SCRAPE_MS for both, whatever its peer does; when all places are
- * taken, the oldest connection makes room. brigd is asked at most once in METRICS_FRESH_MS, whatever the number of those
- * who ask us: what strangers do to us is no load of its. When it does not answer the status is 503, and no figure is told.
+ * taken, the oldest connection makes room. brigd is asked at most once in METRICS_FRESH_MS, whatever the number of clients,
+ * so they put no load on it. When it does not answer the status is 503, and the body has no figures.
  */
 #pragma once
 #include "loop.h"

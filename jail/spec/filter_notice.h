@@ -1,9 +1,8 @@
 /*
- * filter_notice.h - a filter that stops, and tells, when a program makes a call that somebody has to hear of
+ * filter_notice.h - changes a filter so that certain calls notify a listener before they are answered
  *
- * The filter answers such a call with SECCOMP_RET_USER_NOTIF where it said something else before: the caller waits, and
- * whoever listens answers in the filter's place, as the program says that was compiled. Nothing else is answered in
- * another way. Only for programs that bpf_check() accepts.
+ * The filter answers such a call with SECCOMP_RET_USER_NOTIF instead: the caller waits, and the listener answers as the
+ * unchanged filter would. Every other call is answered as before. Only for programs that bpf_check() accepts.
  */
 #pragma once
 #include "bpf.h"
@@ -11,21 +10,21 @@
 enum network_notice {
 	NETWORK_NOTICE_NEEDLESS,   /* no socket but local ones gets past this filter */
 	NETWORK_NOTICE_GIVEN,      /* as below */
-	NETWORK_NOTICE_IMPOSSIBLE, /* there are sockets, and no way to tell: nothing was changed */
+	NETWORK_NOTICE_IMPOSSIBLE, /* there are such sockets, but no notice is possible: nothing was changed */
 };
 
 /*
- * Of each socket that is not local, where the filter allowed it: a program whose listener was never woken has never had a
- * socket of a network. Whatever compiled the filter: every path that such a call can take through it is followed.
+ * For each socket that is not local and that the filter allows: if the listener was never woken, the program has never
+ * had a socket of a network. Follows every path that such a call can take through the filter, whatever compiled it.
  */
 must_use enum network_notice network_notice_add(struct sock_filter *insn, size_t n);
 
 /*
- * Of each call that is refused with an errno, but ENOSYS: with that a policy sends libraries on their other road, in
- * runs as well that nothing is refused to. After network_notice_add(), if that is wanted. False: there is no way to
- * tell, and nothing was changed.
+ * For each call that is refused with an errno other than ENOSYS, with which a policy makes libraries use their fallback,
+ * in normal runs, too. After network_notice_add(), if that is wanted. False: no notice is possible, and nothing was
+ * changed.
  */
 must_use bool refusal_notice_add(struct sock_filter *insn, size_t n);
 
-/* It has to be installed with a listener. May be asked after clone(). */
+/* Such a filter has to be installed with a listener. May be called after clone(). */
 bool filter_notice_is_in(const struct sock_filter *insn, size_t n);

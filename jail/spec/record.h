@@ -52,7 +52,7 @@ struct record {
 	size_t           hits;
 	struct record_refusal refused[REFUSED_MAX];
 	size_t           refusals;
-	bool             refused_known; /* else nobody listened */
+	bool             refused_known; /* else there was no listener */
 	double           wall_ms, cpu_ms, setup_ms; /* negative: none */
 	int64_t          memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
 	int64_t          stdout_bytes, stderr_bytes; /* the client's word; none in the launcher's */

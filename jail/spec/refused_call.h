@@ -30,10 +30,10 @@ struct refused_calls {
 /* What the filter answers (SECCOMP_RET_*). With an errno: it is counted. */
 uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *filter, const struct seccomp_data *data);
 
-/* From somebody who may lie. */
+/* Of a value from another process. */
 bool refused_calls_is_sound(const struct refused_calls *r);
 
 /* The arguments that mattered, as "AF_NETLINK" or "_, SOL_SOCKET, SO_LINGER"; "" where none did. name: of the call. Returns buf. */
 char *refused_call_print(const struct refused_call *c, const char *name, char *buf, size_t len);
-/* And back, for who has the text alone. False: it is none of ours. */
+/* And back, from the text alone. False: refused_call_print() did not write it. */
 must_use bool refused_call_read(const char *text, struct bpf_look *ret);

@@ -3,7 +3,7 @@
 # Nothing is imported that a plain `python3 -I main.py` has not loaded itself: a program would find it in sys.modules.
 # These lines are still being executed while a program runs, but in a thread state that has gone: no frame of theirs is below it.
 #
-# Before these lines the spawner puts one more: PRELOAD, the names of modules between commas.
+# Before these lines the supervisor puts one more: PRELOAD, the names of modules between commas.
 import _imp, _warnings, atexit, builtins, gc, sys
 from marshal import dumps, loads
 from posix import close, environ as first_environ, open as open_file, read, write
@@ -222,12 +222,15 @@ def begin():
     gc.freeze()
 
 
-def begin_fork(is_early):
-    """What belongs to no order. Who has time until it comes makes itself warm."""
+def begin_fork():
+    """What belongs to no order."""
     reseed()
     gc.enable()
-    if is_early:
-        unseen(rehearse_guest if is_guest_ahead() else rehearse, rehearse_samples) # the runner's way has all of the plain one's
+
+
+def rehearse_fork():
+    """The shortest run, so that its pages are the fork's own: no more, for each ready fork pays for them."""
+    unseen(rehearse_guest if is_guest_ahead() else rehearse) # the runner's way has all of the plain one's
 
 
 def tell(what, error):
@@ -235,4 +238,4 @@ def tell(what, error):
 
 
 zygote = load("/workspace/zygote.so")
-zygote.live(begin, lambda error: tell("cannot begin", error), begin_fork, become, run_exits, collect)
+zygote.live(begin, lambda error: tell("cannot begin", error), begin_fork, rehearse_fork, become, run_exits, collect)

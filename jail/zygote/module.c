@@ -32,13 +32,12 @@ static PyObject *text_or_none(const char *text, size_t len)
 	Py_RETURN_NONE;
 }
 
-/* Who gets no order ends: its launcher is gone, or not in its senses. */
-static PyObject *await_order(PyObject *self, PyObject *none)
+/* A fork that gets no order ends: the process that would send one is gone, or sends what is none. */
+static PyObject *await_order(PyObject *self)
 {
 	struct zygote_run *run = &((struct state *)PyModule_GetState(self))->run;
 	PyObject          *argv, *env, *code;
 
-	(void)none;
 	if (zygote_take_order(run) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	argv = list_of(run->argv);
@@ -53,14 +52,13 @@ static PyObject *await_order(PyObject *self, PyObject *none)
 }
 
 /*
- * The hooks run in the fork when it has given everything up: what a module does in one of them, it does in the cell and
- * with the cell's memory. True: its order is not there yet.
+ * Returns in a fork. The hooks run when it has given everything up: what a module does in one of them, it does in the cell
+ * and with the cell's memory. False, in the zygote: it cannot begin.
  */
-static PyObject *serve(PyObject *self, PyObject *none)
+static bool serve(PyObject *self)
 {
 	struct state *state = PyModule_GetState(self);
 
-	(void)none;
 	if (zygote_open(&state->zygote) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	for (;;) {
@@ -71,7 +69,7 @@ static PyObject *serve(PyObject *self, PyObject *none)
 		PyOS_BeforeFork();
 		if (zygote_fork(&state->zygote, request, &state->run)) {
 			PyOS_AfterFork_Child();
-			return PyBool_FromLong(state->run.child.is_ahead);
+			return true;
 		}
 		PyOS_AfterFork_Parent();
 	}
@@ -118,13 +116,28 @@ static _Noreturn void give_up_run(void)
 	_exit(EXIT_FAILURE);
 }
 
-static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[], PyObject *is_early)
+/* What the second word says is that the rehearsal was no program's. */
+static bool rehearse_when_idle(const struct zygote_run *run, PyObject *work)
 {
-	enum { BEGIN_FORK, BECOME, RUN_EXITS, COLLECT };
-	PyObject   *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], is_early, NULL), *order, *program, *code;
-	const char *path;
+	PyObject *done;
 
-	order   = begun ? await_order(self, NULL) : NULL;
+	if (!zygote_is_idle(run))
+		return true;
+	done = PyObject_CallFunctionObjArgs(work, NULL);
+	Py_XDECREF(done);
+	return done && (zygote_stand(run) || PyErr_SetFromErrno(PyExc_OSError));
+}
+
+static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
+{
+	enum { BEGIN_FORK, REHEARSE, BECOME, RUN_EXITS, COLLECT };
+	const struct zygote_run *run   = &((struct state *)PyModule_GetState(self))->run;
+	PyObject                *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], NULL), *order, *program, *code;
+	const char              *path;
+
+	if (begun && !zygote_stand(run))
+		begun = PyErr_SetFromErrno(PyExc_OSError);
+	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_order(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
 	Py_XDECREF(order); /* the program's text is the program's */
 	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))
@@ -133,21 +146,20 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[], PyOb
 }
 
 /*
- * live(begin, tell, begin_fork, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(is_early)
- * and become(argv, env, has_stdin, code) -> (path, code) in a fork.
+ * live(begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(),
+ * rehearse() when there is time, and become(argv, env, has_stdin, code) -> (path, code) in a fork.
  */
 static PyObject *live(PyObject *self, PyObject *args)
 {
-	enum { BEGIN, TELL, OF_FORK, WORKS = 6 };
-	PyObject *works[WORKS], *is_early;
+	enum { BEGIN, TELL, OF_FORK, WORKS = 7 };
+	PyObject *works[WORKS];
 
-	if (!PyArg_ParseTuple(args, "OOOOOO", works, works + 1, works + 2, works + 3, works + 4, works + 5))
+	if (!PyArg_ParseTuple(args, "OOOOOOO", works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6))
 		return NULL;
 	program_leave_frames();
-	is_early = PyObject_CallFunctionObjArgs(works[BEGIN], NULL) ? serve(self, NULL) : NULL;
-	if (!is_early)
+	if (!PyObject_CallFunctionObjArgs(works[BEGIN], NULL) || !serve(self))
 		give_up(works[TELL]);
-	live_as_fork(self, works + OF_FORK, is_early);
+	live_as_fork(self, works + OF_FORK);
 }
 
 /* rehearse(path, code, collect): as a run, but silent, whatever it does, and without an end. */

@@ -15,14 +15,19 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
+
+/*
+ * A fork that gets no order for so long is not one of a stream of runs: it has the time to make its first run fast, and so
+ * a copy of the pages that a run writes to. Beside other runs that would cost more than it saves.
+ */
+enum { IDLE_MS = 4 };
 
 extern char **environ;
 
 /* --- begin --- */
 
-/* One program, and behind it the same that tells. */
+/* One filter, followed by the same filter with notices. */
 static int map_filters(struct zygote *z)
 {
 	off_t               len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);
@@ -38,16 +43,13 @@ static int map_filters(struct zygote *z)
 	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
-/* Of their ends only: a program that is stopped and goes on all the time would have us hear of it each time. */
-static int watch_children(struct zygote *z)
+static int watch_signals(struct zygote *z)
 {
-	const struct sigaction ends = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
-	sigset_t               set;
+	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGCHLD, &ends, NULL) < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	z->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return z->signals < 0 ? -1 : 0;
@@ -79,20 +81,20 @@ static int listen_to_own(struct zygote *z)
 	       epoll_ctl(z->epoll, EPOLL_CTL_ADD, ZYGOTE_FD_ORDERS, &orders) < 0 ? -1 : 0;
 }
 
-/* Who else runs, and under which number of the host's, is nothing for a fork to read. */
+/* Which other cells there are is nothing for a fork to read. */
 static int make_cells(struct zygote *z)
 {
-	size_t len = ZYGOTE_CELLS_MAX * sizeof *z->cell;
+	size_t len = ZYGOTE_CELLS_MAX * sizeof(void *);
 
-	z->cell = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return z->cell == MAP_FAILED ? -1 : madvise(z->cell, len, MADV_WIPEONFORK);
+	z->waiting = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return z->waiting == MAP_FAILED ? -1 : madvise(z->waiting, len, MADV_WIPEONFORK);
 }
 
 int zygote_open(struct zygote *z)
 {
 	if (check_threads() < 0 || chdir("/") < 0)
 		return -1;
-	if (map_filters(z) < 0 || make_cells(z) < 0 || watch_children(z) < 0 || listen_to_own(z) < 0)
+	if (map_filters(z) < 0 || make_cells(z) < 0 || watch_signals(z) < 0 || listen_to_own(z) < 0)
 		return -1;
 	keep_dispositions(z);
 	z->landlock_abi = (unsigned)landlock_abi();
@@ -101,14 +103,14 @@ int zygote_open(struct zygote *z)
 	return write(ZYGOTE_FD_READY, "r", 1) == 1 ? close(ZYGOTE_FD_READY) : -1;
 }
 
-/* --- cells, and ends --- */
+/* --- cells that wait --- */
 
-/* False when it was not heard; a launcher that is gone needs no answer. */
-static bool say(int answer, enum zygote_kind kind, int status)
+/* False when it was not heard; a supervisor that is gone needs no answer. */
+static bool say(const struct zygote_request *r, enum zygote_kind kind, int value, const int *fd)
 {
-	struct zygote_word word = { .kind = kind, .status = status };
+	struct zygote_word word = { .kind = kind, .value = value };
 
-	return packet_send(answer, &word, sizeof word, NULL, 0) == 0;
+	return packet_send(r->fds[ZYGOTE_ANSWER], &word, sizeof word, fd, fd ? 1 : 0) == 0;
 }
 
 static void forget(struct zygote_request *r)
@@ -118,64 +120,30 @@ static void forget(struct zygote_request *r)
 	free(r);
 }
 
-/* The files are the launcher's as well: closing ours would not make epoll forget them. */
-static struct zygote_request *stop_listening(struct zygote *z, struct zygote_cell *c)
+/* The files are the supervisor's as well: closing ours would not make epoll forget them. */
+static void stop_listening(struct zygote *z, size_t i)
 {
-	struct zygote_request *r = c->request;
+	struct zygote_request *r = z->waiting[i];
 
 	epoll_ctl(z->epoll, EPOLL_CTL_DEL, r->fds[ZYGOTE_HANDED + HANDED_ORDERS], NULL);
 	epoll_ctl(z->epoll, EPOLL_CTL_DEL, r->fds[ZYGOTE_ANSWER], NULL);
-	c->request = NULL;
-	return r;
+	z->waiting[i] = z->waiting[--z->n];
 }
 
-static void drop(struct zygote *z, size_t i)
-{
-	if (z->cell[i].request)
-		forget(stop_listening(z, &z->cell[i]));
-	close(z->cell[i].answer);
-	z->cell[i] = z->cell[--z->cells];
-}
-
-static void tell_end(struct zygote *z, pid_t pid, int status)
-{
-	for (size_t i = 0; i < z->cells; i++)
-		if (z->cell[i].pid == pid) {
-			say(z->cell[i].answer, ZYGOTE_ENDED, status);
-			drop(z, i);
-			return;
-		}
-}
-
-/* Those who wait go to the successor; those who have been forked go on, or are given up by who has no use for them. */
+/* Those who wait go to the successor. */
 static void retire(struct zygote *z)
 {
 	z->is_last = true;
-	epoll_ctl(z->epoll, EPOLL_CTL_DEL, ZYGOTE_FD_ORDERS, NULL);
-	for (size_t i = z->cells; i-- > 0;) {
-		say(z->cell[i].answer, ZYGOTE_RETIRES, 0);
-		if (!z->cell[i].pid)
-			drop(z, i);
+	while (z->n) {
+		struct zygote_request *r = z->waiting[0];
+
+		say(r, ZYGOTE_RETIRES, 0, NULL);
+		stop_listening(z, 0);
+		forget(r);
 	}
 }
 
-/* SIGTERM: a successor takes the orders from here on. */
-static void hear_signals(struct zygote *z)
-{
-	struct signalfd_siginfo info;
-	bool                    is_over = false;
-	int                     status;
-	pid_t                   pid;
-
-	while (read(z->signals, &info, sizeof info) > 0)
-		is_over |= info.ssi_signo == SIGTERM;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		tell_end(z, pid, status);
-	if (is_over && !z->is_last)
-		retire(z);
-}
-
-/* A launcher has less power than we, and lends none of ours to a program: no root in it, whatever it asks. */
+/* No program is root in its cell, whatever is asked. */
 static bool are_ids(const struct zygote_order *o)
 {
 	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);
@@ -189,21 +157,7 @@ static bool is_sound(const struct zygote_request *r)
 	       r->n == ZYGOTE_GROUPS + o->joins + o->clones_into;
 }
 
-static struct zygote_cell *enter(struct zygote *z, const struct zygote_request *r)
-{
-	struct zygote_cell *c = z->cells < ZYGOTE_CELLS_MAX ? &z->cell[z->cells] : NULL;
-
-	errno = EAGAIN;
-	if (!c)
-		return NULL;
-	*c = (struct zygote_cell){ .answer = fcntl(r->fds[ZYGOTE_ANSWER], F_DUPFD_CLOEXEC, 0) };
-	if (c->answer < 0)
-		return NULL;
-	z->cells++;
-	return c;
-}
-
-/* Its order wakes us, and so does the end of its launcher. */
+/* Its order wakes us, and so does the end of its cell. */
 static int listen_to(struct zygote *z, struct zygote_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
@@ -212,26 +166,19 @@ static int listen_to(struct zygote *z, struct zygote_request *r)
 	       epoll_ctl(z->epoll, EPOLL_CTL_ADD, r->fds[ZYGOTE_ANSWER], &end) < 0 ? -1 : 0;
 }
 
-/* One that is none is dropped: who sent it sees the end of its sockets. NULL: nothing to be done now. */
+/* NULL: nothing to be forked now. */
 static struct zygote_request *keep(struct zygote *z, struct zygote_request *r)
 {
-	struct zygote_cell *c;
-
 	if (r->order.ahead)
 		return r;
-	c = enter(z, r);
-	if (!c) {
-		say(r->fds[ZYGOTE_ANSWER], ZYGOTE_FAILED, errno);
+	errno = EAGAIN;
+	if (z->n == ZYGOTE_CELLS_MAX || listen_to(z, r) < 0) {
+		say(r, ZYGOTE_FAILED, errno, NULL);
 		forget(r);
 		return NULL;
 	}
-	c->request = r;
-	if (listen_to(z, r) == 0) {
-		say(c->answer, ZYGOTE_WAITS, 0);
-		return NULL;
-	}
-	say(c->answer, ZYGOTE_FAILED, errno);
-	drop(z, z->cells - 1);
+	z->waiting[z->n++] = r;
+	say(r, ZYGOTE_WAITS, 0, NULL);
 	return NULL;
 }
 
@@ -253,42 +200,33 @@ static struct zygote_request *take_request(struct zygote *z)
 	return NULL;
 }
 
-static size_t find(const struct zygote *z, const struct zygote_request *r)
+/* Its order is there, or its cell is gone. NULL: nothing to be forked. */
+static struct zygote_request *hear_cell(struct zygote *z, struct zygote_request *r, uint32_t events)
 {
 	size_t i = 0;
 
-	while (i < z->cells && z->cell[i].request != r)
+	while (i < z->n && z->waiting[i] != r)
 		i++;
-	return i;
+	if (i == z->n) /* of the same turn: its end, and it was dropped */
+		return NULL;
+	stop_listening(z, i);
+	if (!(events & (EPOLLHUP | EPOLLERR)))
+		return r;
+	forget(r);
+	return NULL;
 }
 
-/* Its order is there, or its launcher is gone. NULL: nothing to be forked. */
-static struct zygote_request *hear_cell(struct zygote *z, struct zygote_request *r, uint32_t events)
-{
-	size_t i = find(z, r);
-
-	if (i == z->cells) /* of the same turn: its end, and it was dropped */
-		return NULL;
-	if (events & (EPOLLHUP | EPOLLERR)) {
-		drop(z, i);
-		return NULL;
-	}
-	stop_listening(z, &z->cell[i]);
-	drop(z, i);
-	return r;
-}
-
-/* One at a time: what is forked, or dropped, may be among the others. */
+/* One at a time: what is forked, or dropped, may be among the others. SIGTERM: a successor takes the orders from here on. */
 bool zygote_await(struct zygote *z, struct zygote_request **ret)
 {
 	*ret = NULL;
-	while (!*ret && (!z->is_last || z->cells)) {
+	while (!*ret && !z->is_last) {
 		struct epoll_event e;
 
 		if (epoll_wait(z->epoll, &e, 1, -1) < 1)
 			continue;
 		if (e.data.ptr == &z->signals)
-			hear_signals(z);
+			retire(z);
 		else if (e.data.ptr == &z->epoll)
 			*ret = take_request(z);
 		else
@@ -302,10 +240,11 @@ bool zygote_await(struct zygote *z, struct zygote_request **ret)
 enum { LENT_MS = 100 };
 
 /*
- * glibc's fork() cannot be told the group, and without it the thread id that glibc keeps would be stale: the kernel
- * writes it where glibc wants it. Its robust list is gone in the child, like after every clone.
+ * A child of our parent's, in the cell's process ids and control group. glibc's fork() can make none; without it the thread id
+ * that glibc keeps would be stale: the kernel writes it where glibc wants it. Its robust list is gone in the child, like after
+ * every clone.
  */
-static pid_t fork_into_group(int group)
+static pid_t fork_beside(int group, int *pidfd)
 {
 	void  *tid = NULL, *robust = NULL;
 	size_t len = 0;
@@ -314,23 +253,23 @@ static pid_t fork_into_group(int group)
 	if (prctl(PR_GET_TID_ADDRESS, &tid) < 0 || syscall(SYS_get_robust_list, 0, &robust, &len) < 0)
 		return -1;
 	struct clone_args args = {
-		.flags       = CLONE_INTO_CGROUP | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
-		.child_tid   = (uint64_t)(uintptr_t)tid,
-		.exit_signal = SIGCHLD,
-		.cgroup      = (uint64_t)group,
+		.flags     = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | (group < 0 ? 0 : CLONE_INTO_CGROUP),
+		.pidfd     = (uint64_t)(uintptr_t)pidfd,
+		.child_tid = (uint64_t)(uintptr_t)tid,
+		.cgroup    = group < 0 ? 0 : (uint64_t)group,
 	};
-	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && tries < LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* as launchers do (group.h) */
+	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < LENT_MS; tries++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* as for PID 1 (group.h) */
 	if (pid == 0)
 		syscall(SYS_set_robust_list, robust, len);
 	return pid;
 }
 
-static pid_t fork_into_cell(const struct zygote_request *r)
+static pid_t fork_into_cell(const struct zygote_request *r, int *pidfd)
 {
 	if (setns(r->fds[ZYGOTE_CELL], CLONE_NEWPID) < 0)
 		return -1;
-	return r->order.clones_into ? fork_into_group(r->fds[ZYGOTE_GROUPS + r->order.joins]) : fork();
+	return fork_beside(r->order.clones_into ? r->fds[ZYGOTE_GROUPS + r->order.joins] : -1, pidfd);
 }
 
 static void fill(struct child_ctx *c, const struct zygote *z, const struct zygote_request *r)
@@ -373,28 +312,26 @@ static void become_program(struct zygote *z, const struct zygote_request *r, str
 }
 
 /*
- * The word comes first: were we killed between a fork and its word, the launcher would ask another zygote for a cell in
- * which a process takes the order already. Who cannot be told gets no fork.
+ * The first word comes before: were we killed between a fork and its word, another zygote would be asked for a cell in which a
+ * process takes the order already. Who cannot be told gets no fork.
  */
-static pid_t fork_for(struct zygote *z, const struct zygote_request *r)
+static pid_t fork_for(const struct zygote_request *r)
 {
-	struct zygote_cell *c   = enter(z, r);
-	pid_t               pid = -1;
+	int   pidfd = -1;
+	pid_t pid   = say(r, ZYGOTE_FORKS, 0, NULL) ? fork_into_cell(r, &pidfd) : -1;
 
-	if (c && say(c->answer, ZYGOTE_FORKS, 0))
-		pid = fork_into_cell(r);
-	if (pid > 0)
-		c->pid = pid;
 	if (pid < 0)
-		say(r->fds[ZYGOTE_ANSWER], ZYGOTE_FAILED, errno);
-	if (pid < 0 && c)
-		drop(z, z->cells - 1);
+		say(r, ZYGOTE_FAILED, errno, NULL);
+	if (pid > 0) {
+		say(r, ZYGOTE_FORKED, pid, &pidfd);
+		close(pidfd);
+	}
 	return pid;
 }
 
 bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote_run *ret)
 {
-	if (fork_for(z, request) == 0) {
+	if (fork_for(request) == 0) {
 		become_program(z, request, ret);
 		return true;
 	}
@@ -402,13 +339,24 @@ bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote
 	return false;
 }
 
+bool zygote_stand(const struct zygote_run *run)
+{
+	int r = child_say_stands(&run->child);
+
+	errno = -r;
+	return r == 0;
+}
+
+bool zygote_is_idle(const struct zygote_run *run)
+{
+	return run->child.is_ahead && !child_has_order(&run->child, IDLE_MS);
+}
+
 int zygote_take_order(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
-	int               r = child_say_stands(c);
+	int               r = c->is_ahead ? child_take_letter(c) : 0;
 
-	if (r == 0 && c->is_ahead)
-		r = child_take_letter(c);
 	if (r == 0)
 		r = child_take_streams(c);
 	errno         = -r;

@@ -1,5 +1,5 @@
 /*
- * zygote.h - the loop of a zygote: know the cells that wait, fork into them, tell how the programs ended
+ * zygote.h - the loop of a zygote: know the cells that wait, and fork into them
  *
  * It knows no Python, and is the only thread of its process. A fork comes back
  * as a process without privilege, with the filter on, that takes its order then.
@@ -18,23 +18,16 @@ struct zygote_request {
 	size_t              n;
 };
 
-/* A cell that waits for its order, or a program. pid 0: it waits. */
-struct zygote_cell {
-	pid_t                  pid;
-	int                    answer;
-	struct zygote_request *request; /* of one that waits */
-};
-
 struct zygote {
-	int               signals; /* signalfd: SIGCHLD, SIGTERM */
+	int               signals; /* signalfd: SIGTERM */
 	int               epoll;
 	struct sock_fprog filter, telling; /* as in run_order */
 	unsigned          landlock_abi;
 	struct sigaction  kept[NSIG]; /* what the interpreter had set up */
 	char              name[16]; /* which the interpreter had, and a program has */
-	bool              is_last; /* nobody is left who could ask, or there is a successor */
-	size_t            cells;
-	struct zygote_cell *cell; /* ZYGOTE_CELLS_MAX of them; a fork finds zeros */
+	bool              is_last; /* nothing is left that could ask, or there is a successor */
+	size_t            n;
+	struct zygote_request **waiting; /* for their orders; ZYGOTE_CELLS_MAX of them; a fork finds zeros */
 };
 
 struct zygote_run {
@@ -47,9 +40,13 @@ struct zygote_run {
 
 /* Takes over the descriptors of zygote_protocol.h, and says that it is ready. 0 or -1 with errno. */
 int  zygote_open(struct zygote *z);
-/* *ret: to be forked now; zygote_fork() frees it. False: nobody is left who could ask, and the last program has ended. */
+/* *ret: to be forked now; zygote_fork() frees it. False: nothing is left that could ask, or there is a successor. */
 bool zygote_await(struct zygote *z, struct zygote_request **ret);
 /* True in the fork, when it has given everything up. What it could not do it has told, and is gone. */
 bool zygote_fork(struct zygote *z, struct zygote_request *request, struct zygote_run *ret);
-/* In the fork: says that it stands, and takes its order, when that comes. 0 or -1 with errno. */
+/* In the fork: says that it stands, and how much CPU time it has used that is not its program's. False with errno. */
+bool zygote_stand(const struct zygote_run *run);
+/* A fork ahead of its order, which has not come for a while. */
+bool zygote_is_idle(const struct zygote_run *run);
+/* Takes its order, when that comes. 0 or -1 with errno. */
 int  zygote_take_order(struct zygote_run *run);

@@ -328,7 +328,7 @@ def test_root_without_cap_sys_admin_runs_programs_as_plain_users_do(host, jail, 
 
 
 @needs_root
-def test_root_without_any_capability_is_told_to_be_somebody_else(host):
+def test_root_without_any_capability_is_advised_to_be_another_user(host):
     answer = host.doctor("--json", below=["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
     assert answer.status == 1
     assert says(answer.row("user-namespace"), "root without CAP_SETFCAP", "as another user")

@@ -1,4 +1,5 @@
 """cmake --install puts the right files in the right places, readable by everybody, whatever the umask of the clone was."""
+import json
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ BUILD = ROOT / "build"
 
 def expected():
     yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http")
-    yield from (program for program in ("sbin/brigd", "libexec/brig/keeper") if (BUILD / "bin" / os.path.basename(program)).exists())
+    yield from (program for program in ("sbin/brigd", "libexec/brig/keeper", "libexec/brig/supervisor") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
     yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs") for path in (ROOT / "examples" / kind).iterdir())
@@ -46,7 +47,7 @@ def test_exactly_these_files(tree):
 
 def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
-             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "brig-doctor", "brig-metrics", "brig-mcp-http") else (0o644,))]
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "supervisor", "brig-doctor", "brig-metrics", "brig-mcp-http") else (0o644,))]
     assert wrong == []
 
 
@@ -66,6 +67,16 @@ def test_the_installed_programs_start(tree):
     for name in "brig", "brig-mcp", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+HARDENING = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
+
+
+def test_everything_is_compiled_with_what_hardens_stacks_and_jumps():
+    """Of the C library the programs are linked with it is the distribution that decides."""
+    wanted = {"-fstack-clash-protection", HARDENING.get(os.uname().machine, "-fstack-clash-protection")}
+    lacking = {row["file"]: wanted - set(row["command"].split()) for row in json.loads((BUILD / "compile_commands.json").read_text())}
+    assert {file: flags for file, flags in lacking.items() if flags} == {}
 
 
 @pytest.mark.requirement("A104")

@@ -120,7 +120,7 @@ def test_a_service_with_such_a_directory_serves_none_of_its_profiles_and_says_wh
 # --- a plain user's directory ---
 
 class Home:
-    """A plain user's directory of profiles, and brig as him."""
+    """A plain user's directory of profiles, and brig run by that user."""
 
     def __init__(self, world, user):
         self.world, self.user = world, user
@@ -151,22 +151,22 @@ def test_a_plain_users_own_profiles_are_listed_and_explained(home):
     assert f"\nfrom      {home.inside}/small.json\n" in home.tool("explain", "small").stdout
 
 
-def test_a_plain_users_own_runs_take_his_profiles_and_his_policies(home):
+def test_a_plain_users_runs_take_that_users_profiles_and_policies(home):
     (home.folder / "mine.policy").write_text(POLICY)
     home.write(policy="mine")
     done = home.tool("run", "-p", "small", str(home.world.program("print(6 * 7)")))
     assert (done.returncode, done.stdout) == (0, "42\n"), done
 
 
-def test_his_names_win_over_the_presets_and_brig_profiles_wins_over_his(home, tmp_path):
-    home.write("basic", description="his basic")
+def test_a_users_names_win_over_the_presets_and_brig_profiles_wins_over_both(home, tmp_path):
+    home.write("basic", description="the user's basic")
     other = home.world.path(f"home/{home.user.name}/elsewhere")
     write(other, "basic", description="the named one")
-    assert "his basic" in listed(home.tool("profile", "list"))["basic"]
+    assert "the user's basic" in listed(home.tool("profile", "list"))["basic"]
     assert "the named one" in listed(home.tool("profile", "list", BRIG_PROFILES=home.world.root / "home" / home.user.name / "elsewhere"))["basic"]
 
 
-def test_his_directory_may_be_named_by_xdg_config_home(home):
+def test_xdg_config_home_may_name_the_users_directory(home):
     elsewhere = home.world.root / "home" / home.user.name / "elsewhere"
     write(home.world.path(f"home/{home.user.name}/elsewhere/brig/profiles"), "other")
     home.world.change(f"chown -R {home.user.uid} {elsewhere}")
@@ -174,7 +174,7 @@ def test_his_directory_may_be_named_by_xdg_config_home(home):
     assert "other" in rows and "small" not in rows
 
 
-def test_his_own_service_reads_them(home, built):
+def test_a_users_own_service_reads_them(home, built):
     daemon = daemons.Daemon.__new__(UsersService)
     daemon.__init__(home)
     try:
@@ -212,22 +212,22 @@ def test_a_service_that_root_starts_reads_no_users_own_and_says_what_does(jail, 
             assert talk.run("print(1)").stdout == "1\n"
 
 
-def test_root_has_no_directory_of_his_own(needs_root, tmp_path):
+def test_root_has_no_such_directory(needs_root, tmp_path):
     write(tmp_path / "brig/profiles")
     write(tmp_path / ".config/brig/profiles")
     assert "small" not in listed(tool("profile", "list", XDG_CONFIG_HOME=str(tmp_path), HOME=str(tmp_path)))
 
 
-@pytest.mark.parametrize("script, words", [("chmod 777 {}", "everybody may write to it"), ("chown {other} {}", "profiles of your own must be yours")], ids=["everybody's", "another user's"])
-def test_his_directory_is_refused_when_others_may_write_to_it(home, script, words):
+@pytest.mark.parametrize("script, words", [("chmod 777 {}", "everybody may write to it"), ("chown {other} {}", "profiles of your own must be yours")], ids=["world-writable", "another user's"])
+def test_a_users_directory_is_refused_when_others_may_write_to_it(home, script, words):
     home.world.change(script.format(home.inside, other=users.OTHER.uid))
     refused(home.tool("profile", "list"), words, str(home.inside))
     done = home.tool("run", str(home.world.program("print(1)")))
     assert (done.returncode, done.stdout) == (125, "") and words in done.stderr, done
 
 
-def test_a_home_that_is_closed_to_him_is_passed_over(home, tmp_path):
-    """runuser and sudo may leave him with one."""
+def test_a_home_that_the_user_may_not_enter_is_skipped(home, tmp_path):
+    """runuser and sudo may leave the HOME of another user."""
     closed = home.world.path("closed")
     write(closed / ".config/brig/profiles")
     closed.chmod(0o700)

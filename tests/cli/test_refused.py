@@ -69,7 +69,7 @@ HONEST = {
 @pytest.mark.parametrize("profile", ["basic", "strict"])
 @pytest.mark.parametrize("what", HONEST)
 def test_an_honest_program_is_refused_nothing(run, what, profile):
-    """So nothing of it waits for the launcher: calls are told by waiting."""
+    """So no call of it waits for the launcher: a refused call does."""
     assert rows_of(run("--profile", profile, program=HONEST[what])) == []
 
 
@@ -152,7 +152,7 @@ def test_a_service_is_asked_by_a_brig_that_begins_early(service):
     assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig run --why tells all\n"), str(ran)
 
 
-# --- where nobody can tell ----------------------------------------------------------------------------------
+# --- without a listener -------------------------------------------------------------------------------------
 
 @pytest.fixture
 def extended(tmp_path):
@@ -198,7 +198,7 @@ os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
 @pytest.mark.private("what began brig is what matters")
 def test_a_container_that_listens_itself_keeps_its_listener(jail):
-    """A process has one; LXC and Incus have theirs on. The run is refused the same, and nobody is told."""
+    """A process can have one listener; LXC and Incus install theirs. The run is refused the same calls, and the record has none of them."""
     words = tool.command(program=TWO + "print(open('/proc/self/status').read())")
     ran = tool.Child([host.PYTHON, "-c", LISTENS, *words]).wait()
     record = json.loads(ran.stdout)
@@ -266,7 +266,7 @@ WHY = [
 def test_why_names_the_line_and_what_allows_it(run, does, profile, said):
     ran = run("--profile", profile, "--why", program=CALLS + does, json_record=False)
     assert ran.status == 0 and not [part for part in said if part not in ran.stderr], str(ran)
-    assert ran.stderr.endswith("brig: not told here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n"), str(ran)
+    assert ran.stderr.endswith("brig: not listed here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n"), str(ran)
 
 
 def test_why_tells_of_limits(run):

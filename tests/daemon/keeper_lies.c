@@ -37,7 +37,7 @@ struct lie {
 	size_t             len;
 	int                fd[LIE_FDS_MAX];
 	size_t             fds;
-	bool               is_rule; /* as the reader says it */
+	bool               is_rule; /* as the reader sends it */
 };
 
 struct mad_door {
@@ -392,7 +392,7 @@ static const struct row {
 	{ "run: a file of the host as words",   SERVED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
 	{ "run: a flag of 2",                   SERVED, KEEPER_RUN, lie_stdin_flag, REFUSED },
 	{ "run: a report of 2",                 SERVED, KEEPER_RUN, lie_result_flag, REFUSED },
-	{ "run: a report that nobody reads",    SERVED, KEEPER_RUN, lie_result, HARMLESS },
+	{ "run: a report that is not read",     SERVED, KEEPER_RUN, lie_result, HARMLESS },
 	{ "run: a directory called ..",         SERVED, KEEPER_RUN, lie_shown_up, REFUSED },
 	{ "run: a directory called .",          SERVED, KEEPER_RUN, lie_shown_dot, REFUSED },
 	{ "run: a directory with a path",       SERVED, KEEPER_RUN, lie_shown_deep, REFUSED },
@@ -448,7 +448,7 @@ static struct lie honest(struct mad_door *d, uint32_t kind)
 	return begin(kind);
 }
 
-/* Whether it was the reader's word. */
+/* Whether the reader sent it. */
 static bool tell(struct mad_door *d, uint32_t kind, void (*change)(struct lie *l))
 {
 	struct lie l = honest(d, kind);
@@ -488,7 +488,7 @@ static void seal(struct mad_door *d)
 	}
 }
 
-/* By another one; heard before anything that the door says then. */
+/* Replaces the profile by another one; the keeper reads this before later messages of the door. */
 static void replace(struct mad_door *d)
 {
 	tell(d, KEEPER_PROFILE, lie_profile_lower);
@@ -598,7 +598,7 @@ int main(int argc, char **argv)
 	d.pid     = start_keeper(argv[2], &d.keeper, &d.rules);
 	come_to(&d, row->stage);
 	if (tell(&d, row->kind, row->tell) && row->fate == ENDS)
-		wait_for(d.rules); /* what the door says next might be heard before */
+		wait_for(d.rules); /* the keeper might read the door's next message first */
 	if (row->kind == KEEPER_RUN)
 		hear_run(&d, stdout);
 	hear_keeper(&d);

@@ -39,10 +39,20 @@ struct keeper_setup setup_of(const char *store, const char *runtime)
 	return setup;
 }
 
+/* Beside it, as where it is installed. */
+static int open_supervisor(const char *keeper)
+{
+	enum { CLEAR_OF_LOW = 16 };
+	char path[4096];
+
+	snprintf(path, sizeof path, "%.*ssupervisor", (int)(strrchr(keeper, '/') + 1 - keeper), keeper);
+	return must(fcntl(must(open(path, O_PATH | O_CLOEXEC), path), F_DUPFD_CLOEXEC, CLEAR_OF_LOW), "fcntl");
+}
+
 pid_t start_keeper(const char *program, int *sock, int *rules)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	int   pair[2], other[2], theirs, told;
+	int   pair[2], other[2], theirs, told, supervisor = open_supervisor(program);
 	pid_t pid;
 
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
@@ -56,11 +66,12 @@ pid_t start_keeper(const char *program, int *sock, int *rules)
 		close(other[i]);
 	}
 	pid = must(fork(), "fork");
-	if (pid == 0 && dup2(theirs, KEEPER_FD) >= 0 && dup2(told, KEEPER_RULES_FD) >= 0)
+	if (pid == 0 && dup2(theirs, KEEPER_FD) >= 0 && dup2(told, KEEPER_RULES_FD) >= 0 && dup2(supervisor, KEEPER_SUPERVISOR_FD) >= 0)
 		execl(program, "keeper", (char *)NULL);
 	if (pid == 0)
 		_exit(127);
 	close(theirs);
 	close(told);
+	close(supervisor);
 	return pid;
 }

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from rules import LONG, SLEEP
-from support import client, host, swap, warm
+from support import audit_log, client, host, swap, warm
 from support import daemon as daemons
 from support.users import OTHER
 
@@ -62,6 +62,32 @@ def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
             ended = talk.run("import os; print(os.getuid(), os.getpid(), open('/proc/self/comm').read())")
             assert (ended.stdout, ended.reason, ended.left) == ("1000 2 python3\n\n", "exited", None), ended
             assert ended.record["warm"], forking.words()
+
+
+# Process 1 has the program's id here: no other wall is asked before Landlock.
+SIGNALS_TO_1 = """
+import os
+for _ in range(100):
+    try: os.kill(1, 0)
+    except PermissionError: print("refused")
+"""
+
+
+@pytest.mark.alone("reads the kernel's audit, which is one for the whole machine")
+@pytest.mark.parametrize("user", ["single"], indirect=True)
+def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking):
+    """It would be one for each call, thousands a second: a fork is to the kernel what restricted itself, and has not executed anything since."""
+    log = audit_log.AuditLog(audit_log.LANDLOCK)
+    try:
+        if not log.is_on():
+            pytest.skip("needs auditing that is switched on: auditctl -e 1")
+        with forking.connect_as() as talk:
+            warm.wait(talk)
+            run = talk.run(SIGNALS_TO_1)
+        assert run.record["warm"] and run.stdout == 100 * "refused\n", run
+        assert [record for record in log.records() if "scope.signal" in record] == [] # the door's own are its own
+    finally:
+        log.close()
 
 
 def test_profiles_are_read_again_at_the_users_word(own):

@@ -365,7 +365,7 @@ def test_a_daemon_whose_log_nobody_reads_serves_all_the_same(start_daemon):
             for _ in range(200):
                 say(talk, b"no JSON", [])
                 assert hear_out(talk) == "bad_message"
-            # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
+            # a cell that stood ready may have lost its zygote with the supervisor, and not have heard of it: that run is told so
             assert host.poll(lambda: talk.run("print('served')").stdout == "served\n")
         assert daemon.stop() == 0
     finally:
@@ -374,15 +374,15 @@ def test_a_daemon_whose_log_nobody_reads_serves_all_the_same(start_daemon):
 
 @pytest.mark.row("I7")
 def test_a_keeper_that_has_to_complain_to_nobody_goes_on(start_daemon):
-    """It says that a spawner ended; whoever holds the other end of its standard error must not be able to stop it by not reading."""
+    """It says that a supervisor ended; whoever holds the other end of its standard error must not be able to stop it by not reading."""
     reading, writing = full_pipe()
     try:
         daemon = start_daemon(stderr=writing)
         daemon.settle()
-        for pid in daemon.of_kind("spawner"):
+        for pid in daemon.of_kind("supervisor"):
             daemons.kill(pid)
         with daemon.connect() as talk:
-            # a cell that stood ready may have lost its zygote with the spawner, and not have heard of it: that run is told so
+            # a cell that stood ready may have lost its zygote with the supervisor, and not have heard of it: that run is told so
             assert host.poll(lambda: talk.run("print('served')").stdout == "served\n")
         assert daemon.stop() == 0
     finally:

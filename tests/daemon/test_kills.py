@@ -16,7 +16,7 @@ from support import client, host, tiers
 from support import daemon as daemons
 
 SEED = int(os.environ.get("BRIG_DAEMON_SEED", "1"))
-WHO = ("client", "door", "keeper", "spawner", "init")
+WHO = ("client", "door", "keeper", "supervisor", "init")
 PROGRAMS = ["import time; time.sleep(600)", "print('hello')", "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(600)"]
 SAID = {"signaled", "cancelled", "client_gone", "exited", "setup_failed"} # how a run may end whose helper was killed; and not as a limit's
 
@@ -122,9 +122,8 @@ def test_two_thousand_kills_leave_nothing(start_daemon):
 
 # --- each of them once, with a run that surely is there -----------------------------------------------------------------
 
-@pytest.mark.parametrize("who", ["keeper", "spawner", "launcher", "init"])
+@pytest.mark.parametrize("who", ["keeper", "supervisor", "init"])
 def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, who):
-    """Of a spawner he need not: a launcher does without it, and still obeys."""
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
         run = talk.start(SLEEP, args=[token], limits=LONG)
@@ -133,8 +132,6 @@ def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, who
         assert killed, daemon.tree()
         for pid in killed:
             daemons.kill(pid)
-        if who == "spawner":
-            talk.ask("cancel", run=run.id, reason="cancelled")
         try:
             record = run.wait()
             assert record["exit_reason"] in SAID, record

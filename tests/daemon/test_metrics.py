@@ -1,4 +1,4 @@
-"""What brigd counts: each figure moves when it should, agrees with the audit, and tells nobody more than `brig stats`."""
+"""What brigd counts: each figure moves when it should, agrees with the audit, and shows a user no more than `brig stats` does."""
 import collections
 import concurrent.futures
 import json
@@ -204,7 +204,7 @@ def test_what_is_busy_is_counted_when_it_is_refused(open_door, ann):
         end(ann, run)
 
 
-def test_who_is_turned_away_is_counted(open_door):
+def test_a_client_that_is_turned_away_is_counted(open_door):
     def come():
         with open_door.connect_as(EVE) as eve:
             assert eve.next().body["error"]["code"] == "denied"
@@ -212,7 +212,7 @@ def test_who_is_turned_away_is_counted(open_door):
     assert grown(open_door, come, "brig_connections_total") == 1, "that of the page itself"
 
 
-# --- who may see what ---------------------------------------------------------------------------------------
+# --- access -------------------------------------------------------------------------------------------------
 
 def as_user(uid):
     def become():
@@ -222,7 +222,7 @@ def as_user(uid):
     return become
 
 
-def test_who_may_use_one_profile_sees_the_figures_of_that_one(open_door, ann):
+def test_a_user_of_one_profile_sees_the_figures_of_that_one(open_door, ann):
     ann.run("pass")
     assert {row["name"] for row in ann.ask("stats")["profiles"]} == {"basic"}
     assert ann.ask("metrics", profile="basic")["profile"] == "basic"

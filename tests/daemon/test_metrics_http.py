@@ -1,4 +1,4 @@
-"""brig metrics --listen: one page over HTTP, for whoever can connect; nothing that comes in can hold it up, and brigd does not notice how many ask."""
+"""brig metrics --listen: one page over HTTP for every client that can connect; no input can block it, and its clients put no load on brigd."""
 import concurrent.futures
 import os
 import pathlib
@@ -115,7 +115,7 @@ def test_two_hundred_scrapes_leave_no_descriptor_neither_here_nor_in_brigd(daemo
     assert host.poll(lambda: all(now <= then for now, then in zip(count(), before))), (before, count())
 
 
-def test_many_who_ask_at_once_are_answered_and_brigd_is_asked_once_a_second(listener):
+def test_many_requests_at_once_are_answered_and_brigd_is_asked_once_a_second(listener):
     first = listener.page()("brig_connections_total")
     with concurrent.futures.ThreadPoolExecutor(40) as pool:
         pages = list(pool.map(lambda _: listener.get(), range(200)))
@@ -124,7 +124,7 @@ def test_many_who_ask_at_once_are_answered_and_brigd_is_asked_once_a_second(list
     assert max(connections) - first <= 30 * host.SLOWER, "each page would have taken one"
 
 
-def test_who_does_not_read_holds_nobody_up(listener):
+def test_a_client_that_does_not_read_delays_no_other(listener):
     slow = [listener.connect() for _ in range(20)]
     try:
         for raw in slow:
@@ -135,7 +135,7 @@ def test_who_does_not_read_holds_nobody_up(listener):
             raw.close()
 
 
-def test_who_says_nothing_makes_room_for_others_when_all_places_are_taken(listener):
+def test_a_silent_client_makes_room_for_others_when_all_places_are_taken(listener):
     quiet = [listener.connect() for _ in range(CONNECTIONS)]
     try:
         for raw in quiet:
@@ -150,7 +150,7 @@ def test_who_says_nothing_makes_room_for_others_when_all_places_are_taken(listen
             raw.close()
 
 
-def test_a_thousand_who_connect_and_say_nothing_cost_a_bounded_number_of_descriptors(listener):
+def test_a_thousand_silent_clients_cost_a_bounded_number_of_descriptors(listener):
     quiet = []
     try:
         for _ in range(1000):
@@ -163,7 +163,7 @@ def test_a_thousand_who_connect_and_say_nothing_cost_a_bounded_number_of_descrip
 
 
 @pytest.mark.full
-def test_who_sends_byte_by_byte_is_cut_off_after_ten_seconds_whatever_he_sends(listener):
+def test_a_client_that_sends_byte_by_byte_is_cut_off_after_ten_seconds_whatever_it_sends(listener):
     with listener.connect(60) as raw:
         raw.sock.settimeout(0.2)
 
@@ -222,7 +222,7 @@ def test_a_socket_of_the_file_system_has_the_mode_that_umask_leaves_and_goes_wit
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_it_ends_by_a_signal_though_somebody_is_connected(daemon, number):
+def test_it_ends_by_a_signal_though_a_client_is_connected(daemon, number):
     with Listener(daemon) as one, one.connect() as raw:
         raw.send(b"GET /met")
         assert one.stop(number) == 0

@@ -6,13 +6,12 @@ import threading
 
 import pytest
 
-from rules import ANN, BOB, LONG, SLEEP, end, sleeping
+from rules import ANN, BOB, LONG, SLEEP, WAIT, begin, end, sleeping
 from support import client, host
 
 RULES = {"access": [
     {"uid": ANN, "profiles": ["basic"], "runs": 2}, {"uid": BOB, "profiles": ["basic"], "runs": 2}, {"uid": 0, "profiles": ["basic"], "runs": 2},
 ]}
-WAIT = 600_000
 
 
 @pytest.fixture
@@ -21,14 +20,6 @@ def open_door(start_daemon):
     made = start_daemon(RULES)
     made.path.chmod(0o666)
     return made
-
-
-def begin(talk, program="print(1)", **keys):
-    """(its tag, the event waiting)"""
-    fd = client.sealed(program)
-    tag = talk.begin("run", [fd], **{"wait_ms": WAIT, **keys})
-    os.close(fd)
-    return tag, talk.until(lambda body: body.get("tag") == tag).body
 
 
 def fill(talk):

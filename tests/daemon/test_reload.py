@@ -1,4 +1,4 @@
-"""Configuration and profiles are read again: no run ends, all of it holds or none, and nobody but the reader says what a profile is."""
+"""Configuration and profiles are read again: no run ends, all of it takes effect or none, and only the reader sends profiles to the keeper."""
 import json
 import os
 import random
@@ -11,11 +11,10 @@ import time
 
 import pytest
 
-from rules import ANN, LONG, SLEEP, end, sleeping
+from rules import ANN, LONG, SLEEP, begin, end, sleeping
 from support import brig, client, host, tiers, warm_load
 from support import daemon as daemons
 
-WAIT = 600_000
 ECHO = "import sys; print('up', flush=True); print(sys.stdin.read())"
 LIMIT = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
 TIMER = "import ctypes, os; print(ctypes.CDLL(None).sysinfo(b'x' * 256))"
@@ -23,7 +22,7 @@ MANY_RUNS = {"runs": 64, "runs_per_minute": 1000000}
 
 
 def rows(*names, **ann):
-    """Root may have everything, Ann what is said."""
+    """Root may use everything, Ann what the arguments name."""
     profiles = list(names) or ["basic", "odd"]
     return {"runs": 128, "access": [{"uid": 0, **MANY_RUNS}, *([{"uid": ANN, "profiles": profiles, **ann}] if ann.pop("is_there", True) else [])]}
 
@@ -56,7 +55,7 @@ class Service:
         return self.talk.ask("reload")
 
     def refused(self, config=None):
-        """What is said of a reading that changed nothing."""
+        """The message of a reload that is refused."""
         with pytest.raises(client.Refused) as refused:
             self.reload(config)
         assert refused.value.code == "unavailable"
@@ -68,8 +67,8 @@ class Service:
     def zygotes(self):
         return sorted(self.daemon.of_kind("zygote"))
 
-    def spawners(self):
-        return len(self.daemon.roles()["spawner"])
+    def supervisors(self):
+        return len(self.daemon.roles()["supervisor"])
 
     def wait_warm(self):
         assert host.poll(lambda: self.talk.run("pass").record["warm"]), self.daemon.words()
@@ -92,14 +91,6 @@ def ann(service):
         yield made
 
 
-def begin(talk, program="print(1)", **keys):
-    """(its tag, the event waiting)"""
-    fd = client.sealed(program)
-    tag = talk.begin("run", [fd], **{"wait_ms": WAIT, **keys})
-    os.close(fd)
-    return tag, talk.until(lambda body: body.get("tag") == tag).body
-
-
 def refusal(talk, tag):
     return talk.until(lambda body: body.get("tag") == tag and "error" in body).body["error"]
 
@@ -120,7 +111,7 @@ def test_a_quota_holds_from_the_next_run_on_and_none_ends(service, ann):
     assert ann.run("print(1)").stdout == "1\n"
 
 
-def test_who_waits_for_a_place_has_it_when_the_quota_grows(service, ann):
+def test_a_run_that_waits_for_a_place_has_it_when_the_quota_grows(service, ann):
     runs = [sleeping(ann), sleeping(ann)]
     tag, said = begin(ann)
     assert said["event"] == "waiting"
@@ -180,7 +171,7 @@ def test_a_profile_has_other_limits_and_those_of_before_hold_for_runs_under_way(
         service.talk.run("print(1)", profile="odd", limits={"wall_ms": 20000})
     run.feed(b"as before")
     assert run.finish().stdout == "up\nas before\n"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
 @pytest.mark.parametrize("how", ["cold", "warm"])
@@ -233,10 +224,10 @@ def test_a_profile_is_added_and_removed(service, ann):
     assert refusal(ann, tag)["message"].startswith('profile "new" does not exist here; there are: basic, odd; ')
     with pytest.raises(client.Refused, match="does not exist here"):
         service.talk.run("print(1)", profile="new")
-    assert service.spawners() == 3, "it stays for its run"
+    assert service.supervisors() == 3, "it stays for its run"
     runs[0].feed(b"to its end")
     assert runs[0].finish().stdout == "up\nto its end\n"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
     end(ann, runs[1])
 
 
@@ -272,26 +263,26 @@ def test_more_profiles_than_there_are_shares_of_ids_are_refused_as_a_whole(nothi
         assert service.talk.run(LIMIT, profile="odd").stdout == "99\n"
         service.remove("odd")
         service.reload()
-        assert host.poll(lambda: service.spawners() == 1), service.daemon.tree()
+        assert host.poll(lambda: service.supervisors() == 1), service.daemon.tree()
         service.profile("new", limits={"files": 98})
         service.reload()
-        assert service.talk.run(LIMIT, profile="new").stdout == "98\n", "a share that nobody is in is given on"
+        assert service.talk.run(LIMIT, profile="new").stdout == "98\n", "a share that is not in use goes to the next profile"
 
 
 def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
-    """By ticket, into a fork that stood ready: the keeper hears of it from its launcher, which is slow here."""
+    """By ticket, into a fork that stood ready: the keeper hears of it from its supervisor, which is slow here."""
     service.profile("basic", warm="ready")
     service.reload()
     service.wait_warm()
     assert host.poll(lambda: len(service.daemon.letters()) >= 2), service.daemon.words()
-    launchers = service.daemon.of_kind("launcher")
-    for pid in launchers:
+    supervisors = service.daemon.roles()["supervisor"]
+    for pid in supervisors:
         daemons.kill(pid, signal.SIGSTOP)
     run = service.talk.start(ECHO, stdin=True, limits=LONG)
     assert run.line() == "up"
     service.profile("basic", warm="ready", limits={"files": 88})
     service.reload()
-    for pid in launchers:
+    for pid in supervisors:
         daemons.kill(pid, signal.SIGCONT)
     run.feed(b"to its end")
     ended = run.finish()
@@ -301,7 +292,7 @@ def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
 # --- what cannot be used ---
 
 WRONG = {
-    # the file, its text, what is said
+    # the file, its text, the error
     "configuration: no JSON": ("brig.json", "{", "brig.json: line 1"),
     "configuration: a key that is unknown": ("brig.json", '{"reday":1}', "brig.json: reday: no such setting"),
     "configuration: out of bounds": ("brig.json", '{"runs":257}', "brig.json: runs: 257 is outside 1..256"),
@@ -343,7 +334,7 @@ def test_what_cannot_be_used_is_named_and_changes_nothing(service, ann, what):
     assert "could not be read again, those of before hold: " in service.daemon.words()
 
 
-def test_profiles_that_are_gone_altogether_are_no_wish(service):
+def test_a_reload_is_refused_when_all_profiles_are_gone(service):
     shutil.move(service.profiles, service.profiles.with_name("elsewhere"))
     assert service.refused() == f"there is no profile in {service.profiles}"
     assert service.talk.run("print(1)").stdout == "1\n"
@@ -372,7 +363,7 @@ def test_what_takes_a_restart_is_named_and_the_rest_holds(service, key, config):
     assert f"what the configuration says of {key} holds from the next start on" in service.daemon.words()
 
 
-# --- who asks, and how ---
+# --- requests and signals ---
 
 def test_a_signal_has_them_read_and_the_log_says_so(service, ann):
     service.daemon.configure(rows(runs=1))
@@ -438,12 +429,12 @@ def test_brig_reload_says_what_came_of_it(service):
     assert re.search(r"^rules +read \d+ s ago$", ask_cli(service, "stats").stdout, re.M)
 
 
-# --- who has what right ---
+# --- privileges ---
 
-def test_the_reader_hears_no_client_and_nobody_of_its_account_looks_into_it(service):
+def test_the_reader_has_no_socket_to_a_client_and_is_not_traceable(service):
     reader, door = service.daemon.one("reader"), service.daemon.pid
     status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{reader}/status").splitlines() if ":\t" in line)
-    assert int(status["CapEff"], 16) == (1 << 2 | 1 << 6 | 1 << 7), "to read, and to become somebody without that right" # CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID
+    assert int(status["CapEff"], 16) == (1 << 2 | 1 << 6 | 1 << 7), "to read, and to change to an account that may not" # CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID
     assert status["NoNewPrivs"].strip() == "1" and os.stat(f"/proc/{reader}/mem").st_uid == 0
     sockets = {pid: {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")} for pid in (reader, door, service.daemon.one("keeper"))}
     assert len([link for link in sockets[reader] if link.startswith("socket:")]) == 2
@@ -465,7 +456,7 @@ def test_when_the_reader_is_gone_runs_go_on_and_a_reading_is_refused(service, an
 
 @pytest.mark.parametrize("times", tiers.amounts(10, 200))
 def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(service, times):
-    """At random moments: before the keeper is told, before the door is, or when both are."""
+    """At random moments: before the keeper has the profiles, before the door has them, or after both."""
     reader, dice, died = service.daemon.one("reader"), random.Random(times), 0
     for n in range(times):
         service.profile("odd", limits={"files": 100 + n})
@@ -483,13 +474,13 @@ def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(servic
         assert service.talk.run(LIMIT, profile="odd").stdout == f"{100 + n}\n"
         assert service.talk.run("print(1)").stdout == "1\n"
     assert died, "none was killed"
-    assert host.poll(lambda: service.spawners() == 2), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
 # --- many times ---
 
 class Client(warm_load.Load):
-    """One whose runs are none of a reading's business."""
+    """Its runs must not end by a reload."""
 
     def __init__(self, daemon, name, stop):
         super().__init__(daemon, name, stop=stop)
@@ -520,9 +511,9 @@ def test_many_readings_cost_no_run_and_leave_nothing(service, ann, times):
     service.profile("basic", warm="demand")
     service.reload()
     service.wait_warm()
-    assert host.poll(lambda: service.spawners() == 3), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 3), service.daemon.tree()
     end(ann, sleeper)
-    assert host.poll(lambda: service.spawners() == 2 and len(service.zygotes()) == 1), service.daemon.tree()
+    assert host.poll(lambda: service.supervisors() == 2 and len(service.zygotes()) == 1), service.daemon.tree()
     service.daemon.rest()
     for pid in (service.daemon.pid, service.daemon.one("keeper")):
         assert daemons.lasting_descriptors(pid) <= held[pid], (service.daemon.tree(), held)

@@ -58,7 +58,7 @@ def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_
         fd = os.open(served.folder, os.O_PATH | os.O_DIRECTORY)
         with daemon.connect() as talk:
             talk.begin("exec", [fd], argv=["true"], ro=["x"])
-            assert host.poll(lambda: "launcher" in served.asked), f"it was not shown: {served.asked}"
+            assert host.poll(lambda: "supervisor" in served.asked), f"it was not shown: {served.asked}"
             assert daemon.run("print('others are served')").stdout == "others are served\n"
         os.close(fd)
         assert not {"door", "keeper"} & set(served.asked), served.asked

@@ -13,10 +13,10 @@ from support import daemon as daemons
 
 SOURCE = pathlib.Path(__file__).parent / "ticket_lies.c"
 LIES = re.findall(r'^\t\{ "(.*?)", +lie', SOURCE.read_text(), re.M)
-# A ready fork may have begun before the launcher has looked: in the cell as it was built.
+# A ready fork may have begun before the supervisor has looked: in the cell as it was built.
 DENIED = r"output [04]\nended denied: more was asked .*"
 WALL = r"output 4\nended timeout_wall: "
-# It may have begun before the launcher saw that nobody had given an order.
+# It may have begun before the supervisor saw that nobody had given an order.
 KILLED = r"output [04]\n(hung up|ended cancelled: .*|ended client_gone: .*)"
 FATES = {
     "an order that is too short": KILLED, "an order with a descriptor": KILLED, "a letter without an order": KILLED, "an order, and gone": KILLED,
@@ -24,7 +24,7 @@ FATES = {
     "an order of tomorrow": WALL,
     # By the clock of the set-up, or by that of a program where a fork stood there already.
     "an order of tomorrow, no letter": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",
-    # Whatever a launcher that has its order hears and does not know is its client's end.
+    # Whatever a supervisor whose cell has its order hears and does not know is its client's end.
     "a ticket used twice": r"output [04]\n(hung up|ended exited: )", "a ticket used twice, for more": r"output [04]\n(hung up|ended exited: )",
     "the truth, for ever": WALL,
 }
@@ -81,12 +81,12 @@ def test_a_run_by_ticket_needs_no_keeper(nothing_left, daemon):
         assert host.poll(lambda: letters(daemon) >= 2), "no new tickets"
 
 
-def test_a_ticket_whose_launcher_was_killed_costs_no_run(nothing_left, daemon):
+def test_a_ticket_whose_supervisor_was_killed_costs_no_run(nothing_left, daemon):
     with daemon.connect() as talk:
-        launchers = daemon.of_kind("launcher")
-        for pid in launchers:
+        supervisors = daemon.roles()["supervisor"]
+        for pid in supervisors:
             daemons.kill(pid)
-        assert host.poll(lambda: not set(launchers) & set(daemon.of_kind("launcher"))), "they do not die"
+        assert host.poll(lambda: not set(supervisors) & set(daemon.below())), "they do not die"
         ends = [talk.run(f"print({n})") for n in range(3)]
         assert [end.stdout for end in ends] == ["0\n", "1\n", "2\n"], f"{ends[0].record} {daemon.words()}"
         assert host.poll(lambda: letters(daemon) >= 2), "no new tickets"

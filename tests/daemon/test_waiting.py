@@ -106,12 +106,12 @@ def test_users_are_heard_in_turn_however_many_connections_one_of_them_has(start_
 
 @pytest.mark.row("I5")
 def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
-    """A launcher that is stopped, or has its hands full: a socket has room for some hundreds."""
+    """A supervisor that is stopped, or has its hands full: a socket has room for some hundreds."""
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
         run = talk.start(SLEEP, limits=LONG)
         assert run.line() == "up"
-        stopped = daemon.of_kind("launcher")
+        stopped = daemon.roles()["supervisor"]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -138,15 +138,16 @@ def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
     assert other.stdout == "True\n", other
 
 
-# --- a profile's spawner that does not read ----------------------------------------------------------------------------
+# --- a profile's supervisor that does not read ----------------------------------------------------------------------------
 
-def spawner_of(daemon, profile):
+def supervisor_of(daemon, profile):
     """The one that forks when a run of that profile needs a cell."""
     with daemon.connect() as talk:
         run = talk.start_command("sleep", "600", profile=profile)
-        launcher = daemon.one("launcher") # nobody waits for another run here
+        init = daemon.one("init") # no other cell is there
+        supervisor = int(host.read(f"/proc/{init}/stat").rpartition(")")[2].split()[1])
         run.close()
-        return int(host.read(f"/proc/{launcher}/stat").rpartition(")")[2].split()[1])
+        return supervisor
 
 
 def said(daemon, program, **keys):
@@ -158,20 +159,20 @@ def said(daemon, program, **keys):
         return None
 
 
-def test_a_stopped_spawner_stops_neither_keeper_nor_itself_for_long(start_daemon):
+def test_a_stopped_supervisor_stops_neither_keeper_nor_itself_for_long(start_daemon):
     """It is replaced when it does not take what it is told: runs of other profiles go on at once."""
     daemon = start_daemon({**MANY, "ready": 0})
-    spawner = spawner_of(daemon, "basic")
-    os.kill(spawner, signal.SIGSTOP)
+    supervisor = supervisor_of(daemon, "basic")
+    os.kill(supervisor, signal.SIGSTOP)
     talks = [daemon.connect() for _ in range(60)] # its socket holds half of them
     try:
         for talk in talks:
             talk.begin("exec", argv=["true"])
-        assert host.poll(lambda: not os.path.exists(f"/proc/{spawner}")), daemon.words()
+        assert host.poll(lambda: not os.path.exists(f"/proc/{supervisor}")), daemon.words()
         assert host.poll(lambda: said(daemon, "print('here')", profile="strict")) == "here\n" # the quota is free again a moment later
         assert said(daemon, "print('again')") == "again\n"
     finally:
-        daemons.kill(spawner, signal.SIGCONT)
+        daemons.kill(supervisor, signal.SIGCONT)
         for talk in talks:
             talk.close()
 

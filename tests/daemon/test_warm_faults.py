@@ -29,7 +29,7 @@ HARMLESS = [
     (".*", "read|pread64|write|recvmsg|sendmsg|poll|epoll_wait", "", "EINTR", "is made again"),
     ("fork", "openat|read", "/proc/.*/?stat", "", "what ps shows as its arguments are the zygote's then"),
     ("fork", "prctl", "PR_SET_MM|PR_SET_NAME", "", "what ps shows"),
-    ("fork", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one that an older kernel knows"),
+    ("fork", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind"),
     ("fork", "ioprio_set", "", "ENOSYS", "a kernel without it has nothing to reset"),
     ("zygote", ".*", "", "", "the zygote ends, and another one is started"),
 ]

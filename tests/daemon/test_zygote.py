@@ -1,5 +1,4 @@
 """Zygotes that are killed, stand still or cannot start: no run is lost without a word, and nothing is left."""
-import json
 import os
 import signal
 
@@ -17,10 +16,10 @@ def folder(built):
     scratch.cleanup()
 
 
-def spawner_of(daemon, profile="basic"):
-    """Profiles are told, and their spawners made, in the order of their names."""
+def supervisor_of(daemon, profile="basic"):
+    """Profiles are told, and their supervisors made, in the order of their names."""
     names = sorted(path.stem for path in (host.REPO / "profiles").glob("*.json"))
-    return daemon.of_kind("spawner")[names.index(profile)]
+    return daemon.of_kind("supervisor")[names.index(profile)]
 
 
 def children_of_kind(pid, kind):
@@ -29,7 +28,7 @@ def children_of_kind(pid, kind):
 
 def zygote_of(daemon, profile="basic"):
     """The zygote that answers for it."""
-    found = children_of_kind(spawner_of(daemon, profile), "zygote")
+    found = children_of_kind(supervisor_of(daemon, profile), "zygote")
     return found[0] if found else None
 
 
@@ -52,16 +51,17 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
     assert "another one is started" in daemon.words()
 
 
-def test_a_run_whose_zygote_dies_has_an_honest_end(nothing_left, folder, start_daemon):
+def test_a_run_outlives_its_zygote(nothing_left, folder, start_daemon):
+    """It is a child of the supervisor, which hears how it ends."""
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
         warm.wait(talk)
-        run = talk.start(SLEEP, limits=LONG)
+        run = talk.start("import sys; print('up', flush=True); print(sys.stdin.read()); sys.exit(7)", stdin=True, limits=LONG)
         assert run.line() == "up"
         daemons.kill(zygote_of(daemon))
-        record = run.wait()
-        assert record["exit_reason"] == "cancelled" and "zygote" in json.dumps(run.ended), run.ended
-        run.close()
+        run.feed(b"to its end")
+        run = run.finish()
+        assert (run.record["exit_reason"], run.record["exit_code"], run.record["warm"]) == ("exited", 7, True) and run.stdout.endswith("to its end\n"), run
 
 
 def test_a_zygote_that_stands_still_is_killed_and_its_run_asked_of_the_next(nothing_left, folder, start_daemon):
@@ -146,7 +146,7 @@ def stop_while_it_imports(daemon, talk):
         old = zygote_of(daemon)
         daemons.kill(old)
         young = []
-        host.poll(lambda: young.extend(children_of_kind(spawner_of(daemon), "python3")) or young or zygote_of(daemon) not in (None, old), every=0)
+        host.poll(lambda: young.extend(children_of_kind(supervisor_of(daemon), "python3")) or young or zygote_of(daemon) not in (None, old), every=0)
         if young and daemons.kill(young[0], signal.SIGSTOP) and daemons.kind_of(young[0]) == "python3":
             return young[0]
         if young:
@@ -166,7 +166,7 @@ def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, 
         os.kill(serves, signal.SIGSTOP)
         assert talk.run("print('other')", profile="strict").stdout == "other\n"
         assert host.poll(lambda: zygote_of(daemon, "strict") not in (None, serves)), daemon.tree()
-        assert children_of_kind(spawner_of(daemon), "python3") == [young], daemon.words()
+        assert children_of_kind(supervisor_of(daemon), "python3") == [young], daemon.words()
         os.kill(young, signal.SIGCONT)
         run = late.finish()
         assert run.stdout == "late\n" and run.record["exit_reason"] == "exited", run
@@ -181,24 +181,25 @@ def pipes(pid):
     return {link for entry, link in found.items() if int(entry) > 2 and link.startswith("pipe:")}
 
 
-def test_a_launcher_holds_nothing_by_which_it_could_change_other_runs(nothing_left, folder, start_daemon):
-    """It is a fork of the spawner: the filter that zygotes read, and the ends by which a zygote knows that it is wanted."""
+def test_a_cell_holds_nothing_of_what_its_supervisor_holds(nothing_left, folder, start_daemon):
+    """Its PID 1 is a fork of the supervisor, which has the filter that zygotes read, and the pipes and sockets of all runs of the profile."""
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
     with daemon.connect() as talk:
         warm.wait(talk)
         runs = [talk.start(SLEEP, cold=cold, limits=LONG) for cold in (False, True)]
         assert [run.line() for run in runs] == ["up", "up"]
-        launchers, spawners = daemon.of_kind("launcher"), daemon.roles()["spawner"]
-        assert len(launchers) >= 2 and {pid: memory_files(pid, "filter") for pid in launchers} == {pid: [] for pid in launchers}
-        kept = [(pid, entry) for pid in spawners for entry in memory_files(pid, "filter")]
+        inits = [pid for pid in daemon.of_kind("init") if host.read(f"/proc/{pid}/comm") == "brig-init\n"]
+        supervisors = daemon.roles()["supervisor"]
+        assert len(inits) >= 2 and {pid: daemons.descriptors(pid) for pid in inits} == {pid: 2 for pid in inits}, "its status, and the lock on its ids"
+        kept = [(pid, entry) for pid in supervisors for entry in memory_files(pid, "filter")]
         assert kept
         for pid, entry in kept:
             with pytest.raises(PermissionError): # sealed: root may open it, and write nothing
                 with open(f"/proc/{pid}/fd/{entry}", "r+b", buffering=0) as file:
                     file.write(b"all is allowed")
-        cold = [pid for pid in launchers if len(daemon.below(pid)) > 1] # PID 1 and its program, which is nobody's fork
-        assert len(cold) == 1 and pipes(cold[0]) & set().union(*map(pipes, spawners)) == set(), daemon.tree()
+        cold = [pid for init in inits for pid in host.children(init)] # a program that is no zygote's fork
+        assert len(cold) == 1 and pipes(cold[0]) & set().union(*map(pipes, supervisors)) == set(), daemon.tree()
         for run in runs:
             talk.ask("cancel", run=run.id)
             run.wait()
@@ -288,10 +289,9 @@ def test_a_zygote_is_replaced_and_no_run_notices(nothing_left, start_daemon, bui
             seeds.add(run.stdout)
             return len(seeds) > 2
         assert host.poll(is_replaced), f"{seen}\n{daemon.words()}"
-        assert first in all_zygotes(daemon), "the one that still has a program is gone"
+        assert host.poll(lambda: first not in all_zygotes(daemon)), "one that has a successor ends"
         long.feed(b"end")
         assert long.finish().stdout.endswith("end\n") and long.ended["record"]["warm"]
-        assert host.poll(lambda: first not in all_zygotes(daemon))
     daemon.close()
     scratch.cleanup()
     assert "zygote" not in daemon.words(), daemon.words()

@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -74,11 +75,8 @@ def holds_letter(pid):
     return any("memfd:letter" in daemons.link_of(f"/proc/{pid}/fd/{fd}") for fd in daemons.listed(f"/proc/{pid}/fd"))
 
 
-def launcher_beside(zygote):
-    spawner = int(host.read(f"/proc/{zygote}/stat").rpartition(")")[2].split()[1])
-    found = [pid for pid in host.children(spawner) if daemons.kind_of(pid) == "launcher"]
-    assert len(found) == 1, found
-    return found[0]
+def supervisor_of(zygote):
+    return int(host.read(f"/proc/{zygote}/stat").rpartition(")")[2].split()[1])
 
 
 def is_answered(run):
@@ -104,34 +102,47 @@ def test_a_run_is_told_that_its_zygote_was_killed_just_after_the_fork(nothing_le
         assert is_told(run), str(run)
 
 
-def test_an_order_for_a_cell_that_is_given_up_is_told_or_answered_by_another(nothing_left, start, tmp_path):
-    """Its launcher has heard the end of the zygote, and that nobody had ordered anything; then somebody does."""
+def test_a_program_that_is_over_before_its_zygote_has_told_of_it_is_not_lost(nothing_left, start, tmp_path):
+    """It was reaped with what zygotes leave behind, and the run went on until its wall clock ended it."""
+    daemon = start("demand")
+    zygote = zygote_of(daemon)
+    with daemon.connect() as talk, daemon.connect() as beside:
+        with Held(zygote, tmp_path / "log", ("clone,clone3", "delay_exit")) as held:
+            run = talk.start("print('ran'); import sys; sys.exit(3)")
+            held.wait("clone")
+            assert host.poll(lambda: [pid for pid in host.children(supervisor_of(zygote)) if host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] == ["Z"]])
+            end = time.monotonic() + 1.2 # it looks for such children twice a second, when something happens
+            while time.monotonic() < end:
+                beside.run("pass", cold=True)
+        run = run.finish()
+        assert (run.record["exit_reason"], run.record["exit_code"], run.stdout) == ("exited", 3, "ran\n"), str(run)
+
+
+def test_a_fork_that_stands_ready_serves_its_run_though_its_zygote_is_gone(nothing_left, start):
     daemon = start("ready")
     zygote = daemon.one("zygote")
     with daemon.connect() as talk:
-        with Held(launcher_beside(zygote), tmp_path / "log", ("pidfd_send_signal", "delay_enter")) as held:
-            daemons.kill(zygote)
-            held.wait("pidfd_send_signal")
-            run = talk.start("print('ran')")
-        run = run.finish()
-        assert is_answered(run) or is_told(run), str(run)
+        daemons.kill(zygote)
+        assert host.poll(lambda: zygote not in daemon.of_kind("zygote"))
+        run = talk.run("print('ran')")
+        assert is_answered(run) and run.record["warm"], str(run)
 
 
 def test_zygotes_that_died_before_an_order_are_not_counted_for_it(nothing_left, start):
-    """A cell waits for hours, and outlives many of them. The order is there before its launcher hears of the last death."""
+    """A cell waits for hours, and outlives many of them. The order is there before its supervisor hears of the last death."""
     daemon = start("demand")
     zygote = zygote_of(daemon)
-    launcher = launcher_beside(zygote)
+    supervisor = supervisor_of(zygote)
     for _ in range(2):
         daemons.kill(zygote)
         zygote = zygote_of(daemon, zygote)
     with daemon.connect() as talk:
-        os.kill(launcher, signal.SIGSTOP)
+        os.kill(supervisor, signal.SIGSTOP)
         try:
             daemons.kill(zygote)
             run = talk.start("print('ran')")
         finally:
-            daemons.kill(launcher, signal.SIGCONT)
+            daemons.kill(supervisor, signal.SIGCONT)
         run = run.finish()
         assert is_answered(run), str(run)
 

@@ -24,7 +24,7 @@ CLASSES = {
     "EPERM EBUSY ENOMEM": "mount umount2 pivot_root open_tree move_mount fsmount",
     "EINVAL ENOMEM EPERM": "fsconfig mount_setattr",
     "EPERM EAGAIN": "setresuid setresgid setgroups",
-    "EPERM EACCES": "capset capget prctl sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
+    "EPERM EACCES": "capset capget prctl get_robust_list sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
     "EDQUOT EACCES": "keyctl",
     "EBUSY ENOMEM EINVAL": "seccomp",
     "ENOMEM EINTR": "poll ppoll epoll_wait",
@@ -99,7 +99,7 @@ HARMLESS = [
     ("launcher", "statfs", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
     ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
-    ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one that an older kernel knows: refused is null, or not"),
+    ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind: refused is null, or not"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
     ("launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
 ]

@@ -1,13 +1,13 @@
-"""E18: what programs do does not fill the kernel's log. The long tier crashes a hundred thousand times, the quick one five hundred times."""
+"""E18: what programs do does not fill the kernel's log, and its audit with no more than what dies. The long tier crashes a hundred thousand times, the quick one five hundred times."""
 import os
 import subprocess
 import time
 
 import pytest
 
-from support import host, kernel_log
+from support import audit_log, host, kernel_log
 
-pytestmark = pytest.mark.alone("reads the kernel's log, which is one for the whole machine")
+pytestmark = pytest.mark.alone("reads the kernel's log and audit, which are one for the whole machine")
 
 QUICK, LONG, A_RUN = 500, 100000, 20000
 CRASH = """
@@ -40,16 +40,16 @@ while time.monotonic() < end:
 print(n, 0)
 """
 FLOODS = {
-    # what it does: program, the signal that its processes die of
-    "crashes": (CRASH, 11),
-    "calls of a foreign ABI, which kill": (FOREIGN, 31),
-    "refused calls for a second": (REFUSED, 0),
+    # what it does: program, the signal that its processes die of, records of the audit each time, at most
+    "crashes": (CRASH, 11, 1),
+    "calls of a foreign ABI, which kill": (FOREIGN, 31, 2),
+    "refused calls for a second": (REFUSED, 0, 0),
 }
 
 
 def flood(run_brig, what, times):
     """(how often it happened, lines in the log, seconds)"""
-    program, signal = FLOODS[what]
+    program, signal, _ = FLOODS[what]
     log, began = kernel_log.KernelLog(kernel_log.CRASHES), time.monotonic()
     try:
         run = run_brig("--timeout", "300", "--cpu-time", "300", "--cpus", "2", program=program, args=[str(times)], timeout=5 * host.HANG)
@@ -82,6 +82,18 @@ def what(request):
 @pytest.mark.row("E18")
 def test_the_kernels_log_grows_a_few_lines(jail, run_brig, token, nothing_left, what):
     check(run_brig, what, QUICK)
+
+
+@pytest.mark.row("E18")
+def test_the_audit_has_a_record_of_what_dies_and_none_of_what_is_refused(jail, run_brig, token, nothing_left, what):
+    """Also where auditing is off: a kill of the filter is a record then, a crash is none."""
+    log = audit_log.AuditLog(*audit_log.OF_PROGRAMS)
+    try:
+        count, _, _ = flood(run_brig, what, QUICK)
+        records = log.records()
+    finally:
+        log.close()
+    assert len(records) <= FLOODS[what][2] * count, f"{count} {what} made {len(records)} records:\n" + "\n".join(records[:5])
 
 
 WITHOUT_MEMORY = {

@@ -20,10 +20,12 @@ FLOORS = {
     "jail/cli/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/cli"],
     "jail/metrics": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
     "jail/metrics/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/metrics"],
-    "jail/keeper": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
-    "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
-    "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper"],
-    "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/keeper", "jail/daemon"],
+    "jail/supervisor": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
+    "jail/supervisor/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor"],
+    "jail/keeper": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor"],
+    "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper"],
+    "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper"],
+    "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper", "jail/daemon"],
     "jail/zygote": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
     "rootfs-builder": ["common", "common/json", "common/io", "jail/spec"],
     "mcp": ["common", "common/json", "common/io", "common/client"],
@@ -108,14 +110,28 @@ def test_nothing_names_the_builders_home():
     assert not found
 
 
+def symbols_of(program, own):
+    symbols = subprocess.run(["nm", host.build_dir() / "bin" / program], capture_output=True, text=True, check=True).stdout
+    assert own in symbols, "a binary without symbols proves nothing"
+    return symbols
+
+
 @pytest.mark.parametrize("library", ["json_", "seccomp_"])
-def test_the_keeper_holds_no_parser(library):
-    """What has privilege has no JSON and no filter compiler in it, linked statically or not."""
-    keeper = host.build_dir() / "bin" / "keeper"
-    symbols = subprocess.run(["nm", keeper], capture_output=True, text=True, check=True).stdout
-    needed = subprocess.run(["ldd", keeper], capture_output=True, text=True, check=True).stdout
-    assert "keeper_main" in symbols, "a binary without symbols proves nothing"
-    assert f" {library}" not in symbols and "jansson" not in needed and "libseccomp" not in needed, needed
+@pytest.mark.parametrize("program", ["keeper", "supervisor"])
+def test_what_has_privilege_holds_no_parser(program, library):
+    """It has no JSON and no filter compiler in it, linked statically or not."""
+    needed = subprocess.run(["ldd", host.build_dir() / "bin" / program], capture_output=True, text=True, check=True).stdout
+    assert f" {library}" not in symbols_of(program, f"{program}_main") and "jansson" not in needed and "libseccomp" not in needed, needed
+
+
+@pytest.mark.parametrize("code", ["supervisor_main", "cell_open", "child_run_cell", "watch_hear", "notice_hear", "kept_zygote_want", "letter_write", "init_image_open"])
+def test_the_keeper_holds_no_code_that_builds_or_watches_a_cell(code):
+    assert f" {code}\n" not in symbols_of("keeper", "keeper_main") and f" {code}\n" in symbols_of("supervisor" if code != "letter_write" else "brigd", "_main" if code != "letter_write" else "main")
+
+
+@pytest.mark.parametrize("code", ["keeper_main", "id_pool_take", "seat_open", "share_of_block"])
+def test_the_supervisor_holds_no_code_that_gives_out_ids_or_makes_control_groups(code):
+    assert f" {code}\n" not in symbols_of("supervisor", "supervisor_main") and f" {code}\n" in symbols_of("keeper", "keeper_main")
 
 
 def test_the_frontend_on_stdio_loads_nothing_but_the_c_library():

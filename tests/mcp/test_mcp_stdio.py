@@ -261,7 +261,7 @@ def test_sigpipe_does_not_end_it():
 # --- which profiles there are -------------------------------------------------------------------------------------
 
 def instructions(method, folder):
-    """Of a server that knows these profiles and no others."""
+    """Of a server that has these profiles and no others."""
     env = brig.environment({"BRIG_PROFILES": str(folder), "BRIG_PRESETS": str(folder)})
     asked = request(1, method) if method == "server/discover" else \
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"protocolVersion": "2025-06-18"}}).encode() + b"\n"

@@ -139,7 +139,7 @@ def test_a_signal_is_named(shared):
 
 
 def test_a_keyboard_interrupt_keeps_its_name(shared):
-    """Python ends by SIGINT then; a client that reads "killed" looks for who did it."""
+    """Python ends by SIGINT then; "killed" would make a client look for another cause."""
     said = shared.execute("def f():\n    raise KeyboardInterrupt('enough')\nf()")
     assert (said["error"], said["error_type"], said["line"], said["exit_code"]) == ("KeyboardInterrupt: enough", "KeyboardInterrupt", 2, 130), said
     assert not said.get("hint")

@@ -297,6 +297,11 @@ def refused_calls():
     return again
 
 
+@bomb("links to a file that is not its own: refused, and where auditing is on each is a record of it", "EPERM")
+def refused_links():
+    return lambda: os.link("/workspace/main.py", "/workspace/link")
+
+
 # --- waiting for each other -----------------------------------------------------------------------------------------------
 
 def semaphores(n):

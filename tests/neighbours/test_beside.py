@@ -26,7 +26,7 @@ AT_ONCE = 2 # runs, or processes of a client
 HONEST = host.own_id(6)
 CONFIG = {"access": [{"uid": 0}, {"uid": HONEST, "runs_per_minute": 0}]} # the bomb has the presets
 ENDS = {"exited", "oom", "timeout_wall", "timeout_cpu", "output_limit"}
-SERVICE = {"door", "keeper", "spawner", "zygote", "sweeper", "reader", "launcher", "init"} # the other processes below it are programs
+SERVICE = {"door", "keeper", "supervisor", "zygote", "sweeper", "reader", "init"} # the other processes below it are programs
 
 
 def honest_runs(path, seconds):
@@ -170,7 +170,7 @@ def more_than_stands_ready(daemon):
     ready = sum(one["ready"] + one["building"] for one in stats["profiles"])
     forks = sum(one["ready"] + one["building"] for one in stats["profiles"] if one["warm"] == "ready")
     kinds = collections.Counter(kind for kind, _ in daemon.tree().values())
-    found = {"runs": stats["running"], "launchers": kinds["launcher"] - ready, "cells": kinds["init"] - ready,
+    found = {"runs": stats["running"], "cells": kinds["init"] - ready,
              "programs": sum(kinds.values()) - sum(kinds[kind] for kind in SERVICE) - forks, "groups": len(host.abandoned_groups())}
     return ", ".join(f"{much} {what}" for what, much in found.items() if much > 0)
 

@@ -180,7 +180,7 @@ def test_in_a_plain_archive_nothing_is_a_whiteout(rootfs, tmp_path):
 # --- which image ---
 
 def several(top, *platforms, nested=False):
-    """One image for each, whose /etc/old names it; a text without a slash is what docker buildx notes beside."""
+    """One image for each, whose /etc/old names it; docker buildx adds entries for "unknown/unknown"."""
     made = Layout(top / "x")
     rows = []
     for each in platforms:
@@ -207,27 +207,24 @@ def spoil(part, key, value):
     return change
 
 
-def without(part):
-    """A layout that lacks a blob."""
+def with_changed_blob(part, change):
+    """A layout after change(path) of one blob: the manifest, its config, or its first layer."""
     def make(top):
         made = Layout(top / "x")
         found = {}
         row = made.image([BASE], change=lambda manifest: found.update(manifest))
-        made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0]).unlink()
+        change(made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0]))
         return made.finish(row)
     return make
+
+
+def without(part):
+    return with_changed_blob(part, pathlib.Path.unlink)
 
 
 def with_other_bytes(part):
-    """A layout with a blob whose bytes are others than its name says, and as many."""
-    def make(top):
-        made = Layout(top / "x")
-        found = {}
-        row = made.image([BASE], change=lambda manifest: found.update(manifest))
-        path = made.path(row if part == "manifest" else found[part] if part == "config" else found["layers"][0])
-        path.write_bytes(path.read_bytes()[:-1] + b" ")
-        return made.finish(row)
-    return make
+    """As many bytes as before, with another digest than the blob's name."""
+    return with_changed_blob(part, lambda path: path.write_bytes(path.read_bytes()[:-1] + b" "))
 
 
 def finished(top, text):
@@ -369,7 +366,7 @@ def test_a_size_that_is_allowed_is_enough_and_one_byte_less_is_not(rootfs, tmp_p
 
 
 def test_a_bomb_is_not_unpacked_to_its_end(rootfs, tmp_path):
-    """Half a gigabyte of nothing behind the end of the archive, in half a megabyte: it belongs to the layer's digest and to no file."""
+    """Half a gigabyte of zeros behind the end of the archive, in half a megabyte: it belongs to the layer's digest and to no file."""
     bomb = zipped(BASE + bytes(512 << 20))
     done = rootfs("import", "--size-max", "1M", NAME, packed(tmp_path / "x", bomb))
     assert done.returncode == 1 and "it has more than 66M when it is not compressed" in done.stderr and rootfs.leftovers() == []
@@ -405,7 +402,7 @@ def test_interrupted_it_leaves_nothing(rootfs, tmp_path):
 
 @pytest.fixture(params=["root", "a plain user"])
 def importer(request, needs_root):
-    """import(members...) as that user, and a folder beside in which everybody may do everything."""
+    """import(members...) as that user, and a world-writable folder beside it."""
     with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
         top = pathlib.Path(top)
         top.chmod(0o755)
@@ -461,7 +458,7 @@ def test_control_the_same_layers_with_a_directory_in_place_of_the_link_are_impor
 
 @pytest.fixture(scope="module")
 def pythons(basic, tmp_path_factory):
-    """A store with the tree of basic as an image whose Python and its library lie where those of the images of python do, none of it compiled."""
+    """A store with the tree of basic as an image whose Python and its library lie where the images named python have theirs, none of it compiled."""
     top = tmp_path_factory.mktemp("pythons")
 
     def moved(info):

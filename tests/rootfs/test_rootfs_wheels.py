@@ -1,4 +1,4 @@
-"""Requirements of a recipe: real pip, wheels from a folder and from an index, and wheels that nobody should install."""
+"""Requirements of a recipe: real pip, wheels from a folder and from an index, and hostile wheels."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Wheels that tests make: real ones, and some that nobody makes by accident."""
+"""Wheels that tests make: real ones, and hostile ones."""
 import contextlib
 import hashlib
 import pathlib

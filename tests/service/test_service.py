@@ -184,7 +184,7 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     config('{"access": [{"user": "plain", "runs": 2}]}')
     service.systemctl("reload", service.UNIT, check=True)
     assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
-    assert service.brig(service.MEMBER, "reload").returncode == 1, "who is not root"
+    assert service.brig(service.MEMBER, "reload").returncode == 1, "a user who is not root"
 
 
 def test_a_configuration_that_cannot_be_used_is_named_and_not_tried_again(anew, tmp_path):

@@ -199,8 +199,7 @@ class Daemon:
     def settle(self):
         """Until no cell is being built: what it holds now is what it holds when nothing happens."""
         def settled():
-            waiting = [pid for pid in self.of_kind("launcher") if not host.children(pid)]
-            return self.of_kind("init") and not waiting and len(self.of_kind("keeper")) == 1
+            return self.of_kind("init") and len(self.of_kind("keeper")) == 1
         assert host.poll(settled), f"{self.tree()}\n{self.words()}"
         host.poll(self.has_tickets) # a cell may have none, and is asked by the keeper
 
@@ -238,14 +237,14 @@ class Daemon:
         return host.below(pid or self.pid)
 
     def of_kind(self, kind):
-        """door, keeper, spawner, launcher, init: pids, oldest first."""
+        """door, keeper, supervisor, zygote, init: pids, oldest first."""
         return [pid for pid in [self.pid, *self.below()] if kind_of(pid) == kind]
 
     def roles(self):
-        """The processes that stay. A launcher is born with its spawner's name, but is never a child of the keeper's."""
+        """The processes that stay. A PID 1 and a zygote are born with their supervisor's name, but are never children of the keeper's."""
         keepers = self.of_kind("keeper")
-        spawners = [pid for keeper in keepers for pid in host.children(keeper) if kind_of(pid) == "spawner"]
-        return {"door": self.of_kind("door"), "keeper": keepers, "spawner": spawners}
+        supervisors = [pid for keeper in keepers for pid in host.children(keeper) if kind_of(pid) == "supervisor"]
+        return {"door": self.of_kind("door"), "keeper": keepers, "supervisor": supervisors}
 
     def one(self, kind):
         found = self.of_kind(kind)
@@ -271,7 +270,7 @@ def link_of(path):
 
 
 def kind_of(pid):
-    """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its launcher until there is a program for it."""
+    """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its supervisor until there is a program for it."""
     status = host.read(f"/proc/{pid}/status")
     numbers = status.partition("\nNSpid:\t")[2].partition("\n")[0].split()
     if numbers[1:] and numbers[-1] == "1":
@@ -292,19 +291,23 @@ def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
 
 
+OF_CELL = 40 # a supervisor has no more for one, whatever it waits for
 SPARE = re.compile(r"/memfd:letter|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
 def lasting_descriptors(pid):
     """Without those of what is kept for the next runs, of which there are as many as there happen to be: tickets (7 each, with one letter), networks
-    and groups that are used again. A group that was removed has another name."""
+    and groups that are used again, and of a supervisor its cells. A group that was removed has another name."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
         try:
             held.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         except OSError: # closed meanwhile
             pass
-    return len(held) - sum(bool(SPARE.match(path)) for path in held) - 6 * sum(path.startswith("/memfd:letter") for path in held)
+    lasting = len(held) - sum(bool(SPARE.match(path)) for path in held)
+    if kind_of(pid) == "supervisor":
+        return max(0, lasting - OF_CELL * sum(kind_of(child) == "init" for child in host.children(pid)))
+    return lasting - 6 * sum(path.startswith("/memfd:letter") for path in held)
 
 
 def resident(pid):

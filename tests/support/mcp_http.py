@@ -14,35 +14,59 @@ from support import mcp, mcp_schema
 TOKEN = "0123456789abcdef0123456789abcdef-a-token-of-the-tests"
 
 
-class HttpServer:
-    """Serves at a port of its own as soon as this is made."""
+class Serving:
+    """A process that serves over HTTP: made once it has written its address to standard error."""
+
+    def __init__(self, process):
+        self.process, self.said = process, b""
+        for line in process.stderr:
+            self.said += line
+            if found := re.search(rb"serving ((?:http:/)?/\S+)", line):
+                break
+        else:
+            raise AssertionError(f"it does not serve: {self.said.decode()}")
+        self.address = found[1].decode()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        with self.process.stderr as pipe:
+            for line in pipe:
+                self.said += line
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=host.HANG)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            try:
+                self.stop()
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
+
+
+class HttpServer(Serving):
+    """brig-mcp at a port of its own."""
 
     def __init__(self, *args, token=None, env=None, cwd="/"):
         given = {key: value for key, value in os.environ.items() if not key.startswith(("BRIG_MCP_", "SANDBOX_"))} | (env or {})
         if token:
             given["SANDBOX_API_TOKEN"] = token
         self.token = token
-        self.process = subprocess.Popen([mcp.binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args], env=given, cwd=cwd,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.said = b""
-        for line in self.process.stderr:
-            self.said += line
-            if found := re.search(rb"serving (http://\S+)", line):
-                break
-        else:
-            raise AssertionError(f"it does not serve: {self.said.decode()}")
-        self.url = found[1].decode()
+        super().__init__(subprocess.Popen([mcp.binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args], env=given, cwd=cwd,
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        self.url = self.address
         self.port = urllib.parse.urlsplit(self.url).port
         self.host = urllib.parse.urlsplit(self.url).hostname
-        threading.Thread(target=self.listen, daemon=True).start()
-
-    def listen(self):
-        for line in self.process.stderr:
-            self.said += line
-
-    @property
-    def pid(self):
-        return self.process.pid
 
     @property
     def headers(self):
@@ -61,22 +85,6 @@ class HttpServer:
             status, headers, body = raw.reply()
         check(data, headers, body)
         return status, headers, body
-
-    def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(timeout=host.HANG)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            try:
-                self.stop()
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-                raise
 
 
 def revision_of(head, message):

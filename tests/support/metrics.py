@@ -1,14 +1,12 @@
 """brigd's figures: the page, read by Prometheus' own reader, and a listener that serves it over HTTP."""
 import re
-import signal
 import socket
 import subprocess
-import threading
 
 import pytest
 
 from support import brig, host
-from support.mcp_http import Raw
+from support.mcp_http import Raw, Serving
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -52,27 +50,15 @@ def page(daemon):
     return Page(done.stdout)
 
 
-class Listener:
-    """`brig metrics --listen`: serves as soon as this is made."""
+class Listener(Serving):
+    """`brig metrics --listen`."""
 
     def __init__(self, daemon, at="127.0.0.1:0", **popen):
-        self.process = subprocess.Popen([brig.binary(), "metrics", "--listen", str(at)], env=environment(daemon), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **popen)
-        self.pid, self.at, self.said = self.process.pid, str(at), b""
-        for line in self.process.stderr:
-            self.said += line
-            if found := re.search(rb"serving http://(.*):([0-9]+)/metrics\n", line):
-                self.host, self.port = found[1].decode().strip("[]"), int(found[2])
-            if b"serving" in line:
-                break
-        else:
-            raise AssertionError(f"it does not serve: {self.said.decode()}")
-        threading.Thread(target=self.listen, daemon=True).start()
-
-    def listen(self):
-        with self.process.stderr as pipe:
-            for line in pipe:
-                self.said += line
+        super().__init__(subprocess.Popen([brig.binary(), "metrics", "--listen", str(at)], env=environment(daemon), stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **popen))
+        self.at = str(at)
+        if found := re.fullmatch(r"http://(.*):([0-9]+)/metrics", self.address):
+            self.host, self.port = found[1].strip("[]"), int(found[2])
 
     def connect(self, timeout=host.HANG):
         if not self.at.startswith("/"):
@@ -95,13 +81,6 @@ class Listener:
         status, headers, body = self.get()
         assert (status, headers["content-type"]) == (200, TYPE), body
         return Page(body.decode())
-
-    def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(timeout=host.HANG)
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         if self.process.poll() is None:

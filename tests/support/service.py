@@ -112,6 +112,14 @@ def status(pid):
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
+def check_unprivileged(pid):
+    """A dynamic user of systemd, without capabilities, under a filter."""
+    has = status(pid)
+    assert 61184 <= int(has["Uid"].split()[0]) <= 65519, "not one of systemd's passing accounts"
+    assert {has[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {f"{0:016x}"}
+    assert has["NoNewPrivs"] == "1" and has["Seccomp"] == "2"
+
+
 def door():
     return int(show("MainPID"))
 

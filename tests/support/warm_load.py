@@ -10,7 +10,7 @@ from support import client, host, warm
 from support import daemon as daemons
 
 KEPT_COLD = ("data-science", "filesystem", "network", "strict")
-KILLED = ("zygote", "spawner", "launcher", "init")
+KILLED = ("zygote", "supervisor", "init")
 HONEST = {"cancelled", "setup_failed", "signaled", "client_gone"} # how a run may end whose helper was killed: no limit's name
 
 
@@ -112,7 +112,7 @@ def is_warm_again(daemon):
 
 # --- what it holds --------------------------------------------------------------------------------------------------------
 
-KINDS = ("door", "keeper", "spawner", "zygote", "launcher")
+KINDS = ("door", "keeper", "supervisor", "zygote")
 
 
 def pss(pid):
@@ -158,7 +158,7 @@ def held(daemon):
     return found
 
 
-OF_POOL = 3 * 8 # a spawner's networks: three descriptors each
+OF_SUPERVISOR = 3 * 8 + 2 * 30 # its networks, three descriptors each; a cell or two that are being built or taken down
 OF_SLOTS = 4 * 8 # slots that rest: a descriptor for each of their groups
 
 # What moves up and down by itself: cells that are being built or taken down, a heap that is used for the first time.
@@ -167,7 +167,7 @@ SLACK = {"processes": 12, "namespaces": 70, "groups": 24 + OF_SLOTS, "PSS KiB": 
 
 def grown(before, after):
     """What holds more than it may, as sentences."""
-    kept = {"spawner: descriptors": OF_POOL, "keeper: descriptors": OF_SLOTS}
+    kept = {"supervisor: descriptors": OF_SUPERVISOR, "keeper: descriptors": OF_SLOTS}
 
     def slack(what):
         if what == "door: descriptors": # tickets

@@ -5,7 +5,7 @@
 static struct figures f;
 static json_t        *told;
 
-/* What a client would be told of basic; good until the next call. */
+/* The reply to a client, of one profile; valid until the next call. */
 static const json_t *tell(const char *profile)
 {
 	json_decref(told);

@@ -84,7 +84,7 @@ static void check_refused(void)
 
 	record_init(&r);
 	j = record_json(&r);
-	tap_ok(json_is_null(json_object_get(j, "refused")), "what nobody listened for is null");
+	tap_ok(json_is_null(json_object_get(j, "refused")), "without a listener it is null");
 	json_decref(j);
 	r.refused_known = true;
 	j               = record_json(&r);

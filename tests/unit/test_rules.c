@@ -77,7 +77,7 @@ static const struct {
 	const char *name, *text, *said; /* said NULL: it is taken */
 } rows[] = {
 	{ "no profile at all is taken", HEAD "[]}", NULL },
-	{ "one that is told in full is taken", HEAD "[" PROFILE("a", "7") "]}", NULL },
+	{ "a complete profile is taken", HEAD "[" PROFILE("a", "7") "]}", NULL },
 	{ "a list is refused", "[]", "rules" },
 	{ "a configuration that is wrong is refused", "{\"config\":\"{\\\"runs\\\":0}\",\"access\":[],\"profiles\":[]}", "runs" },
 	{ "no configuration is refused", "{\"access\":[],\"profiles\":[]}", "rules" },

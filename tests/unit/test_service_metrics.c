@@ -27,7 +27,7 @@ static const struct {
 	{ "what is in null has no sample", "{\"audit\":null}", "[]", "\nbrig_audit_entries_total ", false },
 	{ "a figure that is null has none, and is no 0", "{\"keeper\":{\"pid\":1,\"memory_bytes\":null,\"cpu_ms\":null}}", "[]", "{process=\"keeper\"}", false },
 	{ "milliseconds become seconds", "{\"door\":{\"cpu_ms\":250}}", "[]", "\nbrig_process_cpu_seconds_total{process=\"door\"} 0.25\n", true },
-	{ "a code of which nothing was heard is 0", "{\"refused\":{\"busy\":2}}", "[]", "\nbrig_refused_total{code=\"denied\"} 0\n", true },
+	{ "a code that did not occur is 0", "{\"refused\":{\"busy\":2}}", "[]", "\nbrig_refused_total{code=\"denied\"} 0\n", true },
 	{ "and another is what it is", "{\"refused\":{\"busy\":2}}", "[]", "\nbrig_refused_total{code=\"busy\"} 2\n", true },
 	{ "a zygote that is to be replaced serves", "{\"profiles\":[{\"name\":\"p\",\"zygote\":{\"state\":\"replaced\"}}]}", "[]", "\nbrig_zygotes{profile=\"p\"} 1\n", true },
 	{ "one that starts does not", "{\"profiles\":[{\"name\":\"p\",\"zygote\":{\"state\":\"starting\"}}]}", "[]", "\nbrig_zygotes{profile=\"p\"} 0\n", true },

@@ -461,7 +461,7 @@ static bool take_start(void)
 	return true;
 }
 
-/* A call, as the record says behind `at`: or it may have been. */
+/* False only if the record, from `at` on, has an empty list of refused calls. */
 static bool was_refused(size_t at)
 {
 	const struct text none = TEXT(",\"refused\":[],");
@@ -471,7 +471,7 @@ static bool was_refused(size_t at)
 	return at == early_run.len;
 }
 
-/* The program exited by itself, and there is nothing to be told: its status, else -1. A quote inside a text has a backslash before it. */
+/* The program exited by itself, and there is nothing to print: its status, else -1. A quote inside a text has a backslash before it. */
 static int plain_end(void)
 {
 	const struct text before = TEXT("{\"event\":\"ended\",\"run\":\""), after = TEXT("\",\"record\":{"),

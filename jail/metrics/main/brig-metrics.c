@@ -24,7 +24,7 @@ static int complain(const struct err *e, int status)
 	return status;
 }
 
-/* Strangers are read by who has no capability: a port below 1024 is taken before. */
+/* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */
 static int serve(const char *at, struct err *e)
 {
 	struct metrics_listener l;

@@ -1,4 +1,4 @@
-/* keeper.c - the linker puts these around two calls of a spawner that makes a zygote: --wrap in coverage.cmake */
+/* supervisor.c - the linker puts these around two calls of a supervisor that makes a zygote: --wrap in coverage.cmake */
 #define _GNU_SOURCE
 #include "zygote.h"
 #include "zygote_image.h"

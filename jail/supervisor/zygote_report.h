@@ -1,7 +1,7 @@
 /*
- * zygote_report.h - what a spawner says of its profile's zygote, for brig stats and brig top
+ * zygote_report.h - what a supervisor says of its profile's zygote, for brig stats and brig top
  *
- * A memory file that the keeper made: the spawner writes the whole struct, the keeper reads it when it is asked for figures,
+ * A memory file that the keeper made: the supervisor writes the whole struct, the keeper reads it when it is asked for figures,
  * and nobody is woken. Nothing is decided by it. What is not known is ZYGOTE_UNKNOWN, never 0.
  *
  * The memory of a zygote is told by P's root, since nobody else may: keeper and door have other ids, and no right over P's.
@@ -31,7 +31,13 @@ extern const struct zygote_report zygote_report_none;
 int  zygote_report_open(void);
 void zygote_report_read(int fd, struct zygote_report *ret);
 
-/* The spawner's. */
+/* The supervisor's. */
 void zygote_report_write(int fd, const struct zygote_report *report);
+/* How many forks wait for a program, and one of them. */
+struct waiting_forks {
+	uint64_t n;
+	pid_t    pid;
+	int      pidfd;
+};
 /* Of a zygote that is still there; pidfd tells whether the figures were its own. */
-void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd);
+void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting);

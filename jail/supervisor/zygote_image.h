@@ -1,7 +1,7 @@
 /*
  * zygote_image.h - the zygote's two files, carried in the keeper: its main.py and the extension that it loads
  *
- * Not in the rootfs: the extension walks the same table of steps as the launcher, and speaks its structs; it is of the
+ * Not in the rootfs: the extension walks the same table of steps as a program that is executed, and speaks the supervisor's structs; it is of the
  * same build or it is nothing.
  */
 #pragma once

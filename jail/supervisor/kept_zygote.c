@@ -6,7 +6,6 @@
 #include "detach.h"
 #include "fd.h"
 #include "net.h"
-#include "launcher.h"
 #include "profile_warm.h"
 #include "program_env.h"
 #include "say.h"
@@ -31,9 +30,9 @@ enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
 /* Of what is mounted for a zygote: no run sees it, and none says how large it is. */
 enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
-void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd)
+void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, int filter_fd)
 {
-	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .up = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
 				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
 }
 
@@ -123,14 +122,19 @@ static int execute(const struct kept_zygote *z, int ready, struct err *e)
 	return err_sys(e, "/usr/bin/python3");
 }
 
-/* It ends with the spawner, which would not be there any more to replace it. */
+/* It ends with the supervisor, which would not be there any more to replace it. */
 static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 {
-	int        log = fcntl(2, F_DUPFD_CLOEXEC, 16);
+	int        keep[] = { z->tree_fd, z->filter_fd, z->orders[1], ready }, log;
+	sigset_t   none;
 	struct err e;
 
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* before it is executed nothing of the cells is in it but for a moment */
+	log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL); /* of what a caller of brigd has blocked */
 	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */
 		signal(number, SIG_DFL);
 	setsid();
@@ -140,14 +144,12 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 	_exit(EXIT_FAILURE);
 }
 
-/* --- the spawner's --- */
+/* --- the supervisor's --- */
 
 static int make_orders(struct kept_zygote *z)
 {
 	if (z->orders[0] >= 0)
 		return 0;
-	if (z->up[0] < 0 && pipe2(z->up, O_CLOEXEC) < 0)
-		return -1;
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
 }
 
@@ -189,8 +191,6 @@ static void close_orders(struct kept_zygote *z)
 {
 	fd_closep(&z->orders[0]);
 	fd_closep(&z->orders[1]);
-	fd_closep(&z->up[0]);
-	fd_closep(&z->up[1]);
 	z->is_up = false;
 }
 
@@ -198,7 +198,7 @@ static void do_without(struct kept_zygote *z)
 {
 	close_orders(z);
 	retry_later(z);
-	say("brig spawner: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
+	say("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
 
@@ -209,13 +209,14 @@ static void try_to_start(struct kept_zygote *z)
 		close_orders(z);
 		return;
 	}
+	z->generation++;
 	if (start(z, &z->now) == 0)
 		return;
-	say("brig spawner: zygote of profile %s: %m\n", z->setup->profile);
+	say("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
 	do_without(z);
 }
 
-/* It ends by itself, when the last cell that knows it has gone, and with that the last of its programs. */
+/* It hears that nothing can ask it any more, and ends. */
 static void let_go(struct kept_zygote *z)
 {
 	forget(&z->now);
@@ -237,11 +238,11 @@ static void start_successor(struct kept_zygote *z)
 {
 	if (start(z, &z->next) == 0)
 		return;
-	say("brig spawner: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	say("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
 	retry_later(z);
 }
 
-/* SIGTERM: no order more, and the end with the last program. */
+/* SIGTERM: it takes no order more, and ends. */
 static void succeed(struct kept_zygote *z)
 {
 	if (z->now.pidfd >= 0)
@@ -249,6 +250,7 @@ static void succeed(struct kept_zygote *z)
 	forget(&z->now);
 	z->now  = z->next;
 	z->next = ONE_ZYGOTE_NONE;
+	z->generation++;
 }
 
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
@@ -278,17 +280,17 @@ static enum zygote_state state_of(const struct kept_zygote *z)
 }
 
 /* Its pages are walked for that. */
-static void measure(struct kept_zygote *z, bool is_quiet)
+static void measure(struct kept_zygote *z, bool is_quiet, const struct waiting_forks *waiting)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	if (!is_quiet && now - z->measured < MEASURE_MS)
 		return;
 	z->measured = now;
-	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd);
+	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
 }
 
-void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet)
+void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet, const struct waiting_forks *waiting)
 {
 	enum zygote_state state = state_of(z);
 
@@ -303,8 +305,10 @@ void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet)
 	z->report.state = state;
 	z->report.cells = z->now.cells;
 	if (state == ZYGOTE_SERVING)
-		measure(z, is_quiet);
-	zygote_report_write(report_fd, &z->report);
+		measure(z, is_quiet, waiting);
+	if (memcmp(&z->told, &z->report, sizeof z->told) != 0)
+		zygote_report_write(report_fd, &z->report);
+	z->told = z->report;
 }
 
 /* --- hearing --- */
@@ -316,7 +320,7 @@ static void on_end(struct kept_zygote *z, bool was_ready)
 		do_without(z);
 		return;
 	}
-	say("brig spawner: the zygote of profile %s ended; another one is started\n", z->setup->profile);
+	say("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	try_to_start(z);
 }
 
@@ -324,7 +328,7 @@ static void on_end_of_next(struct kept_zygote *z)
 {
 	forget(&z->next);
 	retry_later(z);
-	say("brig spawner: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
+	say("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 
 /* Not ready yet: the pipe tells, its end too. */
@@ -338,51 +342,21 @@ static bool became_ready(struct one_zygote *one)
 	return is_ready;
 }
 
-/* Nobody takes the byte: launchers see that it is there. Another zygote in the place of this one finds it. */
+/* Another zygote in the place of this one is up, too: what is asked for waits for it. */
 static bool first_became_ready(struct kept_zygote *z)
 {
 	if (!became_ready(&z->now))
 		return false;
-	if (!z->is_up)
-		z->is_up = write(z->up[1], "u", 1) == 1;
+	z->is_up = true;
 	return true;
 }
 
-void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post)
+struct zygote_place kept_zygote_place(const struct kept_zygote *z)
 {
-	post->zygote       = z->orders[0];
-	post->zygote_pidfd = z->now.pidfd;
-	post->zygote_up_fd = z->up[0];
-	post->zygote_ahead = z->setup->warm == WARM_READY;
-	post->zygote_starts = z->now.ready_fd >= 0;
-}
-
-void kept_zygote_leave(const struct kept_zygote *z, bool asks)
-{
-	const int kept[] = { z->orders[1], z->up[1], z->filter_fd, z->tree_fd, z->now.ready_fd, z->next.ready_fd, z->next.pidfd,
-			     asks ? -1 : z->now.pidfd, asks ? -1 : z->orders[0], asks ? -1 : z->up[0] };
-
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-		if (kept[i] >= 0)
-			close(kept[i]);
-}
-
-void kept_zygote_end(const struct kept_zygote *z)
-{
-	enum { END_MS_MAX = 1000 };
-	const int pidfds[] = { z->now.pidfd, z->next.pidfd };
-	double    end = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
-
-	for (size_t i = 0; i < ARRAY_LEN(pidfds); i++)
-		if (pidfds[i] >= 0)
-			pidfd_send_signal(pidfds[i], SIGTERM, NULL, 0);
-	for (size_t i = 0; i < ARRAY_LEN(pidfds); i++) {
-		struct pollfd p = { .fd = pidfds[i], .events = POLLIN };
-		double        left = end - clock_ms(CLOCK_MONOTONIC);
-
-		if (pidfds[i] >= 0 && left > 0)
-			poll(&p, 1, (int)left);
-	}
+	return (struct zygote_place){
+		.orders = z->orders[0], .pidfd = z->now.pidfd, .pid = z->now.pid, .generation = z->generation,
+		.is_up = z->is_up, .starts = z->now.ready_fd >= 0, .ahead = z->setup->warm == WARM_READY,
+	};
 }
 
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS])

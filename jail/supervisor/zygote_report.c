@@ -76,47 +76,23 @@ static bool measure(pid_t pid, uint64_t *shared, uint64_t *own)
 	return true;
 }
 
-/* It holds its letter open until it has a program. A program may make something of that name, too: then it is counted, and measured. */
-static bool is_waiting_fork(pid_t pid)
+static void measure_forks(struct zygote_report *report, const struct waiting_forks *waiting)
 {
-	enum { FDS_MAX = 24 };
-	char path[48], name[64];
+	struct pollfd gone = { .fd = waiting->pidfd, .events = POLLIN };
 
-	for (int fd = 0; fd < FDS_MAX; fd++) {
-		ssize_t n;
-
-		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-		n = readlink(path, name, sizeof name - 1);
-		name[n > 0 ? n : 0] = 0;
-		if (strcmp(name, "/memfd:letter (deleted)") == 0)
-			return true;
-	}
-	return false;
+	report->forks = waiting->n;
+	if (waiting->n == 0 || !measure(waiting->pid, &report->fork_shared_bytes, &report->fork_own_bytes) || poll(&gone, 1, 0) != 0)
+		report->fork_shared_bytes = report->fork_own_bytes = ZYGOTE_UNKNOWN;
 }
 
-static void measure_forks(struct zygote_report *report, pid_t pid)
-{
-	char  path[64], text[4096], *at = text, *end;
-	pid_t fork;
-
-	snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
-	if (access(path, R_OK) < 0)
-		return;
-	(void)!read_text(path, text, sizeof text); /* empty: there are none */
-	for (report->forks = 0; (fork = (pid_t)strtol(at, &end, 10)) > 0; at = end)
-		if (is_waiting_fork(fork) && report->forks++ == 0 && !measure(fork, &report->fork_shared_bytes, &report->fork_own_bytes))
-			report->fork_shared_bytes = report->fork_own_bytes = ZYGOTE_UNKNOWN;
-}
-
-void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd)
+void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
 {
 	struct zygote_report r    = *report;
 	struct pollfd        gone = { .fd = pidfd, .events = POLLIN };
 
 	if (!measure(pid, &r.shared_bytes, &r.own_bytes))
 		r.shared_bytes = r.own_bytes = ZYGOTE_UNKNOWN;
-	r.forks = r.fork_shared_bytes = r.fork_own_bytes = ZYGOTE_UNKNOWN;
-	measure_forks(&r, pid);
+	measure_forks(&r, waiting);
 	if (poll(&gone, 1, 0) == 0)
 		*report = r;
 }

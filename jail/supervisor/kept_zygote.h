@@ -1,19 +1,21 @@
 /*
- * kept_zygote.h - the zygote of a profile, as its spawner keeps it
+ * kept_zygote.h - the zygote of a profile, as its supervisor keeps it
  *
  * One is started for the rootfs of the first cell, and another when that one
  * has ended or the rootfs is another. Both ends of the socket for orders are
- * kept: what launchers ask for while there is no zygote waits for the next. One
+ * kept: what is asked for while there is no zygote waits for the next. One
  * that ends before it is ready closes them: who asks then hears at once that
  * there is nobody, and a new one is tried after a while.
  *
  * After so many cells, or so long, a successor is started beside it; when that
- * is ready the old one takes no more orders, and ends with its last program.
+ * is ready the old one takes no more orders, and ends; what it has forked goes on.
  */
 #pragma once
 #include "err.h"
-#include "spawner_protocol.h"
+#include "supervisor_protocol.h"
 #include "store.h"
+#include "warm.h"
+#include "zygote_report.h"
 
 #include <poll.h>
 #include <sys/types.h>
@@ -28,32 +30,27 @@ struct one_zygote {
 #define ONE_ZYGOTE_NONE ((struct one_zygote){ .pidfd = -1, .ready_fd = -1 })
 
 struct kept_zygote {
-	const struct spawner_setup *setup;
+	const struct supervisor_setup *setup;
 	struct one_zygote now, next;
 	int         filter_fd;
-	int         orders[2];        /* [0]: for launchers; non-blocking */
-	int         up[2];            /* [0]: for launchers; holds a byte when there is a zygote */
-	bool        is_up;
+	int         orders[2];        /* [0]: where forks are asked for; non-blocking */
+	bool        is_up;            /* there was one that served, since they were made */
+	uint32_t    generation;       /* of `now` */
 	int         tree_fd;          /* what it was started in */
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms */
-	struct zygote_report report;
+	struct zygote_report report, told; /* told: as it was written last */
 	double      measured;         /* when its memory was */
 };
 
 /* Both stay the caller's. */
-void kept_zygote_init(struct kept_zygote *z, const struct spawner_setup *setup, int filter_fd);
-/* What a launcher that is forked now is given; all of it stays ours. */
-struct launcher_post;
-void kept_zygote_fill(const struct kept_zygote *z, struct launcher_post *post);
-/* In a launcher: what it does not need, and by which nobody would see that there is no zygote any more, or none that is asked. */
-void kept_zygote_leave(const struct kept_zygote *z, bool asks);
+void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, int filter_fd);
+/* As it is now. The descriptors stay ours. */
+struct zygote_place kept_zygote_place(const struct kept_zygote *z);
 /* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
 /* How it is, into the keeper's file; is_quiet: there is time to look at its memory. */
-void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet);
-/* The cells are dying: it reaps what it has forked into them, which nobody else would do so soon. Whoever cannot is killed with us. */
-void kept_zygote_end(const struct kept_zygote *z);
+void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet, const struct waiting_forks *waiting);
 enum { KEPT_ZYGOTE_FDS = 2 };
 /* To be polled for reading; and what to do with those that can be read: one is ready, or has ended. */
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS]);

@@ -1,0 +1,300 @@
+#define _GNU_SOURCE
+#include "served_cell.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "launcher_parts.h"
+#include "packet.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ORDER_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
+
+/* --- what it is made of --- */
+
+static const int *take_leaves(struct group *g, const struct supervisor_cell *word, const int *fds)
+{
+	*g = (struct group){ .n = word->leaves, .lent = true, .layers = word->layers, .missing = word->missing };
+	memcpy(g->why, word->group_why, sizeof g->why);
+	for (uint32_t i = 0; i < word->leaves; i++)
+		g->leaf[i] = (struct group_leaf){ .base_fd = -1, .fd = *fds++, .v2 = word->leaf[i].v2, .controllers = word->leaf[i].controllers };
+	return fds;
+}
+
+static void take_shown(struct served_cell *c, const struct supervisor_cell *word, const int *fds)
+{
+	for (uint32_t i = 0; i < word->shown_len; i++) {
+		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", word->shown[i]);
+		c->shown_to[i] = c->shown[i];
+		c->shown_fd[i] = fds[i];
+	}
+}
+
+static void fill_order(struct served_cell *c, const struct cell_kind *kind, const struct supervisor_cell *word)
+{
+	struct watch *w = &c->watch;
+
+	w->limits = word->limits;
+	w->served = (struct run_order){
+		.limits         = &w->limits,
+		.code_fd        = -1,
+		.mounts         = &c->mounts,
+		.shown_fd       = c->shown_fd,
+		.shown_len      = word->shown_len,
+		.workspace_exec = kind->setup->workspace_exec,
+		.require_all    = kind->setup->require_all,
+		.rootfs         = kind->setup->rootfs,
+		.filter         = kind->filter,
+		.telling        = kind->telling,
+	};
+}
+
+static void fill_cell(struct cell *cell, struct cell_kind *kind, const struct supervisor_cell *word, const int *fds)
+{
+	cell->slot   = (struct slot){ .fd = fds[1], .number = word->number, .init_id = word->init_id, .program_id = word->program_id };
+	cell->rootfs = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
+	cell->outer  = (struct outer){ .kind = kind->setup->outer_kind };
+	cell->net    = net_pool_take(&kind->nets);
+	memcpy(cell->outer.why, kind->setup->outer_why, sizeof cell->outer.why);
+	memcpy(cell->rootfs.digest, word->digest, sizeof cell->rootfs.digest);
+}
+
+static void fill(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *word, const int *fds)
+{
+	struct watch *w = &c->watch;
+
+	watch_init(w, &w->served);
+	w->control     = fds[0];
+	w->awaited     = word->awaited;
+	w->asked       = clock_ms(CLOCK_MONOTONIC);
+	w->wall_ms_max = kind->setup->wall_ms_max;
+	w->cell.warm.is_wanted = word->warm;
+	fill_cell(&w->cell, kind, word, fds);
+	take_shown(c, word, take_leaves(&w->cell.group, word, fds + 3));
+	fill_order(c, kind, word);
+}
+
+static int plan_mounts(struct served_cell *c, struct err *e)
+{
+	struct mount_wishes wishes = mount_wishes_of(&c->watch.limits, c->watch.served.workspace_exec);
+
+	wishes.shown     = c->shown_to;
+	wishes.shown_len = c->watch.served.shown_len;
+	return mount_plan_build(&c->mounts, &wishes, e);
+}
+
+static void build(struct served_cell *c)
+{
+	struct err e;
+
+	c->state = CELL_LIVES;
+	if (plan_mounts(c, &e) < 0 || cell_open(&c->watch.cell, &c->watch.served, &e) < 0 || cell_let_go(&c->watch.cell, &e) < 0)
+		watch_fail(&c->watch, EXIT_setup_failed, &e);
+}
+
+/* --- what is shown --- */
+
+/* With the mounts, if there is no error. */
+struct opened {
+	uint64_t   layers, missing;
+	struct err err;
+};
+
+static _Noreturn void open_shown(struct served_cell *c, int sock)
+{
+	struct cell  *cell = &c->watch.cell;
+	struct opened answer;
+	int           keep[1 + MOUNT_SHOWN_MAX] = { sock };
+	size_t        n                         = c->watch.served.shown_len;
+
+	memset(&answer, 0, sizeof answer); /* padding too */
+	memcpy(keep + 1, c->shown_fd, n * sizeof *keep);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 1) < 0)
+		err_sys(&answer.err, "set-up step open-trees: --ro");
+	else
+		(void)!cell_open_shown(cell, &c->watch.served, &answer.err);
+	answer.layers  = cell->layers;
+	answer.missing = cell->missing;
+	(void)!packet_send(sock, &answer, sizeof answer, cell->child.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
+	_exit(EXIT_SUCCESS);
+}
+
+static int start_opening(struct served_cell *c, struct err *e)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "set-up step open-trees: --ro");
+	c->state   = CELL_OPENS;
+	c->opening = pair[0];
+	c->wake    = clock_ms(CLOCK_MONOTONIC) + OPEN_MS_MAX;
+	c->helper  = fork();
+	if (c->helper == 0)
+		open_shown(c, pair[1]);
+	close(pair[1]);
+	return c->helper < 0 ? err_sys(e, "set-up step open-trees: --ro") : 0;
+}
+
+static int take_opened(struct served_cell *c, struct err *e)
+{
+	struct cell  *cell = &c->watch.cell;
+	struct opened answer;
+	int           fds[MOUNT_SHOWN_MAX];
+	size_t        n;
+	ssize_t       got = packet_receive(c->opening, &answer, sizeof answer, fds, ARRAY_LEN(fds), &n);
+
+	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.served.shown_len) {
+		memcpy(cell->child.shown_fd, fds, n * sizeof *fds);
+		cell->layers |= answer.layers;
+		cell->missing |= answer.missing;
+		return 0;
+	}
+	packet_drop(fds, got < 0 ? 0 : n);
+	if (got == sizeof answer && answer.err.kind != ERR_NONE)
+		*e = answer.err;
+	else
+		err_set(e, ERR_SETUP, "set-up step open-trees: --ro: the process that opens it was killed");
+	return -1;
+}
+
+/* The helper has answered, or is not waited for any longer; it is reaped with what else is left. */
+static void end_opening(struct served_cell *c, bool is_answered)
+{
+	struct err e;
+
+	if (is_answered && take_opened(c, &e) == 0) {
+		fd_closep(&c->opening);
+		build(c);
+		return;
+	}
+	if (!is_answered)
+		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s", OPEN_MS_MAX / 1000);
+	kill(c->helper, SIGKILL); /* our child, and not reaped before */
+	fd_closep(&c->opening);
+	c->state = CELL_LIVES;
+	watch_fail(&c->watch, EXIT_setup_failed, &e);
+}
+
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *word, const int *fds, const struct zygote_place *zygote)
+{
+	struct served_cell *c = calloc(1, sizeof *c);
+	struct err          e;
+
+	if (!c) {
+		packet_drop((int *)fds, 3 + word->leaves + word->shown_len);
+		return NULL;
+	}
+	fill(c, kind, word, fds);
+	c->opening                = -1;
+	c->watch.cell.warm.zygote = *zygote;
+	if (!word->shown_len)
+		build(c);
+	else if (start_opening(c, &e) < 0) {
+		c->state = CELL_LIVES;
+		watch_fail(&c->watch, EXIT_setup_failed, &e);
+	}
+	for (uint32_t i = 0; i < word->shown_len; i++)
+		fd_closep(&c->shown_fd[i]);
+	return c;
+}
+
+/* --- its turns --- */
+
+static void only(struct pollfd fds[WATCH_FDS], int fd)
+{
+	for (size_t i = 0; i < WATCH_FDS; i++)
+		fds[i] = (struct pollfd){ .fd = -1 };
+	fds[WATCH_FDS - 1] = (struct pollfd){ .fd = fd, .events = POLLIN };
+}
+
+void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	switch (c->state) {
+	case CELL_OPENS:
+		only(fds, c->opening);
+		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* its end only */
+		return;
+	case CELL_LIVES:
+		c->wake = now + watch_left(&c->watch);
+		watch_fds(&c->watch, fds);
+		return;
+	case CELL_AWAITS:
+		only(fds, c->watch.control);
+		return;
+	case CELL_DIES:
+		c->wake = now + DIE_MS;
+		only(fds, c->watch.cell.pidfd);
+		return;
+	}
+}
+
+/* Everything of it that was ours. */
+static bool leave(struct served_cell *c, struct cell_kind *kind)
+{
+	struct watch *w        = &c->watch;
+	bool          is_clean = cell_reap(&w->cell, &w->end.left) == 0;
+
+	if (!c->is_left)
+		launcher_say_ended(w);
+	if (is_clean && cell_left_net_alone(&w->cell))
+		net_pool_give(&kind->nets, &w->cell.net.net);
+	net_close(&w->cell.net.net);
+	fd_closep(&c->opening);
+	watch_close(w);
+	free(c);
+	return false;
+}
+
+/* Nothing of the program is left where PID 1 is alone: who waits for the record need not wait for what PID 1 still holds. */
+static bool end(struct served_cell *c, struct cell_kind *kind)
+{
+	struct watch *w = &c->watch;
+
+	watch_take_late_order(w); /* the cell may have ended by itself */
+	launcher_sum_up(w);
+	c->is_left = w->is_alone;
+	if (c->is_left) {
+		launcher_say_ended(w);
+		fd_closep(&w->client);
+	}
+	cell_end(&w->cell);
+	c->state = CELL_DIES;
+	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? true : leave(c, kind);
+}
+
+static bool is_over(const struct served_cell *c)
+{
+	return c->watch.decided && c->watch.cell.pidfd < 0; /* there was no PID 1 */
+}
+
+bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
+{
+	switch (c->state) {
+	case CELL_OPENS:
+		if (fds[WATCH_FDS - 1].revents || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
+			end_opening(c, fds[WATCH_FDS - 1].revents);
+		return true;
+	case CELL_LIVES:
+		if (watch_hear(&c->watch, fds) && !is_over(c))
+			return true;
+		if (!watch_awaits_order(&c->watch) || packet_is_there(c->watch.control))
+			return end(c, kind);
+		c->state = CELL_AWAITS;
+		c->wake  = clock_ms(CLOCK_MONOTONIC) + ORDER_MS_MAX;
+		return true;
+	case CELL_AWAITS:
+		return fds[WATCH_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : true;
+	case CELL_DIES:
+		return fds[WATCH_FDS - 1].revents ? leave(c, kind) : true;
+	}
+	return false;
+}

@@ -1,0 +1,42 @@
+/*
+ * served_cell.h - one cell of a supervisor, from the keeper's word to its last trace
+ *
+ *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> gone
+ *
+ * OPENS: what the run is shown is opened by a helper process, because a file system whose server does not answer makes that wait.
+ * LIVES: a watch (watch.h), which is given its turns here and waits nowhere. AWAITS: the cell has failed sooner than the run
+ * that it was built for has asked for it; the reason is told on the socket that comes with the order. DIES: PID 1 is killed,
+ * and waited for.
+ */
+#pragma once
+#include "net_pool.h"
+#include "supervisor_protocol.h"
+#include "watch.h"
+
+/* What all cells of a profile share. */
+struct cell_kind {
+	const struct supervisor_setup *setup;
+	const struct sock_fprog       *filter, *telling; /* as in run_order */
+	struct net_pool                nets;
+};
+
+struct served_cell {
+	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES } state;
+	bool              is_left; /* its end was told before it was gone */
+	double            wake;    /* CLOCK_MONOTONIC ms: when it wants a turn, whatever can be read */
+	struct watch      watch;
+	struct mount_plan mounts;
+	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
+	const char       *shown_to[MOUNT_SHOWN_MAX];
+	int               shown_fd[MOUNT_SHOWN_MAX];
+	int               opening;   /* OPENS: socket to the helper, which is */
+	pid_t             helper;
+};
+
+/* As many descriptors as the word says are taken over, whatever happens. NULL: out of memory. */
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *word, const int *fds, const struct zygote_place *zygote);
+
+/* What is to be waited for; entries whose fd is -1 are none. Sets ->wake. */
+void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS]);
+/* After served_cell_fds() and poll(). False when it is gone: then it is freed. */
+bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);

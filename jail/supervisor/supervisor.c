@@ -1,0 +1,440 @@
+/*
+ * One process for all cells of a profile, root of the profile's namespace P and an unprivileged id on the host. One loop: the
+ * keeper's words, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
+ */
+#define _GNU_SOURCE
+#include "supervisor.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "filter_notice.h"
+#include "kept_zygote.h"
+#include "packet.h"
+#include "privilege.h"
+#include "say.h"
+#include "sealed.h"
+#include "served_cell.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64, QUIET_MS = 500, WAIT_MS_MAX = 60000, END_MS_MAX = 2000 };
+
+/* A cell, or none. The generation tells events of a cell that has gone from those of its successor. */
+struct seat_of_cell {
+	struct served_cell *cell;
+	uint32_t            generation;
+	bool                is_due;
+	int                 armed[WATCH_FDS]; /* of each source, as it is known to epoll; -1: not, or its event has come */
+	double              asked;            /* warm.asked, by then: what is asked for anew may have the descriptors' old numbers */
+};
+
+struct supervisor {
+	struct supervisor_setup setup;
+	struct sock_fprog       filter, telling; /* as in run_order; one behind the other */
+	struct kept_zygote      zygote;
+	struct cell_kind        kind;
+	int                     report_fd, epoll;
+	double                  ends; /* the same: the keeper is gone, and we are by then; 0: it is there */
+	double                  reaped; /* CLOCK_MONOTONIC ms: when children that are no cell's were looked for */
+	uint32_t                resting; /* cells whose programs make refused calls all the time */
+	bool                    is_told; /* how its zygote is: nothing has happened since */
+	struct seat_of_cell     seat[KEEPER_CELLS_MAX];
+	size_t                  top; /* seats from here on are free */
+};
+
+static _Noreturn void give_up(const char *what)
+{
+	say("brig supervisor: %s: %m\n", what);
+	_exit(EXIT_FAILURE);
+}
+
+static _Noreturn void refuse(const struct err *e)
+{
+	say("brig supervisor: %s\n", e->text);
+	_exit(EXIT_FAILURE);
+}
+
+/* --- what it is told first --- */
+
+static ssize_t receive(void *word, size_t len, int *fds, size_t max, size_t *n)
+{
+	ssize_t got = packet_receive(SUPERVISOR_FD, word, len, fds, max, n);
+
+	if (got < 0)
+		give_up("the keeper cannot be heard");
+	return got;
+}
+
+/* A file of our own, sealed: a zygote reads it too. */
+static int seal_filters(const struct supervisor *s)
+{
+	struct err e;
+	int        fd = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
+
+	if (fd < 0)
+		refuse(&e);
+	return fd;
+}
+
+/* A profile that never starts warm has nothing that another run has had. */
+static void keep_networks(struct supervisor *s)
+{
+	struct err e;
+
+	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->telling, &e) < 0)
+		refuse(&e);
+}
+
+static void take_filter(struct supervisor *s, int fd)
+{
+	off_t               len  = lseek(fd, 0, SEEK_END);
+	size_t              n    = (size_t)len / sizeof *s->filter.filter;
+	struct sock_filter *both = len > 0 && n <= KEEPER_FILTER_MAX ? malloc(2 * (size_t)len) : NULL;
+
+	if (!both || pread(fd, both, (size_t)len, 0) != len)
+		give_up("no filter");
+	if (bpf_check(both, n))
+		give_up("a filter that is no program");
+	memcpy(both + n, both, (size_t)len);
+	s->filter  = (struct sock_fprog){ .len = (unsigned short)n, .filter = both };
+	s->telling = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };
+	close(fd);
+}
+
+static void take_setup(struct supervisor *s)
+{
+	int    fds[2];
+	size_t n;
+
+	if (receive(&s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n) != sizeof s->setup || n != ARRAY_LEN(fds))
+		give_up("garbled setup");
+	s->report_fd = fds[1];
+	take_filter(s, fds[0]);
+	keep_networks(s);
+	(void)!refusal_notice_add(s->telling.filter, s->telling.len);
+	s->kind.setup   = &s->setup;
+	s->kind.filter  = &s->filter;
+	s->kind.telling = &s->telling;
+	kept_zygote_init(&s->zygote, &s->setup, seal_filters(s));
+}
+
+/* --- waiting --- */
+
+/* Sources of our own; cells come behind them. */
+enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
+
+/*
+ * Each event comes once, and is asked for anew after the turn that it has caused: what is closed, while another process holds the
+ * same file, wakes us once at most. What cannot be waited for ends us: a run that is not watched has no limits.
+ */
+static void arm(const struct supervisor *s, int fd, short events, uint64_t data)
+{
+	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT, .data.u64 = data };
+
+	if (fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_MOD, fd, &e) == 0)
+		return;
+	if (errno != ENOENT || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) < 0)
+		give_up("epoll_ctl");
+}
+
+/* Generation, cell, source. */
+static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
+{
+	return (uint64_t)s->seat[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
+}
+
+/* After a cell was opened, too: that may have started a zygote. */
+static void arm_own(const struct supervisor *s)
+{
+	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
+
+	if (!s->ends)
+		arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER);
+	kept_zygote_watch(&s->zygote, zygotes);
+	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
+		arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i);
+}
+
+/* --- cells --- */
+
+static void arm_cell(struct supervisor *s, size_t i)
+{
+	struct seat_of_cell *seat     = &s->seat[i];
+	const struct warm   *warm     = &seat->cell->watch.cell.warm;
+	bool                 is_other = seat->asked != warm->asked;
+	struct pollfd        fds[WATCH_FDS];
+
+	seat->asked = warm->asked;
+	served_cell_fds(seat->cell, fds);
+	for (size_t n = 0; n < WATCH_FDS; n++) {
+		if (fds[n].fd != seat->armed[n] || is_other)
+			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n));
+		seat->armed[n] = fds[n].fd;
+	}
+}
+
+/* What there is to hear is asked for once more: in the order of its sources, whatever came first. */
+static void turn(struct supervisor *s, size_t i)
+{
+	struct seat_of_cell *seat = &s->seat[i];
+	struct pollfd        fds[WATCH_FDS];
+
+	seat->is_due = false;
+	seat->cell->watch.cell.notice.crowd = s->resting;
+	seat->cell->watch.cell.warm.zygote = seat->cell->watch.cell.warm.is_wanted ? kept_zygote_place(&s->zygote) : ZYGOTE_PLACE_NONE;
+	served_cell_fds(seat->cell, fds);
+	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
+		give_up("poll");
+	if (served_cell_hear(seat->cell, &s->kind, fds)) {
+		arm_cell(s, i);
+		return;
+	}
+	seat->cell = NULL;
+	seat->generation++;
+	while (s->top && !s->seat[s->top - 1].cell)
+		s->top--;
+}
+
+static size_t free_seat(const struct supervisor *s)
+{
+	size_t i = 0;
+
+	while (i < KEEPER_CELLS_MAX && s->seat[i].cell)
+		i++;
+	return i;
+}
+
+static bool is_sound(const struct supervisor_cell *word, size_t fds)
+{
+	return word->leaves <= GROUP_TREES_MAX && word->shown_len <= MOUNT_SHOWN_MAX && fds == 3 + word->leaves + word->shown_len;
+}
+
+static void hear_keeper(struct supervisor *s)
+{
+	struct supervisor_cell word;
+	int                    fds[PACKET_FDS_MAX];
+	size_t                 n, i = free_seat(s);
+	ssize_t                got;
+	struct zygote_place    zygote = ZYGOTE_PLACE_NONE;
+
+	got = receive(&word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	if (got == 0) {
+		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
+		return;
+	}
+	if (got != sizeof word || !is_sound(&word, n))
+		give_up("garbled word");
+	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many seats; cells that die slowly may hold ours for longer */
+		packet_drop(fds, n);
+		return;
+	}
+	if (word.warm) {
+		kept_zygote_want(&s->zygote, fds[2], word.digest);
+		zygote = kept_zygote_place(&s->zygote);
+	}
+	s->seat[i].cell = served_cell_open(&s->kind, &word, fds, &zygote);
+	if (!s->seat[i].cell)
+		return; /* the keeper sees the end of its control socket */
+	if (i >= s->top)
+		s->top = i + 1;
+	s->seat[i].is_due = true;
+	memset(s->seat[i].armed, 0xff, sizeof s->seat[i].armed); /* -1 */
+}
+
+/* --- processes --- */
+
+/* Or may be: of a fork that was begun it is not known yet. */
+static bool is_of_cell(const struct supervisor *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->top; i++) {
+		const struct cell *c = s->seat[i].cell ? &s->seat[i].cell->watch.cell : NULL;
+
+		if (c && (c->pid == pid || c->warm.program == pid || warm_awaits_fork(&c->warm)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A cell reaps its PID 1 and its program. What is left are zygotes, helpers, forks of a zygote that was killed before it had told
+ * us of them: a cell whose program is one of those cannot die before it is reaped. The first that is a cell's is left to it; others
+ * behind it are seen the next time.
+ */
+static void reap_others(struct supervisor *s)
+{
+	enum { REAP_MS = 500 };
+	siginfo_t child = { 0 };
+	double    now   = clock_ms(CLOCK_MONOTONIC);
+
+	if (now - s->reaped < REAP_MS)
+		return;
+	s->reaped = now;
+	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid && !is_of_cell(s, child.si_pid)) {
+		waitpid(child.si_pid, NULL, WNOHANG);
+		child.si_pid = 0;
+	}
+}
+
+static void hear_zygotes(struct supervisor *s)
+{
+	struct pollfd fds[KEPT_ZYGOTE_FDS];
+	bool          was_up = s->zygote.is_up;
+
+	kept_zygote_watch(&s->zygote, fds);
+	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
+		kept_zygote_hear(&s->zygote, fds);
+	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
+		if (s->seat[i].cell) {
+			s->seat[i].cell->watch.cell.warm.zygote = kept_zygote_place(&s->zygote);
+			watch_warm_is_up(&s->seat[i].cell->watch);
+			s->seat[i].is_due = true;
+		}
+}
+
+/* --- the loop --- */
+
+static int wait_ms(const struct supervisor *s)
+{
+	double first = s->is_told || !s->setup.warm ? WAIT_MS_MAX : QUIET_MS, now = clock_ms(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < s->top; i++)
+		if (s->seat[i].cell && s->seat[i].cell->wake - now < first)
+			first = s->seat[i].cell->wake - now;
+	if (s->ends > 0 && s->ends - now < first)
+		first = s->ends - now;
+	return first < 0 ? 0 : (int)first + 1;
+}
+
+static void mark(struct supervisor *s, uint64_t data)
+{
+	size_t i = ((uint32_t)data - OWN_MAX) / WATCH_FDS, source = ((uint32_t)data - OWN_MAX) % WATCH_FDS;
+
+	if (i >= s->top || !s->seat[i].cell || s->seat[i].generation != data >> 32)
+		return;
+	s->seat[i].is_due        = true;
+	s->seat[i].armed[source] = -1;
+}
+
+static uint32_t count_resting(const struct supervisor *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->top; i++)
+		n += s->seat[i].cell && notice_rests(&s->seat[i].cell->watch.cell.notice);
+	return n;
+}
+
+static void turn_all(struct supervisor *s)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	s->resting = count_resting(s);
+
+	for (size_t i = 0; i < s->top; i++)
+		if (s->seat[i].cell && (s->seat[i].is_due || s->seat[i].cell->wake <= now))
+			turn(s, i);
+}
+
+static void hear_own(struct supervisor *s, const bool own[OWN_MAX])
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < OWN_MAX; i++)
+		is_any |= own[i];
+	if (!is_any)
+		return;
+	if (own[OWN_ZYGOTES] || own[OWN_ZYGOTES + 1])
+		hear_zygotes(s);
+	if (own[OWN_KEEPER])
+		hear_keeper(s);
+	arm_own(s);
+}
+
+static void tell_figures(struct supervisor *s, bool is_quiet)
+{
+	struct waiting_forks waiting = { .pidfd = -1 };
+
+	for (size_t i = 0; i < s->top; i++) {
+		const struct warm *warm = s->seat[i].cell ? &s->seat[i].cell->watch.cell.warm : NULL;
+
+		if (!warm || warm->program_fd < 0 || !warm->stands || s->seat[i].cell->watch.ordered)
+			continue;
+		waiting = (struct waiting_forks){ .n = waiting.n + 1, .pid = warm->program, .pidfd = warm->program_fd };
+	}
+	kept_zygote_tell(&s->zygote, s->report_fd, is_quiet, &waiting);
+}
+
+/* Figures are told at once; memory is looked at when it has been quiet for a while, for that takes some tenths of a millisecond. */
+static void attend(struct supervisor *s)
+{
+	struct epoll_event events[EVENTS_MAX];
+	bool               own[OWN_MAX] = { false };
+	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, wait_ms(s));
+
+	if (n < 0 && errno != EINTR)
+		give_up("epoll_wait");
+	for (int i = 0; i < n; i++)
+		if (events[i].data.u64 < OWN_MAX)
+			own[events[i].data.u64] = true;
+		else
+			mark(s, events[i].data.u64);
+	hear_own(s, own);
+	turn_all(s);
+	reap_others(s);
+	s->is_told = n == 0;
+	if (s->setup.warm)
+		tell_figures(s, n == 0);
+}
+
+/* --- begin --- */
+
+/* Each cell takes two dozen. */
+static void allow_descriptors(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+/* A keeper that is gone has let go of each cell: a run that is there hears it. */
+static bool is_over(const struct supervisor *s)
+{
+	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);
+}
+
+_Noreturn void supervisor_main(void)
+{
+	static struct supervisor s;
+	struct err               e;
+
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
+	setsid();
+	umask(022); /* a cell inherits it: under 077 its program could not read main.py */
+	prctl(PR_SET_NAME, "brig-supervisor");
+	allow_descriptors();
+	s.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || s.epoll < 0)
+		give_up("it cannot begin");
+	if (privilege_hide(&e) < 0)
+		refuse(&e);
+	take_setup(&s);
+	for (arm_own(&s); !is_over(&s);)
+		attend(&s);
+	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, with us */
+}

@@ -1,0 +1,6 @@
+/* supervisor.h - the process that builds and watches all cells of one profile */
+#pragma once
+#include "supervisor_protocol.h"
+
+/* Never returns; the exit status is for the log. Descriptor SUPERVISOR_FD leads to the keeper. */
+_Noreturn void supervisor_main(void);

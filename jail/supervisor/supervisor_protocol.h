@@ -1,0 +1,49 @@
+/*
+ * supervisor_protocol.h - what the keeper says to the supervisor of a profile
+ *
+ * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h),
+ * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves
+ * and the directories to show. The answers come over the control sockets (launcher.h). The supervisor ends with the keeper.
+ */
+#pragma once
+#include "launcher.h"
+#include "limits.h"
+#include "mount_plan.h"
+#include "store.h"
+
+enum { SUPERVISOR_FD = 3 };
+
+enum {
+	KEEPER_RUNS_MAX    = 256,
+	KEEPER_CELLS_MAX   = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
+	KEEPER_NAME_MAX    = 64,
+	KEEPER_PRELOAD_MAX = 1024,
+	KEEPER_FILTER_MAX  = 4096, /* instructions, BPF_MAXINSNS */
+	SHOWN_NAME_MAX     = 256,
+};
+
+struct supervisor_setup {
+	char     profile[KEEPER_NAME_MAX], rootfs[KEEPER_NAME_MAX];
+	uint32_t workspace_exec, require_all, warm;
+	char     preload[KEEPER_PRELOAD_MAX];
+	uint32_t zygote_cells, zygote_ms;
+	uint64_t wall_ms_max; /* the ceiling */
+	uint32_t outer_kind;
+	char     outer_why[200];
+};
+
+struct supervisor_cell {
+	char          digest[STORE_DIGEST + 1];
+	uint32_t      number, init_id, program_id;
+	uint32_t      warm;    /* a zygote shall fork into it */
+	uint32_t      awaited; /* it is built for a run, whose order follows at once */
+	struct limits limits;
+	uint64_t      layers, missing;
+	char          group_why[160];
+	uint32_t      leaves;
+	struct {
+		uint32_t v2, controllers;
+	} leaf[GROUP_TREES_MAX];
+	uint32_t shown_len;
+	char     shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX];
+};
