@@ -159,18 +159,43 @@ static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
 	return s;
 }
 
+/* By a supervisor, which holds some two dozen descriptors for each of its cells, and has no limit but the hard one. */
+static size_t count_watched(void)
+{
+	enum { OF_CELL = 30, BESIDE = 64 };
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max <= BESIDE)
+		return 0;
+	return (files.rlim_max - BESIDE) / OF_CELL < KEEPER_CELLS_MAX ? (files.rlim_max - BESIDE) / OF_CELL : KEEPER_CELLS_MAX;
+}
+
+static size_t count_used(const struct keeper *k, uint32_t number)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++) {
+		enum seat_state state = k->seat[i].state;
+
+		n += k->seat[i].profile == number && (state == SEAT_BUILDING || state == SEAT_READY || state == SEAT_TAKEN);
+	}
+	return n;
+}
+
 /* NULL with *e when none can be had. fds: of what run shows. */
 struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e)
 {
 	struct post *p     = &k->post[number];
-	size_t       seats = count_seats(k);
-	struct seat *seat  = run || is_room_to_wait(k) ? find_seat(k, number, seats) : NULL;
+	size_t       seats = count_seats(k), watched = count_watched();
+	bool         fits  = watched >= seats || count_used(k, number) < watched;
+	struct seat *seat  = fits && (run || is_room_to_wait(k)) ? find_seat(k, number, seats) : NULL;
 	struct seat_wishes w = {
 		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
 		.run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
 	};
 
 	if (!seat) {
+		seats = fits ? seats : watched;
 		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", seats,
 			seats < KEEPER_CELLS_MAX ? "are no descriptors for more (LimitNOFILE= of brigd.service, or ulimit -n)" : "is no room for more");
 		return NULL;

@@ -170,7 +170,7 @@ def test_pages_of_a_file_that_a_run_was_the_first_to_read_are_not_in_the_record_
     assert small.record["memory_peak_bytes"] < max(one["memory_peak_bytes"] for one in kept.fresh) + MIB, small
 
 
-@pytest.mark.parametrize("who", ["launcher", "init"])
+@pytest.mark.parametrize("who", ["supervisor", "init"])
 def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, who):
     run = kept.start(SLOT + "b = bytearray(100 << 20)\n" + SLEEP, args=[token], limits=LONG)
     run.line()
@@ -332,8 +332,8 @@ def eventfd_number():
         os.close(fd)
 
 
-def test_events_of_launchers_that_are_gone_do_not_pile_up_in_a_group(kept):
-    """With version 1 each launcher registers an eventfd with the group's memory.oom_control."""
+def test_events_of_cells_that_are_gone_do_not_pile_up_in_a_group(kept):
+    """With version 1 each cell has an eventfd registered with the group's memory.oom_control."""
     before = eventfd_number()
     for _ in range(150):
         kept.run("pass")
@@ -355,13 +355,13 @@ def test_a_crowd_leaves_a_bounded_number(kept):
 
 def test_those_of_another_profile_give_their_places_up(built, nothing_left):
     """Where there are descriptors for a few cells only."""
-    few = ["sh", "-c", 'ulimit -n 180; exec "$@"', "sh"]
+    few = ["sh", "-c", 'ulimit -S -n 180; exec "$@"', "sh"]
     profiles = {**MANY, "ready": 0, "access": [{**MANY["access"][0], "profiles": ["basic", "network"]}]}
     with daemons.Daemon(profiles, through=[*daemons.with_accounts(), *few]) as daemon:
         kept = Kept(daemon, {"cold": True})
         for profile in ("basic", "network", "basic"):
             assert [run.reason for run in kept.crowd(10, profile=profile)[1]] == ["exited"] * 10
-            assert host.poll(lambda: not daemon.of_kind("launcher") and host.rests(daemon.one("keeper"))) # it has cleaned up
+            assert host.poll(lambda: not daemon.of_kind("init") and host.rests(daemon.one("keeper"))) # it has cleaned up
         kept.talk.close()
 
 
