@@ -203,7 +203,7 @@ void group_oom_close(struct group_oom *oom)
 {
 	if (oom->helper_fd >= 0) {
 		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0);
-		(void)group_helper_says(oom);
+		(void)!group_helper_says(oom);
 	}
 	fd_closep(&oom->fd);
 	fd_closep(&oom->mark_fd);
