@@ -61,19 +61,19 @@ def sample(profiles_of, config, ready):
                 "page_tables": sum(kib(f"/proc/{pid}/status", "VmPTE") for pid in pids),
                 "kernel": kib("/proc/meminfo", *KERNEL),
                 "fork_pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in forks),
-                "launcher_pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in daemon.of_kind("launcher")),
+                "supervisor_pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in daemon.of_kind("supervisor")),
                 "forks": len(forks),
             }
 
 
 def of_one_fork(profiles_of, config, repeats=3):
-    """MB of each kind. profiles_of(folder, ready) makes the profiles; fork_pss and launcher_pss are those processes alone, the rest is of all."""
+    """MB of each kind. profiles_of(folder, ready) makes the profiles; fork_pss is that process alone, supervisor_pss what the supervisor has for it, the rest is of all."""
     found = []
     for _ in range(repeats):
         os.sync() # what others have to write is not written meanwhile
         few, many = (sample(profiles_of, config, ready) for ready in (FEW, MANY))
-        found.append({key: (many[key] - few[key]) / (MANY - FEW) * 1024 / 1e6 for key in ("pss", "page_tables", "kernel")}
-                     | {"fork_pss": many["fork_pss"] / max(1, many["forks"]) * 1024 / 1e6, "launcher_pss": many["launcher_pss"] / MANY * 1024 / 1e6})
+        found.append({key: (many[key] - few[key]) / (MANY - FEW) * 1024 / 1e6 for key in ("pss", "page_tables", "kernel", "supervisor_pss")}
+                     | {"fork_pss": many["fork_pss"] / max(1, many["forks"]) * 1024 / 1e6})
     middle = {key: statistics.median(one[key] for one in found) for key in found[0]}
     together = "all_in" if many["forks"] >= MANY else "without_fork" # a cell whose fork is made on demand
     return {together: middle["pss"] + middle["page_tables"] + middle["kernel"], **middle}

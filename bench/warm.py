@@ -31,7 +31,7 @@ mcp        warm.mcp.tools_call.PLACE ms                        execute_code prin
 rotation   warm.rotation.{steady,replacing}.PLACE ms           first output on demand while Pythons are replaced without end
            warm.rotation.ratio_p99 x
 memory     warm.memory.{basic,data_science}.all_in MB          one more ready fork: PSS, page tables, kernel memory of all of its processes
-           warm.memory.{basic,data_science}.{pss,page_tables,kernel,fork_pss,launcher_pss} MB; without_fork instead of all_in when there is only the cell
+           warm.memory.{basic,data_science}.{pss,page_tables,kernel,fork_pss,supervisor_pss} MB; without_fork instead of all_in when there is only the cell
 """
 import argparse
 import json

@@ -20,7 +20,7 @@ WHOLE = {f"warm.{pace}whole_process.{way}.{place} ms" for pace in ("", "paced.",
 WHOLE |= {f"warm.whole_process.{way}ratio_bare x" for way in ("", "demand.")}
 PANDAS = {f"warm.pandas.{kind}.{way}.{place} ms" for kind in ("first_output", "record", "whole_process") for way in WARM for place in PLACES}
 ROTATION = {f"warm.rotation.{key}.{place} ms" for key in ("steady", "replacing") for place in PLACES} | {"warm.rotation.ratio_p99 x"}
-MEMORY = {f"warm.memory.{profile}.{kind} MB" for profile in ("basic", "data_science") for kind in ("pss", "page_tables", "kernel", "fork_pss", "launcher_pss")}
+MEMORY = {f"warm.memory.{profile}.{kind} MB" for profile in ("basic", "data_science") for kind in ("pss", "page_tables", "kernel", "fork_pss", "supervisor_pss")}
 
 
 @pytest.fixture
