@@ -6,7 +6,7 @@ import pytest
 
 from support import brig as tool
 from support import daemon as daemons
-from support import host, users
+from support import host, users, warm
 from support.users import BARE, PLAIN
 
 CALLS = """
@@ -131,6 +131,8 @@ def service(jail):
     config = {"runs": 64, "access": [{"uid": 0, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000}]}
     with daemons.Daemon(config) as one:
         one.settle()
+        with one.connect() as talk:
+            warm.wait(talk)
         yield one
 
 
