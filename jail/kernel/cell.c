@@ -338,7 +338,7 @@ static int clone_in_net(struct cell *c, struct err *e)
 	return c->net.home_fd < 0 ? 0 : net_enter(c->net.home_fd, e);
 }
 
-int cell_open(struct cell *c, const struct run_order *order, struct err *e)
+static int open_cell(struct cell *c, const struct run_order *order, struct err *e)
 {
 	bool no_groups;
 
@@ -353,11 +353,19 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 	fill_child(c, order);
 	if (clone_in_net(c, e) < 0)
 		return -1;
-	close_child_ends(c);
 	if (write_id_maps(c, e) < 0 || privilege_hide(e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
+}
+
+/* Whatever has failed, ends of file of a PID 1 that is there already must arrive. */
+int cell_open(struct cell *c, const struct run_order *order, struct err *e)
+{
+	int r = open_cell(c, order, e);
+
+	close_child_ends(c);
+	return r;
 }
 
 /* A child whose set-up failed has gone, perhaps with a word of ours unread. Its own last word says why. */

@@ -16,6 +16,8 @@
 #include "err.h"
 #include "limits.h"
 
+#include <sys/types.h>
+
 enum { GROUP_TREES_MAX = 5, GROUP_PATH_MAX = 256 };
 
 enum group_controller {
@@ -115,6 +117,7 @@ struct group_oom {
 	short events; /* for what */
 	int   mark_fd; /* v2: memory.high */
 	int   helper_fd; /* v2: pidfd of a process that looks what the kernel can take back; fd is not heard meanwhile. -1: there is none */
+	pid_t helper;    /* its number, while it is not reaped */
 };
 
 #define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1, .helper_fd = -1 }

@@ -144,6 +144,7 @@ static void start_helper(const struct group_leaf *leaf, struct group_oom *oom)
 	if (pid == 0)
 		take_back(leaf, oom->mark_fd);
 	oom->helper_fd = pid < 0 ? -1 : pidfd_open(pid, 0);
+	oom->helper    = oom->helper_fd < 0 ? 0 : pid;
 }
 
 bool group_helper_says(struct group_oom *oom)
@@ -153,6 +154,7 @@ bool group_helper_says(struct group_oom *oom)
 
 	is_used_up = waitid(P_PIDFD, (id_t)oom->helper_fd, &end, WEXITED) == 0 && end.si_code == CLD_EXITED && end.si_status == USED_UP;
 	fd_closep(&oom->helper_fd);
+	oom->helper = 0;
 	return is_used_up;
 }
 
@@ -202,8 +204,9 @@ int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e)
 void group_oom_close(struct group_oom *oom)
 {
 	if (oom->helper_fd >= 0) {
-		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0);
-		(void)!group_helper_says(oom);
+		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0); /* it may be about to take back memory, and is not waited for */
+		fd_closep(&oom->helper_fd);
+		oom->helper = 0;
 	}
 	fd_closep(&oom->fd);
 	fd_closep(&oom->mark_fd);

@@ -17,7 +17,7 @@
 
 int launcher_say(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e)
 {
-	int r = packet_send(sock, word, sizeof *word, fds, n);
+	int r = packet_offer(sock, word, sizeof *word, fds, n); /* a client that does not listen is not waited for */
 
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		return 0;

@@ -21,25 +21,25 @@ enum { ANSWERS_MAX = 16, REST_MS = 2 };
 /* A kernel's own may be larger than the one that we were compiled with: it says so in no ioctl that is worth a call. */
 enum { ROOM = 1024 };
 
+static double rest_ms(const struct notice *n)
+{
+	return REST_MS * (n->crowd ? n->crowd : 1);
+}
+
 double notice_turn(struct notice *n, double wait)
 {
 	double rest;
 
 	n->heard_fd = n->listener_fd;
-	if (!notice_rests(n))
+	if (n->answers < ANSWERS_MAX)
 		return wait;
-	rest = n->answered + REST_MS * (n->crowd ? n->crowd : 1) - clock_ms(CLOCK_MONOTONIC);
+	rest = n->answered + rest_ms(n) - clock_ms(CLOCK_MONOTONIC);
 	if (rest <= 0) {
 		n->answers = 0;
 		return wait;
 	}
 	n->heard_fd = -1;
 	return rest < wait ? rest : wait;
-}
-
-bool notice_rests(const struct notice *n)
-{
-	return n->answers >= ANSWERS_MAX;
 }
 
 /* The only calls that the filter stops and would have allowed (filter_notice.h). */
@@ -67,7 +67,7 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	struct seccomp_notif_resp out;
 	double                    now = clock_ms(CLOCK_MONOTONIC);
 
-	n->answers   = now - n->answered < REST_MS ? n->answers + 1 : 1; /* no question for as long as a rest was a rest */
+	n->answers   = now - n->answered < rest_ms(n) ? n->answers + 1 : 1; /* no question for as long as a rest was a rest */
 	n->answered  = now;
 	memset(&in, 0, sizeof in); /* the kernel insists */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)

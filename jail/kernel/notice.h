@@ -16,7 +16,7 @@ struct notice {
 	int      heard_fd;    /* the same, to be polled for reading; -1 while nobody is answered */
 	bool     was_given;   /* a program had a socket of a network */
 	uint32_t answers;     /* since the last rest */
-	uint32_t crowd;       /* so many programs rest that are answered by the same process: all together get the answers of one. 0: as 1 */
+	uint32_t crowd;       /* so many programs are answered by the same process just now: all together get the answers of one. 0: as 1 */
 	double   answered;    /* the last one; CLOCK_MONOTONIC ms */
 };
 #define NOTICE_NONE ((struct notice){ .listener_fd = -1, .heard_fd = -1 })
@@ -26,4 +26,3 @@ double notice_turn(struct notice *n, double wait);
 /* Answers one waiting call, if there is one, as `filter` does; or closes the listener when every process under the filter is gone. */
 void   notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   notice_close(struct notice *n);
-bool   notice_rests(const struct notice *n);

@@ -198,6 +198,7 @@ static bool is_before_fork(const struct warm *w)
 static enum warm_answer forks(struct warm *w)
 {
 	w->state = WARM_FORKS;
+	w->asked = clock_ms(CLOCK_MONOTONIC);
 	close_handed(w);
 	return WARM_GOES_ON;
 }
@@ -260,6 +261,7 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 	while ((r = waitid(P_PIDFD, (id_t)w->program_fd, &end, WEXITED)) < 0 && errno == EINTR)
 		;
 	fd_closep(&w->program_fd);
+	w->program = 0;
 	if (r < 0)
 		return err_sys(e, "how the program ended is not known");
 	*status = end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : end.si_status | (end.si_code == CLD_DUMPED ? WCOREFLAG : 0);

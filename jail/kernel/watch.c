@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
 void watch_init(struct watch *w, const struct run_order *order)
 {
@@ -231,13 +231,13 @@ static void on_status(struct watch *w)
 static void on_client(struct watch *w)
 {
 	struct launch_cancel cancel;
-	ssize_t              n = recv(w->client, &cancel, sizeof cancel, 0);
+	ssize_t              n = recv(w->client, &cancel, sizeof cancel, MSG_DONTWAIT);
 
 	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit || cancel.reason == EXIT_client_gone)) {
 		watch_decide(w, cancel.reason);
 		return;
 	}
-	if (n < 0 && errno == EINTR)
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	watch_decide(w, EXIT_client_gone);
 	fd_closep(&w->client);
@@ -268,6 +268,7 @@ static void on_oom_helper(struct watch *w)
 {
 	if (group_helper_says(&w->cell.oom))
 		end_for_memory(w);
+	w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS;
 }
 
 static void on_notice(struct watch *w)
@@ -539,7 +540,7 @@ static bool is_heard(const struct watch *w, const struct source *s)
 
 static int fd_of(const struct watch *w, const struct source *s)
 {
-	if (s->hear == on_oom && w->cell.oom.helper_fd >= 0)
+	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
 		return -1;
 	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
@@ -554,10 +555,27 @@ static void hear(struct watch *w, const struct pollfd *fds)
 
 _Static_assert(WATCH_FDS == ARRAY_LEN(sources) + 1, "the last one is PID 1");
 
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double check_oom(struct watch *w, double left)
+{
+	double rest = w->next_oom > 0 ? w->next_oom - clock_ms(CLOCK_MONOTONIC) : 0;
+
+	if (rest <= 0)
+		w->next_oom = 0;
+	return rest > 0 ? least(left, rest) : left;
+}
+
 double watch_left(struct watch *w)
 {
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
+	if (w->decided || w->started) /* no cell ends before its zygote has told of the fork, or is gone */
+		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
+	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));
 }
 

@@ -27,6 +27,7 @@ struct watch {
 	int                     streams[PIPES_MAX];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
 	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
+	double                  next_oom; /* until then no process looks for memory that can be taken back; 0: one may */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
 	bool                    ordered, ready, execs, decided, reported, oom;

@@ -253,7 +253,7 @@ double watch_warm_patience(struct watch *w, double now)
 {
 	double end = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
 
-	if (w->cell.warm.state != WARM_ASKED)
+	if (w->cell.warm.state != WARM_ASKED && (w->cell.warm.state != WARM_FORKS || w->cell.warm.answer_fd < 0))
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;

@@ -5,6 +5,8 @@
 #include "fd.h"
 #include "launcher_parts.h"
 #include "packet.h"
+#include "privilege.h"
+#include "say.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -90,13 +92,26 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 	return mount_plan_build(&c->mounts, &wishes, e);
 }
 
+/* Of a cell that failed half-way, while we were in its network or had its id. A supervisor that cannot get back must not go on. */
+static void go_home(const struct served_cell *c)
+{
+	struct err e;
+
+	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.home_fd, &e) == 0 && privilege_hide(&e) == 0)
+		return;
+	say("brig supervisor: it cannot leave a cell that could not be built\n");
+	_exit(EXIT_FAILURE);
+}
+
 static void build(struct served_cell *c)
 {
 	struct err e;
 
 	c->state = CELL_LIVES;
-	if (plan_mounts(c, &e) < 0 || cell_open(&c->watch.cell, &c->watch.served, &e) < 0 || cell_let_go(&c->watch.cell, &e) < 0)
-		watch_fail(&c->watch, EXIT_setup_failed, &e);
+	if (plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
+		return;
+	go_home(c);
+	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
 /* --- what is shown --- */
@@ -171,13 +186,15 @@ static void end_opening(struct served_cell *c, bool is_answered)
 
 	if (is_answered && take_opened(c, &e) == 0) {
 		fd_closep(&c->opening);
+		c->helper = 0;
 		build(c);
 		return;
 	}
 	if (!is_answered)
 		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s", OPEN_MS_MAX / 1000);
-	kill(c->helper, SIGKILL); /* our child, and not reaped before */
+	kill(c->helper, SIGKILL); /* our child, which is not reaped as long as its number stands here */
 	fd_closep(&c->opening);
+	c->helper = 0;
 	c->state = CELL_LIVES;
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }

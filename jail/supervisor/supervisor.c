@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 64, QUIET_MS = 500, WAIT_MS_MAX = 60000, END_MS_MAX = 2000 };
+enum { EVENTS_MAX = 64, QUIET_MS = 500, WAIT_MS_MAX = 60000, END_MS_MAX = 2000, LOOK_MS = 1000, LOOK_EACH_MS = 5 };
 
 /* A cell, or none. The generation tells events of a cell that has gone from those of its successor. */
 struct seat_of_cell {
@@ -45,9 +45,10 @@ struct supervisor {
 	struct kept_zygote      zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
+	double                  looks; /* CLOCK_MONOTONIC ms: until then cells are looked at again and again, for not all can be waited for */
 	double                  ends; /* the same: the keeper is gone, and we are by then; 0: it is there */
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that are no cell's were looked for */
-	uint32_t                resting; /* cells whose programs make refused calls all the time */
+	uint32_t                answered; /* cells whose programs make calls that are answered here */
 	bool                    is_told; /* how its zygote is: nothing has happened since */
 	struct seat_of_cell     seat[KEEPER_CELLS_MAX];
 	size_t                  top; /* seats from here on are free */
@@ -138,14 +139,17 @@ enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
  * Each event comes once, and is asked for anew after the turn that it has caused: what is closed, while another process holds the
  * same file, wakes us once at most. What cannot be waited for ends us: a run that is not watched has no limits.
  */
-static void arm(const struct supervisor *s, int fd, short events, uint64_t data)
+static void arm(struct supervisor *s, int fd, short events, uint64_t data)
 {
 	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT, .data.u64 = data };
 
 	if (fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_MOD, fd, &e) == 0)
 		return;
-	if (errno != ENOENT || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) < 0)
+	if (errno == ENOENT && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
+		return;
+	if (errno != ENOSPC && errno != ENOMEM)
 		give_up("epoll_ctl");
+	s->looks = clock_ms(CLOCK_MONOTONIC) + LOOK_MS; /* fs.epoll.max_user_watches, which a program may have used up where all have one id */
 }
 
 /* Generation, cell, source. */
@@ -155,7 +159,7 @@ static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
 }
 
 /* After a cell was opened, too: that may have started a zygote. */
-static void arm_own(const struct supervisor *s)
+static void arm_own(struct supervisor *s)
 {
 	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
 
@@ -191,11 +195,14 @@ static void turn(struct supervisor *s, size_t i)
 	struct pollfd        fds[WATCH_FDS];
 
 	seat->is_due = false;
-	seat->cell->watch.cell.notice.crowd = s->resting;
+	seat->cell->watch.cell.notice.crowd = s->answered;
 	seat->cell->watch.cell.warm.zygote = seat->cell->watch.cell.warm.is_wanted ? kept_zygote_place(&s->zygote) : ZYGOTE_PLACE_NONE;
 	served_cell_fds(seat->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
+	for (size_t n = 0; n < WATCH_FDS; n++)
+		if (fds[n].revents) /* what is heard may be closed, and its number another one's */
+			seat->armed[n] = -1;
 	if (served_cell_hear(seat->cell, &s->kind, fds)) {
 		arm_cell(s, i);
 		return;
@@ -228,7 +235,9 @@ static void hear_keeper(struct supervisor *s)
 	ssize_t                got;
 	struct zygote_place    zygote = ZYGOTE_PLACE_NONE;
 
-	got = receive(&word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	got = packet_receive(SUPERVISOR_FD, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	if (got < 0 && errno == EMSGSIZE)
+		return; /* no descriptors are free: the keeper sees the end of the cell's control socket */
 	if (got == 0) {
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
@@ -260,7 +269,7 @@ static bool is_of_cell(const struct supervisor *s, pid_t pid)
 	for (size_t i = 0; i < s->top; i++) {
 		const struct cell *c = s->seat[i].cell ? &s->seat[i].cell->watch.cell : NULL;
 
-		if (c && (c->pid == pid || c->warm.program == pid || warm_awaits_fork(&c->warm)))
+		if (c && (c->pid == pid || c->warm.program == pid || c->oom.helper == pid || s->seat[i].cell->helper == pid || warm_awaits_fork(&c->warm)))
 			return true;
 	}
 	return false;
@@ -295,7 +304,7 @@ static void hear_zygotes(struct supervisor *s)
 	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
 		kept_zygote_hear(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
-		if (s->seat[i].cell) {
+		if (s->seat[i].cell && s->seat[i].cell->state == CELL_LIVES) {
 			s->seat[i].cell->watch.cell.warm.zygote = kept_zygote_place(&s->zygote);
 			watch_warm_is_up(&s->seat[i].cell->watch);
 			s->seat[i].is_due = true;
@@ -311,6 +320,8 @@ static int wait_ms(const struct supervisor *s)
 	for (size_t i = 0; i < s->top; i++)
 		if (s->seat[i].cell && s->seat[i].cell->wake - now < first)
 			first = s->seat[i].cell->wake - now;
+	if (s->looks > now && first > LOOK_EACH_MS)
+		first = LOOK_EACH_MS;
 	if (s->ends > 0 && s->ends - now < first)
 		first = s->ends - now;
 	return first < 0 ? 0 : (int)first + 1;
@@ -326,12 +337,14 @@ static void mark(struct supervisor *s, uint64_t data)
 	s->seat[i].armed[source] = -1;
 }
 
-static uint32_t count_resting(const struct supervisor *s)
+/* Cells whose programs were answered a moment ago. */
+static uint32_t count_answered(const struct supervisor *s, double now)
 {
+	enum { MOMENT_MS = 250 };
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < s->top; i++)
-		n += s->seat[i].cell && notice_rests(&s->seat[i].cell->watch.cell.notice);
+		n += s->seat[i].cell && s->seat[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
 	return n;
 }
 
@@ -339,10 +352,10 @@ static void turn_all(struct supervisor *s)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	s->resting = count_resting(s);
+	s->answered = count_answered(s, now);
 
 	for (size_t i = 0; i < s->top; i++)
-		if (s->seat[i].cell && (s->seat[i].is_due || s->seat[i].cell->wake <= now))
+		if (s->seat[i].cell && (s->seat[i].is_due || s->seat[i].cell->wake <= now || s->looks > now))
 			turn(s, i);
 }
 
@@ -384,6 +397,7 @@ static void attend(struct supervisor *s)
 
 	if (n < 0 && errno != EINTR)
 		give_up("epoll_wait");
+	own[OWN_KEEPER] = own[OWN_ZYGOTES] = s->looks > 0 && s->looks > clock_ms(CLOCK_MONOTONIC) && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 < OWN_MAX)
 			own[events[i].data.u64] = true;
