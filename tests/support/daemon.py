@@ -199,8 +199,7 @@ class Daemon:
     def settle(self):
         """Until no cell is being built: what it holds now is what it holds when nothing happens."""
         def settled():
-            supervisors = self.roles()["supervisor"]
-            return supervisors and all(any(kind_of(child) == "init" for child in host.children(pid)) for pid in supervisors)
+            return self.of_kind("init") and len(self.of_kind("keeper")) == 1
         assert host.poll(settled), f"{self.tree()}\n{self.words()}"
         host.poll(self.has_tickets) # a cell may have none, and is asked by the keeper
 
