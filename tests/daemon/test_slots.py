@@ -353,7 +353,7 @@ def test_a_crowd_leaves_a_bounded_number(kept):
     assert host.poll(lambda: len(kept.groups()) <= before + trees * 10), (before, trees, kept.groups())
 
 
-def test_those_of_another_profile_give_their_places_up(built, nothing_left):
+def test_those_of_another_profile_give_their_places_up(built):
     """Where there are descriptors for a few cells only."""
     few = ["sh", "-c", 'ulimit -S -n 180; exec "$@"', "sh"]
     profiles = {**MANY, "ready": 0, "access": [{**MANY["access"][0], "profiles": ["basic", "network"]}]}
@@ -365,7 +365,7 @@ def test_those_of_another_profile_give_their_places_up(built, nothing_left):
         kept.talk.close()
 
 
-def test_a_profile_that_is_not_served_any_more_keeps_none(built, nothing_left):
+def test_a_profile_that_is_not_served_any_more_keeps_none(built):
     scratch, profiles = warm_load.only_basic("demand")
     with scratch, daemons.Daemon({**MANY, "ready": 0}, env={"BRIG_PRESETS": str(profiles)}) as daemon:
         kept = Kept(daemon, {})
