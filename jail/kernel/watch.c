@@ -524,9 +524,9 @@ static const struct source {
 	{ AT(cell.status_fd), on_status },
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
+	{ AT(control), on_control }, /* a keeper that is gone is the reason, the door's cancel a consequence */
 	{ AT(client), on_client },
 	{ AT(signals), on_signal },
-	{ AT(control), on_control },
 	{ AT(cell.warm.answer_fd), watch_warm_hear },
 	{ AT(cell.warm.program_fd), watch_warm_program },
 #undef AT

@@ -356,10 +356,10 @@ def test_a_crowd_leaves_a_bounded_number(kept):
 def test_those_of_another_profile_give_their_places_up(built):
     """Where there are descriptors for a few cells only."""
     few = ["sh", "-c", 'ulimit -S -n 180; exec "$@"', "sh"]
-    profiles = {**MANY, "ready": 0, "access": [{**MANY["access"][0], "profiles": ["basic", "network"]}]}
+    profiles = {**MANY, "ready": 0, "access": [{**MANY["access"][0], "profiles": ["basic", "filesystem"]}]}
     with daemons.Daemon(profiles, through=[*daemons.with_accounts(), *few]) as daemon:
         kept = Kept(daemon, {"cold": True})
-        for profile in ("basic", "network", "basic"):
+        for profile in ("basic", "filesystem", "basic"):
             assert [run.reason for run in kept.crowd(10, profile=profile)[1]] == ["exited"] * 10
             assert host.poll(lambda: not daemon.of_kind("init") and host.rests(daemon.one("keeper"))) # it has cleaned up
         kept.talk.close()
