@@ -211,13 +211,13 @@ def test_control_what_a_program_writes_reaches_a_disk_without_a_jail(token):
 @pytest.mark.row("E15")
 def test_network_namespaces_are_gone_after_their_runs(jail, tmp_path, nothing_left):
     if host.slab("net_namespace") is None:
-        pytest.skip("needs /proc/slabinfo")
+        pytest.skip("needs root, and the kernel's counts of its objects: /proc/slabinfo, /sys/kernel/slab")
     before = host.slab("net_namespace")
     program = "import socket; s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); c.send(b'x')"
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: brig.run(program=program, folder=tmp_path), range(80)))
     assert {run.status for run in runs} == {0}
-    assert host.poll(lambda: host.slab("net_namespace") < before + 30), f"{host.slab('net_namespace')} are there, {before} were"
+    assert host.poll(lambda: host.slab("net_namespace") < before + 8), f"{host.slab('net_namespace')} are there, {before} were"
 
 
 @pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
@@ -225,13 +225,13 @@ def test_network_namespaces_are_gone_after_their_runs(jail, tmp_path, nothing_le
 @pytest.mark.control("E15")
 def test_control_namespaces_that_stay_are_counted(needs_root):
     if host.slab("net_namespace") is None:
-        pytest.skip("needs /proc/slabinfo")
+        pytest.skip("needs root, and the kernel's counts of its objects: /proc/slabinfo, /sys/kernel/slab")
     before = host.slab("net_namespace")
     text = "import ctypes, time\nlibc = ctypes.CDLL(None); keep = []\nfor n in range(150):\n  assert libc.unshare(0x40000000) == 0\n" \
            "  keep.append(open('/proc/self/ns/net'))\nprint('ready', flush=True); time.sleep(600)"
     child = subprocess.Popen([host.PYTHON, "-c", text], stdout=subprocess.PIPE, text=True)
     try:
-        assert child.stdout.readline() == "ready\n" and host.slab("net_namespace") >= before + 60
+        assert child.stdout.readline() == "ready\n" and host.slab("net_namespace") >= before + 100 # those of the rows before may be on their way out
     finally:
         child.kill()
         child.communicate()
