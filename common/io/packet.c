@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 union control {
 	struct cmsghdr head; /* for its alignment */
@@ -97,4 +98,11 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 		return -1;
 	}
 	return got;
+}
+
+bool packet_is_socket(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }

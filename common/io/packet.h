@@ -23,6 +23,9 @@ int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t
  */
 ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n);
 
+/* A program that another one starts with a socket asks: was it? */
+must_use bool packet_is_socket(int fd);
+
 /* Can something be received now, or its end? False of -1. */
 bool packet_is_there(int sock);
 

@@ -72,7 +72,7 @@ static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_t
 }
 
 /*
- * Opened again when the rootfs was built anew: cells with the old tree are then good for nobody. A plain user's keeper
+ * Opened again when the rootfs was built anew: cells with the old tree are then of no use. A plain user's keeper
  * has those of its start.
  */
 int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
@@ -106,16 +106,21 @@ static bool is_room_to_wait(const struct keeper *k)
 	return n < KEEPER_CELLS_MAX - KEEPER_RUNS_MAX;
 }
 
-/* Where descriptors are few, some stay free for what the door sends: a word that came without its own would end us. */
+/* How many there are descriptors for. */
+static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
+{
+	rlim_t n = files > beside ? (files - beside) / each : 0;
+
+	return n < KEEPER_CELLS_MAX ? (size_t)n : KEEPER_CELLS_MAX;
+}
+
+/* Where descriptors are few, some stay free for what the door sends: a word that came without its own would end the keeper. */
 static size_t count_seats(const struct keeper *k)
 {
 	enum { OF_SEAT = 2 + GROUP_TREES_MAX, OF_POST = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
 	struct rlimit files;
-	rlim_t        used = BESIDE + k->posts * OF_POST;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= used)
-		return 0;
-	return (files.rlim_cur - used) / OF_SEAT < KEEPER_CELLS_MAX ? (files.rlim_cur - used) / OF_SEAT : KEEPER_CELLS_MAX;
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_cur, BESIDE + k->posts * OF_POST, OF_SEAT);
 }
 
 enum fitness { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE };
@@ -165,9 +170,7 @@ static size_t count_watched(void)
 	enum { OF_CELL = 30, BESIDE = 64 };
 	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max <= BESIDE)
-		return 0;
-	return (files.rlim_max - BESIDE) / OF_CELL < KEEPER_CELLS_MAX ? (files.rlim_max - BESIDE) / OF_CELL : KEEPER_CELLS_MAX;
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_max, BESIDE, OF_CELL);
 }
 
 static size_t count_used(const struct keeper *k, uint32_t number)

@@ -62,7 +62,6 @@ static int build(struct watch *w, struct own_filter *f, struct err *e)
 	w->served            = *w->order;
 	w->served.filter     = &f->program;
 	w->served.telling    = &f->telling;
-	w->served.control_fd = -1;
 	w->order             = &w->served;
 	return cell_open(&w->cell, w->order, e);
 }

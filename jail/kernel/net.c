@@ -3,7 +3,6 @@
 
 #include "fd.h"
 #include "file.h"
-#include "packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +12,7 @@
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sched.h>
-#include <linux/nsfs.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static void socket_freep(struct nl_sock **sock)

@@ -13,7 +13,6 @@
 struct net {
 	int ns_fd, sockets_fd, traffic_fd;
 };
-enum { NET_FDS = sizeof(struct net) / sizeof(int) };
 #define NET_NONE ((struct net){ -1, -1, -1 })
 
 /* The network of a cell whose builder keeps networks. */

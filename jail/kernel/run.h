@@ -41,7 +41,6 @@ struct run_order {
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
 	const struct sock_fprog *filter;    /* else NULL */
 	const struct sock_fprog *telling;   /* with it: the same, with notices for the listener (filter_notice.h), where it can have them */
-	int                    control_fd;  /* the launcher's, for nobody in the cell; -1: none */
 };
 
 /* A limit that refused something, by its row in limits_fields. */

@@ -81,7 +81,7 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 	watch_decide(w, reason);
 }
 
-/* What the kernel keeps from us is neither the cell's fault nor the client's, and the program may have started unheard. */
+/* What the kernel does not say is neither the cell's fault nor the client's, and the program may have started unheard. */
 static void fail_to_watch(struct watch *w, const char *what)
 {
 	struct err e;
@@ -133,7 +133,7 @@ void watch_say_ready(struct watch *w)
 }
 
 /*
- * End of file: who reported there has become what it should, or is dead. Of a warm cell both say so elsewhere; a cold
+ * End of file: the process that reported there has become what it should, or is dead. Of a warm cell both say so elsewhere; a cold
  * program begins.
  */
 static void on_report_end(struct watch *w, int *fd)
@@ -153,7 +153,7 @@ static void on_report_end(struct watch *w, int *fd)
 	launcher_say_started(w);
 }
 
-/* Without it nobody knows whether the network may be used again. Of a second fork, whose filter is another one, too. */
+/* Without it the network may not be used again. Of a second fork, whose filter is another one, too. */
 static void take_listener(struct watch *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
@@ -251,7 +251,7 @@ static void on_signal(struct watch *w)
 		watch_decide(w, EXIT_cancelled);
 }
 
-/* The event comes as well when a group above ours has no memory: the kernel then kills what it will, which need not be ours. */
+/* The event comes as well when a group above the cell's has no memory: the kernel then kills what it will, in the cell or elsewhere. */
 static void end_for_memory(struct watch *w)
 {
 	w->oom = true;
@@ -276,7 +276,7 @@ static void on_notice(struct watch *w)
 	notice_hear(&w->cell.notice, w->order->filter, &w->end.refused);
 }
 
-/* --- from who gives orders --- */
+/* --- from the control socket and the client --- */
 
 static void on_control_end(struct watch *w)
 {
@@ -292,7 +292,7 @@ static bool says_yes_or_no(const struct launch_order *o)
 	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->warm <= 1;
 }
 
-/* From a process of ours; checked all the same, for what it lets into the cell. */
+/* From a process of brig; checked all the same, for what it lets into the cell. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
 	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2) && says_yes_or_no(o);
@@ -310,7 +310,7 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->served.result_pipe = o->result_pipe;
 }
 
-/* A cell that is prepared for forks can do nothing else; whoever gives orders knows. */
+/* A cell that is prepared for forks can do nothing else; the keeper knows. */
 static int give_order(struct watch *w, bool warm, struct err *e)
 {
 	w->is_warm_order = warm && (w->cell.warm.state != WARM_COLD || warm_is_possible(&w->cell.warm));
@@ -338,7 +338,7 @@ static void carry_out(struct watch *w, bool warm)
 static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
 {
 	take_figures(w, o);
-	fd_closep(&w->ticket); /* whoever has the other end comes too late */
+	fd_closep(&w->ticket); /* what comes from its other end is too late */
 	w->client          = fds[0];
 	w->served.words    = &o->words;
 	w->served.code_fd  = o->code_len ? fds[2] : -1;
@@ -357,7 +357,7 @@ static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 
 	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
 	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
-	built.output_bytes = asked->output_bytes; /* who reads the output holds to it */
+	built.output_bytes = asked->output_bytes; /* the reader of the output holds to it */
 	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
 		return false;
 	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
@@ -427,7 +427,7 @@ void watch_take_late_order(struct watch *w)
 	(void)hear_order(w, true);
 }
 
-/* Given back unused: who gives orders may still use the cell. */
+/* Given back unused: the keeper may still use the cell. */
 static void on_ticket(struct watch *w)
 {
 	(void)watch_take_ticket(w);
@@ -440,6 +440,11 @@ static void on_control(struct watch *w)
 }
 
 /* --- the clocks --- */
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
 
 /* When to look again: the limit cannot be reached sooner than by every CPU spinning. */
 static double next_cpu_check(const struct watch *w, double used_ms)
@@ -486,14 +491,14 @@ static double check_clocks(struct watch *w)
 				SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
-		return deadline - now < patience ? deadline - now : patience;
+		return least(deadline - now, patience);
 	}
 	deadline = w->started + (double)w->order->limits->wall_ms;
 	if (now >= deadline)
 		watch_decide(w, EXIT_timeout_wall);
 	if (now >= w->next_cpu)
 		w->next_cpu = now + check_cpu(w);
-	return (deadline < w->next_cpu ? deadline : w->next_cpu) - now;
+	return least(deadline, w->next_cpu) - now;
 }
 
 /* The keeper has time: it would wake beside the program, which has just begun and is over before, mostly. */
@@ -504,7 +509,7 @@ static double check_taken(struct watch *w, double left)
 	if (w->tell_taken <= 0)
 		return left;
 	if (now < w->tell_taken)
-		return left < w->tell_taken - now ? left : w->tell_taken - now;
+		return least(left, w->tell_taken - now);
 	launcher_say_taken(w);
 	return left;
 }
@@ -554,11 +559,6 @@ static void hear(struct watch *w, const struct pollfd *fds)
 }
 
 _Static_assert(WATCH_FDS == ARRAY_LEN(sources) + 1, "the last one is PID 1");
-
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
 
 static double check_oom(struct watch *w, double left)
 {

@@ -279,21 +279,8 @@ static enum zygote_state state_of(const struct kept_zygote *z)
 	return z->next.pidfd >= 0 ? ZYGOTE_REPLACED : ZYGOTE_SERVING;
 }
 
-/* Its pages are walked for that. */
-static void measure(struct kept_zygote *z, bool is_quiet, const struct waiting_forks *waiting)
+static void begin_report(struct kept_zygote *z)
 {
-	double now = clock_ms(CLOCK_MONOTONIC);
-
-	if (!is_quiet && now - z->measured < MEASURE_MS)
-		return;
-	z->measured = now;
-	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
-}
-
-void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet, const struct waiting_forks *waiting)
-{
-	enum zygote_state state = state_of(z);
-
 	if (z->now.pidfd >= 0 && z->report.started_ms != z->now.started) {
 		uint32_t generation = z->report.generation + 1;
 
@@ -302,10 +289,25 @@ void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet, const
 		z->report.started_ms = z->now.started;
 		z->measured          = z->now.started;
 	}
-	z->report.state = state;
+}
+
+bool kept_zygote_must_measure(const struct kept_zygote *z, bool is_quiet)
+{
+	return state_of(z) == ZYGOTE_SERVING && (is_quiet || clock_ms(CLOCK_MONOTONIC) - z->measured >= MEASURE_MS);
+}
+
+void kept_zygote_measure(struct kept_zygote *z, const struct waiting_forks *waiting)
+{
+	begin_report(z);
+	z->measured = clock_ms(CLOCK_MONOTONIC);
+	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
+}
+
+void kept_zygote_tell(struct kept_zygote *z, int report_fd)
+{
+	begin_report(z);
+	z->report.state = state_of(z);
 	z->report.cells = z->now.cells;
-	if (state == ZYGOTE_SERVING)
-		measure(z, is_quiet, waiting);
 	if (memcmp(&z->told, &z->report, sizeof z->told) != 0)
 		zygote_report_write(report_fd, &z->report);
 	z->told = z->report;

@@ -49,8 +49,11 @@ void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setu
 struct zygote_place kept_zygote_place(const struct kept_zygote *z);
 /* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
 void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
-/* How it is, into the keeper's file; is_quiet: there is time to look at its memory. */
-void kept_zygote_tell(struct kept_zygote *z, int report_fd, bool is_quiet, const struct waiting_forks *waiting);
+/* It serves, and its memory was not looked at for a while; is_quiet: there is time to. Its pages are walked for that. */
+must_use bool kept_zygote_must_measure(const struct kept_zygote *z, bool is_quiet);
+void kept_zygote_measure(struct kept_zygote *z, const struct waiting_forks *waiting);
+/* How it is, into the keeper's file, when that is news. */
+void kept_zygote_tell(struct kept_zygote *z, int report_fd);
 enum { KEPT_ZYGOTE_FDS = 2 };
 /* To be polled for reading; and what to do with those that can be read: one is ready, or has ended. */
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS]);

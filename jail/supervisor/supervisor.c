@@ -46,7 +46,7 @@ struct supervisor {
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
 	double                  looks; /* CLOCK_MONOTONIC ms: until then cells are looked at again and again, for not all can be waited for */
-	double                  ends; /* the same: the keeper is gone, and we are by then; 0: it is there */
+	double                  ends; /* the same: the keeper is gone, and the supervisor ends by then; 0: it is there */
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that are no cell's were looked for */
 	uint32_t                answered; /* cells whose programs make calls that are answered here */
 	bool                    is_told; /* how its zygote is: nothing has happened since */
@@ -68,16 +68,7 @@ static _Noreturn void refuse(const struct err *e)
 
 /* --- what it is told first --- */
 
-static ssize_t receive(void *word, size_t len, int *fds, size_t max, size_t *n)
-{
-	ssize_t got = packet_receive(SUPERVISOR_FD, word, len, fds, max, n);
-
-	if (got < 0)
-		give_up("the keeper cannot be heard");
-	return got;
-}
-
-/* A file of our own, sealed: a zygote reads it too. */
+/* A file of the supervisor's own, sealed: a zygote reads it too. */
 static int seal_filters(const struct supervisor *s)
 {
 	struct err e;
@@ -115,10 +106,13 @@ static void take_filter(struct supervisor *s, int fd)
 
 static void take_setup(struct supervisor *s)
 {
-	int    fds[2];
-	size_t n;
+	int     fds[2];
+	size_t  n;
+	ssize_t got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
 
-	if (receive(&s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n) != sizeof s->setup || n != ARRAY_LEN(fds))
+	if (got < 0)
+		give_up("the keeper cannot be heard");
+	if (got != sizeof s->setup || n != ARRAY_LEN(fds))
 		give_up("garbled setup");
 	s->report_fd = fds[1];
 	take_filter(s, fds[0]);
@@ -132,12 +126,12 @@ static void take_setup(struct supervisor *s)
 
 /* --- waiting --- */
 
-/* Sources of our own; cells come behind them. */
+/* The supervisor's own sources; those of cells come behind them. */
 enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
 
 /*
  * Each event comes once, and is asked for anew after the turn that it has caused: what is closed, while another process holds the
- * same file, wakes us once at most. What cannot be waited for ends us: a run that is not watched has no limits.
+ * same file, causes one turn at most. What cannot be waited for ends the supervisor: a run that is not watched has no limits.
  */
 static void arm(struct supervisor *s, int fd, short events, uint64_t data)
 {
@@ -238,13 +232,15 @@ static void hear_keeper(struct supervisor *s)
 	got = packet_receive(SUPERVISOR_FD, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
 		return; /* no descriptors are free: the keeper sees the end of the cell's control socket */
+	if (got < 0)
+		give_up("the keeper cannot be heard");
 	if (got == 0) {
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
 	if (got != sizeof word || !is_sound(&word, n))
 		give_up("garbled word");
-	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many seats; cells that die slowly may hold ours for longer */
+	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many seats; cells that die slowly may hold theirs here for longer */
 		packet_drop(fds, n);
 		return;
 	}
@@ -277,7 +273,7 @@ static bool is_of_cell(const struct supervisor *s, pid_t pid)
 
 /*
  * A cell reaps its PID 1 and its program. What is left are zygotes, helpers, forks of a zygote that was killed before it had told
- * us of them: a cell whose program is one of those cannot die before it is reaped. The first that is a cell's is left to it; others
+ * of them: a cell whose program is one of those cannot die before it is reaped. The first that is a cell's is left to it; others
  * behind it are seen the next time.
  */
 static void reap_others(struct supervisor *s)
@@ -353,28 +349,22 @@ static void turn_all(struct supervisor *s)
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	s->answered = count_answered(s, now);
-
 	for (size_t i = 0; i < s->top; i++)
 		if (s->seat[i].cell && (s->seat[i].is_due || s->seat[i].cell->wake <= now || s->looks > now))
 			turn(s, i);
 }
 
-static void hear_own(struct supervisor *s, const bool own[OWN_MAX])
+static void hear_own(struct supervisor *s, bool keeper, bool zygotes)
 {
-	bool is_any = false;
-
-	for (size_t i = 0; i < OWN_MAX; i++)
-		is_any |= own[i];
-	if (!is_any)
-		return;
-	if (own[OWN_ZYGOTES] || own[OWN_ZYGOTES + 1])
+	if (zygotes)
 		hear_zygotes(s);
-	if (own[OWN_KEEPER])
+	if (keeper)
 		hear_keeper(s);
-	arm_own(s);
+	if (zygotes || keeper)
+		arm_own(s);
 }
 
-static void tell_figures(struct supervisor *s, bool is_quiet)
+static struct waiting_forks waiting_forks(const struct supervisor *s)
 {
 	struct waiting_forks waiting = { .pidfd = -1 };
 
@@ -385,25 +375,41 @@ static void tell_figures(struct supervisor *s, bool is_quiet)
 			continue;
 		waiting = (struct waiting_forks){ .n = waiting.n + 1, .pid = warm->program, .pidfd = warm->program_fd };
 	}
-	kept_zygote_tell(&s->zygote, s->report_fd, is_quiet, &waiting);
+	return waiting;
 }
 
 /* Figures are told at once; memory is looked at when it has been quiet for a while, for that takes some tenths of a millisecond. */
+static void tell_figures(struct supervisor *s, bool is_quiet)
+{
+	struct waiting_forks waiting;
+
+	if (kept_zygote_must_measure(&s->zygote, is_quiet)) {
+		waiting = waiting_forks(s);
+		kept_zygote_measure(&s->zygote, &waiting);
+	}
+	kept_zygote_tell(&s->zygote, s->report_fd);
+}
+
+/* Where not all can be waited for, all is looked at. */
+
 static void attend(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
-	bool               own[OWN_MAX] = { false };
 	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, wait_ms(s));
+	bool               zygotes, keeper;
 
 	if (n < 0 && errno != EINTR)
 		give_up("epoll_wait");
-	own[OWN_KEEPER] = own[OWN_ZYGOTES] = s->looks > 0 && s->looks > clock_ms(CLOCK_MONOTONIC) && packet_is_there(SUPERVISOR_FD);
+	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC);
+	keeper  = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
-		if (events[i].data.u64 < OWN_MAX)
-			own[events[i].data.u64] = true;
-		else
+		if (events[i].data.u64 >= OWN_MAX)
 			mark(s, events[i].data.u64);
-	hear_own(s, own);
+		else if (events[i].data.u64 == OWN_KEEPER)
+			keeper = true;
+		else
+			zygotes = true;
+	hear_own(s, keeper, zygotes);
 	turn_all(s);
 	reap_others(s);
 	s->is_told = n == 0;
@@ -450,5 +456,5 @@ _Noreturn void supervisor_main(void)
 	take_setup(&s);
 	for (arm_own(&s); !is_over(&s);)
 		attend(&s);
-	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, with us */
+	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, end with it */
 }
