@@ -50,7 +50,7 @@ MUTANTS = [Mutant(*row) for row in (
      "PID 1 holds the launcher's ends, and does not see it die", ["tests/escape/test_leaks.py", "-k", "cell_is_born"]),
     ("root-for-a-fork", "jail/zygote/zygote.c",
      "	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);", "	(void)o;\n	return true;",
-     "a launcher that was taken over has a zygote fork into its cell as root", ["tests/unit/test_zygote.c"]),
+     "a supervisor that was taken over has a zygote fork into its cell as root", ["tests/unit/test_zygote.c"]),
     # --- the launcher
     ("setgroups-allowed", "jail/kernel/cell.c",
      "	if (file_put(proc, \"setgroups\", \"deny\") < 0)\n		return err_sys(e, \"set-up step id-maps: setgroups\");\n", "",

@@ -1,8 +1,9 @@
 /*
- * backend.h - who starts a run for the door.
+ * backend.h - what starts a run for the door.
  *
- * Private: a launcher that the door forks itself. Service: the keeper. Either
- * way the door gets a socket to the run's launcher, to be read with run_next().
+ * Private: a launcher that the door forks itself. Service: the keeper, which asks
+ * the profile's supervisor. Either way the door gets a socket to the process that
+ * watches the run, to be read with run_next().
  */
 #pragma once
 #include "profile_set.h"

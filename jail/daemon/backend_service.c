@@ -291,11 +291,11 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 	order->asked       = clock_ms(CLOCK_MONOTONIC);
 }
 
-/* Whoever uses it has its streams at once. */
+/* The run has the streams of the ticket at once. */
 static void take_over(struct ticket *t, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX])
 {
 	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
-	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the launcher says it again */
+	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the supervisor says it again */
 }
 
 /* True: the run is on its way. seat: of a ticket that it does not fit, but with which the keeper can do something. */

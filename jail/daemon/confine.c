@@ -97,7 +97,7 @@ static int restrict_files(int folder, struct err *e)
 
 /* clang-format off */
 static const int allowed[] = {
-	/* clients and launchers */
+	/* clients, keeper and supervisors */
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
 	/* what they send: looked at, never read */
@@ -121,7 +121,7 @@ static int add_rules(scmp_filter_ctx filter)
 	/* memory, but none that can be executed */
 	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	/* the two ends of a connection to a launcher */
+	/* the two ends of a connection to a supervisor */
 	return r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 }
 

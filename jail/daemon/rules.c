@@ -19,7 +19,7 @@ void rules_done(struct rules *r)
 
 /* --- from files --- */
 
-/* The administrator reserves the ids of the file; they must not overlap those that other launchers of this host use. */
+/* The administrator reserves the ids of the file; they must not overlap those that other programs of this host use. */
 static int choose_ids(const struct config *c, const struct rules_source *from, struct id_range *ret, struct err *e)
 {
 	const struct config_ids *wish = &c->ids;

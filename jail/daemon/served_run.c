@@ -139,7 +139,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
 	if (loop_add(&r->door->loop, &r->source, e) == 0)
 		return 0;
-	run_done(&r->run); /* its launcher sees the end of the socket */
+	run_done(&r->run); /* the process that watches it sees the end of the socket */
 	close_streams(streams);
 	backend_settle(&r->door->backend);
 	return -1;

@@ -88,8 +88,8 @@ void ticket_box_done(struct ticket_box *b)
 /* --- using one --- */
 
 /*
- * The launcher first: when the program begins, its order is there. A launcher that has one, and then sees the end of its
- * client, ends the cell: so when the letter cannot be sent, nothing begins.
+ * The supervisor first: when the program begins, its order is there. A supervisor that has the order of a cell, and then sees
+ * the end of its client, ends the cell: so when the letter cannot be sent, nothing begins.
  */
 bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code)
 {

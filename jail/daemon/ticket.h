@@ -1,8 +1,8 @@
 /*
  * ticket.h - the cells that the door may use without asking the keeper
  *
- * They come from the keeper and are of one profile each. Whoever takes one owns
- * it, and its descriptors. The newest is taken first: what it needs is in the
+ * They come from the keeper and are of one profile each. The caller that takes one
+ * owns it, and its descriptors. The newest is taken first: what it needs is in the
  * caches still.
  */
 #pragma once
@@ -32,6 +32,6 @@ struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL:
 bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
 void ticket_box_done(struct ticket_box *b);
 
-/* What goes to the launcher and to the fork that waits. false: the ticket is void, and nothing has begun. */
+/* What goes to the supervisor and to the fork that waits. false: the ticket is void, and nothing has begun. */
 must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code);
 void ticket_free(struct ticket *t); /* with those of its descriptors that are still there; NULL is fine */

@@ -1,11 +1,11 @@
 /*
  * id_pool.h - the host ids of one profile's cells, two for each
  *
- * A service has a block of ids that is locked as a whole and that nobody else
- * uses: which of them are taken is known here, and every cell holds a copy of
- * the lock. They go round: an id that was given back rests before it is
- * somebody else's. A plain user's keeper shares his ids with his other runs,
- * and locks each by itself.
+ * A service has a block of ids that is locked as a whole and that no other
+ * process uses: which of them are taken is known here, and every cell holds a
+ * copy of the lock. Ids are used in turn: one that was given back rests before
+ * another cell gets it. A plain user's keeper shares its ids with other runs of
+ * that user, and locks each by itself.
  */
 #pragma once
 #include "slot.h"

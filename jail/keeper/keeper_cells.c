@@ -134,7 +134,7 @@ static enum fitness fitness_of(const struct seat *s, uint32_t number)
 	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
 }
 
-/* Of those that rest the one that has longest: what the kernel clears up late is gone. All behind the top are as free as its first. */
+/* Of resting seats, the one that has rested longest: what the kernel frees late is freed. Seats above the top are all free: one stands for them. */
 static struct seat *find_best(struct keeper *k, uint32_t number, size_t seats)
 {
 	struct seat *best = NULL;
@@ -152,7 +152,7 @@ static struct seat *find_best(struct keeper *k, uint32_t number, size_t seats)
 	return best;
 }
 
-/* One that rests and cannot be used gives its place up. */
+/* A resting seat that cannot be used again is cleaned, and the search begins anew. */
 static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
 {
 	struct seat *s;
@@ -164,7 +164,7 @@ static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
 	return s;
 }
 
-/* By a supervisor, which holds some two dozen descriptors for each of its cells, and has no limit but the hard one. */
+/* How many cells one supervisor can watch: it holds some two dozen descriptors for each, and only the hard limit bounds it. */
 static size_t count_watched(void)
 {
 	enum { OF_CELL = 30, BESIDE = 64 };
@@ -337,8 +337,8 @@ void keeper_hear_supervisor(struct post *p)
 }
 
 /*
- * As many as cells that stand ready, and a few for runs that are not: the others of a crowd go. A profile that is never
- * warm has nothing that another run has had. A plain user's ids are his other runs' as well.
+ * As many seats rest as cells stand ready, and a few more; after a crowd of runs the others are removed. A run of a profile that
+ * is never warm gets nothing that another run has had. A plain user's ids are used by other runs of that user, too.
  */
 static bool may_rest(const struct keeper *k, uint32_t number)
 {

@@ -38,9 +38,9 @@
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
  * A ticket is the right to use one seat's cell once, for a run with its profile's
- * own sizes, without asking the keeper, who hears of it from the supervisor. A seat
- * whose ticket is out is given to no other run unless the door names it: who has
- * its ticket decides. All that a door can get by lying about tickets is the cells
+ * own sizes, without asking the keeper; the supervisor then tells the keeper. A seat
+ * whose ticket is out is given to no other run unless the door names it: the holder
+ * of the ticket decides. All that a door can get by lying about tickets is the cells
  * that the keeper had opened for it.
  *
  * A word of another size, kind, order or number of descriptors comes from a

@@ -44,5 +44,5 @@ void         share_of_file(struct share *ret, const struct id_range *ids, const 
 
 /* With its share. It may lose its supervisor and get another one. */
 must_use int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e);
-/* Of a supervisor that is stopped, too: what it was told and did not read is forgotten, and who waits for it hears the end of his socket. */
+/* Also of a supervisor that is stopped: messages that it has not read are dropped, and a process that waits for it gets end of file. */
 void         realm_stop(struct realm *r);

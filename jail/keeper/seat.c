@@ -102,7 +102,7 @@ int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, str
 	if (start(s, w, e) == 0)
 		return 0;
 	fd_closep(&s->control);
-	(void)!group_close(&s->group, &ignored); /* nobody is in them yet */
+	(void)!group_close(&s->group, &ignored); /* no process is in them yet */
 	id_pool_give(s->ids, &s->slot);
 	*s = SEAT_NONE;
 	return -1;
@@ -159,7 +159,7 @@ static void on_ready(struct seat *s, int *fds, size_t *n)
 		s->state = SEAT_READY;
 }
 
-/* Whoever says so without a ticket that is out spoils nobody's cell but his own. */
+/* A supervisor that says so of a cell without a ticket changes nothing but its own cell. */
 static void on_taken(struct seat *s)
 {
 	if (s->state != SEAT_READY)
@@ -192,7 +192,7 @@ bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 	case LAUNCH_ENDED:
 		take_reason(&word.end.why, e);
 		if (e->kind == ERR_NONE)
-			s->state = SEAT_TAKEN; /* it leaves because its zygote did: nobody needs to hear of that */
+			s->state = SEAT_TAKEN; /* it ends because its zygote ended: that is no error to tell */
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:

@@ -7,9 +7,9 @@
  *
  * A seat is opened ahead of any run, or for one; it is taken once. When its
  * cell is gone and the groups are empty, these and the ids rest for the next
- * cell of the profile (group_renew()). Where the end of the cell was not heard -
- * its supervisor may still kill what is in it - or where enough rest already,
- * the groups are removed as soon as they are empty.
+ * cell of the profile (group_renew()). Where the supervisor has not closed its
+ * end of the socket - it may still kill what is in the groups - or where enough
+ * rest already, the groups are removed as soon as they are empty.
  */
 #pragma once
 #include "keeper_protocol.h"
@@ -26,12 +26,12 @@ struct seat {
 	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
 	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
 	int             control;  /* to the supervisor, for this cell */
-	bool            ticketed; /* READY: whoever has its ticket decides what it is for */
+	bool            ticketed; /* READY: the holder of its ticket decides which run gets it */
 	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
 	uint64_t        generation; /* of the cells of this number */
 	bool            ended;    /* the supervisor has closed its end: it does nothing with the cell any more */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
-	struct id_pool *ids;      /* whose the slot is; NULL: there is none */
+	struct id_pool *ids;      /* the pool of the slot; NULL: there is no slot */
 	struct slot     slot;
 	struct group    group;
 };
@@ -48,7 +48,7 @@ struct seat_wishes {
 	bool                     warm;  /* for a zygote's fork */
 };
 
-/* Of a seat that is FREE, or RESTING for this profile with groups that are as new: the supervisor begins to build. On failure nothing is left, and it is FREE. */
+/* Of a seat that is FREE, or RESTING for this profile with renewed groups: the supervisor begins to build. On failure it is FREE, and nothing is left. */
 must_use int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, struct err *e);
 
 enum seat_answer { SEAT_TOOK_IT, SEAT_IS_GONE, SEAT_REFUSED };
@@ -61,7 +61,7 @@ must_use enum seat_answer seat_take(struct seat *s, const struct keeper_run *run
  */
 must_use bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
-/* The cell is gone, or shall be: its end of the socket closing kills it. */
+/* The cell is gone, or is to end: this closes the control socket, and the supervisor then kills it. */
 void seat_leave(struct seat *s);
-/* LEAVING: true when it is FREE, or RESTING, which it does only where it may. Kills what still lives after a while. */
+/* Of a seat that is LEAVING: true when it is FREE, or RESTING if may_rest. Kills processes that still live after a while. */
 bool seat_clean(struct seat *s, bool may_rest);

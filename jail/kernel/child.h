@@ -87,20 +87,20 @@ struct child_ctx {
 	const struct sock_fprog *filter, *telling; /* as in run_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
 	int                      handed_fd[HANDED_FDS];
-	bool                     stays;      /* no exec: who has entered a cell goes on with what it has in memory */
-	bool                     is_ahead;   /* who stays: its order comes when all steps are done */
+	bool                     stays;      /* no exec: the fork that entered a cell goes on with what it has in memory */
+	bool                     is_ahead;   /* a fork: its order comes when all steps are done */
 	int                      extension_fd; /* CHILD_ZYGOTE: what its Python loads */
 	uint32_t                 extension_len;
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_order       order;
 	struct word_lists        lists;
-	struct letter_order      letter; /* of who stays, once it is there; its text is in lists, and */
+	struct letter_order      letter; /* of a fork, once it is there; its text is in lists, and */
 	char                    *code;
-	char                    *shown; /* of who stays and has no order yet: two areas of CHILD_SHOWN_BYTES, his words in /proc */
+	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its words in /proc */
 	int                      code_fd; /* of a warm cell: main.py */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
-	int64_t                  init_cpu_ns; /* of who stays: PID 1's, while it could be seen */
+	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
 	int                      detail;
 };
 
@@ -113,13 +113,13 @@ _Noreturn void child_run_program(struct child_ctx *c);
  */
 void child_become_program(struct child_ctx *c);
 /*
- * Behind it, and before anything of the run's is looked at: this process waits, or begins. What CPU time it has used is not the
- * program's. May be said again. Only write() and clock_gettime() are called. 0 or -errno.
+ * After it, and before the process reads anything of the run: reports that it is ready, and its CPU time so far, which is not
+ * charged to the program. May be called again. Only write() and clock_gettime() are called. 0 or -errno.
  */
 must_use int child_say_stands(const struct child_ctx *c);
 /* Its order is there, or nothing can send one any more. Only poll() is called. */
 bool         child_has_order(const struct child_ctx *c, int wait_ms);
-/* The order of who stays. 0 or -errno. */
+/* Takes the order of a fork. 0 or -errno. */
 must_use int child_take_letter(struct child_ctx *c);
 /* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */
 must_use int child_take_streams(struct child_ctx *c);

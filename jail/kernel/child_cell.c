@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Who clones us watches other cells as well: a copy of what it has open would keep their ends of file from arriving, and its own. */
+/* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
 static int cell_close_descriptors(struct child_ctx *c)
 {
 	int    keep[7 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->status_fd, c->slot_fd, c->ready_fd[0], c->ready_fd[1] };

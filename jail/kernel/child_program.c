@@ -161,7 +161,7 @@ static int program_capabilities(struct child_ctx *c)
 	return child_sys(syscall(SYS_capset, &head, none));
 }
 
-/* An exec would do it. Not sooner: what was not executed in the cell is nobody's to look at while it still has something. */
+/* An exec would do it. Not sooner: until then the fork may hold what no process of the cell may look at. */
 static int program_own_memory(struct child_ctx *c)
 {
 	return c->stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
@@ -291,7 +291,7 @@ static int program_await_init(struct child_ctx *c)
 	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
-/* Who stays says so behind the filter, in child_say_stands(). */
+/* A fork says so when the filter is on, in child_say_stands(). */
 static int program_say_exec(struct child_ctx *c)
 {
 	if (!c->stays)
@@ -300,7 +300,7 @@ static int program_say_exec(struct child_ctx *c)
 	return 0;
 }
 
-/* A signal does not end the wait of who was heard already, where the kernel can do that: socket() knows no EINTR. */
+/* Where the kernel can do that, a signal does not end a wait whose notice was received: socket() knows no EINTR. */
 static int filter_that_asks(const struct child_ctx *c, unsigned flags)
 {
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->telling);
@@ -362,7 +362,7 @@ static int program_exec(struct child_ctx *c)
 	return r;
 }
 
-/* --- behind the steps of who stays: under the filter, and for nobody else --- */
+/* --- after the steps, in a fork only: under the filter --- */
 
 int child_say_stands(const struct child_ctx *c)
 {
@@ -451,7 +451,7 @@ const struct child_step child_program_steps[] = {
 	{ "securebits",        child_securebits,          "locked: id 0 means nothing any more" },
 	{ "ids",               program_ids,               "group first: after the uid we could not" },
 	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
-	{ "own-memory",        program_own_memory,        "who stays what he is: /proc/self is his own, not root's" },
+	{ "own-memory",        program_own_memory,        "a fork is not executed: its /proc/self would else be root's" },
 	{ "streams",           program_streams,           "made by the program's id, so that /dev/stdout opens" },
 	{ "workdir",           program_workdir,           "cwd is inside the new root, whatever it was" },
 	{ "no-new-privs",      program_no_new_privs,      "the filter needs it, so does Landlock" },

@@ -77,7 +77,7 @@ must_use enum group_answer group_open_in(struct group *ret, const struct group_h
 void         group_home_close(struct group_home *home);
 
 /*
- * For a launcher with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
+ * For a supervisor with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
  * them, and kill what is in there. The limits stay ours. On v2 the kernel also asks who may write to the group above
  * both (group_home_lend()).
  */
@@ -158,7 +158,7 @@ void group_kill_members(const struct group *g);
 /* Empties and removes the leaves of a slot whose launcher died. The caller holds the slot. */
 void group_clear(const char *cache_dir, uint32_t slot);
 void group_clear_in(const struct group_home *home, uint32_t slot);
-/* At the very end of who kept it; stays when others have leaves there. */
+/* At the end of the process that kept it; it stays when other processes have leaves there. */
 void group_home_remove(struct group_home *home);
 
 /* --- for group_limit.c, group_count.c and group_renew.c --- */

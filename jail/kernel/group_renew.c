@@ -24,7 +24,7 @@ static const struct trace {
 	unsigned    controller;
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
-	const char *set_back; /* what is written first; "": what it says; NULL: nothing */
+	const char *set_back; /* what is written first; "": its own value; NULL: nothing */
 	int64_t     most;     /* what it may then be */
 } traces[] = {
 	{ GROUP_MEMORY,  "memory.oom_control",              "oom_kill", NULL, 0 },
@@ -33,7 +33,7 @@ static const struct trace {
 	{ GROUP_PIDS,    "pids.current",                    NULL,       NULL, 0 },               /* one that has ended and is not reaped counts */
 	{ GROUP_PIDS,    "pids.events",                     "max",      NULL, 0 },
 	{ GROUP_PIDS,    "pids.peak",                       NULL,       NULL, PIDS_OF_ANY_RUN }, /* or a later run's would be larger than its own */
-	{ GROUP_CPU,     "cpu.cfs_quota_us",                NULL,       "",   INT64_MAX },       /* deals out all of it anew */
+	{ GROUP_CPU,     "cpu.cfs_quota_us",                NULL,       "",   INT64_MAX },       /* begins a new period */
 	{ GROUP_CPUACCT, "cpuacct.usage",                   NULL,       "0",  0 },
 };
 /* clang-format on */

@@ -16,7 +16,7 @@
 #define SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6, 6.12 */
 #define SCOPE_SIGNAL        (1ull << 1)
 
-/* What it refuses is no record of the host's audit, neither of us (we are the program where it is a fork) nor of rulesets below ours. */
+/* Refusals make no audit records: of this process, which in a fork of a zygote becomes the program without exec, nor of rulesets below. */
 #define LOG_SAME_EXEC_OFF  (1u << 0) /* ABI 7, 6.15 */
 #define LOG_SUBDOMAINS_OFF (1u << 2)
 

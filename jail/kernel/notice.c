@@ -67,11 +67,11 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	struct seccomp_notif_resp out;
 	double                    now = clock_ms(CLOCK_MONOTONIC);
 
-	n->answers   = now - n->answered < rest_ms(n) ? n->answers + 1 : 1; /* no question for as long as a rest was a rest */
+	n->answers   = now - n->answered < rest_ms(n) ? n->answers + 1 : 1; /* a pause as long as a rest counts as one */
 	n->answered  = now;
 	memset(&in, 0, sizeof in); /* the kernel insists */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
-		return; /* who asked is dead */
+		return; /* the process that asked is dead */
 	out    = response(refused_calls_ask(refused, filter, &in.asked.data), &in.asked.data);
 	out.id = in.asked.id;
 	n->was_given |= out.flags != 0;
@@ -79,7 +79,7 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 		; /* the kernel notifies once: without an answer the call would wait for ever */
 }
 
-/* To receive would wait where nobody asks. */
+/* Polls first: to receive blocks where no call waits. */
 void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	struct pollfd p = { .fd = n->listener_fd, .events = POLLIN };

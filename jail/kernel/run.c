@@ -29,7 +29,7 @@ static void keep_only(const struct run_order *order, int sock)
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = order->shown_fd[i];
-	(void)!fd_keep_only(keep, n); /* the cell does it again, and insists */
+	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
 int run_start(struct run *ret, const struct run_order *order, struct err *e)

@@ -268,7 +268,7 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 	return 0;
 }
 
-/* The one that was asked is there: another one shall not be killed for its silence. */
+/* The zygote that was asked is still there: a successor must not be killed because that one did not answer. */
 static bool is_same(const struct warm *w)
 {
 	return w->zygote.pidfd >= 0 && w->zygote.generation == w->generation;

@@ -8,7 +8,7 @@
  * What a cell becomes is decided when it is built, before PID 1 has become
  * brig-init; from PREPARING on it is good for programs that a zygote can run,
  * and for nothing else. An order goes into the cell's letter and its order
- * socket, whoever holds the other end by then. The program is a child of the
+ * socket, whichever process holds the other end by then. The program is a child of the
  * process that watches the cell, which reaps it.
  */
 #pragma once

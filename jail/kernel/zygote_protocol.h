@@ -9,9 +9,9 @@
  * into.
  *
  * The answer is WAITS, when the fork is made as soon as an order is there; then FORKS, and FORKED with a pidfd; or FAILED.
- * FORKS is said before there is a fork: until then nothing of the order was taken, and who hears the end of the socket before
- * it may register again; later, nobody knows whether the program runs. Who hears RETIRES before it may register again, too:
- * there is a successor.
+ * FORKS is sent before there is a fork. A supervisor that gets end of file before FORKS may register the cell again, because no
+ * process has read the order; after FORKS it may not, because it cannot know whether the program runs. After RETIRES, which comes
+ * before FORKS or not at all, it may register the cell again, too: there is a successor.
  *
  * A fork is a child of the process that started the zygote (CLONE_PARENT), which is the supervisor: how a program ended is
  * known whatever becomes of its zygote.

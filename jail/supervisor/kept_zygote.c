@@ -122,19 +122,19 @@ static int execute(const struct kept_zygote *z, int ready, struct err *e)
 	return err_sys(e, "/usr/bin/python3");
 }
 
-/* It ends with the supervisor, which would not be there any more to replace it. */
+/* The zygote ends with the supervisor: no other process would replace it. */
 static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 {
 	int        keep[] = { z->tree_fd, z->filter_fd, z->orders[1], ready }, log;
 	sigset_t   none;
 	struct err e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* before it is executed nothing of the cells is in it but for a moment */
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* closes the descriptors of cells at once, before exec */
 	log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL); /* of what a caller of brigd has blocked */
+	sigprocmask(SIG_SETMASK, &none, NULL); /* the caller of brigd may have blocked some */
 	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */
 		signal(number, SIG_DFL);
 	setsid();
@@ -186,7 +186,7 @@ static void retry_later(struct kept_zygote *z)
 	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 }
 
-/* Who asked, and who will ask, hears the end of his socket, and goes on without. */
+/* Requests in the socket are dropped, and their cells get end of file. Cells that are built later do without a zygote. */
 static void close_orders(struct kept_zygote *z)
 {
 	fd_closep(&z->orders[0]);
@@ -202,7 +202,7 @@ static void do_without(struct kept_zygote *z)
 	    RETRY_MS / 1000);
 }
 
-/* Not yet: nobody shall wait for one meanwhile. */
+/* Before not_before it starts none, and closes the orders: no cell waits for a zygote meanwhile. */
 static void try_to_start(struct kept_zygote *z)
 {
 	if (clock_ms(CLOCK_MONOTONIC) < z->not_before) {
@@ -216,7 +216,7 @@ static void try_to_start(struct kept_zygote *z)
 	do_without(z);
 }
 
-/* It hears that nothing can ask it any more, and ends. */
+/* The zygote gets end of file on the orders, and ends. */
 static void let_go(struct kept_zygote *z)
 {
 	forget(&z->now);
@@ -242,7 +242,7 @@ static void start_successor(struct kept_zygote *z)
 	retry_later(z);
 }
 
-/* SIGTERM: it takes no order more, and ends. */
+/* SIGTERM: the old zygote takes no more orders, and ends. */
 static void succeed(struct kept_zygote *z)
 {
 	if (z->now.pidfd >= 0)
@@ -344,7 +344,7 @@ static bool became_ready(struct one_zygote *one)
 	return is_ready;
 }
 
-/* Another zygote in the place of this one is up, too: what is asked for waits for it. */
+/* is_up stays true while the zygote is replaced: requests then wait for the new one. */
 static bool first_became_ready(struct kept_zygote *z)
 {
 	if (!became_ready(&z->now))

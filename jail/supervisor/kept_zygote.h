@@ -3,9 +3,9 @@
  *
  * One is started for the rootfs of the first cell, and another when that one
  * has ended or the rootfs is another. Both ends of the socket for orders are
- * kept: what is asked for while there is no zygote waits for the next. One
- * that ends before it is ready closes them: who asks then hears at once that
- * there is nobody, and a new one is tried after a while.
+ * kept: what is asked for while there is no zygote waits for the next. When a
+ * zygote ends before it is ready, both are closed: a cell that asks then gets end
+ * of file at once, and another zygote is started after a while.
  *
  * After so many cells, or so long, a successor is started beside it; when that
  * is ready the old one takes no more orders, and ends; what it has forked goes on.
@@ -34,7 +34,7 @@ struct kept_zygote {
 	struct one_zygote now, next;
 	int         filter_fd;
 	int         orders[2];        /* [0]: where forks are asked for; non-blocking */
-	bool        is_up;            /* there was one that served, since they were made */
+	bool        is_up;            /* a zygote has served since orders[] were made */
 	uint32_t    generation;       /* of `now` */
 	int         tree_fd;          /* what it was started in */
 	char        digest[STORE_DIGEST + 1];

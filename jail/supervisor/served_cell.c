@@ -271,7 +271,7 @@ static bool leave(struct served_cell *c, struct cell_kind *kind)
 	return false;
 }
 
-/* Nothing of the program is left where PID 1 is alone: who waits for the record need not wait for what PID 1 still holds. */
+/* Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. */
 static bool end(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;

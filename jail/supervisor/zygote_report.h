@@ -2,9 +2,9 @@
  * zygote_report.h - what a supervisor says of its profile's zygote, for brig stats and brig top
  *
  * A memory file that the keeper made: the supervisor writes the whole struct, the keeper reads it when it is asked for figures,
- * and nobody is woken. Nothing is decided by it. What is not known is ZYGOTE_UNKNOWN, never 0.
+ * and no process is woken. Nothing is decided by it. What is not known is ZYGOTE_UNKNOWN, never 0.
  *
- * The memory of a zygote is told by P's root, since nobody else may: keeper and door have other ids, and no right over P's.
+ * The supervisor reads a zygote's memory because it is root of P: keeper and door have other ids, and no right over P's.
  */
 #pragma once
 #include "defs.h"

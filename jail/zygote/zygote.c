@@ -81,7 +81,7 @@ static int listen_to_own(struct zygote *z)
 	       epoll_ctl(z->epoll, EPOLL_CTL_ADD, ZYGOTE_FD_ORDERS, &orders) < 0 ? -1 : 0;
 }
 
-/* Which other cells there are is nothing for a fork to read. */
+/* A fork must not read which other cells there are: it finds zeros. */
 static int make_cells(struct zygote *z)
 {
 	size_t len = ZYGOTE_CELLS_MAX * sizeof(void *);
@@ -130,7 +130,7 @@ static void stop_listening(struct zygote *z, size_t i)
 	z->waiting[i] = z->waiting[--z->n];
 }
 
-/* Those who wait go to the successor. */
+/* Cells that wait are registered with the successor. */
 static void retire(struct zygote *z)
 {
 	z->is_last = true;
@@ -157,7 +157,7 @@ static bool is_sound(const struct zygote_request *r)
 	       r->n == ZYGOTE_GROUPS + o->joins + o->clones_into;
 }
 
-/* Its order wakes us, and so does the end of its cell. */
+/* The order of the cell ends the wait, and so does the end of the cell. */
 static int listen_to(struct zygote *z, struct zygote_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
@@ -240,7 +240,7 @@ bool zygote_await(struct zygote *z, struct zygote_request **ret)
 enum { LENT_MS = 100 };
 
 /*
- * A child of our parent's, in the cell's process ids and control group. glibc's fork() can make none; without it the thread id
+ * Makes a child of this process's parent, in the cell's pid namespace and control group. glibc's fork() cannot; without it the thread id
  * that glibc keeps would be stale: the kernel writes it where glibc wants it. Its robust list is gone in the child, like after
  * every clone.
  */
@@ -312,8 +312,8 @@ static void become_program(struct zygote *z, const struct zygote_request *r, str
 }
 
 /*
- * The first word comes before: were we killed between a fork and its word, another zygote would be asked for a cell in which a
- * process takes the order already. Who cannot be told gets no fork.
+ * FORKS is sent before the fork: if this zygote were killed between a fork and its word, another one would be asked to fork into
+ * a cell in which a process already takes the order. Where FORKS cannot be sent, there is no fork.
  */
 static pid_t fork_for(const struct zygote_request *r)
 {

@@ -569,7 +569,7 @@ enum MHD_Result http_post_go_on(struct http_post *p)
 	if (p->too_large)
 		return refuse_size(p);
 	if (!p->began)
-		take_body(p); /* an analyser says that it frees p: not while the connection has it, which lets go after us, in http_post_leave() */
+		take_body(p); /* an analyser says that it frees p: it does not, because the connection holds p until http_post_leave() */
 	if (p->gone)
 		return MHD_NO;
 	if (p->streams)
