@@ -326,7 +326,7 @@ def asan_build():
 
 @pytest.fixture
 def tmp_path(tmp_path):
-    """A service shows with --ro what its launchers may walk to, and they are nobody: pytest's own folders are closed."""
+    """A service shows with --ro what its supervisors may reach, and they are unprivileged users of the host: pytest's own folders are closed."""
     if not runs.SESSION.stands_in():
         yield tmp_path
         return

@@ -69,7 +69,7 @@ HONEST = {
 @pytest.mark.parametrize("profile", ["basic", "strict"])
 @pytest.mark.parametrize("what", HONEST)
 def test_an_honest_program_is_refused_nothing(run, what, profile):
-    """So no call of it waits for the launcher: a refused call does."""
+    """So no call of it waits for an answer, as a refused call does."""
     assert rows_of(run("--profile", profile, program=HONEST[what])) == []
 
 

@@ -8,7 +8,7 @@ import left
 from support import brig, host
 from support import daemon as daemons
 
-# The supervisor is nobody on this host, and the store may be below a closed directory.
+# The supervisor is an unprivileged user of this host, and the store may be below a closed directory.
 WHERE_ALL_CAN_SEE = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh"]
 
 

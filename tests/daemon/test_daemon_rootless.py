@@ -64,7 +64,7 @@ def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
             assert ended.record["warm"], forking.words()
 
 
-# Process 1 has the program's id here: no other wall is asked before Landlock.
+# Process 1 has the program's id here: only Landlock refuses the signal.
 SIGNALS_TO_1 = """
 import os
 for _ in range(100):
@@ -76,7 +76,7 @@ for _ in range(100):
 @pytest.mark.alone("reads the kernel's audit, which is one for the whole machine")
 @pytest.mark.parametrize("user", ["single"], indirect=True)
 def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking):
-    """It would be one for each call, thousands a second: a fork is to the kernel what restricted itself, and has not executed anything since."""
+    """It would be one for each call, thousands a second: the kernel records refusals of a process that restricted itself and has executed nothing since, as a fork has not."""
     log = audit_log.AuditLog(audit_log.LANDLOCK)
     try:
         if not log.is_on():
@@ -85,7 +85,7 @@ def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking)
             warm.wait(talk)
             run = talk.run(SIGNALS_TO_1)
         assert run.record["warm"] and run.stdout == 100 * "refused\n", run
-        assert [record for record in log.records() if "scope.signal" in record] == [] # the door's own are its own
+        assert [record for record in log.records() if "scope.signal" in record] == [] # the door's Landlock rules make other records
     finally:
         log.close()
 
@@ -111,7 +111,7 @@ def test_profiles_are_read_again_at_the_users_word(own):
 @pytest.mark.row("B6")
 @pytest.mark.parametrize("to", ["secret", "/proc"])
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(own, to):
-    """As in test_shown_directories.py; here the launcher opens it anew in the namespace of the user."""
+    """As in test_shown_directories.py; here the supervisor opens it anew in the namespace of the user."""
     daemon, user = own
     folder = daemon.world.path(f"home/{user.name}") / "exchanged"
     folder.mkdir()

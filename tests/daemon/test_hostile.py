@@ -381,8 +381,8 @@ def is_served(talk):
 
 
 @pytest.mark.row("I7")
-def test_a_keeper_that_has_to_complain_to_nobody_goes_on(start_daemon):
-    """It says that a supervisor ended; whoever holds the other end of its standard error must not be able to stop it by not reading."""
+def test_a_keeper_whose_messages_are_not_read_goes_on(start_daemon):
+    """It prints that a supervisor ended; a process that holds the other end of its standard error must not stop it by not reading."""
     reading, writing = full_pipe()
     try:
         daemon = start_daemon(stderr=writing)

@@ -122,13 +122,13 @@ def test_two_thousand_kills_leave_nothing(start_daemon):
 
 # --- each of them once, with a run that surely is there -----------------------------------------------------------------
 
-@pytest.mark.parametrize("who", ["keeper", "supervisor", "init"])
-def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, who):
+@pytest.mark.parametrize("helper", ["keeper", "supervisor", "init"])
+def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, helper):
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
         run = talk.start(SLEEP, args=[token], limits=LONG)
         assert run.line() == "up"
-        killed = daemon.of_kind(who)
+        killed = daemon.of_kind(helper)
         assert killed, daemon.tree()
         for pid in killed:
             daemons.kill(pid)
@@ -136,7 +136,7 @@ def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, who
             record = run.wait()
             assert record["exit_reason"] in SAID, record
         except client.Closed: # the door went with its keeper
-            assert who == "keeper"
+            assert helper == "keeper"
         run.close()
     assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
     assert recover(daemon) is None

@@ -145,7 +145,7 @@ def test_nothing_comes_later(talk, fresh):
     assert talk.run("import time; time.sleep(2)\n" + VIEW).stdout == fresh
 
 
-def test_a_profile_that_is_never_warm_has_a_new_one_for_everybody(talk):
+def test_a_profile_that_is_never_warm_has_a_new_one_for_each_run(talk):
     seen = [which(talk.run(WHICH, profile="strict"))[0] for _ in range(6)]
     assert len(set(seen)) == 6, seen
 
@@ -164,7 +164,7 @@ def test_a_supervisor_keeps_a_bounded_number(talk, kept):
     assert host.poll(lambda: max(networks(pid) for pid in kept.roles()["supervisor"]) <= 8 + 1 + 4), "those that are kept, its own, those of cells that stand ready"
 
 
-def test_who_asks_for_sockets_all_the_time_costs_its_supervisor_little(talk, kept):
+def test_a_program_that_makes_sockets_all_the_time_costs_its_supervisor_little(talk, kept):
     """The supervisor's time is not counted for the program, so it must not be the program's to spend."""
     run = talk.start("import socket, time\nprint('here', flush=True)\nend = time.monotonic() + 2\nn = 0\n"
                      "while time.monotonic() < end: socket.socket().close(); n += 1\nprint(n)\n")

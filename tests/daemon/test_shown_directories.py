@@ -78,7 +78,7 @@ def test_what_the_kernel_tells_of_the_host_is_not_shown(daemon, talk, path):
 
 @pytest.mark.row("I4")
 def test_a_procfs_that_the_door_has_never_seen_is_not_shown_and_each_run_is_told_why(daemon):
-    """Of another mount namespace: the door does not know it, and the launcher does not find it."""
+    """Of another mount namespace: the door does not know it, and the supervisor does not find it."""
     holder = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -114,7 +114,7 @@ EITHER = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic"], "runs": 64,
 @pytest.mark.parametrize("uid", [0, ANN], ids=["root", "a user"])
 @pytest.mark.parametrize("to", ["secret", "/proc"])
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(stock, uid, to):
-    """The door has looked at what is given, the launcher opens it anew by its path, which another user has changed meanwhile."""
+    """The door has checked the directory; the supervisor opens it anew by its path, which another user has changed meanwhile."""
     daemon = stock.get(EITHER)
     daemon.path.chmod(0o666)
     with tempfile.TemporaryDirectory(prefix="brig-test-") as folder, daemon.connect_as(uid) as talk:

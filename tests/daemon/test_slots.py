@@ -15,7 +15,7 @@ from support import client, host, warm, warm_load
 from support import daemon as daemons
 
 MIB = 1 << 20
-SLOT = "print(open('/proc/self/uid_map').read().split(), flush=True)\n" # its ids on the host, which nobody else has
+SLOT = "print(open('/proc/self/uid_map').read().split(), flush=True)\n" # its ids on the host, which no other run has at the time
 OPEN = SLOT + "import sys; sys.stdin.read()" # until its input ends
 
 # Each leaves as much as it can of one thing that a group or a user is charged for. (program, limits, how it ends)
@@ -80,7 +80,7 @@ def kept(request, built):
         made = Kept(daemon, keys)
         if not keys:
             warm.wait(made.talk)
-        made.fresh = [run.record for run in made.crowd(8)[1]] # nearly all in slots that nobody has had
+        made.fresh = [run.record for run in made.crowd(8)[1]] # nearly all in slots that no run has had
         yield made
         made.talk.close()
 
@@ -124,7 +124,7 @@ def test_no_two_runs_have_a_slot_at_once(kept):
         assert len(set(slots)) == 12, slots
 
 
-def test_a_profile_that_is_never_warm_has_new_ones_for_everybody(kept):
+def test_a_profile_that_is_never_warm_has_new_ones_for_each_run(kept):
     seen = [slot_of(kept.talk.run(SLOT, profile="strict")) for _ in range(8)]
     assert len(set(seen)) == 8, seen
 
@@ -152,7 +152,7 @@ def test_nothing_of_a_hungry_run_is_missing_for_the_next_one(kept, name):
 
 
 def test_pages_of_a_file_that_a_run_was_the_first_to_read_are_not_in_the_record_of_the_next_one(kept):
-    """The page cache is charged to who reads first, and stays when he is gone."""
+    """A page is charged to the group that reads it first, and stays charged when the group's processes are gone."""
     tree = host.store_dir() / "names" / "basic"
     files = [path for name in ("libsqlite3.so*", "libdb-5*") for path in tree.glob(f"tree/usr/lib/*/{name}") if not path.is_symlink()]
     large = sum(path.stat().st_size for path in files)
@@ -170,14 +170,14 @@ def test_pages_of_a_file_that_a_run_was_the_first_to_read_are_not_in_the_record_
     assert small.record["memory_peak_bytes"] < max(one["memory_peak_bytes"] for one in kept.fresh) + MIB, small
 
 
-@pytest.mark.parametrize("who", ["supervisor", "init"])
-def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, who):
+@pytest.mark.parametrize("helper", ["supervisor", "init"])
+def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, helper):
     run = kept.start(SLOT + "b = bytearray(100 << 20)\n" + SLEEP, args=[token], limits=LONG)
     run.line()
     assert run.line() == "up"
     program = next(pid for pid, _ in host.with_token(token))
     init = next(pid for pid in kept.daemon.of_kind("init") if host.read(f"/proc/{pid}/uid_map") == host.read(f"/proc/{program}/uid_map"))
-    daemons.kill(init if who == "init" else int(host.read(f"/proc/{init}/stat").rpartition(")")[2].split()[1]))
+    daemons.kill(init if helper == "init" else int(host.read(f"/proc/{init}/stat").rpartition(")")[2].split()[1]))
     assert run.wait()["exit_reason"] in ("signaled", "cancelled"), run
     run.close()
     assert host.poll(lambda: not host.with_token(token))
@@ -195,7 +195,7 @@ def tried(kept, program):
 
 @pytest.mark.diagonal("kept")
 @pytest.mark.parametrize("call", ["openat", "read", "pread64", "write", "unlinkat", "mkdirat", "fchmodat", "flock"])
-def test_a_call_of_the_keeper_that_fails_costs_a_run_but_no_record_its_truth(kept, call):
+def test_a_call_of_the_keeper_that_fails_may_cost_a_run_but_makes_no_record_wrong(kept, call):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     inject = ["-e", f"trace={call}", "-e", f"inject={call}:error=EIO:when=1+7"] # each seventh
@@ -271,7 +271,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_whatever_a_run_had_of_what_is_counted_by_user_the_next_one_has_as_well(kept):
+def test_the_next_run_gets_as_much_of_what_is_counted_by_user_as_the_one_before(kept):
     first, later = one_after(kept, lambda: kept.run(TAKE_ALL), TAKE_ALL)
     assert first.reason == "signaled" and "('processes', " in first.stdout, first
     assert later.stdout.splitlines()[1:] == first.stdout.splitlines()[1:], (first, later)
@@ -353,7 +353,7 @@ def test_a_crowd_leaves_a_bounded_number(kept):
     assert host.poll(lambda: len(kept.groups()) <= before + trees * 10), (before, trees, kept.groups())
 
 
-def test_those_of_another_profile_give_their_places_up(built):
+def test_resting_slots_of_another_profile_make_room(built):
     """Where there are descriptors for a few cells only."""
     few = ["sh", "-c", 'ulimit -S -n 180; exec "$@"', "sh"]
     profiles = {**MANY, "ready": 0, "access": [{**MANY["access"][0], "profiles": ["basic", "filesystem"]}]}
@@ -388,7 +388,7 @@ def test_the_end_of_a_service_is_the_end_of_its_slots(built, way):
             daemon.run("pass")
         slots = warm_load.groups_of(daemon)
         getattr(daemon, way)()
-        if way == "kill_all": # nobody is left to remove them, and the next start does
+        if way == "kill_all": # no process is left to remove them; the next start does
             daemon.start()
             daemon.stop()
         assert host.poll(lambda: not slots & {folder for folder, _ in host.cgroup_dirs()}), slots

@@ -13,18 +13,18 @@ from support import daemon as daemons
 
 SOURCE = pathlib.Path(__file__).parent / "ticket_lies.c"
 LIES = re.findall(r'^\t\{ "(.*?)", +lie', SOURCE.read_text(), re.M)
-# A ready fork may have begun before the supervisor has looked: in the cell as it was built.
+# A ready fork may begin before the supervisor has read the order: with the limits that the cell was built with.
 DENIED = r"output [04]\nended denied: more was asked .*"
 WALL = r"output 4\nended timeout_wall: "
-# It may have begun before the supervisor saw that nobody had given an order.
+# It may begin before the supervisor has noticed that there is no order.
 KILLED = r"output [04]\n(hung up|ended cancelled: .*|ended client_gone: .*)"
 FATES = {
     "an order that is too short": KILLED, "an order with a descriptor": KILLED, "a letter without an order": KILLED, "an order, and gone": KILLED,
-    "a letter that is none": r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )", # a ready fork has nobody to tell
+    "a letter that is none": r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )", # a ready fork can no longer report it
     "an order of tomorrow": WALL,
     # By the clock of the set-up, or by that of a program where a fork stood there already.
     "an order of tomorrow, no letter": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",
-    # Whatever a supervisor whose cell has its order hears and does not know is its client's end.
+    # When a cell has its order, its supervisor takes any other message for the end of the client.
     "a ticket used twice": r"output [04]\n(hung up|ended exited: )", "a ticket used twice, for more": r"output [04]\n(hung up|ended exited: )",
     "the truth, for ever": WALL,
 }

@@ -106,7 +106,7 @@ def test_users_are_heard_in_turn_however_many_connections_one_of_them_has(start_
 
 @pytest.mark.row("I5")
 def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
-    """A supervisor that is stopped, or has its hands full: a socket has room for some hundreds."""
+    """A supervisor that is stopped, or busy: its socket has room for some hundreds."""
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
         run = talk.start(SLEEP, limits=LONG)

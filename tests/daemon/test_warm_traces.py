@@ -86,12 +86,12 @@ NUMBERS = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 
 
 def forks(kept, first):
-    """Those since there were such numbers."""
+    """Forks whose process id is above first."""
     return [pid for supervisor in kept.roles()["supervisor"] for pid in host.children(supervisor) if pid > first and is_fork(pid)]
 
 
 def is_fork(pid):
-    """In the process ids of a cell, and not their first."""
+    """It is in the pid namespace of a cell, and not its process 1."""
     numbers = host.read(f"/proc/{pid}/status").partition("\nNSpid:\t")[2].partition("\n")[0].split()
     return len(numbers) == 2 and numbers[1] != "1"
 

@@ -3,7 +3,7 @@
  *
  *   ticket_lies                            the lies, a line each
  *   ticket_lies NAME KEEPER STORE RUNTIME demand|ready
- *       gets tickets from a real keeper, tells that lie to a launcher or to the fork
+ *       gets tickets from a real keeper, tells that lie to a supervisor or to the fork
  *       that waits, and prints what came of it: "output N" (bytes of the program), "ended REASON: WHY" or "hung up";
  *       then "lives" when an honest run by another ticket does what it should
  */
@@ -94,7 +94,7 @@ static struct ticket await_ticket(const struct mad_door *d)
 	give_up("no ticket");
 }
 
-/* --- to the launcher and to the fork --- */
+/* --- to the supervisor and to the fork --- */
 
 static struct launch_order order_of(const struct mad_door *d, const char *code)
 {
@@ -222,7 +222,7 @@ static void lie_without_order(const struct mad_door *d, const struct ticket *t, 
 	judge(t);
 }
 
-/* Nobody brings the letter: it is late by one clock or another. */
+/* No letter comes: it is late by one clock or another. */
 static void lie_without_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
@@ -252,7 +252,7 @@ static void lie_with_descriptor(const struct mad_door *d, const struct ticket *t
 	judge(t);
 }
 
-/* It is gone when the launcher looks: nobody reads what the program would say. */
+/* The client is gone when the supervisor reads the order: no process reads the output of the program. */
 static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);

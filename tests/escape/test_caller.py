@@ -179,7 +179,7 @@ REFUSED = {(-1, "EPERM"), (-1, "EAFNOSUPPORT"), (-1, "EINTR")}
 
 @pytest.mark.row("A20")
 def test_what_is_refused_stays_refused_whatever_signals_and_siblings_do(jail, run_brig):
-    """Calls that wait for the launcher were where other supervisors let one through, lost one, or hung when the caller died."""
+    """With calls that wait for an answer, other sandboxes have let one through, lost one, or hung when the caller died."""
     ran = run_brig(program=PRESS)
     assert ran.status == 0 and set(ast.literal_eval(ran.out)) <= REFUSED, str(ran)
     rows = {row["call"]: row["count"] for row in ran.record["refused"]}
@@ -188,7 +188,7 @@ def test_what_is_refused_stays_refused_whatever_signals_and_siblings_do(jail, ru
 
 @pytest.mark.row("A20")
 def test_a_storm_of_refused_calls_rests_and_a_program_cannot_count_for_itself(jail, run_brig):
-    """Sixteen answers, then two milliseconds: neither launcher nor program can keep others from running (tests/neighbours)."""
+    """Sixteen answers, then two milliseconds: neither the program nor the process that answers can keep others from running (tests/neighbours)."""
     storm = "import ctypes, os, time\nptrace = ctypes.CDLL(None).ptrace\nend = time.monotonic() + 1\nfor _ in range(3): os.fork()\n" \
             "while time.monotonic() < end: ptrace(0, 0, 0, 0)\nprint('{\"refused\": [{\"call\": \"none\"}]}')"
     ran = run_brig(program=storm)

@@ -1,4 +1,4 @@
-"""E18: what programs do does not fill the kernel's log, and its audit with no more than what dies. The long tier crashes a hundred thousand times, the quick one five hundred times."""
+"""E18: programs cannot fill the kernel's log, and make audit records only of processes that die. The long tier crashes a hundred thousand times, the quick one five hundred times."""
 import os
 import subprocess
 import time

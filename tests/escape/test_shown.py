@@ -115,7 +115,7 @@ def test_control_the_same_socket_and_pipe_answer_without_a_jail(shown):
     os.close(os.open(folder / "pipe", os.O_WRONLY | os.O_NONBLOCK))
 
 
-@pytest.mark.private("strict wants it inert, which takes rights that a service's launcher has not")
+@pytest.mark.private("strict wants it inert, which takes rights that a service's supervisor has not")
 @pytest.mark.row("B19")
 def test_strict_takes_no_lock_on_what_is_shown(jail, run_brig, shown):
     """A lock needs no right to write, and a process of the host may wait for it. basic allows it: a documented limit."""

@@ -157,7 +157,7 @@ def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new
 
 
 def test_a_users_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new_group, world, tmp_path):
-    """Who cleans up is brigd, which the launcher took aside with itself."""
+    """brigd cleans up; the launcher has moved it to another group together with itself."""
     for name in (".", "cgroup.procs", "cgroup.subtree_control"):
         os.chown(new_group / name, PLAIN.uid, PLAIN.uid)
     argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "300", world.program(SLEEP), "users-token")

@@ -7,9 +7,9 @@ import pytest
 
 from support import host
 
-NETLINK_AUDIT, READERS, RCVBUFFORCE = 9, 1, 33 # its number as a family of netlink; the group of those who only read; of sockets
+NETLINK_AUDIT, READERS, RCVBUFFORCE = 9, 1, 33 # the netlink family; its multicast group for readers; an option of sockets
 REQUEST, LARGE = 1, 64 << 20          # a flag of netlink; bytes that may wait to be read
-USER, USER_AVC = 1005, 1107           # what root may say himself: only while auditing is on, and always
+USER, USER_AVC = 1005, 1107           # records that root may send: only while auditing is on, and always
 ABEND, LINK, SECCOMP, LANDLOCK = OF_PROGRAMS = 1701, 1702, 1326, 1423 # what a program without any right makes: a crash, links that are refused, the filter's kills, ...
 HEADER = struct.Struct("IHHII")
 
@@ -58,7 +58,7 @@ class AuditLog:
             yield kind, text
 
     def records(self):
-        """The kernel writes one after the other: what comes before a word of ours is everything."""
+        """The kernel sends records in order: when our own record arrives, all earlier ones have arrived."""
         word = secrets.token_hex(8)
         self.say(USER_AVC, word)
         return [text for kind, text in self.read_to(word) if kind in self.types]

@@ -291,13 +291,13 @@ def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
 
 
-OF_CELL = 40 # a supervisor has no more for one, whatever it waits for
+OF_CELL = 40 # a supervisor holds no more descriptors for one cell
 SPARE = re.compile(r"/memfd:letter|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
 def lasting_descriptors(pid):
-    """Without those of what is kept for the next runs, of which there are as many as there happen to be: tickets (7 each, with one letter), networks
-    and groups that are used again, and of a supervisor its cells. A group that was removed has another name."""
+    """Without descriptors that are kept for later runs, whose number changes: tickets (7 each, with one letter), networks and
+    groups that are used again, and a supervisor's cells. The name of a group that was removed does not match SPARE."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
         try:

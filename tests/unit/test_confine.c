@@ -106,7 +106,7 @@ static const struct {
 	{ "a confined door cannot get executable memory", try_code, EPERM },
 	{ "a confined door cannot make itself readable again", try_to_be_seen, EPERM },
 	{ "a confined door reads what /proc says of processes", try_own_figures, 0 },
-	{ "a confined door makes a pair of sockets for a launcher", try_pair, 0 },
+	{ "a confined door makes a pair of sockets for a supervisor", try_pair, 0 },
 };
 
 /* The errno of the row, 0 when it worked, 255 when the confinement itself failed. */
@@ -159,7 +159,7 @@ static bool dies_of_foreign_call(void)
 
 /* --- what it still does --- */
 
-/* A launcher that has said everything already. */
+/* A supervisor that has said everything already. */
 static int start(void *self, struct run *ret, const struct backend_order *order, int streams[PIPES_MAX], struct err *e)
 {
 	(void)order, (void)streams, (void)e;
@@ -187,7 +187,7 @@ static int lifeline(void *self)
 
 static const struct backend_ops ops = { .name = "test", .is_confinable = true, .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
 
-static int speak_as_launcher(void)
+static int speak_as_supervisor(void)
 {
 	struct launch_word started = { .kind = LAUNCH_STARTED }, ended = { .kind = LAUNCH_ENDED, .end = RUN_END_NONE };
 	int                pair[2], out[2];
@@ -204,7 +204,7 @@ static int speak_as_launcher(void)
 static _Noreturn void be_door(int sock)
 {
 	static struct door d;
-	int                launcher = speak_as_launcher();
+	int                supervisor = speak_as_supervisor();
 	struct err         e;
 
 	door_init(&d);
@@ -213,7 +213,7 @@ static _Noreturn void be_door(int sock)
 		_exit(3);
 	access_own(&d.access, geteuid());
 	profile_set_load(&d.profiles, NULL, NULL);
-	d.backend = (struct backend){ &ops, &launcher };
+	d.backend = (struct backend){ &ops, &supervisor };
 	if (confine_door(-1, &d.confinement, &e) < 0)
 		_exit(4);
 	if (door_serve_one(&d, sock, &e) < 0)

@@ -1,4 +1,4 @@
-/* test_ticket.c - a run by ticket: what the launcher and the fork get, and when the keeper is asked after all */
+/* test_ticket.c - a run by ticket: what the supervisor and the fork get, and when the keeper is asked after all */
 #define _GNU_SOURCE
 #include "backend_service.h"
 #include "fd.h"
@@ -25,7 +25,7 @@ struct stage {
 };
 
 struct cell {
-	int launcher, orders, letter, out, err, in, result;
+	int supervisor, orders, letter, out, err, in, result;
 	struct keeper_seat seat;
 };
 
@@ -109,7 +109,7 @@ static struct cell give(struct stage *s, struct keeper_ticket *changed)
 	s->generation++;
 	word   = changed ? *changed : ticket_word(s, KEEPER_TICKET);
 	c.seat = word.seat;
-	make_socket(&c.launcher, &fds[TICKET_LAUNCHER]);
+	make_socket(&c.supervisor, &fds[TICKET_LAUNCHER]);
 	make_socket(&c.orders, &fds[TICKET_ORDERS]);
 	c.letter           = letter_make(&e);
 	fds[TICKET_LETTER] = c.letter;
@@ -127,7 +127,7 @@ static struct cell give(struct stage *s, struct keeper_ticket *changed)
 
 static void end_cell(struct cell *c)
 {
-	const int fds[] = { c->launcher, c->orders, c->letter, c->out, c->err, c->in, c->result };
+	const int fds[] = { c->supervisor, c->orders, c->letter, c->out, c->err, c->in, c->result };
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
@@ -191,11 +191,11 @@ static struct keeper_word at_keeper(struct stage *s)
 	return word;
 }
 
-static bool has_order(int launcher)
+static bool has_order(int supervisor)
 {
 	struct launch_order got;
 
-	return recv(launcher, &got, sizeof got, MSG_DONTWAIT | MSG_PEEK) == sizeof got;
+	return recv(supervisor, &got, sizeof got, MSG_DONTWAIT | MSG_PEEK) == sizeof got;
 }
 
 /* --- what a ticket does --- */
@@ -214,14 +214,14 @@ static void runs_by_ticket(void)
 	t = start(&s, NULL);
 	tap_ok(t.r == 0 && t.streams[0] >= 0 && t.streams[1] >= 0 && t.streams[2] < 0, "a run by ticket has its streams at once");
 	tap_ok(at_keeper(&s).kind == 0, "the keeper is asked nothing");
-	tap_ok(recv(c.launcher, &got, sizeof got, MSG_DONTWAIT) == sizeof got && got.code_len == sizeof code - 1 && got.warm &&
-	               got.limits.memory_bytes == s.limits.memory_bytes && words_are_bounded(&got.words), "the launcher has its order");
+	tap_ok(recv(c.supervisor, &got, sizeof got, MSG_DONTWAIT) == sizeof got && got.code_len == sizeof code - 1 && got.warm &&
+	               got.limits.memory_bytes == s.limits.memory_bytes && words_are_bounded(&got.words), "the supervisor has its order");
 	tap_ok(letter_read(c.orders, c.letter, &letter, &text, &program) == 0 && memcmp(text, words, sizeof words) == 0 &&
 	               strcmp(program, code) == 0, "the fork has its letter");
 	tap_ok(write(c.out, "x", 1) == 1 && !is_closed(c.out, POLLOUT), "its stdout is read");
 	tap_ok(is_closed(c.in, POLLIN) && is_closed(c.result, POLLOUT), "the streams that it did not ask for are closed");
 	end_run(&t);
-	tap_ok(is_closed(c.launcher, POLLIN), "the launcher sees its client's end");
+	tap_ok(is_closed(c.supervisor, POLLIN), "the supervisor sees its client's end");
 	t = start(&s, NULL);
 	tap_ok(t.r == 0 && t.streams[0] < 0 && at_keeper(&s).kind == KEEPER_RUN, "a ticket is used once, then the keeper is asked");
 	end_run(&t);
@@ -259,7 +259,7 @@ static void newest_first(void)
 	old = give(&s, NULL);
 	new = give(&s, NULL);
 	t   = start(&s, NULL);
-	tap_ok(has_order(new.launcher) && !has_order(old.launcher), "the newest ticket is used first");
+	tap_ok(has_order(new.supervisor) && !has_order(old.supervisor), "the newest ticket is used first");
 	end_run(&t);
 	end_cell(&new);
 	end_cell(&old);
@@ -279,7 +279,7 @@ static void dead_launcher(void)
 	dead = give(&s, NULL);
 	end_cell(&dead);
 	t = start(&s, NULL);
-	tap_ok(t.r == 0 && t.streams[0] >= 0 && has_order(good.launcher) && at_keeper(&s).kind == 0, "when a launcher has died the next ticket is tried");
+	tap_ok(t.r == 0 && t.streams[0] >= 0 && has_order(good.supervisor) && at_keeper(&s).kind == 0, "when a supervisor has died the next ticket is tried");
 	end_run(&t);
 	dead = give(&s, NULL);
 	end_cell(&dead);
@@ -290,7 +290,7 @@ static void dead_launcher(void)
 	close_stage(&s);
 }
 
-/* The launcher has its order by then: that its client is gone ends the cell. */
+/* The supervisor has its order by then: that its client is gone ends the cell. */
 static void dead_fork(void)
 {
 	struct stage   s;
@@ -303,7 +303,7 @@ static void dead_fork(void)
 	c.orders = -1;
 	t        = start(&s, NULL);
 	tap_ok(t.r == 0 && t.streams[0] < 0 && at_keeper(&s).kind == KEEPER_RUN, "when there is no fork to read the letter the keeper is asked");
-	tap_ok(is_closed(c.launcher, POLLIN), "the launcher of that cell has no client any more");
+	tap_ok(is_closed(c.supervisor, POLLIN), "the supervisor of that cell has no client any more");
 	end_run(&t);
 	end_cell(&c);
 	close_stage(&s);
@@ -326,7 +326,7 @@ static void called_in(void)
 	word.seat.generation--;
 	if (packet_send(s.keeper, &word, sizeof word, NULL, 0) < 0)
 		die("void");
-	tap_ok(hear(&s) && s.service.tickets.n == 0 && is_closed(c.launcher, POLLIN), "a ticket that the keeper calls in is closed");
+	tap_ok(hear(&s) && s.service.tickets.n == 0 && is_closed(c.supervisor, POLLIN), "a ticket that the keeper calls in is closed");
 	tap_ok(at_keeper(&s).kind == KEEPER_RETURN, "and given back, for no run has it");
 	t = start(&s, NULL);
 	tap_ok(t.streams[0] < 0 && at_keeper(&s).kind == KEEPER_RUN, "and not used");
@@ -366,7 +366,7 @@ static void built_anew(void)
 	word.named_ns ^= 1;
 	c = give(&s, &word);
 	t = start(&s, NULL);
-	tap_ok(t.streams[0] < 0 && !has_order(c.launcher), "a ticket of a rootfs that was built anew is not used");
+	tap_ok(t.streams[0] < 0 && !has_order(c.supervisor), "a ticket of a rootfs that was built anew is not used");
 	tap_ok(at_keeper(&s).kind == KEEPER_RETURN && at_keeper(&s).kind == KEEPER_RUN, "it is given back, and the keeper is asked");
 	end_run(&t);
 	end_cell(&c);
@@ -457,7 +457,7 @@ static void not_taken(void)
 	open_stage(&s);
 	s.service.tickets.most = 0;
 	c                      = give(&s, NULL);
-	tap_ok(s.service.tickets.n == 0 && is_closed(c.launcher, POLLIN) && at_keeper(&s).kind == KEEPER_RETURN, "a ticket for which there is no room goes back");
+	tap_ok(s.service.tickets.n == 0 && is_closed(c.supervisor, POLLIN) && at_keeper(&s).kind == KEEPER_RETURN, "a ticket for which there is no room goes back");
 	end_cell(&c);
 	word = ticket_word(&s, KEEPER_TICKET);
 	if (packet_send(s.keeper, &word, sizeof word, NULL, 0) < 0)

@@ -1,4 +1,4 @@
-/* test_zygote.c - what a launcher asks of a zygote, and what one that was taken over would ask */
+/* test_zygote.c - what a supervisor asks of a zygote, and what one that was taken over would ask */
 #define _GNU_SOURCE
 #include "packet.h"
 #include "sealed.h"

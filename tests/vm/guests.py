@@ -53,7 +53,7 @@ DAEMON_LEFT_OUT = (
     "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the door; here it stops the test, too
     "test_daemon_lifetime.py::test_control_what_is_killed", # of version 1: with version 2 nothing stays
     "test_keeper.py::test_a_run_that_cannot_be", "test_keeper.py::test_a_word_that_no_door", # looked at before any group or namespace
-    "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile", # what a launcher says to a door that lies: no kernel has a part in it
+    "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile", # what a supervisor answers to a door that lies: it does not depend on the kernel
     "test_talks.py::test_with_the_service", "test_limits.py", "test_queue.py", # the same, of messages, profiles and quotas
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
