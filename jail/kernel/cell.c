@@ -81,12 +81,19 @@ static bool has_quotas(void)
 	return statvfs("/proc/sys/user/max_user_namespaces", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 }
 
+int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e)
+{
+	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi() };
+	return privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e);
+}
+
 static void note_optional(struct cell *c)
 {
-	c->child.quotas       = has_quotas();
-	c->child.landlock_abi = (unsigned)landlock_abi();
-	note(c, c->child.landlock_abi, LAYER_BIT(LANDLOCK));
-	note(c, c->child.quotas, LAYER_BIT(NO_NESTED_NS));
+	c->child.quotas       = c->base.quotas;
+	c->child.landlock_abi = c->base.landlock_abi;
+	note(c, c->base.landlock_abi, LAYER_BIT(LANDLOCK));
+	note(c, c->base.quotas, LAYER_BIT(NO_NESTED_NS));
+	note(c, c->base.no_groups, LAYER_BIT(NO_GROUPS));
 	note(c, c->outer.kind != OUTER_SINGLE, LAYER_BIT(OWN_IDS));
 }
 
@@ -340,12 +347,7 @@ static int clone_in_net(struct cell *c, struct err *e)
 
 static int open_cell(struct cell *c, const struct run_order *order, struct err *e)
 {
-	bool no_groups;
-
-	if (privilege_forget_caller(c->outer.kind == OUTER_NONE, &no_groups, e) < 0)
-		return -1;
 	note_optional(c);
-	note(c, no_groups, LAYER_BIT(NO_GROUPS));
 	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (make_channels(c, e) < 0)

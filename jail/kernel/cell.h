@@ -15,7 +15,15 @@
 #include "store.h"
 #include "warm.h"
 
+/* True of every cell that this process builds. */
+struct cell_base {
+	bool     quotas;       /* /proc/sys/user can be written in a cell's user namespace */
+	bool     no_groups;    /* the process that builds it has left its supplementary groups */
+	unsigned landlock_abi; /* 0: none */
+};
+
 struct cell {
+	struct cell_base base;
 	struct outer     outer;
 	struct slot      slot;
 	struct group     group;
@@ -44,6 +52,8 @@ must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint3
 must_use enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e);
 /* Part of cell_open(), if it was not done before: what is shown, opened anew as mounts (child.shown_fd). It may wait for a file system's server. */
 must_use int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e);
+/* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
+must_use int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
 /* The cell waits for this before its next step: nothing runs in it while the launcher has privilege to drop. */
 must_use int cell_let_go(struct cell *c, struct err *e);

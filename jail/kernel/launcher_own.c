@@ -63,7 +63,7 @@ static int build(struct watch *w, struct own_filter *f, struct err *e)
 	w->served.filter     = &f->program;
 	w->served.telling    = &f->telling;
 	w->order             = &w->served;
-	return cell_open(&w->cell, w->order, e);
+	return cell_begin(&w->cell.base, w->cell.outer.kind, e) < 0 ? -1 : cell_open(&w->cell, w->order, e);
 }
 
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)

@@ -103,12 +103,21 @@ static void go_home(const struct served_cell *c)
 	_exit(EXIT_FAILURE);
 }
 
-static void build(struct served_cell *c)
+static int begin(struct cell_kind *kind, struct cell *cell, struct err *e)
+{
+	if (!kind->is_begun && cell_begin(&kind->base, kind->setup->outer_kind, e) < 0)
+		return -1;
+	kind->is_begun = true;
+	cell->base     = kind->base;
+	return 0;
+}
+
+static void build(struct served_cell *c, struct cell_kind *kind)
 {
 	struct err e;
 
 	c->state = CELL_LIVES;
-	if (plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
+	if (begin(kind, &c->watch.cell, &e) == 0 && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
 		return;
 	go_home(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
@@ -180,14 +189,14 @@ static int take_opened(struct served_cell *c, struct err *e)
 }
 
 /* The helper has answered, or is not waited for any longer; it is reaped with what else is left. */
-static void end_opening(struct served_cell *c, bool is_answered)
+static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
 {
 	struct err e;
 
 	if (is_answered && take_opened(c, &e) == 0) {
 		fd_closep(&c->opening);
 		c->helper = 0;
-		build(c);
+		build(c, kind);
 		return;
 	}
 	if (!is_answered)
@@ -212,7 +221,7 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 	c->opening                = -1;
 	c->watch.cell.warm.zygote = *zygote;
 	if (!word->shown_len)
-		build(c);
+		build(c, kind);
 	else if (start_opening(c, &e) < 0) {
 		c->state = CELL_LIVES;
 		watch_fail(&c->watch, EXIT_setup_failed, &e);
@@ -298,7 +307,7 @@ bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struc
 	switch (c->state) {
 	case CELL_OPENS:
 		if (fds[WATCH_FDS - 1].revents || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
-			end_opening(c, fds[WATCH_FDS - 1].revents);
+			end_opening(c, kind, fds[WATCH_FDS - 1].revents);
 		return true;
 	case CELL_LIVES:
 		if (watch_hear(&c->watch, fds) && !is_over(c))

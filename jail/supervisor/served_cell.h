@@ -18,6 +18,8 @@ struct cell_kind {
 	const struct supervisor_setup *setup;
 	const struct sock_fprog       *filter, *telling; /* as in run_order */
 	struct net_pool                nets;
+	struct cell_base               base; /* looked at with the first cell, which tells its client of what fails */
+	bool                           is_begun;
 };
 
 struct served_cell {
