@@ -48,7 +48,7 @@ MUTANTS = [Mutant(*row) for row in (
     ("ends-kept-open", "jail/kernel/child_cell.c",
      "	return child_sys(fd_keep_only(keep, n));", "	return keep[0] < 0 && n == 0 ? -EBADF : 0;",
      "PID 1 holds the launcher's ends, and does not see it die", ["tests/escape/test_leaks.py", "-k", "cell_is_born"]),
-    ("root-for-a-fork", "jail/zygote/zygote.c",
+    ("root-for-a-fork", "jail/kernel/fork_server.c",
      "	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);", "	(void)o;\n	return true;",
      "a supervisor that was taken over has a zygote fork into its cell as root", ["tests/unit/test_zygote.c"]),
     # --- the launcher

@@ -167,6 +167,7 @@ static void print_text(const struct explain *x, FILE *out)
 		    "  any", out);
 	print_names(x->profile.calls, "calls of which brig check warns", "  none", out);
 	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
+	print_steps(CHILD_ENTER, "the program's way into the cell, in this order", out);
 	print_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
 	fprintf(out, "\nsystem calls\n");
 	policy_explain(x->policy, out);

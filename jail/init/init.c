@@ -1,11 +1,14 @@
 /*
- * init.c - PID 1 of a cell: reap, report, and end with the program.
+ * init.c - PID 1 of a cell: it lives until the cell shall end.
  *
  * It knows no files, no arguments, no environment and no C library: what it
  * does not contain cannot be turned against the cell. It runs not dumpable,
- * without capabilities, under a filter of seven calls, and as an id that the
+ * without capabilities, under a filter of five calls, and as an id that the
  * program does not have, but for a plain user who has one id for all. When it
- * exits, the kernel kills the rest of the cell.
+ * exits, the kernel kills the rest of the cell. It forks nothing and reaps
+ * nothing: the program is the child of the process that watches the cell, and
+ * orphans are reaped by the kernel (child_cell.c ignores SIGCHLD, which
+ * outlasts an exec).
  */
 #include "protocol.h"
 #include "raw_call.h"
@@ -24,21 +27,13 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
-__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall run\n");
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
-__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x0, sp\n\tbl run\n");
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
 #endif
 
-/* The main program of a cell is always the first process that PID 1 left behind. */
-enum { PROGRAM_PID = 2, EXIT_BROKEN = 70 };
-
-struct statfs_kernel {
-	long type, bsize;
-	long blocks, bfree, bavail, files, ffree;
-	int  fsid[2];
-	long namelen, frsize, flags, spare[4];
-};
+enum { EXIT_BROKEN = 70 };
 
 static _Noreturn void leave(int status)
 {
@@ -63,19 +58,19 @@ static void drop_capabilities(void)
 
 /*
  * The signal is armed after the last change of credentials, which clears it.
- * A launcher that died before that is seen by its end of the socket: getppid()
+ * A parent that died before that is seen by its end of the socket: getppid()
  * cannot tell, a parent outside the pid namespace is always 0.
  */
-static void die_with_launcher(void)
+static void die_with_parent(void)
 {
-	struct pollfd launcher = { .fd = INIT_FD_STATUS };
+	struct pollfd parent = { .fd = INIT_FD_LIFE };
 	struct {
 		long sec, nsec;
 	} now = { 0, 0 };
 
 	need(call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-	need(call(__NR_ppoll, (long)&launcher, 1, (long)&now, 0, 0));
-	if (launcher.revents & POLLHUP)
+	need(call(__NR_ppoll, (long)&parent, 1, (long)&now, 0, 0));
+	if (parent.revents & POLLHUP)
 		leave(EXIT_BROKEN);
 }
 
@@ -87,11 +82,9 @@ static void filter_self(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(wait4),
 		ALLOW(read),
 		ALLOW(write),
 		ALLOW(close),
-		ALLOW(statfs),
 		ALLOW(exit_group),
 		ALLOW(restart_syscall),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -102,69 +95,24 @@ static void filter_self(void)
 	need(call(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0));
 }
 
-static int reap_until_program_ends(void)
+static void await_end(void)
 {
-	for (;;) {
-		int  status = 0;
-		long pid    = call(__NR_wait4, -1, (long)&status, 0, 0, 0);
+	char byte;
 
-		if (pid == PROGRAM_PID)
-			return status;
-		if (pid < 0 && pid != -EINTR)
-			leave(EXIT_BROKEN);
-	}
+	while (call(__NR_read, INIT_FD_LIFE, (long)&byte, 1, 0, 0) == -EINTR)
+		;
 }
 
-/*
- * A program that a zygote forked is no child of ours: its parent reaps it, and the launcher says with which status.
- * Orphans that come to us are then reaped by the kernel (child_cell.c ignores SIGCHLD for us, which outlasts an exec).
- */
-static int hear_program_end(void)
+_Noreturn void run(void);
+_Noreturn void run(void)
 {
-	int  status = 0;
-	long n;
-
-	do
-		n = call(__NR_read, INIT_FD_STATUS, (long)&status, sizeof status, 0, 0);
-	while (n == -EINTR);
-	if (n != sizeof status)
-		leave(EXIT_BROKEN);
-	return status;
-}
-
-static void look_at_mounts(struct init_report *report)
-{
-	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
-
-	for (int i = 0; i < INIT_MOUNTS; i++) {
-		struct statfs_kernel fs;
-
-		if (call(__NR_statfs, (long)paths[i], (long)&fs, 0, 0, 0) < 0)
-			return;
-		report->free_bytes[i]  = (uint64_t)fs.bfree * (uint64_t)fs.bsize;
-		report->free_inodes[i] = (uint64_t)fs.ffree;
-		report->mounts_read++;
-	}
-}
-
-_Noreturn void run(const long *stack);
-_Noreturn void run(const long *stack)
-{
-	struct init_report report;
-	volatile char     *p = (volatile char *)&report;
-	bool               reaps = stack[0] < INIT_WORDS_WARM;
-
-	for (size_t i = 0; i < sizeof report; i++) /* no memset here */
-		p[i] = 0;
 	need(call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0));
 	need(call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
 	drop_capabilities();
-	die_with_launcher();
+	die_with_parent();
 	filter_self();
 	need(call(__NR_write, INIT_FD_READY, (long)"", 1, 0, 0));
 	call(__NR_close, INIT_FD_READY, 0, 0, 0, 0);
-	report.status = reaps ? reap_until_program_ends() : hear_program_end();
-	look_at_mounts(&report);
-	call(__NR_write, INIT_FD_STATUS, (long)&report, sizeof report, 0, 0);
+	await_end();
 	leave(0);
 }

@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
@@ -40,11 +39,11 @@ enum { PROGRAM_ID = 1000 };
 
 void cell_init(struct cell *c)
 {
-	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .status_fd = -1, .oom = GROUP_OOM_NONE };
+	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .life_fd = -1, .oom = GROUP_OOM_NONE };
 	c->warm          = WARM_NONE;
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
-	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.status_fd = -1;
+	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.life_fd = -1;
 	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
 		c->child.shown_fd[i] = -1;
@@ -197,16 +196,16 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 
 static int make_channels(struct cell *c, struct err *e)
 {
-	int report[2], status[2];
+	int report[2], life[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0)
 		return err_sys(e, "set-up step channels");
 	c->report_fd       = report[0];
 	c->child.report_fd = report[1];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, life) < 0)
 		return err_sys(e, "set-up step channels");
-	c->status_fd       = status[0];
-	c->child.status_fd = status[1];
+	c->life_fd       = life[0];
+	c->child.life_fd = life[1];
 	if (pipe2(c->child.ready_fd, O_CLOEXEC) < 0)
 		return err_sys(e, "set-up step channels");
 	c->child.init_fd = init_image_open(e);
@@ -217,10 +216,9 @@ static int make_channels(struct cell *c, struct err *e)
 static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
-	fd_closep(&c->child.status_fd);
-	if (c->warm.is_wanted && c->child.ready_fd[0] >= 0)
-		c->warm.hard_fd = fd_take(&c->child.ready_fd[0]); /* where no program waits for it, we do */
-	fd_closep(&c->child.ready_fd[0]);
+	fd_closep(&c->child.life_fd);
+	if (c->child.ready_fd[0] >= 0)
+		c->warm.hard_fd = fd_take(&c->child.ready_fd[0]);
 	fd_closep(&c->child.ready_fd[1]);
 	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
@@ -246,22 +244,6 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 	child->telling        = order->telling;
-}
-
-/*
- * The user namespace belongs to the cell's own id: what the kernel counts per
- * owner (inotify instances, queued signals, locked memory) is then not taken
- * from root and from the other cells. v1 groups are joined by who is both the
- * real and the effective id. fsuid stays 0: CLONE_INTO_CGROUP asks who
- * may write to the group. The capabilities stay too: hosts that keep user
- * namespaces from unprivileged users (Debian, Ubuntu) ask for them.
- */
-static int become_owner(uint32_t id, struct err *e)
-{
-	if (setresuid(id, id, 0) < 0)
-		return err_sys(e, "set-up step clone: setresuid");
-	setfsuid(0);
-	return privilege_keep_effective(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
 }
 
 static int clone_into(struct cell *c, struct err *e)
@@ -290,14 +272,15 @@ static int clone_into(struct cell *c, struct err *e)
 /* Root again on every way out: what is to be removed after a failure is root's. */
 static int clone_cell(struct cell *c, struct err *e)
 {
-	int r = become_owner(c->slot.init_id, e);
+	int        r = privilege_become_owner(c->slot.init_id, e);
+	struct err second;
 
 	if (r == 0 && c->outer.kind != OUTER_NONE)
 		r = privilege_show(e);
 	if (r == 0)
 		r = clone_into(c, e);
-	if (setresuid(0, 0, 0) < 0 && r == 0)
-		r = err_sys(e, "set-up step clone: setresuid");
+	if (privilege_become_root(r == 0 ? e : &second) < 0)
+		r = -1;
 	return r;
 }
 
@@ -391,24 +374,20 @@ static int check_runner(const struct cell *c, const struct run_order *order, str
 	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
-		return err_sys(e, "set-up step await-order: /%s", RUNNER_PATH);
+		return err_sys(e, "set-up step read-letter: /%s", RUNNER_PATH);
 	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
 		       order->rootfs);
 }
 
-static void fill_rlimits(struct child_order *word, const struct cell *c, const struct limits *l)
+int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 {
-	word->files     = l->files;
-	word->processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS);
-	word->data      = data_limit(c, l);
-	word->cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
-}
+	const struct child_rlimits rlimits = {
+		.files     = l->files,
+		.processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS),
+		.data      = data_limit(c, l),
+		.cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S),
+	};
 
-int cell_ask_zygote(struct cell *c, const struct limits *l, struct err *e)
-{
-	struct child_order rlimits = { 0 };
-
-	fill_rlimits(&rlimits, c, l);
 	return warm_ask(&c->warm, c, &rlimits, e);
 }
 
@@ -427,24 +406,6 @@ int cell_give_letter(struct cell *c, const struct run_order *order, struct err *
 	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, e);
 }
 
-int cell_give_order(struct cell *c, const struct run_order *order, struct err *e)
-{
-	struct child_order word;
-	int                fds[] = { order->words->fd, order->code_fd }, r;
-
-	if (check_runner(c, order, e) < 0)
-		return -1;
-	memset(&word, 0, sizeof word); /* padding too */
-	word.words       = *order->words;
-	word.code_len    = order->code_fd < 0 ? 0 : order->code_len;
-	word.stdin_pipe  = order->stdin_pipe;
-	word.result_pipe = order->result_pipe;
-	fill_rlimits(&word, c, order->limits);
-	r                = packet_send(c->report_fd, &word, sizeof word, fds, word.code_len ? 2 : 1);
-	errno            = -r;
-	return r == 0 || is_gone(-r) ? 0 : err_sys(e, "set-up step await-order: order");
-}
-
 void cell_kill(const struct cell *c)
 {
 	group_kill(&c->group);
@@ -456,11 +417,10 @@ void cell_end(struct cell *c)
 {
 	cell_kill(c);
 	close_child_ends(c);
-	fd_closep(&c->child.ready_fd[0]);
 	warm_close(&c->warm);
 	notice_close(&c->notice);
 	fd_closep(&c->report_fd);
-	fd_closep(&c->status_fd);
+	fd_closep(&c->life_fd);
 	group_oom_close(&c->oom);
 	store_close(&c->rootfs);
 }

@@ -2,8 +2,9 @@
  * cell.h - one cell: ids, groups, namespaces, PID 1. Opened once, closed once.
  *
  * Everything that privilege is needed for happens between cell_open() and its
- * return; what a cell is made of is decided before (jail/spec) and lies in
- * struct run_order.
+ * return, but for the program's way into the cell, which a fork server leads
+ * (fork_server.h); what a cell is made of is decided before (jail/spec) and lies
+ * in struct run_order.
  */
 #pragma once
 #include "child.h"
@@ -31,8 +32,8 @@ struct cell {
 	struct child_ctx child;
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
-	int              report_fd; /* child_report from both processes; end of file when both have become what they should */
-	int              status_fd; /* init_report */
+	int              report_fd; /* child_report of PID 1; end of file when it has become brig-init */
+	int              life_fd;   /* PID 1 ends with it */
 	struct warm      warm;
 	struct group_oom oom;       /* what tells that its memory is used up */
 	struct net_place net;
@@ -55,17 +56,12 @@ must_use int cell_open_shown(struct cell *c, const struct run_order *order, stru
 /* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
 must_use int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
-/* The cell waits for this before its next step: nothing runs in it while the launcher has privilege to drop. */
+/* The cell waits for this before its next step: its ids are mapped. */
 must_use int cell_let_go(struct cell *c, struct err *e);
-/* What shall run. May be given before the cell is ready for it. */
-must_use int cell_give_order(struct cell *c, const struct run_order *order, struct err *e);
-
-/*
- * The same for a cell that a zygote forks into: an order in the cell's letter, whenever it comes, and the request for a
- * fork with these limits, when the cell is prepared and hard.
- */
+/* What shall run, into the cell's letter, whenever it comes. */
 must_use int cell_give_letter(struct cell *c, const struct run_order *order, struct err *e);
-must_use int cell_ask_zygote(struct cell *c, const struct limits *l, struct err *e);
+/* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
+must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 
 /* The whole tree, now. Harmless when it is dead already. */
 void cell_kill(const struct cell *c);

@@ -76,12 +76,6 @@ _Noreturn void child_run_cell(struct child_ctx *c)
 	_exit(CHILD_EXIT_SETUP); /* the last row execs */
 }
 
-_Noreturn void child_run_program(struct child_ctx *c)
-{
-	run_table(c, CHILD_PROGRAM);
-	_exit(CHILD_EXIT_SETUP);
-}
-
 void child_become_program(struct child_ctx *c)
 {
 	run_table(c, CHILD_ENTER);
@@ -124,6 +118,8 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 	if (!name)
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
 	errno = r->errnum;
+	if (strcmp(name, "exec") == 0 && r->errnum == EAGAIN) /* execve(2): RLIMIT_NPROC is exceeded */
+		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
 	if (strcmp(name, "exec") == 0)
 		return err_sys(e, "%s (in the rootfs)", "the program");
 	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->mounts->n)

@@ -1,15 +1,16 @@
 /*
  * child.h - from clone() to exec(): system calls only, no heap, no stdio.
  *
- * Two processes come out of one clone: PID 1, which builds the cell, and the
- * program, which PID 1 forks and which gives everything up before it execs.
- * Each walks its own table of steps. Everything they need is decided before
- * and lies in child_ctx. A step that fails says its row and errno over
- * report_fd, and nothing runs: the program execs only after PID 1 has become
- * brig-init and said so.
+ * PID 1 builds a cell, and becomes brig-init. The program enters from outside:
+ * a fork server (fork_server.h) forks it, it enters the cell, and gives
+ * everything up; a zygote's fork goes on, a forker's execs. Each walks its
+ * own table of steps. Everything they need is decided before and lies in
+ * child_ctx. A step that fails says its row and errno over report_fd, and
+ * nothing runs: a fork is asked for only after brig-init has said that it is
+ * as hard as it gets.
  *
- * What shall run comes later, in a child_order: a cell can stand ready before
- * anybody wants it.
+ * What shall run comes later, in the cell's letter: a cell can stand ready
+ * before any run wants it.
  */
 #pragma once
 #include "err.h"
@@ -23,39 +24,31 @@
 
 enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
-/*
- * What comes over report_fd. Descriptors come with CHILD_STREAMS, as in pipes.h, with CHILD_PREPARED, as below, and with
- * CHILD_LISTENER: of the filter.
- */
-enum child_word { CHILD_FAILED, CHILD_READY, CHILD_PREPARED, CHILD_STREAMS, CHILD_EXECS, CHILD_LISTENER };
+/* What comes over report_fd. Descriptors come with CHILD_PREPARED, as below, and with CHILD_LISTENER: of the filter. */
+enum child_word { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
+
+/* Of /tmp, /dev/shm, /workspace, in this order: what a run can fill. */
+enum { CELL_MOUNTS = 3 };
 
 /*
- * What PID 1 of a warm cell has made ahead: the program's ends of its pipes, with main.py, empty and open for writing;
- * the client's ends, in the order of pipes.h with all of them; and the mounts that a run can fill, as in init_report.
+ * What PID 1 has made for the program: the program's ends of its pipes, with main.py, empty and open for writing;
+ * the client's ends, in the order of pipes.h with all of them; and the mounts that a run can fill.
  */
 enum {
 	PREPARED_CODE, PREPARED_IN, PREPARED_OUT, PREPARED_ERR, PREPARED_RESULT, PREPARED_CLIENT,
 	PREPARED_MOUNTS = PREPARED_CLIENT + PIPES_MAX,
-	PREPARED_FDS    = PREPARED_MOUNTS + INIT_MOUNTS,
+	PREPARED_FDS    = PREPARED_MOUNTS + CELL_MOUNTS,
 };
 
 /* Of the arguments, and of the environment, so many bytes are shown of who was forked ahead. */
 enum { CHILD_SHOWN_BYTES = 4096 };
 
-/* What a fork of a zygote is handed, beside its report. The last one it opens itself. */
+/* What a fork is handed, beside its report. The last one it opens itself. */
 enum { HANDED_ORDERS, HANDED_LETTER, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
 
-/*
- * What goes over it, once: with the words, and the text of /workspace/main.py if there is one. Sealed memory files both.
- * An order that is warm has neither: PID 1 makes the cell ready for a program that a zygote will fork, and becomes
- * brig-init.
- */
-struct child_order {
-	struct words words; /* fd: as received */
-	int          code_fd;
-	uint32_t     code_len;
-	bool         stdin_pipe, result_pipe, warm;
-	uint64_t     files, cpu_s, data, processes; /* of one process each; of the program's id in the cell */
+/* The program's rlimits: of one process each; of its id in the cell. */
+struct child_rlimits {
+	uint64_t files, cpu_s, data, processes;
 };
 
 struct child_report {
@@ -65,7 +58,7 @@ struct child_report {
 	int              detail; /* which mount, which limit; -1 when the step has no parts */
 	int              errnum;
 	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
-	int64_t          cpu_before_ns; /* with CHILD_READY: for who shall say CHILD_EXECS in our place */
+	int64_t          cpu_before_ns; /* with CHILD_PREPARED: for the fork that shall say CHILD_EXECS */
 };
 
 struct child_ctx {
@@ -76,11 +69,11 @@ struct child_ctx {
 	int                      join_fd[GROUP_TREES_MAX]; /* v1 groups to join; the launcher's */
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
-	int                      report_fd; /* socket; also brings the word that the id maps are written, and the order */
+	int                      report_fd; /* socket; also brings the word that the id maps are written */
 	int                      init_fd;   /* memfd with brig-init */
-	int                      status_fd; /* PID 1's end of the status socket */
+	int                      life_fd;   /* PID 1's end of the socket whose end is the cell's */
 	int                      slot_fd;
-	int                      ready_fd[2]; /* PID 1 writes, the program reads */
+	int                      ready_fd[2]; /* PID 1 writes, the process that watches the cell reads */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     quotas;       /* /proc/sys/user is there and can be written to */
 	bool                     workspace_exec;
@@ -89,27 +82,26 @@ struct child_ctx {
 	int                      handed_fd[HANDED_FDS];
 	bool                     stays;      /* no exec: the fork that entered a cell goes on with what it has in memory */
 	bool                     is_ahead;   /* a fork: its order comes when all steps are done */
-	int                      extension_fd; /* CHILD_ZYGOTE: what its Python loads */
-	uint32_t                 extension_len;
+	bool                     has_code;   /* else main.py is removed */
+	int                      code_fd, extension_fd; /* CHILD_ZYGOTE: what it executes, and what that loads; sealed memory files */
+	uint32_t                 code_len, extension_len;
 
 	/* what the steps are told and find out, on their side of the clone */
-	struct child_order       order;
+	struct child_rlimits     rlimits;
 	struct word_lists        lists;
 	struct letter_order      letter; /* of a fork, once it is there; its text is in lists, and */
 	char                    *code;
 	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its words in /proc */
-	int                      code_fd; /* of a warm cell: main.py */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
 	int                      detail;
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);
-_Noreturn void child_run_program(struct child_ctx *c);
 
 /*
- * A fork of a zygote: into the cell, then the program's own table but for its exec. Returns when everything is given up
- * and the filter is on; after a failure, which it has told, it does not return.
+ * A fork: into the cell, then the program's own table. Returns in one that stays, when everything is given up and the filter
+ * is on; after a failure, which it has told, it does not return.
  */
 void child_become_program(struct child_ctx *c);
 /*
@@ -150,11 +142,14 @@ extern const struct child_step child_cell_steps[], child_program_steps[], child_
 int child_bounding_set(struct child_ctx *c);
 int child_securebits(struct child_ctx *c);
 
-/* In both ways to a program. Words: the sealed file becomes lists; groups: those of v1. */
-int child_map_words(struct child_ctx *c);
+/* In both tables, of PID 1 and of the program. Groups: those of v1. */
 int child_join_groups(struct child_ctx *c);
 int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
+int child_show_words(struct child_ctx *c);
+
+/* Of a zygote, whose forks inherit them, and of a program that has none. */
+int child_fixed_rlimits(struct child_ctx *c);
 
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);

@@ -24,8 +24,8 @@
 /* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
 static int cell_close_descriptors(struct child_ctx *c)
 {
-	int    keep[7 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->status_fd, c->slot_fd, c->ready_fd[0], c->ready_fd[1] };
-	size_t n                                           = 7;
+	int    keep[6 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->life_fd, c->slot_fd, c->ready_fd[1] };
+	size_t n                                           = 6;
 
 	for (int i = 0; i < c->join_len; i++)
 		keep[n++] = c->join_fd[i];
@@ -266,40 +266,7 @@ static int cell_mounts(struct child_ctx *c)
 	return 0;
 }
 
-/* --- what shall run --- */
-
-static int receive_order(struct child_ctx *c)
-{
-	int     fds[2];
-	size_t  n;
-	ssize_t got = packet_receive(c->report_fd, &c->order, sizeof c->order, fds, ARRAY_LEN(fds), &n);
-
-	if (got < 0)
-		return -errno;
-	if (got != sizeof c->order || n != (c->order.warm ? 0 : c->order.code_len ? 2 : 1))
-		return -EPIPE;
-	c->order.words.fd = n ? fds[0] : -1;
-	c->order.code_fd  = n > 1 ? fds[1] : -1;
-	return 0;
-}
-
-static int map_words(struct child_ctx *c)
-{
-	char *text = mmap(NULL, c->order.words.len, PROT_READ | PROT_WRITE, MAP_PRIVATE, c->order.words.fd, 0);
-
-	if (text == MAP_FAILED)
-		return -errno;
-	return words_split(&c->order.words, text, &c->lists) ? 0 : -EBADMSG;
-}
-
-static int cell_await_order(struct child_ctx *c)
-{
-	int r = child_say(c, CHILD_READY, NULL, 0);
-
-	if (r == 0)
-		r = receive_order(c);
-	return r < 0 || c->order.warm ? r : map_words(c);
-}
+/* --- what the program finds --- */
 
 static int write_all(int fd, const char *text, size_t len)
 {
@@ -328,15 +295,6 @@ static int write_file(const struct child_ctx *c, const char *path, int from, uin
 		r = -errno;
 	munmap(text, len);
 	return r;
-}
-
-/* Of a warm cell it is written later, by who holds this descriptor and cannot open the file. */
-static int cell_write_code(struct child_ctx *c)
-{
-	if (!c->order.warm)
-		return c->order.code_len ? write_file(c, "workspace/main.py", c->order.code_fd, c->order.code_len) : 0;
-	c->code_fd = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
-	return child_sys(c->code_fd);
 }
 
 /* The reading end first, of each. stdin is the only one whose reading end is the program's. */
@@ -380,9 +338,9 @@ static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 
 static int open_mounts(int fds[PREPARED_FDS])
 {
-	static const char *const paths[INIT_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
+	static const char *const paths[CELL_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
 
-	for (int i = 0; i < INIT_MOUNTS; i++) {
+	for (int i = 0; i < CELL_MOUNTS; i++) {
 		fds[PREPARED_MOUNTS + i] = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fds[PREPARED_MOUNTS + i] < 0)
 			return -errno;
@@ -390,17 +348,21 @@ static int open_mounts(int fds[PREPARED_FDS])
 	return 0;
 }
 
+/* main.py is written later, by a process that holds this descriptor and cannot open the file. */
 static int cell_prepare(struct child_ctx *c)
 {
 	int fds[PREPARED_FDS], r;
 
-	if (!c->order.warm)
-		return 0;
-	fds[PREPARED_CODE] = c->code_fd;
-	r = make_program_pipes(c, fds);
+	fds[PREPARED_CODE] = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
+	r                  = fds[PREPARED_CODE] < 0 ? -errno : make_program_pipes(c, fds);
 	if (r == 0)
 		r = open_mounts(fds);
 	return r < 0 ? r : child_say(c, CHILD_PREPARED, fds, PREPARED_FDS);
+}
+
+static int zygote_write_code(struct child_ctx *c)
+{
+	return write_file(c, "workspace/main.py", c->code_fd, c->code_len);
 }
 
 static int zygote_write_extension(struct child_ctx *c)
@@ -462,26 +424,18 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
-/* Who will be forked by somebody else leaves us nothing to reap but orphans, and for those the kernel does it. */
-static int cell_fork_program(struct child_ctx *c)
+/* The program has a parent outside. What it leaves behind comes to PID 1, and the kernel reaps it. */
+static int cell_ignore_orphans(struct child_ctx *c)
 {
-	long pid;
-
-	if (c->order.warm)
-		return signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
-	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-	if (pid == 0)
-		child_run_program(c);
-	if (pid < 0)
-		return -errno;
-	return pid == 2 ? 0 : -ECHILD; /* brig-init waits for that number */
+	(void)c;
+	return signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
 /* First out of the way of each other, then to the numbers that brig-init knows. */
 static int cell_hand_over_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	const int from[] = { c->status_fd, c->ready_fd[1], c->slot_fd, c->init_fd, c->report_fd };
+	const int from[] = { c->life_fd, c->ready_fd[1], c->slot_fd, c->init_fd, c->report_fd };
 	int       high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
@@ -491,7 +445,7 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 	}
 	c->report_fd = high[4];
 	c->init_fd   = high[3];
-	if (dup2(high[0], INIT_FD_STATUS) < 0 || dup2(high[1], INIT_FD_READY) < 0 || dup2(high[2], INIT_FD_SLOT) < 0)
+	if (dup2(high[0], INIT_FD_LIFE) < 0 || dup2(high[1], INIT_FD_READY) < 0 || dup2(high[2], INIT_FD_SLOT) < 0)
 		return -errno;
 	if (close_range(0, 2, 0) < 0)
 		return -errno;
@@ -500,9 +454,9 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 
 static int cell_become_init(struct child_ctx *c)
 {
-	char *const none[] = { NULL }, *const words[INIT_WORDS_WARM + 1] = { (char *)"", (char *)"", NULL };
+	char *const none[] = { NULL };
 
-	return child_sys(execveat(c->init_fd, "", c->order.warm ? words : none, none, AT_EMPTY_PATH));
+	return child_sys(execveat(c->init_fd, "", none, none, AT_EMPTY_PATH));
 }
 
 /* clang-format off */
@@ -520,10 +474,8 @@ const struct child_step child_cell_steps[] = {
 	{ "quotas",             cell_quotas,                "no namespaces; while the host's /proc/sys is in sight, and after our own are made" },
 	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
-	{ "await-order",        cell_await_order,           "all above is done before anybody wants the cell" },
-	{ "write-code",         cell_write_code,            "into the cell's own memory, owned by PID 1" },
-	{ "prepare",            cell_prepare,               "of a warm cell: what a fork needs and could not make" },
-	{ "fork-program",       cell_fork_program,          "the rest is the program's own table" },
+	{ "prepare",            cell_prepare,               "what the program is handed and could not make: main.py and its streams" },
+	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps them: PID 1 need not" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
 	{ "securebits",         child_securebits,           "locked: its id means nothing" },
@@ -533,9 +485,10 @@ const struct child_step child_cell_steps[] = {
 
 /* The mounts are a cell's, but for /proc: the zygote has no process ids of its own. */
 const struct child_step child_zygote_steps[] = {
+	{ "rlimits",            child_fixed_rlimits,        "its forks have them then" },
 	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the supervisor" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
-	{ "write-code",         cell_write_code,            "what it executes instead of a program's main.py" },
+	{ "write-code",         zygote_write_code,          "what it executes instead of a program's main.py" },
 	{ "write-extension",    zygote_write_extension,     "what that loads" },
 	{ "enter-root",         cell_enter_root,            "it reads the rootfs, and nothing of the host" },
 	{ "set-hostname",       cell_set_hostname,          "as a module that asks while it is imported would see it in a cell" },

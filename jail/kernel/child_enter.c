@@ -1,4 +1,4 @@
-/* child_enter.c - the steps that lead a fork of a zygote into its cell; the program's own table follows */
+/* child_enter.c - the steps that lead a fork into its cell; the program's own table follows */
 #define _GNU_SOURCE
 #include "child.h"
 
@@ -20,16 +20,16 @@ static int enter_groups(struct child_ctx *c)
 	return r;
 }
 
-/* Who is not forked ahead was forked for it. */
-static int read_letter(struct child_ctx *c)
-{
-	return c->is_ahead ? 0 : child_take_letter(c);
-}
-
 /* Its process ids were entered before the fork. One call: the cell's ids give the right to what it owns, ours to the rest. */
 static int enter_namespaces(struct child_ctx *c)
 {
 	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
+}
+
+/* main.py was made before it was known what shall run: a command has none. While the fork has its owner's id. */
+static int remove_code(struct child_ctx *c)
+{
+	return c->has_code ? 0 : child_sys(unlink("/workspace/main.py"));
 }
 
 /* --- what /proc shows as our arguments and environment --- */
@@ -101,10 +101,12 @@ static int show_pages(struct child_ctx *c)
 }
 
 /* For people who look. The words lie one behind the other. */
-static int show_words(struct child_ctx *c)
+int child_show_words(struct child_ctx *c)
 {
 	const char *end = c->lists.path[0] + c->letter.words.len;
 
+	if (!c->stays) /* what it executes is shown by the kernel */
+		return 0;
 	if (c->is_ahead)
 		return show_pages(c);
 	set_shown(c->lists.argv[0], c->letter.words.envc ? c->lists.envp[0] : end, end);
@@ -114,12 +116,11 @@ static int show_words(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_enter_steps[] = {
-	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group is ours to write to" },
-	{ "read-letter",       read_letter,               "counted for the cell: who has no order has nothing to enter for" },
+	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group may be written to" },
 	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
-	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the zygote's id" },
-	{ "new-keyring",       child_new_keyring,         "the zygote's keys stay outside" },
-	{ "show-words",        show_words,                "in sight of a /proc, and before the filter" },
+	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the fork server's id" },
+	{ "remove-code",       remove_code,               "a command has no main.py" },
+	{ "new-keyring",       child_new_keyring,         "the fork server's keys stay outside" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -21,15 +21,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-enum { FD_REPORT = 3, FD_READY = 4 };
-
 enum { CLEAR_OF_LOW = 32 };
 
 /* Where they are while a fork waits. Those below belong to the program. */
 enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_LETTER, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
 
-/* First out of the way of each other. stdin is there whether it is wanted or not. */
-static int arrange_handed(struct child_ctx *c)
+/* First out of the way of each other. stdin is there whether it is wanted or not. The report of one that execs ends with the exec. */
+static int program_close_descriptors(struct child_ctx *c)
 {
 	struct {
 		int *fd, to;
@@ -56,26 +54,9 @@ static int arrange_handed(struct child_ctx *c)
 			return -errno;
 		*rows[i].fd = rows[i].to;
 	}
-	if (close_range(STDERR_FILENO + 1, RUNNER_FD - 1, 0) < 0)
+	if (close_range(STDERR_FILENO + 1, RUNNER_FD - 1, 0) < 0 || (!c->stays && fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0))
 		return -errno;
 	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));
-}
-
-static int program_close_descriptors(struct child_ctx *c)
-{
-	int report, ready;
-
-	if (c->stays)
-		return arrange_handed(c);
-	report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	ready  = fcntl(c->ready_fd[0], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (report < 0 || ready < 0)
-		return -errno;
-	if (dup3(report, FD_REPORT, O_CLOEXEC) < 0 || dup3(ready, FD_READY, O_CLOEXEC) < 0)
-		return -errno;
-	c->report_fd   = FD_REPORT;
-	c->ready_fd[0] = FD_READY;
-	return child_sys(close_range(FD_READY + 1, ~0u, 0));
 }
 
 static int program_session(struct child_ctx *c)
@@ -118,8 +99,7 @@ static int program_signals(struct child_ctx *c)
 	struct sigaction preset = { .sa_handler = SIG_DFL };
 	sigset_t         none;
 
-	(void)c;
-	for (int s = 1; s < NSIG; s++)
+	for (int s = 1; s < NSIG && !c->stays; s++) /* those of one that stays are its interpreter's */
 		if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
 			return -errno;
 	sigemptyset(&none);
@@ -167,18 +147,45 @@ static int program_own_memory(struct child_ctx *c)
 	return c->stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
 }
 
-/* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
-static int program_rlimits(struct child_ctx *c)
+struct rlimit_row {
+	int    which;
+	rlim_t soft, hard;
+};
+
+/* Never more than the process had. With privilege the kernel raises a limit, and without refuses to: both are put right. */
+static int set_rlimit(const struct rlimit_row *row)
 {
-	const struct child_order *o = &c->order;
-	const struct {
-		int    which;
-		rlim_t soft, hard;
-	} rows[] = {
-		{ RLIMIT_NOFILE,     o->files,       o->files },
+	struct rlimit set = { row->soft, row->hard }, old;
+	int           r   = child_sys(prlimit(0, row->which, &set, &old));
+
+	if (r == -EPERM && getrlimit(row->which, &old) < 0)
+		return -errno;
+	if ((r < 0 && r != -EPERM) || old.rlim_max >= set.rlim_max)
+		return r;
+	set.rlim_max = old.rlim_max;
+	if (set.rlim_cur > set.rlim_max)
+		set.rlim_cur = set.rlim_max;
+	return child_sys(setrlimit(row->which, &set));
+}
+
+static int set_rlimits(struct child_ctx *c, const struct rlimit_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		c->detail = (int)i;
+		r         = set_rlimit(&rows[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
+int child_fixed_rlimits(struct child_ctx *c)
+{
+	static const struct rlimit_row rows[] = {
 		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
-		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s + 1 }, /* per process; the control group counts the tree */
-		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
 		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
 		{ RLIMIT_MSGQUEUE,   0,              0 },
@@ -187,24 +194,25 @@ static int program_rlimits(struct child_ctx *c)
 		{ RLIMIT_RTTIME,     0,              0 },
 		{ RLIMIT_SIGPENDING, 1024,           1024 },
 		{ RLIMIT_AS,         RLIM_INFINITY,  RLIM_INFINITY },
-		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
 		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC, which programs understand */
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rlimit old, set = { rows[i].soft, rows[i].hard };
+	return set_rlimits(c, rows, ARRAY_LEN(rows));
+}
 
-		c->detail = (int)i;
-		if (getrlimit(rows[i].which, &old) < 0)
-			return -errno;
-		if (old.rlim_max < set.rlim_max) /* the caller has less: never more than that */
-			set.rlim_max = old.rlim_max;
-		if (set.rlim_cur > set.rlim_max)
-			set.rlim_cur = set.rlim_max;
-		if (setrlimit(rows[i].which, &set) < 0)
-			return -errno;
-	}
-	return 0;
+/* A zygote has the others, and its forks with it. */
+static int program_rlimits(struct child_ctx *c)
+{
+	const struct child_rlimits *o      = &c->rlimits;
+	const struct rlimit_row     rows[] = {
+		{ RLIMIT_NOFILE,     o->files,       o->files },
+		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s + 1 }, /* per process; the control group counts the tree */
+		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
+		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
+	};
+	int r = c->stays ? 0 : child_fixed_rlimits(c);
+
+	return r < 0 ? r : set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
 /* The cell's, not the zygote's. */
@@ -218,56 +226,18 @@ static int open_null(struct child_ctx *c)
 	return child_sys(close(fd));
 }
 
-/* Each pipe's reading and writing end. */
-struct streams {
-	int in[2], out[2], err[2], result[2];
-};
-
-/*
- * The pipes are made here, by the program's own id: /dev/stdout is opened
- * through /proc, and the kernel asks who owns the pipe.
- */
-static int make_streams(const struct child_order *o, struct streams *s)
+/* Of one that was not forked ahead of its order. */
+static int program_read_letter(struct child_ctx *c)
 {
-	if (pipe2(s->out, O_CLOEXEC) < 0 || pipe2(s->err, O_CLOEXEC) < 0 || (o->result_pipe && pipe2(s->result, O_CLOEXEC) < 0))
-		return -errno;
-	if (o->stdin_pipe)
-		return child_sys(pipe2(s->in, O_CLOEXEC));
-	s->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return child_sys(s->in[0]);
+	return c->is_ahead ? 0 : child_take_letter(c);
 }
 
-static int send_streams(const struct child_ctx *c, const struct streams *s)
-{
-	int    ends[PIPES_MAX];
-	size_t n = 0;
-
-	ends[n++] = s->out[0];
-	ends[n++] = s->err[0];
-	if (c->order.stdin_pipe)
-		ends[n++] = s->in[1];
-	if (c->order.result_pipe)
-		ends[n++] = s->result[0];
-	return child_say(c, CHILD_STREAMS, ends, n);
-}
-
+/* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel asks who owns the pipe. */
 static int program_streams(struct child_ctx *c)
 {
-	struct streams s;
-	bool           reports = c->order.result_pipe;
-	int            r       = c->stays ? open_null(c) : make_streams(&c->order, &s);
+	int r = open_null(c);
 
-	if (c->stays)
-		return r; /* PID 1 has made them */
-	if (r == 0)
-		r = send_streams(c, &s);
-	if (r < 0)
-		return r;
-	if (dup2(s.in[0], 0) < 0 || dup2(s.out[1], 1) < 0 || dup2(s.err[1], 2) < 0)
-		return -errno;
-	if (reports && dup2(s.result[1], RUNNER_FD) < 0) /* in the place of an end that was sent */
-		return -errno;
-	return child_sys(close_range(reports ? RUNNER_FD + 1 : FD_READY + 1, ~0u, 0));
+	return r < 0 || c->stays ? r : child_take_streams(c);
 }
 
 static int program_workdir(struct child_ctx *c)
@@ -283,15 +253,6 @@ static int program_no_new_privs(struct child_ctx *c)
 	return child_sys(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 }
 
-static int program_await_init(struct child_ctx *c)
-{
-	char    go;
-	ssize_t n = c->stays ? 1 : read(c->ready_fd[0], &go, 1); /* no zygote is asked before it */
-
-	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
-}
-
-/* A fork says so when the filter is on, in child_say_stands(). */
 static int program_say_exec(struct child_ctx *c)
 {
 	if (!c->stays)
@@ -433,7 +394,7 @@ int child_take_streams(struct child_ctx *c)
 		return -errno;
 	if (!c->letter.result_pipe && close(RUNNER_FD) < 0)
 		return -errno;
-	for (int fd = FD_HANDED_REPORT; fd < FD_HANDED_END; fd++)
+	for (int fd = FD_HANDED_REPORT + !c->stays; fd < FD_HANDED_END; fd++)
 		if (close(fd) < 0)
 			return -errno;
 	return 0;
@@ -452,11 +413,12 @@ const struct child_step child_program_steps[] = {
 	{ "ids",               program_ids,               "group first: after the uid we could not" },
 	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
 	{ "own-memory",        program_own_memory,        "a fork is not executed: its /proc/self would else be root's" },
-	{ "streams",           program_streams,           "made by the program's id, so that /dev/stdout opens" },
+	{ "read-letter",       program_read_letter,       "what is to run; a mistake in splitting its words is one without privilege" },
+	{ "show-words",        child_show_words,          "of a zygote's fork: for /proc, and before the filter" },
+	{ "streams",           program_streams,           "those that were asked for; of one that execs, with its main.py" },
 	{ "workdir",           program_workdir,           "cwd is inside the new root, whatever it was" },
 	{ "no-new-privs",      program_no_new_privs,      "the filter needs it, so does Landlock" },
 	{ "landlock",          child_landlock,            "the mounts' rules a second time" },
-	{ "await-init",        program_await_init,        "nothing runs before PID 1 is as hard as it gets" },
 	{ "say-exec",          program_say_exec,          "the launcher's clock starts here" },
 	{ "syscall-filter",    program_filter,            "last: it forbids most of the rows above" },
 	{ "exec",              program_exec,              "returns only to fail, or in a fork of a zygote" },

@@ -74,7 +74,7 @@ void launcher_say_ready(struct watch *w)
 
 	if (w->ticket >= 0)
 		return; /* after another zygote was asked: the ticket that is out is as good as before, and nobody would hear the old one */
-	if (w->cell.warm.state == WARM_COLD || make_ticket(w, fds) < 0) {
+	if (w->cell.warm.state == WARM_PREPARED || make_ticket(w, fds) < 0) {
 		say_quietly(w->control, &word);
 		return;
 	}
@@ -101,7 +101,7 @@ void launcher_sum_up(struct watch *w)
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
-	w->end.warm = w->started > 0 && w->cell.warm.state != WARM_COLD;
+	w->end.warm = w->started > 0 && !w->cell.warm.executes;
 }
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */

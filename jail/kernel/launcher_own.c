@@ -5,10 +5,13 @@
 #include "filter_cache.h"
 #include "filter_notice.h"
 #include "group_sweep.h"
+#include "layer.h"
 #include "packet.h"
 #include "privilege.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Without it nobody could clean up after a launcher that was killed. */
@@ -55,7 +58,8 @@ static int open_filter(struct own_filter *f, const struct run_order *order, stru
 	return 0;
 }
 
-static int build(struct watch *w, struct own_filter *f, struct err *e)
+/* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
+static int build(struct watch *w, struct own_filter *f, struct forker *forker, struct err *e)
 {
 	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 || open_filter(f, w->order, e) < 0)
 		return -1;
@@ -63,12 +67,25 @@ static int build(struct watch *w, struct own_filter *f, struct err *e)
 	w->served.filter     = &f->program;
 	w->served.telling    = &f->telling;
 	w->order             = &w->served;
-	return cell_begin(&w->cell.base, w->cell.outer.kind, e) < 0 ? -1 : cell_open(&w->cell, w->order, e);
+	if (cell_begin(&w->cell.base, w->cell.outer.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
+		return -1;
+	*forker = (struct forker){ .orders = -1, .pidfd = -1, .is_for_one = true,
+		.is_first_victim = w->cell.missing & LAYER_BIT(MEMORY), .filter = &f->program, .telling = &f->telling };
+	w->cell.warm.forker = forker;
+	return forker_start(forker, e);
+}
+
+/* A fork of which nothing was told is among them: PID 1 is not gone as long as that is not reaped. */
+static void reap_all(void)
+{
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
 }
 
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
 {
 	struct own_filter filter = { .program = { 0 } };
+	struct forker     forker = FORKER_NONE;
 	struct watch      w;
 	struct err        e;
 
@@ -76,12 +93,15 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	w.client  = sock;
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &filter, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_order(&w.cell, order, &e) < 0)
+	if (build(&w, &filter, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_letter(&w.cell, order, &e) < 0)
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);
 	launcher_sum_up(&w);
-	(void)!cell_close(&w.cell, &w.end.left);
+	forker_kill(&forker);
+	cell_end(&w.cell);
+	reap_all();
+	(void)!cell_reap(&w.cell, &w.end.left);
 	launcher_say_ended(&w);
 	_exit(EXIT_SUCCESS);
 }

@@ -34,7 +34,7 @@ int letter_make(struct err *e)
 
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("letter", MFD_CLOEXEC);
-	return fd < 0 ? err_sys(e, "letter of the cell") : fd;
+	return fd < 0 ? err_sys(e, "set-up step channels: letter") : fd;
 }
 
 int letter_write(int letter, const struct letter_order *o, const char *words, const char *code, struct err *e)

@@ -1,5 +1,5 @@
 /*
- * letter.h - what a warm cell is to run, as it reaches the fork that will run it
+ * letter.h - what a cell is to run, as it reaches the fork that will run it
  *
  * The fixed size goes over the cell's order socket, the bytes into its letter: a
  * memory file that was made with the cell, so that no descriptor travels with an

@@ -48,6 +48,19 @@ int privilege_keep_effective(struct err *e)
 	return syscall(SYS_capset, &head, set) < 0 ? err_sys(e, "capset") : 0;
 }
 
+int privilege_become_owner(uint32_t id, struct err *e)
+{
+	if (setresuid(id, id, 0) < 0)
+		return err_sys(e, "set-up step clone: setresuid");
+	setfsuid(0);
+	return privilege_keep_effective(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
+}
+
+int privilege_become_root(struct err *e)
+{
+	return setresuid(0, 0, 0) < 0 ? err_sys(e, "set-up step clone: setresuid") : 0;
+}
+
 /* At -1000 a cell could not be killed for its own memory limit (crun#1357). */
 static int raise_oom_score(struct err *e)
 {
@@ -59,6 +72,16 @@ static int raise_oom_score(struct err *e)
 	if (read(fd, &sign, 1) != 1 || (sign == '-' && pwrite(fd, "0", 1, 0) != 1))
 		return err_sys(e, "set-up step forget-caller: oom_score_adj");
 	return 0;
+}
+
+void privilege_be_first_victim(void)
+{
+	scoped_fd fd = -1;
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else the file is root's */
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)!write(fd, "1000", 4);
 }
 
 /* Is there a program that the kernel starts, as root, for every crash? Who cannot know says yes. */

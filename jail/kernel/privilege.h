@@ -21,6 +21,21 @@ must_use int privilege_keep_effective(struct err *e);
  */
 must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e);
 
+/*
+ * The user namespace of a cell belongs to the cell's own id: what the kernel counts per
+ * owner (inotify instances, queued signals, locked memory) is then not taken
+ * from root and from the other cells. v1 groups are joined by a process whose real
+ * and effective id are the same. fsuid stays 0: CLONE_INTO_CGROUP asks who
+ * may write to the group. The capabilities stay too: hosts that keep user
+ * namespaces from unprivileged users (Debian, Ubuntu) ask for them. Its owner
+ * may enter the cell without CAP_SYS_PTRACE, which containers do not have.
+ */
+must_use int privilege_become_owner(uint32_t id, struct err *e);
+must_use int privilege_become_root(struct err *e);
+
+/* What the kernel kills before all else when the host's memory is used up, with every fork. Where there is no /proc nothing changes. Not traceable afterwards. */
+void privilege_be_first_victim(void);
+
 /* CAP_SETUID and CAP_SETGID, and in force: what it takes to map ranges of ids. */
 bool privilege_has_id_caps(void);
 

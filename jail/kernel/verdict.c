@@ -20,10 +20,10 @@ static void note_full_mounts(struct watch *w)
 	const struct limits *l    = w->order->limits;
 	uint64_t             full = 0, inodes = 0;
 
-	for (uint32_t i = 0; i < w->init.mounts_read && i < INIT_MOUNTS; i++) {
-		if (w->init.free_bytes[i] == 0)
+	for (uint32_t i = 0; i < w->program.mounts_read && i < CELL_MOUNTS; i++) {
+		if (w->program.free_bytes[i] == 0)
 			full |= 1u << i;
-		inodes |= w->init.free_inodes[i] == 0;
+		inodes |= w->program.free_inodes[i] == 0;
 	}
 	if (full & 3)
 		add_hit(&w->end, LIMIT_tmp_bytes, (int64_t)l->tmp_bytes, (int64_t)l->tmp_bytes, -1);
@@ -61,10 +61,16 @@ static void judge_without_report(struct watch *w)
 {
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
 	w->end.wait_status = SIGKILL;
+	if (!w->started && !w->oom) {
+		w->end.reason      = EXIT_setup_failed;
+		w->end.wait_status = -1;
+		err_set(&w->end.why, ERR_SETUP, "set-up step fork-program: PID 1 of the cell died before there was a program");
+		return;
+	}
 	if (w->oom || was_killed(&w->cell))
 		return;
 	w->end.reason = EXIT_cancelled;
-	err_set(&w->end.why, ERR_BROKEN, "PID 1 of the cell ended without a word on the program");
+	err_set(&w->end.why, ERR_BROKEN, "the run was cut short: PID 1 of its cell ended before the program did");
 }
 
 /*
@@ -74,7 +80,7 @@ static void judge_without_report(struct watch *w)
  */
 static bool crashed_for_memory(const struct watch *w)
 {
-	return WTERMSIG(w->init.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order->limits->memory_bytes;
+	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order->limits->memory_bytes;
 }
 
 /* What ended the program, when nothing that we did: the kernel's words only. */
@@ -88,8 +94,8 @@ static void judge(struct watch *w)
 		judge_without_report(w);
 		return;
 	}
-	w->end.wait_status = w->init.status;
-	killed             = WIFSIGNALED(w->init.status);
+	w->end.wait_status = w->program.status;
+	killed             = WIFSIGNALED(w->program.status);
 	w->oom |= killed && crashed_for_memory(w);
 	if (w->oom)
 		w->end.reason = EXIT_oom;

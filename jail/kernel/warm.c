@@ -23,8 +23,6 @@ _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 int warm_open(struct warm *w, struct err *e)
 {
-	if (!w->is_wanted)
-		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
 	w->letter = letter_make(e);
@@ -36,22 +34,9 @@ bool warm_is_possible(const struct warm *w)
 	return w->is_wanted && w->zygote.is_up && w->zygote.orders >= 0;
 }
 
-int warm_prepare(struct warm *w, const struct cell *c, struct err *e)
-{
-	struct child_order order;
-	int                r;
-
-	memset(&order, 0, sizeof order); /* padding too */
-	order.warm = true;
-	r          = packet_send(c->report_fd, &order, sizeof order, NULL, 0);
-	errno      = -r;
-	w->state   = WARM_PREPARING;
-	return r < 0 ? err_sys(e, "set-up step prepare") : 0;
-}
-
 int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
 {
-	if (n != PREPARED_FDS || w->state != WARM_PREPARING)
+	if (n != PREPARED_FDS || w->state != WARM_BUILDING)
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
 	memcpy(w->prepared, fds, sizeof w->prepared);
 	w->state = WARM_PREPARED;
@@ -60,7 +45,7 @@ int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
 
 /* --- asking --- */
 
-/* Two pairs; the second of each is for the zygote. */
+/* Two pairs; the second of each is for the fork server. */
 static int make_sockets(struct warm *w, int fds[2], struct err *e)
 {
 	int answer[2], report[2];
@@ -76,7 +61,7 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 	return 0;
 }
 
-static size_t fill_groups(struct zygote_order *o, int *fds, const struct cell *c)
+static size_t fill_groups(struct fork_order *o, int *fds, const struct cell *c)
 {
 	const struct child_ctx *child = &c->child;
 	int                     group = group_clone_fd(&c->group);
@@ -102,10 +87,16 @@ static void fill_handed(int *fds, const struct warm *w)
 	fds[HANDED_RESULT] = w->prepared[PREPARED_RESULT];
 }
 
-static int ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, int ours[2], struct err *e)
+/* For messages. */
+static const char *server_name(const struct warm *w)
 {
-	struct zygote_order o;
-	int                 fds[ZYGOTE_ORDER_FDS_MAX], r;
+	return w->executes ? "the fork server" : "the zygote";
+}
+
+static int ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
+{
+	struct fork_order o;
+	int                 fds[FORK_ORDER_FDS_MAX], r;
 	size_t              n;
 
 	if (make_sockets(w, ours, e) < 0)
@@ -119,37 +110,47 @@ static int ask(struct warm *w, const struct cell *c, const struct child_order *r
 	o.program_id       = c->child.program_uid;
 	o.workspace_exec   = c->child.workspace_exec;
 	o.ahead            = w->ahead;
+	o.has_code         = !w->has_no_code;
+	o.landlock_abi     = c->child.landlock_abi;
+	o.owner_id         = c->slot.init_id;
 	o.cpu_before_ns    = w->cpu_before_ns;
-	fds[ZYGOTE_ANSWER] = ours[0];
-	fds[ZYGOTE_REPORT] = ours[1];
-	fds[ZYGOTE_CELL]   = c->pidfd;
-	fill_handed(fds + ZYGOTE_HANDED, w);
-	n     = ZYGOTE_GROUPS + fill_groups(&o, fds + ZYGOTE_GROUPS, c);
-	r     = packet_send(w->zygote.orders, &o, sizeof o, fds, n);
+	fds[FORK_ANSWER] = ours[0];
+	fds[FORK_REPORT] = ours[1];
+	fds[FORK_CELL]   = c->pidfd;
+	fill_handed(fds + FORK_HANDED, w);
+	n     = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
+	r     = packet_send(w->executes ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
+	if (r == -EPIPE && w->executes) { /* it died a moment ago */
+		forker_stop(w->forker);
+		r = forker_start(w->forker, e) < 0 ? -ESRCH : packet_send(w->forker->orders, &o, sizeof o, fds, n);
+	}
 	errno = -r;
-	return r < 0 ? err_sys(e, "the zygote cannot be reached") : 0;
+	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->executes ? "set-up step fork-program: " : "", server_name(w)) : 0;
 }
 
-int warm_ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, struct err *e)
+int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e)
 {
 	int ours[2] = { -1, -1 }, r;
 
 	if (w->asked_times++ == WARM_ASKED_MAX)
-		return err_set(e, ERR_SETUP, "%d zygotes died one after the other", WARM_ASKED_MAX);
-	w->generation   = w->zygote.generation;
-	w->started_then = w->zygote.starts;
+		return err_set(e, ERR_SETUP, "%d %ss died one after the other", WARM_ASKED_MAX, server_name(w) + strlen("the "));
+	if (w->executes && forker_start(w->forker, e) < 0)
+		return -1;
+	w->started_then = !w->executes && w->zygote.starts;
 	r = ask(w, c, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
+	w->generation = w->executes ? w->forker->generation : w->zygote.generation;
 	w->state = WARM_ASKED;
 	w->asked = clock_ms(CLOCK_MONOTONIC);
 	return r;
 }
 
-int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e)
+int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e)
 {
 	int r;
 
+	w->has_no_code = o->code_len == 0;
 	if (letter_copy(w->letter, o, words_fd, code_fd, e) < 0)
 		return -1;
 	r     = letter_send(w->orders[0], o);
@@ -169,6 +170,8 @@ static void close_handed(struct warm *w)
 
 static enum warm_answer ask_again(struct warm *w)
 {
+	if (w->executes && w->generation == w->forker->generation)
+		forker_stop(w->forker); /* its pidfd may tell later that it is gone */
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
 	w->state = WARM_PREPARED;
@@ -179,14 +182,14 @@ static enum warm_answer refused(struct warm *w, int errnum, struct err *e)
 {
 	fd_closep(&w->answer_fd);
 	errno = errnum;
-	err_sys(e, "the zygote cannot fork into the cell");
+	err_sys(e, "%s%s cannot fork into the cell", w->executes ? "set-up step fork-program: " : "", server_name(w));
 	return WARM_CANNOT;
 }
 
 static enum warm_answer lost(struct warm *w, struct err *e)
 {
 	fd_closep(&w->answer_fd);
-	err_set(e, ERR_SETUP, "the zygote ended, and with it what is known of the program");
+	err_set(e, ERR_SETUP, "the run cannot be watched: %s ended, and with it what is known of the program", server_name(w));
 	return WARM_IS_LOST;
 }
 
@@ -211,22 +214,24 @@ static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, st
 	w->program    = pid;
 	w->program_fd = fd_take(&fds[0]);
 	fd_closep(&w->answer_fd);
+	if (w->executes && w->forker->is_for_one)
+		forker_stop(w->forker);
 	return WARM_GOES_ON;
 }
 
-static enum warm_answer hear_word(struct warm *w, const struct zygote_word *word, int *fds, size_t n, struct err *e)
+static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, int *fds, size_t n, struct err *e)
 {
-	switch ((enum zygote_kind)word->kind) {
-	case ZYGOTE_WAITS:
+	switch ((enum fork_word_kind)word->kind) {
+	case FORK_WAITS:
 		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		return WARM_GOES_ON;
-	case ZYGOTE_FORKS:
+	case FORK_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);
-	case ZYGOTE_FORKED:
+	case FORK_FORKED:
 		return forked(w, word->value, fds, n, e);
-	case ZYGOTE_FAILED:
+	case FORK_FAILED:
 		return w->stands ? lost(w, e) : refused(w, word->value, e);
-	case ZYGOTE_RETIRES:
+	case FORK_RETIRES:
 		return is_before_fork(w) ? ask_again(w) : lost(w, e);
 	}
 	return lost(w, e);
@@ -234,7 +239,7 @@ static enum warm_answer hear_word(struct warm *w, const struct zygote_word *word
 
 enum warm_answer warm_hear(struct warm *w, struct err *e)
 {
-	struct zygote_word word;
+	struct fork_word word;
 	enum warm_answer   answer;
 	int                fds[1] = { -1 };
 	size_t             n;
@@ -260,24 +265,26 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 
 	while ((r = waitid(P_PIDFD, (id_t)w->program_fd, &end, WEXITED)) < 0 && errno == EINTR)
 		;
+	if (r < 0) {
+		err_sys(e, "how the program ended is not known");
+		waitpid(w->program, NULL, WNOHANG); /* PID 1 is not gone before */
+	}
 	fd_closep(&w->program_fd);
 	w->program = 0;
 	if (r < 0)
-		return err_sys(e, "how the program ended is not known");
+		return -1;
 	*status = end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : end.si_status | (end.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 	return 0;
 }
 
-/* The zygote that was asked is still there: a successor must not be killed because that one did not answer. */
-static bool is_same(const struct warm *w)
+/* The one that was asked is still there: a successor must not be killed because that one did not answer. */
+void warm_kill_server(const struct warm *w)
 {
-	return w->zygote.pidfd >= 0 && w->zygote.generation == w->generation;
-}
+	int      pidfd      = w->executes ? w->forker->pidfd : w->zygote.pidfd;
+	uint32_t generation = w->executes ? w->forker->generation : w->zygote.generation;
 
-void warm_kill_zygote(const struct warm *w)
-{
-	if (is_same(w))
-		pidfd_send_signal(w->zygote.pidfd, SIGKILL, NULL, 0);
+	if (pidfd >= 0 && generation == w->generation)
+		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 }
 
 void warm_close(struct warm *w)

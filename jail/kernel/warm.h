@@ -1,18 +1,17 @@
 /*
- * warm.h - a cell into which a zygote forks, as the process that watches it sees it
+ * warm.h - the fork of a program into a cell, as the process that watches the cell sees it
  *
- *   COLD -> PREPARING -> PREPARED -> ASKED -> WAITS -> FORKS
- *                                    ASKED ----------> FORKS    ahead of any order
- *                        PREPARED <- ASKED, WAITS               the zygote died, or has a successor: it is asked anew
+ *   BUILDING -> PREPARED -> ASKED -> WAITS -> FORKS
+ *                           ASKED ----------> FORKS    ahead of any order
+ *               PREPARED <- ASKED, WAITS               the fork server died, or has a successor: it is asked anew
  *
- * What a cell becomes is decided when it is built, before PID 1 has become
- * brig-init; from PREPARING on it is good for programs that a zygote can run,
- * and for nothing else. An order goes into the cell's letter and its order
- * socket, whichever process holds the other end by then. The program is a child of the
- * process that watches the cell, which reaps it.
+ * The fork server is the profile's zygote, or a plain one whose forks execute (fork_server.h); which one is decided when it is
+ * asked. An order goes into the cell's letter and its order
+ * socket, whichever process holds the other end by then. The program is a child of the process that watches the cell, which
+ * reaps it.
  */
 #pragma once
-#include "zygote_protocol.h"
+#include "forker.h"
 
 struct cell;
 
@@ -28,22 +27,25 @@ struct zygote_place {
 };
 #define ZYGOTE_PLACE_NONE ((struct zygote_place){ .orders = -1, .pidfd = -1 })
 
-enum warm_state { WARM_COLD, WARM_PREPARING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
+enum warm_state { WARM_BUILDING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
 struct warm {
 	enum warm_state state;
 	bool            ahead;        /* the fork was asked for before there was an order */
 	bool            stands;       /* it has said so: everything is given up, the filter is on */
 	bool            is_hard;      /* PID 1 is as hard as it gets */
-	bool            is_wanted;    /* one may fork into this cell */
+	bool            is_wanted;    /* a zygote may fork into this cell */
 	struct zygote_place zygote;   /* before each turn as it is then; its descriptors are not ours */
+	struct forker  *forker;       /* of the process that watches this cell */
+	bool            executes;     /* that one was asked */
+	bool            has_no_code;  /* what was ordered is a command */
 	unsigned        asked_times;  /* since one was there that waited for an order */
-	uint32_t        generation;   /* of the zygote that was asked, and */
+	uint32_t        generation;   /* of the one that was asked, and */
 	bool            started_then; /* it still imported */
 	int             orders[2];    /* [0]: who sends; [1]: the program's end */
 	int             letter;
 	int             prepared[PREPARED_FDS];
-	int             answer_fd;    /* zygote_word */
+	int             answer_fd;    /* fork_word */
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
 	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
@@ -53,24 +55,22 @@ struct warm {
 };
 extern const struct warm WARM_NONE;
 
-/* A zygote that says nothing for so long is killed, and one that imports; so often one is asked. */
+/* A fork server that says nothing for so long is killed, and one that imports; so often one is asked. */
 enum { WARM_MS_MAX = 3000, WARM_START_MS_MAX = 9000, WARM_ASKED_MAX = 3 };
 
 /* Before the clone: what PID 1 does not make. */
 must_use int warm_open(struct warm *w, struct err *e);
 /* Is a zygote there, or can one be waited for? */
 bool         warm_is_possible(const struct warm *w);
-/* COLD: PID 1 is told to make the cell ready for a fork. */
-must_use int warm_prepare(struct warm *w, const struct cell *c, struct err *e);
-/* What PID 1 made: the descriptors are ours. */
+/* BUILDING: what PID 1 made; the descriptors are ours. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
-/* PREPARED, and PID 1 is hard: the zygote is asked for a fork with these rlimits. */
-must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_order *rlimits, struct err *e);
+/* PREPARED, and PID 1 is hard: a fork with these rlimits is asked for. */
+must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e);
 
 /* Something is to be read of answer_fd. */
 enum warm_answer {
 	WARM_GOES_ON,
-	WARM_AGAIN,   /* this zygote is gone or goes, and has forked nothing: PREPARED */
+	WARM_AGAIN,   /* this fork server is gone or goes, and has forked nothing: PREPARED */
 	WARM_CANNOT,  /* *e says why */
 	WARM_IS_LOST, /* it died when it had begun to fork: whether there is a program, and how it ends, is not known */
 };
@@ -82,7 +82,7 @@ bool         warm_awaits_fork(const struct warm *w);
 must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
 /* May come before there is anybody who would read it. Both are memory files. */
-must_use int warm_deliver(const struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
+must_use int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
 /* One that says nothing: the process that keeps it starts another one. */
-void         warm_kill_zygote(const struct warm *w);
+void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

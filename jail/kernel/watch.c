@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
@@ -92,27 +93,13 @@ static void fail_to_watch(struct watch *w, const char *what)
 
 /* --- from the cell's set-up --- */
 
-static void take_streams(struct watch *w, const int *fds, size_t n)
-{
-	struct err e;
-
-	if (n == pipes_count(w->order->stdin_pipe, w->order->result_pipe) && w->streams[0] < 0) {
-		memcpy(w->streams, fds, n * sizeof *fds);
-		return;
-	}
-	while (n)
-		close(fds[--n]);
-	err_set(&e, ERR_BROKEN, "garbled streams from the cell's set-up");
-	watch_fail(w, EXIT_setup_failed, &e);
-}
-
 static void on_failed_step(struct watch *w, const struct child_report *report)
 {
 	struct err  e;
 	const char *step = report->table <= CHILD_ENTER ? child_step_name(report->table, report->step) : NULL;
 
 	child_explain(report, &w->cell.child, &e);
-	if (step && strcmp(step, "exec") == 0)
+	if (step && strcmp(step, "exec") == 0 && report->errnum != EAGAIN)
 		w->end.exec_errno = report->errnum;
 	watch_fail(w, EXIT_setup_failed, &e);
 }
@@ -133,24 +120,14 @@ void watch_say_ready(struct watch *w)
 }
 
 /*
- * End of file: the process that reported there has become what it should, or is dead. Of a warm cell both say so elsewhere; a cold
- * program begins.
+ * End of file. PID 1 has become brig-init, or is dead, which another pipe tells. A fork that executes has done so with its last
+ * step; every step before says so itself when it fails.
  */
 static void on_report_end(struct watch *w, int *fd)
 {
-	struct err e;
-
 	fd_closep(fd);
-	if (w->decided || w->cell.warm.state != WARM_COLD)
-		return;
-	if (!w->execs || w->streams[0] < 0) {
-		/* every step before says so itself */
-		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
-		watch_fail(w, EXIT_setup_failed, &e);
-		return;
-	}
-	watch_begin(w);
-	launcher_say_started(w);
+	if (fd == &w->cell.warm.report_fd && w->cell.warm.executes && w->execs && !w->decided)
+		watch_warm_stands(w);
 }
 
 /* Without it the network may not be used again. Of a second fork, whose filter is another one, too. */
@@ -179,19 +156,15 @@ static void on_report(struct watch *w, int *fd)
 		on_report_end(w, fd);
 		return;
 	}
+	if (report.word != CHILD_PREPARED && report.word != CHILD_LISTENER)
+		packet_drop(fds, n);
 	switch (report.word) {
 	case CHILD_FAILED:
 		on_failed_step(w, &report);
 		return;
-	case CHILD_READY:
-		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
-		watch_warm_built(w);
-		return;
 	case CHILD_PREPARED:
+		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
 		watch_warm_prepared(w, fds, n);
-		return;
-	case CHILD_STREAMS:
-		take_streams(w, fds, n);
 		return;
 	case CHILD_LISTENER:
 		take_listener(w, fds, n);
@@ -199,13 +172,13 @@ static void on_report(struct watch *w, int *fd)
 	case CHILD_EXECS:
 		w->execs        = true;
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
-		if (fd == &w->cell.warm.report_fd)
+		if (!w->cell.warm.executes)
 			watch_warm_stands(w);
 		return;
 	}
 }
 
-static void on_cell_report(struct watch *w)
+void watch_hear_cell(struct watch *w)
 {
 	on_report(w, &w->cell.report_fd);
 }
@@ -216,17 +189,6 @@ void watch_hear_fork(struct watch *w)
 }
 
 /* --- from the running cell --- */
-
-static void on_status(struct watch *w)
-{
-	ssize_t n = recv(w->cell.status_fd, &w->init, sizeof w->init, 0);
-
-	if (n < 0 && errno == EINTR)
-		return;
-	if (n == sizeof w->init)
-		w->reported = true;
-	fd_closep(&w->cell.status_fd);
-}
 
 static void on_client(struct watch *w)
 {
@@ -310,28 +272,24 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->served.result_pipe = o->result_pipe;
 }
 
-/* A cell that is prepared for forks can do nothing else; the keeper knows. */
+/* Where a zygote was asked already, its fork can do nothing else; the keeper knows. */
 static int give_order(struct watch *w, bool warm, struct err *e)
 {
-	w->is_warm_order = warm && (w->cell.warm.state != WARM_COLD || warm_is_possible(&w->cell.warm));
-	if (w->is_warm_order)
-		return cell_give_letter(&w->cell, &w->served, e);
-	if (w->cell.warm.state != WARM_COLD)
+	bool is_asked = w->cell.warm.state > WARM_PREPARED;
+
+	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
+	if (is_asked && !warm)
 		return err_set(e, ERR_SETUP, "the cell is for warm runs only");
-	fd_closep(&w->cell.warm.hard_fd); /* its byte is the program's */
-	return cell_give_order(&w->cell, &w->served, e);
+	return cell_give_letter(&w->cell, &w->served, e);
 }
 
 static void carry_out(struct watch *w, bool warm)
 {
-	bool       was_built = w->ready && w->cell.warm.state == WARM_COLD;
 	struct err e;
 
 	if (give_order(w, warm, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
-	else if (w->is_warm_order && was_built)
-		watch_warm_built(w);
-	if (w->is_warm_order)
+	else
 		watch_warm_ordered(w);
 }
 
@@ -474,6 +432,13 @@ static double check_cpu(struct watch *w)
 	return next_cpu_check(w, used);
 }
 
+static const char *what_is_late(const struct warm *warm)
+{
+	if (warm->executes)
+		return "the program was not started";
+	return warm->state == WARM_ASKED ? "no zygote answered" : "the cell was not built";
+}
+
 static double check_clocks(struct watch *w)
 {
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline, patience;
@@ -487,7 +452,7 @@ static double check_clocks(struct watch *w)
 			return patience; /* the zygote may have much to import */
 		deadline = w->asked + SETUP_MS_MAX;
 		if (now >= deadline && !w->decided) {
-			err_set(&e, ERR_SETUP, "%s within %d s", w->cell.warm.state == WARM_ASKED ? "no zygote answered" : "the cell was not built",
+			err_set(&e, ERR_SETUP, "%s within %d s", what_is_late(&w->cell.warm),
 				SETUP_MS_MAX / 1000);
 			watch_fail(w, EXIT_setup_failed, &e);
 		}
@@ -521,12 +486,11 @@ static const struct source {
 } sources[] = {
 #define AT(member) offsetof(struct watch, member)
 	{ AT(ticket), on_ticket },
-	{ AT(cell.report_fd), on_cell_report },
+	{ AT(cell.report_fd), watch_hear_cell },
 	{ AT(cell.warm.hard_fd), watch_warm_hard },
 	{ AT(cell.warm.report_fd), watch_hear_fork },
 	{ AT(unread), watch_warm_read }, /* after what the fork said before it read */
 	{ AT(cell.notice.heard_fd), on_notice },
-	{ AT(cell.status_fd), on_status },
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(control), on_control }, /* a keeper that is gone is the reason, the door's cancel a consequence */
@@ -573,7 +537,7 @@ double watch_left(struct watch *w)
 {
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
-	if (w->decided || w->started) /* no cell ends before its zygote has told of the fork, or is gone */
+	if (w->decided || w->started) /* no cell ends before its fork server has told of the fork, or is gone */
 		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
 	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));
@@ -589,7 +553,19 @@ void watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS])
 bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
 {
 	hear(w, fds);
-	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0 && w->cell.status_fd < 0);
+	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0);
+}
+
+/* A fork server that could not tell of its fork leaves a child that is not known here; PID 1 is not gone as long as it is not reaped. */
+static void reap_unknown(const struct watch *w)
+{
+	siginfo_t child = { 0 };
+
+	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid && child.si_pid != w->cell.pid &&
+	       child.si_pid != w->cell.warm.program && child.si_pid != w->cell.oom.helper) {
+		waitpid(child.si_pid, NULL, WNOHANG);
+		child.si_pid = 0;
+	}
 }
 
 void watch_cell(struct watch *w)
@@ -599,6 +575,8 @@ void watch_cell(struct watch *w)
 	do {
 		double left = watch_left(w);
 
+		if (w->decided)
+			reap_unknown(w);
 		watch_fds(w, fds);
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");

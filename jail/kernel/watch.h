@@ -8,9 +8,15 @@
 #pragma once
 #include "cell.h"
 #include "launcher.h"
-#include "protocol.h"
 
 #include <poll.h>
+
+/* How the program ended, and what was left then of each mount that it could fill. */
+struct program_end {
+	int      status; /* as from wait4() */
+	unsigned mounts_read;
+	uint64_t free_bytes[CELL_MOUNTS], free_inodes[CELL_MOUNTS];
+};
 
 struct watch {
 	const struct run_order *order;
@@ -35,7 +41,7 @@ struct watch {
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
 	bool                    told;     /* the client has the streams of a warm run */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
-	struct init_report      init;
+	struct program_end      program;
 };
 
 void watch_init(struct watch *w, const struct run_order *order);
@@ -53,14 +59,14 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason);
 
 /*
  * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
- * process of the cell, or is the last one (is_alone). Fills started, streams and what brig-init said.
+ * process of the cell, or is the last one (is_alone). Fills started, streams and how the program ended.
  */
-enum { WATCH_FDS = 15 };
+enum { WATCH_FDS = 14 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
 bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
-/* There is a zygote now: a cell that was built without one may be prepared for its forks. */
+/* There is a zygote now: a cell that was built without one may have it fork. */
 void   watch_warm_is_up(struct watch *w);
 /* Turns, until the last one. */
 void watch_cell(struct watch *w);

@@ -6,13 +6,14 @@
 void watch_decide(struct watch *w, enum exit_reason reason);
 /* The program runs from now on. */
 void watch_begin(struct watch *w);
-/* One word of the zygote's fork. */
+/* One word of PID 1. */
+void watch_hear_cell(struct watch *w);
+/* One word of the fork. */
 void watch_hear_fork(struct watch *w);
 /* The cell waits for its order: said to who gives it. */
 void watch_say_ready(struct watch *w);
 
 /* watch_warm.c: what happened, in the order of a run's life */
-void watch_warm_built(struct watch *w);
 void watch_warm_prepared(struct watch *w, const int *fds, size_t n);
 void watch_warm_hard(struct watch *w);
 void watch_warm_stands(struct watch *w);
@@ -20,5 +21,5 @@ void watch_warm_ordered(struct watch *w);
 void watch_warm_read(struct watch *w);
 void watch_warm_hear(struct watch *w);
 void watch_warm_program(struct watch *w);
-/* For how long (ms) the zygote may be silent. */
+/* For how long (ms) the fork server may be silent. */
 double watch_warm_patience(struct watch *w, double now);

@@ -1,4 +1,4 @@
-/* watch_warm.c - the part of a run that concerns the zygote: the cell is prepared, a fork is asked for, its end is heard */
+/* watch_warm.c - from a cell that is prepared to its program: a fork is asked for, and its end is heard */
 #define _GNU_SOURCE
 #include "watch_parts.h"
 
@@ -28,49 +28,44 @@ static void leave(struct watch *w, const struct err *why)
 
 /* --- preparing --- */
 
-/* The fork is wanted ahead only of an order that is not there. */
+/*
+ * Without an order only a zygote is asked; a cell that has none waits for what comes first, the order or a zygote. The fork is
+ * wanted ahead only of an order that is not there.
+ */
 static void ask(struct watch *w)
 {
-	struct warm *warm = &w->cell.warm;
+	struct warm *warm        = &w->cell.warm;
+	bool         is_possible = warm_is_possible(warm);
 	struct err   e;
 
 	if (warm->state != WARM_PREPARED || !warm->is_hard || w->decided)
 		return;
-	warm->ahead = warm->zygote.ahead && !w->ordered;
-	if (cell_ask_zygote(&w->cell, w->order->limits, &e) < 0)
-		watch_fail(w, EXIT_setup_failed, &e);
-}
-
-static void prepare(struct watch *w)
-{
-	struct err e;
-
-	if (warm_prepare(&w->cell.warm, &w->cell, &e) < 0)
-		watch_fail(w, EXIT_setup_failed, &e);
-}
-
-/* PID 1 waits for an order. A cell without a zygote is ready with that, and may be prepared later. */
-void watch_warm_built(struct watch *w)
-{
-	bool is_cold = w->ordered && !w->is_warm_order;
-
-	if (!is_cold && (w->is_warm_order || warm_is_possible(&w->cell.warm)))
-		prepare(w);
-	else
+	if (!w->ordered && !is_possible) {
 		watch_say_ready(w);
+		return;
+	}
+	w->is_warm_order &= is_possible;
+	if (warm->executes != (w->ordered && !w->is_warm_order))
+		warm->asked_times = 0;
+	warm->executes = w->ordered && !w->is_warm_order;
+	warm->ahead    = warm->zygote.ahead && !w->ordered;
+	if (cell_ask(&w->cell, w->order->limits, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
 }
 
 void watch_warm_is_up(struct watch *w)
 {
-	if (w->ready && !w->ordered && !w->decided && w->cell.warm.state == WARM_COLD && warm_is_possible(&w->cell.warm))
-		watch_warm_built(w);
+	if (w->ready && !w->ordered)
+		ask(w);
 }
 
 static void tell_streams(struct watch *w)
 {
 	int *client = w->cell.warm.prepared + PREPARED_CLIENT;
+	/* An exec can still fail, and then nothing has started. Of a warm order that no zygote is left for it is told all the same. */
+	bool begins = w->is_warm_order || w->cell.warm.stands;
 
-	if (!w->ordered || w->told || w->cell.warm.state < WARM_PREPARED)
+	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || !begins)
 		return;
 	w->told = true;
 	if (!w->has_ticket_order)
@@ -103,14 +98,14 @@ void watch_warm_hard(struct watch *w)
 
 	w->cell.warm.is_hard = read(w->cell.warm.hard_fd, &byte, 1) == 1;
 	fd_closep(&w->cell.warm.hard_fd);
-	if (w->cell.warm.state == WARM_COLD)
-		return;
-	if (!w->cell.warm.is_hard) {
-		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
-		watch_fail(w, EXIT_setup_failed, &e);
+	if (w->cell.warm.is_hard) {
+		ask(w);
 		return;
 	}
-	ask(w);
+	while (packet_is_there(w->cell.report_fd)) /* PID 1 may have said why */
+		watch_hear_cell(w);
+	err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
+	watch_fail(w, EXIT_setup_failed, &e);
 }
 
 /* --- the program begins --- */
@@ -123,7 +118,7 @@ static void begin(struct watch *w)
 	fd_closep(&w->cell.warm.letter); /* its bytes are counted for nobody, and the program has its own */
 }
 
-/* Everything is given up, the filter is on. */
+/* Everything is given up, the filter is on; one that executes has done so. */
 void watch_warm_stands(struct watch *w)
 {
 	if (w->cell.warm.stands)
@@ -131,6 +126,7 @@ void watch_warm_stands(struct watch *w)
 	w->cell.warm.stands = true;
 	if (!w->ordered)
 		watch_say_ready(w);
+	tell_streams(w);
 	begin(w);
 }
 
@@ -138,16 +134,17 @@ void watch_warm_stands(struct watch *w)
 void watch_warm_ordered(struct watch *w)
 {
 	tell_streams(w);
+	ask(w);
 	begin(w);
 }
 
-/* --- what the zygote says --- */
+/* --- what the fork server says --- */
 
 static void look_at_mounts(struct watch *w)
 {
-	struct init_report *r = &w->init;
+	struct program_end *r = &w->program;
 
-	for (int i = 0; i < INIT_MOUNTS; i++) {
+	for (int i = 0; i < CELL_MOUNTS; i++) {
 		struct statfs fs;
 
 		if (fstatfs(w->cell.warm.prepared[PREPARED_MOUNTS + i], &fs) < 0)
@@ -172,15 +169,17 @@ void watch_warm_program(struct watch *w)
 		(void)watch_take_ticket(w);
 	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one word before its end */
 		watch_hear_fork(w);
+	if (w->cell.warm.executes && w->execs && !w->decided)
+		watch_warm_stands(w); /* its end of file is later: the fork server has the socket open for a moment longer */
 	if (!w->cell.warm.stands) {
-		err_set(&e, ERR_SETUP, "the fork of the zygote died while it was set up");
+		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
 	}
 	if (!w->ordered) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote ended before it had an order");
 		leave(w, &e);
 	}
-	w->init.status = status;
+	w->program.status = status;
 	w->reported    = true;
 	look_at_mounts(w);
 	w->is_alone = !w->decided && group_pids_now(&w->cell.group) == 1;
@@ -248,16 +247,19 @@ void watch_warm_hear(struct watch *w)
 	}
 }
 
-/* One that is stopped, or has more to do than it can. Its death lets whoever keeps it start another one. */
+/* One that is stopped, or has more to do than it can. Its death lets the process that keeps it start another one. */
 double watch_warm_patience(struct watch *w, double now)
 {
-	double end = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
+	double end         = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
+	bool   is_only_one = w->cell.warm.executes && w->cell.warm.forker->is_for_one; /* another one cannot be started */
 
+	if (is_only_one)
+		return WARM_MS_MAX;
 	if (w->cell.warm.state != WARM_ASKED && (w->cell.warm.state != WARM_FORKS || w->cell.warm.answer_fd < 0))
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;
-	warm_kill_zygote(&w->cell.warm);
+	warm_kill_server(&w->cell.warm);
 	w->cell.warm.asked = now;
 	return WARM_MS_MAX;
 }

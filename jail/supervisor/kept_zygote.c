@@ -6,12 +6,13 @@
 #include "detach.h"
 #include "fd.h"
 #include "net.h"
+#include "privilege.h"
 #include "profile_warm.h"
 #include "program_env.h"
 #include "say.h"
 #include "sys.h"
 #include "zygote_image.h"
-#include "zygote_protocol.h"
+#include "fork_protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +74,8 @@ static int build_place(const struct kept_zygote *z, struct err *e)
 	if (plan_mounts(&plan, e) < 0)
 		return -1;
 	c.root_fd       = open_root(z, e);
-	c.order.code_fd = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.order.code_len, e);
-	c.extension_fd  = c.order.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
+	c.code_fd       = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.code_len, e);
+	c.extension_fd  = c.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
 	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
 		return -1;
 	r     = child_build_zygote(&c, &step);
@@ -133,6 +134,8 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 	log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (z->is_first_victim)
+		privilege_be_first_victim();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* the caller of brigd may have blocked some */
 	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */

@@ -36,6 +36,7 @@ struct kept_zygote {
 	int         orders[2];        /* [0]: where forks are asked for; non-blocking */
 	bool        is_up;            /* a zygote has served since orders[] were made */
 	uint32_t    generation;       /* of `now` */
+	bool        is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
 	int         tree_fd;          /* what it was started in */
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms */

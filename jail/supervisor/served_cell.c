@@ -78,6 +78,7 @@ static void fill(struct served_cell *c, struct cell_kind *kind, const struct sup
 	w->asked       = clock_ms(CLOCK_MONOTONIC);
 	w->wall_ms_max = kind->setup->wall_ms_max;
 	w->cell.warm.is_wanted = word->warm;
+	w->cell.warm.forker    = &kind->forker;
 	fill_cell(&w->cell, kind, word, fds);
 	take_shown(c, word, take_leaves(&w->cell.group, word, fds + 3));
 	fill_order(c, kind, word);
@@ -103,21 +104,13 @@ static void go_home(const struct served_cell *c)
 	_exit(EXIT_FAILURE);
 }
 
-static int begin(struct cell_kind *kind, struct cell *cell, struct err *e)
+static void build(struct served_cell *c, const struct cell_kind *kind)
 {
-	if (!kind->is_begun && cell_begin(&kind->base, kind->setup->outer_kind, e) < 0)
-		return -1;
-	kind->is_begun = true;
-	cell->base     = kind->base;
-	return 0;
-}
+	struct err e = kind->unfit;
 
-static void build(struct served_cell *c, struct cell_kind *kind)
-{
-	struct err e;
-
-	c->state = CELL_LIVES;
-	if (begin(kind, &c->watch.cell, &e) == 0 && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
+	c->state           = CELL_LIVES;
+	c->watch.cell.base = kind->base;
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
 		return;
 	go_home(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
@@ -189,7 +182,7 @@ static int take_opened(struct served_cell *c, struct err *e)
 }
 
 /* The helper has answered, or is not waited for any longer; it is reaped with what else is left. */
-static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
+static void end_opening(struct served_cell *c, const struct cell_kind *kind, bool is_answered)
 {
 	struct err e;
 

@@ -18,8 +18,9 @@ struct cell_kind {
 	const struct supervisor_setup *setup;
 	const struct sock_fprog       *filter, *telling; /* as in run_order */
 	struct net_pool                nets;
-	struct cell_base               base; /* looked at with the first cell, which tells its client of what fails */
-	bool                           is_begun;
+	struct cell_base               base;
+	struct err                     unfit; /* why no cell can be built; kind NONE: they can */
+	struct forker                  forker;
 };
 
 struct served_cell {

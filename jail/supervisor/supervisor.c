@@ -9,6 +9,7 @@
 #include "fd.h"
 #include "filter_notice.h"
 #include "kept_zygote.h"
+#include "layer.h"
 #include "packet.h"
 #include "privilege.h"
 #include "say.h"
@@ -118,9 +119,12 @@ static void take_setup(struct supervisor *s)
 	take_filter(s, fds[0]);
 	keep_networks(s);
 	(void)!refusal_notice_add(s->telling.filter, s->telling.len);
+	if (cell_begin(&s->kind.base, s->setup.outer_kind, &s->kind.unfit) == 0) /* zygotes inherit what is left, too */
+		s->kind.unfit.kind = ERR_NONE;
 	s->kind.setup   = &s->setup;
 	s->kind.filter  = &s->filter;
 	s->kind.telling = &s->telling;
+	s->kind.forker  = (struct forker){ .orders = -1, .pidfd = -1, .filter = &s->filter, .telling = &s->telling };
 	kept_zygote_init(&s->zygote, &s->setup, seal_filters(s));
 }
 
@@ -244,6 +248,7 @@ static void hear_keeper(struct supervisor *s)
 		packet_drop(fds, n);
 		return;
 	}
+	s->kind.forker.is_first_victim = s->zygote.is_first_victim = word.missing & LAYER_BIT(MEMORY);
 	if (word.warm) {
 		kept_zygote_want(&s->zygote, fds[2], word.digest);
 		zygote = kept_zygote_place(&s->zygote);
@@ -272,7 +277,7 @@ static bool is_of_cell(const struct supervisor *s, pid_t pid)
 }
 
 /*
- * A cell reaps its PID 1 and its program. What is left are zygotes, helpers, forks of a zygote that was killed before it had told
+ * A cell reaps its PID 1 and its program. What is left are fork servers, helpers, forks of a server that was killed before it had told
  * of them: a cell whose program is one of those cannot die before it is reaped. The first that is a cell's is left to it; others
  * behind it are seen the next time.
  */

@@ -62,9 +62,9 @@ static bool serve(PyObject *self)
 	if (zygote_open(&state->zygote) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	for (;;) {
-		struct zygote_request *request;
+		struct fork_request *request;
 
-		if (!zygote_await(&state->zygote, &request))
+		if (!fork_server_await(&state->zygote.server, &request))
 			exit(0);
 		PyOS_BeforeFork();
 		if (zygote_fork(&state->zygote, request, &state->run)) {

@@ -3,6 +3,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import subprocess
 
 import pytest
@@ -105,3 +106,12 @@ def set_io_priority(value):
 
 def io_priority(pid):
     return call(*{"x86_64": (252,), "aarch64": (31,)}[os.uname().machine], 1, pid)
+
+
+def test_root_need_not_have_the_right_to_look_into_processes(jail, brig, tmp_path, needs_root):
+    """CAP_SYS_PTRACE, which containers do not give: a cell is entered as the owner of its user namespace."""
+    if not shutil.which("setpriv"):
+        pytest.skip("missing program: setpriv")
+    without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    done = subprocess.run([*without, brig, "run", write(tmp_path, "print('ran')")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")

@@ -34,13 +34,7 @@ enum { ROWS_MAX = 40 };
 static char failing[64], how[16];
 static int  error;
 
-static child_step_fn *real_run;
-
 /* --- rows of the cell and of the program --- */
-
-extern const struct child_step __real_child_cell_steps[], __real_child_program_steps[];
-extern struct child_step       __wrap_child_cell_steps[], __wrap_child_program_steps[];
-struct child_step __attribute__((visibility("default"))) __wrap_child_cell_steps[ROWS_MAX], __wrap_child_program_steps[ROWS_MAX];
 
 static int fail_instead(struct child_ctx *c)
 {
@@ -48,26 +42,47 @@ static int fail_instead(struct child_ctx *c)
 	return -error;
 }
 
-static int fail_after(struct child_ctx *c)
+static int fail(struct child_ctx *c, child_step_fn *real)
 {
-	int r = real_run(c);
+	int r = real(c);
 
 	c->detail = -1;
 	return r < 0 ? r : -error;
 }
 
-static void copy(struct child_step *to, const struct child_step *from)
+/* TABLE:STEP, for some names are in more than one table. */
+static bool is_failing(const char *table, const char *step)
+{
+	size_t n = strlen(table);
+
+	return strncmp(failing, table, n) == 0 && failing[n] == ':' && strcmp(failing + n + 1, step) == 0;
+}
+
+static void copy(const char *table, struct child_step *to, const struct child_step *from, child_step_fn **real, child_step_fn *fail_after)
 {
 	for (size_t i = 0; from[i].name; i++) {
 		if (i + 1 == ROWS_MAX)
 			abort();
 		to[i] = from[i];
-		if (strcmp(from[i].name, failing) != 0)
+		if (!is_failing(table, from[i].name))
 			continue;
-		real_run  = from[i].run;
+		*real     = from[i].run;
 		to[i].run = strcmp(how, "after") == 0 ? fail_after : fail_instead;
 	}
 }
+
+#define TABLES TABLE(cell) TABLE(enter) TABLE(program)
+#define TABLE(table)                                                                                                      \
+	extern const struct child_step __real_child_##table##_steps[];                                                    \
+	extern struct child_step       __wrap_child_##table##_steps[];                                                    \
+	struct child_step __attribute__((visibility("default"))) __wrap_child_##table##_steps[ROWS_MAX];                  \
+	static child_step_fn *real_##table;                                                                               \
+	static int            fail_##table(struct child_ctx *c)                                                           \
+	{                                                                                                                \
+		return fail(c, real_##table);                                                                             \
+	}
+TABLES
+#undef TABLE
 
 /* --- calls of the launcher and of the door --- */
 
@@ -86,7 +101,7 @@ static bool fails(const char *name)
 	CALL(privilege_hide,          (struct err *e), (e))                                                                      \
 	CALL(outer_enter,             (struct outer *ret, struct err *e), (ret, e))                                              \
 	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
-	CALL(privilege_keep_effective, (struct err *e), (e))                                                                         \
+	CALL(privilege_become_owner,  (uint32_t id, struct err *e), (id, e))                                                         \
 	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
 	CALL(group_watch_oom,         (const struct group *g, struct group_oom *ret, struct err *e), (g, ret, e))                  \
 	CALL(store_open_first,        (const char *const *stores, const char *name, struct store_tree *ret, struct err *e), (stores, name, ret, e)) \
@@ -124,10 +139,11 @@ enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order
 
 static void list(void)
 {
-	for (size_t i = 0; __real_child_cell_steps[i].name; i++)
-		puts(__real_child_cell_steps[i].name);
-	for (size_t i = 0; __real_child_program_steps[i].name; i++)
-		puts(__real_child_program_steps[i].name);
+#define TABLE(table)                                                     \
+	for (size_t i = 0; __real_child_##table##_steps[i].name; i++)    \
+		printf(#table ":%s\n", __real_child_##table##_steps[i].name);
+	TABLES
+#undef TABLE
 #define CALL(name, parameters, arguments) puts(#name);
 	CALLS
 #undef CALL
@@ -145,6 +161,7 @@ static void __attribute__((constructor)) prepare(void)
 	}
 	if (wanted && sscanf(wanted, "%63s %d %15s", failing, &error, how) != 3)
 		abort();
-	copy(__wrap_child_cell_steps, __real_child_cell_steps);
-	copy(__wrap_child_program_steps, __real_child_program_steps);
+#define TABLE(table) copy(#table, __wrap_child_##table##_steps, __real_child_##table##_steps, &real_##table, fail_##table);
+	TABLES
+#undef TABLE
 }

@@ -6,7 +6,7 @@ import subprocess
 
 from support import brig, host
 
-ROLES = ("brig", "brigd", "launcher", "holder", "init", "program") # in the order of their birth; the holder lends --ro its user namespace
+ROLES = ("brig", "brigd", "launcher", "holder", "init", "forker", "program") # in the order of their birth; the holder lends --ro its user namespace
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
 
 CLASSES = {
@@ -17,7 +17,7 @@ CLASSES = {
     "EAGAIN ENOMEM": "clone fork",
     "ENOSPC EAGAIN ENOMEM EPERM EACCES EBUSY": "clone3",
     "ENOSPC EPERM ENOMEM": "unshare setns",
-    "ENOMEM EAGAIN": "mmap mprotect",
+    "ENOMEM EAGAIN": "mmap mprotect madvise",
     "ENOSPC EDQUOT EIO EINTR": "write pwrite64",
     "EIO EINTR": "read pread64 close",
     "ENOSPC EDQUOT EROFS EACCES": "mkdir mkdirat",
@@ -42,7 +42,7 @@ CLASSES = {
     "EBUSY EACCES": "unlinkat renameat",
     "ECHILD EINTR": "wait4 waitid",
     "ENOSYS EAGAIN": "getrandom",
-    "ESRCH EPERM": "pidfd_send_signal",
+    "ESRCH EPERM": "pidfd_send_signal kill",
     "EINVAL": "clock_gettime getgroups",
     "ENOENT EIO": "getdents64",
 }
@@ -50,16 +50,17 @@ ERRNOS = {call: [getattr(errno, name) for name in names.split()] for names, call
 
 CANNOT = {
     # call: why it is not made to fail
-    **dict.fromkeys("getpid getuid geteuid umask setfsuid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
+    **dict.fromkeys("getpid getuid geteuid umask setfsuid setfsgid exit_group set_robust_list set_tid_address".split(), "knows no failure"),
     **dict.fromkeys("rt_sigaction rt_sigprocmask getgroups sysinfo".split(), "fails for arguments only that the kernel does not know"),
     "brk": "answers with the old break, never with an errno; the C library then asks mmap",
     "munmap": "gives back; what fails stays mapped",
+    "restart_syscall": "the kernel's own: a wait goes on that was interrupted",
 }
 
 HARMLESS = [
     # role, call, its words, errnos: why the program may run all the same
     (".*", "close", "", "", "the kernel closes, whatever it answers"),
-    (".*", "read|write|recvmsg|sendmsg|wait4|epoll_wait", "", "EINTR", "is made again"),
+    (".*", "read|pread64|write|recvmsg|sendmsg|wait4|epoll_wait", "", "EINTR", "is made again"),
     (".*", "recvmsg", "", "ECONNRESET", "is made again: the words that were sent before come after it"),
     ("init|program", "clock_gettime", "", "", "what the set-up used then counts as the program's"),
     ("launcher", "sendmsg", "", "EPIPE", "a client that is gone is seen by poll as well"),
@@ -79,7 +80,10 @@ HARMLESS = [
     ("brigd", "setsid", "", "", "it has its session from brig"),
     ("launcher", "close_range", "", "", "the cell closes it; brig then hears of brigd's death when the launcher is gone as well"),
     ("brig|launcher", "capget", "NULL|pid=0},  <unfinished", "", "the capability library asks for the version of the call"),
-    ("launcher", "prctl", "PR_SET_NAME", "", "a name for ps"),
+    ("launcher|forker", "prctl", "PR_SET_NAME", "", "a name for ps"),
+    ("forker", "recvmsg|epoll_wait", "", "", "is made again: the request is still there"),
+    ("forker", "sendmsg", r'iov_base="\\1', "", "that it waits for an order is news only where there is none yet"),
+    ("forker", "epoll_ctl", "EPOLL_CTL_DEL", "", "a cell that is not known any more is passed over"),
     ("launcher", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
     ("launcher", "setsid", "", "", "Ctrl-C then reaches the launcher too, which takes it for the cancel that it is"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_NOFOLLOW\|O_CLOEXEC\|O_DIRECTORY', "", "where the groups are is a hint: libcgroup is asked"),
@@ -136,20 +140,24 @@ def whole(lines):
     return out
 
 
+def births(lines):
+    """The pids in the order in which their processes were made, in which fail_at counts them. What each calls first may come in another."""
+    made = [re.match(r"\d+ +(?:clone3?|v?fork)\(.* = (\d+)$", line) for line in lines]
+    return [lines[0].split()[0], *(match[1] for match in made if match)]
+
+
 def calls_of(lines):
     """From brig's main(), and without that between brigd's exec and its main(): the dynamic loader is not ours.
 
     Up to the program's exec: what it calls then is not ours either.
     """
-    pids, counts = [], collections.Counter()
+    pids, counts = births(lines), collections.Counter()
     loading, needless, gone = {"brig"}, set(), set()
     for line in lines:
         found = re.match(r"(\d+) +(\w+)\((.*)", line)
         if not found:
             continue
         pid, name, words = found.groups()
-        if pid not in pids:
-            pids.append(pid)
         role = ROLES[pids.index(pid)]
         if role in gone or role == "brig" and name == "execve":
             continue
@@ -169,7 +177,7 @@ def calls_of(lines):
 def ends_set_up(role, name, words):
     """After this call the role only watches."""
     return (role == "brig" and name == "sendmsg" or role == "brigd" and name == "clone" or role == "launcher" and name == "sendto"
-            or role == "holder" and name == "read" or role == "init" and name == "write" and words.startswith("4"))
+            or role == "holder" and name == "read" or role == "forker" and name == "clone3" or role == "init" and name == "write" and words.startswith("4"))
 
 
 def why_harmless(call, error):

@@ -166,4 +166,5 @@ def brig_tracer(argv):
 
 def born(tracer):
     """(launcher, cell) below strace -> brig -> brigd -> launcher -> cell, as soon as the cell is there."""
-    return host.below_brig(tracer)[2:4] if len(host.below_brig(tracer)) == 4 else None
+    below = [found for brig in host.children(tracer) for found in host.below_brig(brig)]
+    return below[1:3] if len(below) == 3 else None

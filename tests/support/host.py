@@ -347,8 +347,16 @@ def below_brig(pid):
 
     def line(parent, most):
         lines = [[child, *line(child, most - 1)] for child in reversed(known.get(parent, []))] if most else []
-        return max(lines, key=len, default=[]) # the launcher may also have a child that lends a namespace
-    return line(pid, 4)
+        return max(lines, key=len, default=[])
+    found = line(pid, 2)
+    cell = {number_inside(child): child for child in known.get(found[1], [])} if len(found) == 2 else {}
+    return found + [cell[number] for number in (1, 2) if number in cell]
+
+
+def number_inside(pid):
+    """The pid that a process has in its innermost namespace; None: it has only one, or is gone."""
+    numbers = read(f"/proc/{pid}/status").partition("\nNSpid:\t")[2].partition("\n")[0].split()
+    return int(numbers[-1]) if numbers[1:] else None
 
 
 def cell_processes():

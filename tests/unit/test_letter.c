@@ -1,4 +1,4 @@
-/* test_letter.c - an order as a warm cell gets it, and as a door that was taken over would send it */
+/* test_letter.c - an order as a cell gets it, and as a door that was taken over would send it */
 #define _GNU_SOURCE
 #include "letter.h"
 #include "sealed.h"

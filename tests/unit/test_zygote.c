@@ -17,7 +17,7 @@ enum { CELL_ROOT = 0, PROGRAM = 1000, STATUS_FORKS = 7 };
 /* clang-format off */
 static const struct {
 	const char         *name;
-	struct zygote_order order;
+	struct fork_order order;
 	int                 more; /* descriptors than the order says */
 	bool                is_short;
 	const char         *answer; /* forks, waits or refused */
@@ -31,6 +31,7 @@ static const struct {
 	{ "more groups than there are trees are refused",      { .program_id = PROGRAM, .ahead = 1, .joins = GROUP_TREES_MAX + 1 }, 0, false, "refused" },
 	{ "two groups to be cloned into are refused",          { .program_id = PROGRAM, .ahead = 1, .clones_into = 2 }, 0, false, "refused" },
 	{ "a flag of 2 is refused",                            { .program_id = PROGRAM, .ahead = 2 }, 0, false, "refused" },
+	{ "another flag of 2 as well",                         { .program_id = PROGRAM, .ahead = 1, .has_code = 2 }, 0, false, "refused" },
 	{ "a descriptor less than said is refused",            { .program_id = PROGRAM, .ahead = 1, .joins = 1 }, -1, false, "refused" },
 	{ "a descriptor more than said is refused",            { .program_id = PROGRAM, .ahead = 1 }, 1, false, "refused" },
 	{ "an order that is too short is refused",             { .program_id = PROGRAM, .ahead = 1 }, 0, true, "refused" },
@@ -54,13 +55,13 @@ static void take_descriptors(int orders, int ready)
 
 static _Noreturn void be_zygote(int orders, int ready)
 {
-	struct zygote          z = { 0 };
-	struct zygote_request *request;
+	struct zygote        z = { 0 };
+	struct fork_request *request;
 
 	take_descriptors(orders, ready);
 	if (zygote_open(&z) < 0)
 		abort();
-	_exit(zygote_await(&z, &request) ? STATUS_FORKS : 0);
+	_exit(fork_server_await(&z.server, &request) ? STATUS_FORKS : 0);
 }
 
 static pid_t start(int *orders)
@@ -86,8 +87,8 @@ static pid_t start(int *orders)
 /* The same socket stands for each descriptor: its other end tells when the last one was closed. */
 static void ask(int orders, size_t i, int fd)
 {
-	const struct zygote_order *o = &rows[i].order;
-	size_t                     n = (size_t)((int)(ZYGOTE_GROUPS + o->joins + o->clones_into) + rows[i].more);
+	const struct fork_order *o = &rows[i].order;
+	size_t                     n = (size_t)((int)(FORK_GROUPS + o->joins + o->clones_into) + rows[i].more);
 	int                        fds[PACKET_FDS_MAX];
 
 	for (size_t k = 0; k < n; k++)
@@ -100,7 +101,7 @@ static void ask(int orders, size_t i, int fd)
 /* It ends by itself: nobody is left who could ask. */
 static const char *answer(size_t i)
 {
-	struct zygote_word word = { 0 };
+	struct fork_word word = { 0 };
 	int                orders, pair[2], status;
 	pid_t              pid = start(&orders);
 
@@ -113,7 +114,7 @@ static const char *answer(size_t i)
 	waitpid(pid, &status, 0);
 	if (!WIFEXITED(status))
 		return "died";
-	return WEXITSTATUS(status) == STATUS_FORKS ? "forks" : word.kind == ZYGOTE_WAITS ? "waits" : word.kind ? "failed" : "refused";
+	return WEXITSTATUS(status) == STATUS_FORKS ? "forks" : word.kind == FORK_WAITS ? "waits" : word.kind ? "failed" : "refused";
 }
 
 int main(void)

@@ -76,7 +76,7 @@ def split(folder, names, left_out):
 BOUNDS, ESCAPE = split("tests/escape", ["test_rootless", "test_exhaustion", "test_channels"], LEFT_OUT)
 WARM, DAEMON = split("tests/daemon", ["test_warm", "test_warm_leaks", "test_warm_traces", "test_warm_signals", "test_warm_before_zygote", "test_warm_figures",
                                       "test_zygote", "test_netpool", "test_tickets"], DAEMON_LEFT_OUT)
-FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("join-groups", "die-with-launcher")]
+FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-launcher")]
 
 HELLO = "tests/cli/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"

@@ -1,0 +1,272 @@
+#define _GNU_SOURCE
+#include "fork_server.h"
+
+#include "packet.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- begin --- */
+
+static int watch_signals(struct fork_server *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -1;
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals < 0 ? -1 : 0;
+}
+
+static int listen_to_own(struct fork_server *s)
+{
+	struct epoll_event signals = { .events = EPOLLIN, .data.ptr = &s->signals }, orders = { .events = EPOLLIN, .data.ptr = &s->epoll };
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return s->epoll < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &signals) < 0 ||
+	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->orders, &orders) < 0 ? -1 : 0;
+}
+
+/* A fork must not read which other cells there are: it finds zeros. */
+static int make_cells(struct fork_server *s)
+{
+	size_t len = FORK_SERVER_CELLS_MAX * sizeof(void *);
+
+	s->waiting = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return s->waiting == MAP_FAILED ? -1 : madvise(s->waiting, len, MADV_WIPEONFORK);
+}
+
+int fork_server_open(struct fork_server *s)
+{
+	if (make_cells(s) < 0 || watch_signals(s) < 0 || listen_to_own(s) < 0)
+		return -1;
+	return 0;
+}
+
+/* --- cells that wait --- */
+
+/* False when it was not heard; a supervisor that is gone needs no answer. */
+static bool say(const struct fork_request *r, enum fork_word_kind kind, int value, const int *fd)
+{
+	struct fork_word word = { .kind = kind, .value = value };
+
+	return packet_send(r->fds[FORK_ANSWER], &word, sizeof word, fd, fd ? 1 : 0) == 0;
+}
+
+static void forget(struct fork_request *r)
+{
+	while (r->n)
+		close(r->fds[--r->n]);
+	free(r);
+}
+
+/* The files are the supervisor's as well: closing ours would not make epoll forget them. */
+static void stop_listening(struct fork_server *s, size_t i)
+{
+	struct fork_request *r = s->waiting[i];
+
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, r->fds[FORK_HANDED + HANDED_ORDERS], NULL);
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, r->fds[FORK_ANSWER], NULL);
+	s->waiting[i] = s->waiting[--s->n];
+}
+
+/* Cells that wait are registered with the successor. */
+static void retire(struct fork_server *s)
+{
+	s->is_last = true;
+	while (s->n) {
+		struct fork_request *r = s->waiting[0];
+
+		say(r, FORK_RETIRES, 0, NULL);
+		stop_listening(s, 0);
+		forget(r);
+	}
+}
+
+/* No program is root in its cell, whatever is asked. */
+static bool are_ids(const struct fork_order *o)
+{
+	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);
+}
+
+static bool is_sound(const struct fork_request *r)
+{
+	const struct fork_order *o = &r->order;
+
+	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
+	       r->n == FORK_GROUPS + o->joins + o->clones_into;
+}
+
+/* The order of the cell ends the wait, and so does the end of the cell. */
+static int listen_to(struct fork_server *s, struct fork_request *r)
+{
+	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_HANDED + HANDED_ORDERS], &order) < 0 ||
+	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_ANSWER], &end) < 0 ? -1 : 0;
+}
+
+/* NULL: nothing to be forked now. */
+static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
+{
+	if (r->order.ahead)
+		return r;
+	errno = EAGAIN;
+	if (s->n == FORK_SERVER_CELLS_MAX || listen_to(s, r) < 0) {
+		say(r, FORK_FAILED, errno, NULL);
+		forget(r);
+		return NULL;
+	}
+	s->waiting[s->n++] = r;
+	say(r, FORK_WAITS, 0, NULL);
+	return NULL;
+}
+
+static struct fork_request *take_request(struct fork_server *s)
+{
+	struct fork_request *r = calloc(1, sizeof *r);
+	ssize_t                got;
+
+	if (!r)
+		return NULL;
+	got = packet_receive(s->orders, &r->order, sizeof r->order, r->fds, FORK_ORDER_FDS_MAX, &r->n);
+	if (got == sizeof r->order && is_sound(r))
+		return keep(s, r);
+	if (got < 0)
+		r->n = 0;
+	forget(r);
+	if (got == 0)
+		retire(s);
+	return NULL;
+}
+
+/* Its order is there, or its cell is gone. NULL: nothing to be forked. */
+static struct fork_request *hear_cell(struct fork_server *s, struct fork_request *r, uint32_t events)
+{
+	size_t i = 0;
+
+	while (i < s->n && s->waiting[i] != r)
+		i++;
+	if (i == s->n) /* of the same turn: its end, and it was dropped */
+		return NULL;
+	stop_listening(s, i);
+	if (!(events & (EPOLLHUP | EPOLLERR)))
+		return r;
+	forget(r);
+	return NULL;
+}
+
+/* One at a time: what is forked, or dropped, may be among the others. SIGTERM: a successor takes the orders from here on. */
+bool fork_server_await(struct fork_server *s, struct fork_request **ret)
+{
+	*ret = NULL;
+	while (!*ret && !s->is_last) {
+		struct epoll_event e;
+
+		if (epoll_wait(s->epoll, &e, 1, -1) < 1)
+			continue;
+		if (e.data.ptr == &s->signals)
+			retire(s);
+		else if (e.data.ptr == &s->epoll)
+			*ret = take_request(s);
+		else
+			*ret = hear_cell(s, e.data.ptr, e.events);
+	}
+	return *ret;
+}
+
+/* --- forking --- */
+
+enum { LENT_MS = 100 };
+
+/*
+ * Makes a child of this process's parent, in the cell's pid namespace and control group. glibc's fork() cannot; without it the thread id
+ * that glibc keeps would be stale: the kernel writes it where glibc wants it. Its robust list is gone in the child, like after
+ * every clone.
+ */
+static pid_t fork_beside(int group, int *pidfd)
+{
+	void  *tid = NULL, *robust = NULL;
+	size_t len = 0;
+	pid_t  pid;
+
+	if (prctl(PR_GET_TID_ADDRESS, &tid) < 0 || syscall(SYS_get_robust_list, 0, &robust, &len) < 0)
+		return -1;
+	struct clone_args args = {
+		.flags     = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | (group < 0 ? 0 : CLONE_INTO_CGROUP),
+		.pidfd     = (uint64_t)(uintptr_t)pidfd,
+		.child_tid = (uint64_t)(uintptr_t)tid,
+		.cgroup    = group < 0 ? 0 : (uint64_t)group,
+	};
+	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < LENT_MS; tries++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* as for PID 1 (group.h) */
+	if (pid == 0)
+		syscall(SYS_set_robust_list, robust, len);
+	return pid;
+}
+
+static pid_t fork_into_cell(const struct fork_request *r, int *pidfd)
+{
+	if (setns(r->fds[FORK_CELL], CLONE_NEWPID) < 0)
+		return -1;
+	return fork_beside(r->order.clones_into ? r->fds[FORK_GROUPS + r->order.joins] : -1, pidfd);
+}
+
+static pid_t fork_for(struct fork_request *r)
+{
+	int   pidfd = -1;
+	pid_t pid   = say(r, FORK_FORKS, 0, NULL) ? fork_into_cell(r, &pidfd) : -1;
+
+	if (pid < 0)
+		say(r, FORK_FAILED, errno, NULL);
+	if (pid > 0) {
+		while (r->n > FORK_ANSWER + 1) /* the end of its report is heard by then, whenever this process gets the CPU again */
+			close(r->fds[--r->n]);
+		say(r, FORK_FORKED, pid, &pidfd);
+		close(pidfd);
+	}
+	return pid;
+}
+
+pid_t fork_server_fork(struct fork_request *r)
+{
+	pid_t pid = fork_for(r);
+
+	if (pid != 0)
+		forget(r);
+	return pid;
+}
+
+void fork_server_fill(struct child_ctx *c, const struct fork_server *s, const struct fork_request *r)
+{
+	*c = (struct child_ctx){
+		.rlimits        = { .files = r->order.files, .cpu_s = r->order.cpu_s, .data = r->order.data, .processes = r->order.processes },
+		.init_id        = r->order.init_id,
+		.program_uid    = r->order.program_id,
+		.program_gid    = r->order.program_id,
+		.landlock_abi   = r->order.landlock_abi,
+		.workspace_exec = r->order.workspace_exec,
+		.cpu_before_ns  = r->order.cpu_before_ns,
+		.join_len       = (int)r->order.joins,
+		.report_fd      = r->fds[FORK_REPORT],
+		.cell_pidfd     = r->fds[FORK_CELL],
+		.filter         = &s->filter,
+		.telling        = &s->telling,
+		.is_ahead       = r->order.ahead,
+		.has_code       = r->order.has_code,
+	};
+	memcpy(c->handed_fd, r->fds + FORK_HANDED, HANDED_NULL * sizeof *r->fds);
+	memcpy(c->join_fd, r->fds + FORK_GROUPS, r->order.joins * sizeof *r->fds);
+}

@@ -1,0 +1,97 @@
+#define _GNU_SOURCE
+#include "forker.h"
+
+#include "fd.h"
+#include "privilege.h"
+#include "sys.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A server that cannot become what it was must not go on. */
+static pid_t fork_as_owner(struct fork_request *r)
+{
+	struct err e;
+	pid_t      pid;
+
+	if (privilege_become_owner(r->order.owner_id, &e) < 0)
+		_exit(EXIT_FAILURE);
+	pid = fork_server_fork(r);
+	if (pid != 0 && privilege_become_root(&e) < 0)
+		_exit(EXIT_FAILURE);
+	return pid;
+}
+
+static _Noreturn void serve(struct fork_server *s, const struct forker *f)
+{
+	struct fork_request *r;
+
+	prctl(PR_SET_NAME, "brig-forker");
+	if (f->is_first_victim)
+		privilege_be_first_victim();
+	if (fd_keep_only(&s->orders, 1) < 0 || fork_server_open(s) < 0)
+		_exit(EXIT_FAILURE);
+	while (fork_server_await(s, &r)) {
+		if (fork_as_owner(r) == 0) {
+			struct child_ctx c;
+
+			fork_server_fill(&c, s, r);
+			child_become_program(&c); /* its last row execs */
+			_exit(EXIT_FAILURE);
+		}
+		if (f->is_for_one)
+			break;
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+void forker_stop(struct forker *f)
+{
+	fd_closep(&f->orders);
+	fd_closep(&f->pidfd);
+}
+
+void forker_kill(struct forker *f)
+{
+	if (f->pidfd >= 0)
+		pidfd_send_signal(f->pidfd, SIGKILL, NULL, 0);
+	forker_stop(f);
+}
+
+static bool lives(const struct forker *f)
+{
+	return f->pidfd >= 0 && poll(&(struct pollfd){ f->pidfd, POLLIN, 0 }, 1, 0) == 0;
+}
+
+int forker_start(struct forker *f, struct err *e)
+{
+	int               pair[2];
+	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
+	pid_t             pid;
+
+	if (lives(f))
+		return 0;
+	if (f->is_for_one && f->generation) /* a second one would have less privilege than it takes */
+		return err_set(e, ERR_SETUP, "set-up step fork-server: it ended before it had forked the program");
+	forker_stop(f);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "set-up step fork-server");
+	pid = clone3(&args, sizeof args);
+	if (pid == 0)
+		serve(&(struct fork_server){ .orders = pair[1], .filter = *f->filter, .telling = *f->telling }, f);
+	close(pair[1]);
+	f->orders = pair[0];
+	f->generation++;
+	if (pid > 0)
+		return 0;
+	f->pidfd = -1;
+	err_sys(e, "set-up step fork-server");
+	forker_stop(f);
+	return -1;
+}
