@@ -41,7 +41,7 @@ bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int 
 	t->word = *word;
 	for (size_t i = 0; i < TICKET_FDS; i++)
 		t->fd[i] = fd_take(&fds[i]);
-	TAILQ_INSERT_HEAD(&b->of[word->profile], t, link);
+	TAILQ_INSERT_TAIL(&b->of[word->profile], t, link);
 	b->n++;
 	return true;
 }

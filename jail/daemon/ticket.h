@@ -2,8 +2,8 @@
  * ticket.h - the cells that the door may use without asking the keeper
  *
  * They come from the keeper and are of one profile each. The caller that takes one
- * owns it, and its descriptors. The newest is taken first: what it needs is in the
- * caches still.
+ * owns it, and its descriptors. The oldest is taken first: its fork has had the time
+ * to rehearse, which makes its first run fast (zygote.c).
  */
 #pragma once
 #include "keeper_protocol.h"
@@ -19,7 +19,7 @@ struct ticket {
 };
 
 struct ticket_box {
-	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_POSTS_MAX]; /* the newest first */
+	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_POSTS_MAX]; /* the oldest first */
 	size_t n, most;
 };
 

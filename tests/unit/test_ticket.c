@@ -249,7 +249,7 @@ static void has_all_streams(void)
 	close_stage(&s);
 }
 
-static void newest_first(void)
+static void oldest_first(void)
 {
 	struct stage   s;
 	struct cell    old, new;
@@ -259,10 +259,10 @@ static void newest_first(void)
 	old = give(&s, NULL);
 	new = give(&s, NULL);
 	t   = start(&s, NULL);
-	tap_ok(has_order(new.supervisor) && !has_order(old.supervisor), "the newest ticket is used first");
+	tap_ok(has_order(old.supervisor) && !has_order(new.supervisor), "the oldest ticket is used first");
 	end_run(&t);
-	end_cell(&new);
 	end_cell(&old);
+	end_cell(&new);
 	close_stage(&s);
 }
 
@@ -472,7 +472,7 @@ int main(void)
 {
 	runs_by_ticket();
 	has_all_streams();
-	newest_first();
+	oldest_first();
 	dead_launcher();
 	dead_fork();
 	called_in();
