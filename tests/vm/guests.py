@@ -59,6 +59,8 @@ DAEMON_LEFT_OUT = (
     "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
     "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the door looks at
     "test_hostile.py::test_253_descriptors", "test_hostile.py::test_ten_thousand_connections", # as on the other host
+    "test_slots.py::test_a_call_of_the_keeper", "test_slots.py::test_events_of_cells", "test_slots.py::test_keys_of_a_slot", # of slots that
+    "test_slots.py::test_nothing_of_a_hungry_run", "test_slots.py::test_a_crowd_leaves", # are used again, which with version 2 none is
 )
 # Both modes of a zygote, and what a probe finds outside of a jail, only with BRIG_VM_TIERS=test,full: a fork that stands ready is the harder one.
 FULL = "full" in TIERS.split(",")
