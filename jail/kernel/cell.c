@@ -438,10 +438,9 @@ int cell_reap(struct cell *c, struct err *e)
 	return r;
 }
 
-int cell_close(struct cell *c, struct err *e)
+bool cell_has_child(const struct cell *c, pid_t pid)
 {
-	cell_end(c);
-	return cell_reap(c, e);
+	return c->pid == pid || c->warm.program == pid || c->oom.helper == pid;
 }
 
 /* When in doubt it is thrown away: what the next program could find there is nobody's to guess. */

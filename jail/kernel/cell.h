@@ -42,7 +42,7 @@ struct cell {
 	uint64_t         layers, missing;
 };
 
-/* After failure cell_close() is still to be called. */
+/* After failure of a call below cell_end() and cell_reap() are still to be called. */
 void         cell_init(struct cell *c);
 
 /* What is to be looked at from the host: the rootfs, and whose ids there are. Then the outer namespace, for who needs one. */
@@ -70,7 +70,7 @@ void cell_kill(const struct cell *c);
 void         cell_end(struct cell *c);
 /* Then waits for PID 1, which takes the rest of the cell along, and removes every trace. -1 when something is left. */
 must_use int cell_reap(struct cell *c, struct err *e);
-/* Both. */
-must_use int cell_close(struct cell *c, struct err *e);
+/* A child of this process that is the cell's: it reaps that itself. */
+bool         cell_has_child(const struct cell *c, pid_t pid);
 /* Nothing was done with the network: it can be told from a new one by nothing, and may be used again. */
 bool         cell_left_net_alone(const struct cell *c);

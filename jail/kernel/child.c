@@ -111,6 +111,17 @@ const char *child_step_reason(enum child_table table, unsigned step)
 	return step < table_len(table) ? tables[table][step].reason : NULL;
 }
 
+static bool is_exec(const struct child_report *r)
+{
+	return r->table == CHILD_PROGRAM && strcmp(child_step_name(r->table, r->step), "exec") == 0;
+}
+
+/* EAGAIN, execve(2): RLIMIT_NPROC is exceeded. */
+int child_exec_errno(const struct child_report *r)
+{
+	return is_exec(r) && r->errnum != EAGAIN ? r->errnum : 0;
+}
+
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e)
 {
 	const char *name = r->table <= CHILD_ENTER ? child_step_name(r->table, r->step) : NULL;
@@ -118,10 +129,10 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 	if (!name)
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
 	errno = r->errnum;
-	if (strcmp(name, "exec") == 0 && r->errnum == EAGAIN) /* execve(2): RLIMIT_NPROC is exceeded */
-		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
-	if (strcmp(name, "exec") == 0)
+	if (child_exec_errno(r))
 		return err_sys(e, "%s (in the rootfs)", "the program");
+	if (is_exec(r))
+		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
 	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->mounts->n)
 		return err_sys(e, "set-up step %s: /%s", name, c->mounts->step[r->detail].to);
 	return err_sys(e, "set-up step %s", name);

@@ -118,7 +118,9 @@ must_use int child_take_streams(struct child_ctx *c);
 /* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */
 must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
 
-/* The parent's side: a failure as a sentence. */
+/* The parent's side: the errno of an exec that says something of the file, else 0. */
+int child_exec_errno(const struct child_report *r);
+/* A failure as a sentence. */
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
 
 /* "3 mounts: ..." for brig explain and the manual: the names of the steps in order, NULL at the end. */
@@ -148,7 +150,7 @@ int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
 int child_show_words(struct child_ctx *c);
 
-/* Of a zygote, whose forks inherit them, and of a program that has none. */
+/* Of a fork server: its forks inherit them. */
 int child_fixed_rlimits(struct child_ctx *c);
 
 /* Of a process of the cell, by its number in there. */

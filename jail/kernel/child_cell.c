@@ -321,7 +321,7 @@ static int make_pipes(int fds[PREPARED_FDS])
 	return 0;
 }
 
-/* /dev/stdout is opened through /proc, and the kernel asks who owns the pipe: they are made as the program's own. */
+/* /dev/stdout is opened through /proc, and the kernel compares the ids: they are made as the program's own. */
 static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;

@@ -99,10 +99,11 @@ static int program_signals(struct child_ctx *c)
 	struct sigaction preset = { .sa_handler = SIG_DFL };
 	sigset_t         none;
 
-	for (int s = 1; s < NSIG && !c->stays; s++) /* those of one that stays are its interpreter's */
-		if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
-			return -errno;
 	sigemptyset(&none);
+	if (!c->stays) /* those of one that stays are its interpreter's */
+		for (int s = 1; s < NSIG; s++)
+			if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
+				return -errno;
 	return child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
 }
 
@@ -191,7 +192,6 @@ int child_fixed_rlimits(struct child_ctx *c)
 		{ RLIMIT_MSGQUEUE,   0,              0 },
 		{ RLIMIT_NICE,       0,              0 },
 		{ RLIMIT_RTPRIO,     0,              0 },
-		{ RLIMIT_RTTIME,     0,              0 },
 		{ RLIMIT_SIGPENDING, 1024,           1024 },
 		{ RLIMIT_AS,         RLIM_INFINITY,  RLIM_INFINITY },
 		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC, which programs understand */
@@ -200,7 +200,7 @@ int child_fixed_rlimits(struct child_ctx *c)
 	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
-/* A zygote has the others, and its forks with it. */
+/* Its fork server has the others. RTTIME comes after the scheduling: a process with real-time priority would be killed by it. */
 static int program_rlimits(struct child_ctx *c)
 {
 	const struct child_rlimits *o      = &c->rlimits;
@@ -209,10 +209,10 @@ static int program_rlimits(struct child_ctx *c)
 		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s + 1 }, /* per process; the control group counts the tree */
 		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
+		{ RLIMIT_RTTIME,     0,              0 },
 	};
-	int r = c->stays ? 0 : child_fixed_rlimits(c);
 
-	return r < 0 ? r : set_rlimits(c, rows, ARRAY_LEN(rows));
+	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
 /* The cell's, not the zygote's. */
@@ -232,7 +232,7 @@ static int program_read_letter(struct child_ctx *c)
 	return c->is_ahead ? 0 : child_take_letter(c);
 }
 
-/* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel asks who owns the pipe. */
+/* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel compares the ids. */
 static int program_streams(struct child_ctx *c)
 {
 	int r = open_null(c);

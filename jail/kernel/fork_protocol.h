@@ -13,7 +13,7 @@
  * process has read the order; after FORKS it may not, because it cannot know whether the program runs. After RETIRES, which comes
  * before FORKS or not at all, it may register the cell again, too: there is a successor.
  *
- * A fork is a child of the process that started the server (CLONE_PARENT), which is the supervisor: how a program ended is
+ * A fork is a child of the process that started the server (CLONE_PARENT), supervisor or launcher: how a program ended is
  * known whatever becomes of the server.
  */
 #pragma once
@@ -27,7 +27,7 @@ enum {
 enum { FORK_ORDER_FDS_MAX = FORK_GROUPS + GROUP_TREES_MAX + 1 };
 
 struct fork_order {
-	uint64_t files, cpu_s, data, processes; /* rlimits: the cell's own */
+	struct child_rlimits rlimits;
 	uint32_t joins, clones_into; /* how many groups of each kind */
 	uint32_t init_id, program_id, workspace_exec; /* ids as seen inside; what is no program's id is refused */
 	uint32_t ahead;              /* forked at once, whenever the order comes */

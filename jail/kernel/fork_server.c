@@ -50,9 +50,7 @@ static int make_cells(struct fork_server *s)
 
 int fork_server_open(struct fork_server *s)
 {
-	if (make_cells(s) < 0 || watch_signals(s) < 0 || listen_to_own(s) < 0)
-		return -1;
-	return 0;
+	return make_cells(s) < 0 || watch_signals(s) < 0 || listen_to_own(s) < 0 ? -1 : 0;
 }
 
 /* --- cells that wait --- */
@@ -137,7 +135,7 @@ static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
 static struct fork_request *take_request(struct fork_server *s)
 {
 	struct fork_request *r = calloc(1, sizeof *r);
-	ssize_t                got;
+	ssize_t              got;
 
 	if (!r)
 		return NULL;
@@ -252,7 +250,7 @@ pid_t fork_server_fork(struct fork_request *r)
 void fork_server_fill(struct child_ctx *c, const struct fork_server *s, const struct fork_request *r)
 {
 	*c = (struct child_ctx){
-		.rlimits        = { .files = r->order.files, .cpu_s = r->order.cpu_s, .data = r->order.data, .processes = r->order.processes },
+		.rlimits        = r->order.rlimits,
 		.init_id        = r->order.init_id,
 		.program_uid    = r->order.program_id,
 		.program_gid    = r->order.program_id,

@@ -13,8 +13,8 @@ enum { FORK_SERVER_CELLS_MAX = 1024 };
 /* A cell as it was registered. */
 struct fork_request {
 	struct fork_order order;
-	int                 fds[FORK_ORDER_FDS_MAX];
-	size_t              n;
+	int               fds[FORK_ORDER_FDS_MAX];
+	size_t            n;
 };
 
 struct fork_server {

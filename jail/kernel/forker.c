@@ -5,7 +5,6 @@
 #include "privilege.h"
 #include "sys.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,11 +30,12 @@ static pid_t fork_as_owner(struct fork_request *r)
 static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 {
 	struct fork_request *r;
+	struct child_ctx     none = { .detail = -1 };
 
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_first_victim)
 		privilege_be_first_victim();
-	if (fd_keep_only(&s->orders, 1) < 0 || fork_server_open(s) < 0)
+	if (fd_keep_only(&s->orders, 1) < 0 || child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await(s, &r)) {
 		if (fork_as_owner(r) == 0) {
@@ -64,22 +64,17 @@ void forker_kill(struct forker *f)
 	forker_stop(f);
 }
 
-static bool lives(const struct forker *f)
-{
-	return f->pidfd >= 0 && poll(&(struct pollfd){ f->pidfd, POLLIN, 0 }, 1, 0) == 0;
-}
-
 int forker_start(struct forker *f, struct err *e)
 {
 	int               pair[2];
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
 	pid_t             pid;
 
-	if (lives(f))
+	if (f->orders >= 0)
 		return 0;
 	if (f->is_for_one && f->generation) /* a second one would have less privilege than it takes */
 		return err_set(e, ERR_SETUP, "set-up step fork-server: it ended before it had forked the program");
-	forker_stop(f);
+	forker_stop(f); /* the one before */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);

@@ -13,7 +13,7 @@ struct forker {
 };
 #define FORKER_NONE ((struct forker){ .orders = -1, .pidfd = -1 })
 
-/* Unless there is one that lives. It ends with its parent. */
+/* Unless there is one. It ends with its parent. That it died is seen when it is asked: EPIPE, or end of file; forker_stop() is for that, too. */
 must_use int forker_start(struct forker *f, struct err *e);
 /* It hears that nothing can ask it any more, and ends. A parent that reaps all its children reaps it with them. */
 void         forker_stop(struct forker *f);

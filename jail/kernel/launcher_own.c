@@ -8,6 +8,7 @@
 #include "layer.h"
 #include "packet.h"
 #include "privilege.h"
+#include "reap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -75,13 +76,6 @@ static int build(struct watch *w, struct own_filter *f, struct forker *forker, s
 	return forker_start(forker, e);
 }
 
-/* A fork of which nothing was told is among them: PID 1 is not gone as long as that is not reaped. */
-static void reap_all(void)
-{
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-}
-
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
 {
 	struct own_filter filter = { .program = { 0 } };
@@ -100,7 +94,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	launcher_sum_up(&w);
 	forker_kill(&forker);
 	cell_end(&w.cell);
-	reap_all();
+	reap_all(); /* a fork that was not told of is among them: PID 1 is not gone as long as that is not reaped */
 	(void)!cell_reap(&w.cell, &w.end.left);
 	launcher_say_ended(&w);
 	_exit(EXIT_SUCCESS);

@@ -25,7 +25,7 @@ must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *
  * The user namespace of a cell belongs to the cell's own id: what the kernel counts per
  * owner (inotify instances, queued signals, locked memory) is then not taken
  * from root and from the other cells. v1 groups are joined by a process whose real
- * and effective id are the same. fsuid stays 0: CLONE_INTO_CGROUP asks who
+ * and effective id are the same. fsuid stays 0: with CLONE_INTO_CGROUP the kernel looks at who
  * may write to the group. The capabilities stay too: hosts that keep user
  * namespaces from unprivileged users (Debian, Ubuntu) ask for them. Its owner
  * may enter the cell without CAP_SYS_PTRACE, which containers do not have.

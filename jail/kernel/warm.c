@@ -15,7 +15,7 @@
 
 #define FOUR   -1, -1, -1, -1
 #define TWELVE { FOUR, FOUR, FOUR }
-const struct warm WARM_NONE = { .zygote = { .orders = -1, .pidfd = -1 }, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
+const struct warm WARM_NONE = { .has_code = true, .zygote = { .orders = -1, .pidfd = -1 }, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
 				.answer_fd = -1, .program_fd = -1, .report_fd = -1, .hard_fd = -1 };
 _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
@@ -96,33 +96,32 @@ static const char *server_name(const struct warm *w)
 static int ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
 {
 	struct fork_order o;
-	int                 fds[FORK_ORDER_FDS_MAX], r;
-	size_t              n;
+	int               fds[FORK_ORDER_FDS_MAX], r;
+	size_t            n;
 
 	if (make_sockets(w, ours, e) < 0)
 		return -1;
 	memset(&o, 0, sizeof o); /* padding too */
-	o.files            = rlimits->files;
-	o.cpu_s            = rlimits->cpu_s;
-	o.data             = rlimits->data;
-	o.processes        = rlimits->processes;
-	o.init_id          = c->child.init_id;
-	o.program_id       = c->child.program_uid;
-	o.workspace_exec   = c->child.workspace_exec;
-	o.ahead            = w->ahead;
-	o.has_code         = !w->has_no_code;
-	o.landlock_abi     = c->child.landlock_abi;
-	o.owner_id         = c->slot.init_id;
-	o.cpu_before_ns    = w->cpu_before_ns;
+	o.rlimits        = *rlimits;
+	o.init_id        = c->child.init_id;
+	o.program_id     = c->child.program_uid;
+	o.workspace_exec = c->child.workspace_exec;
+	o.ahead          = w->ahead;
+	o.has_code       = w->has_code;
+	o.landlock_abi   = c->child.landlock_abi;
+	o.owner_id       = c->slot.init_id;
+	o.cpu_before_ns  = w->cpu_before_ns;
 	fds[FORK_ANSWER] = ours[0];
 	fds[FORK_REPORT] = ours[1];
 	fds[FORK_CELL]   = c->pidfd;
 	fill_handed(fds + FORK_HANDED, w);
-	n     = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
-	r     = packet_send(w->executes ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
+	n = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
+	r = packet_send(w->executes ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
 	if (r == -EPIPE && w->executes) { /* it died a moment ago */
 		forker_stop(w->forker);
-		r = forker_start(w->forker, e) < 0 ? -ESRCH : packet_send(w->forker->orders, &o, sizeof o, fds, n);
+		if (forker_start(w->forker, e) < 0)
+			return -1;
+		r = packet_send(w->forker->orders, &o, sizeof o, fds, n);
 	}
 	errno = -r;
 	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->executes ? "set-up step fork-program: " : "", server_name(w)) : 0;
@@ -150,7 +149,7 @@ int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int
 {
 	int r;
 
-	w->has_no_code = o->code_len == 0;
+	w->has_code = o->code_len != 0;
 	if (letter_copy(w->letter, o, words_fd, code_fd, e) < 0)
 		return -1;
 	r     = letter_send(w->orders[0], o);
@@ -240,10 +239,10 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, 
 enum warm_answer warm_hear(struct warm *w, struct err *e)
 {
 	struct fork_word word;
-	enum warm_answer   answer;
-	int                fds[1] = { -1 };
-	size_t             n;
-	ssize_t            got = packet_receive(w->answer_fd, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	enum warm_answer answer;
+	int              fds[1] = { -1 };
+	size_t           n;
+	ssize_t          got = packet_receive(w->answer_fd, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
 
 	if (got != sizeof word)
 		answer = is_before_fork(w) ? ask_again(w) : lost(w, e);

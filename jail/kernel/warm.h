@@ -38,7 +38,7 @@ struct warm {
 	struct zygote_place zygote;   /* before each turn as it is then; its descriptors are not ours */
 	struct forker  *forker;       /* of the process that watches this cell */
 	bool            executes;     /* that one was asked */
-	bool            has_no_code;  /* what was ordered is a command */
+	bool            has_code;     /* main.py: not for a command */
 	unsigned        asked_times;  /* since one was there that waited for an order */
 	uint32_t        generation;   /* of the one that was asked, and */
 	bool            started_then; /* it still imported */

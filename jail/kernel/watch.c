@@ -5,6 +5,7 @@
 #include "fd.h"
 #include "layer.h"
 #include "packet.h"
+#include "reap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -95,12 +96,12 @@ static void fail_to_watch(struct watch *w, const char *what)
 
 static void on_failed_step(struct watch *w, const struct child_report *report)
 {
-	struct err  e;
-	const char *step = report->table <= CHILD_ENTER ? child_step_name(report->table, report->step) : NULL;
+	struct err e;
+	int        errnum = child_exec_errno(report);
 
 	child_explain(report, &w->cell.child, &e);
-	if (step && strcmp(step, "exec") == 0 && report->errnum != EAGAIN)
-		w->end.exec_errno = report->errnum;
+	if (errnum)
+		w->end.exec_errno = errnum;
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
@@ -556,16 +557,9 @@ bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
 	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0);
 }
 
-/* A fork server that could not tell of its fork leaves a child that is not known here; PID 1 is not gone as long as it is not reaped. */
-static void reap_unknown(const struct watch *w)
+static bool is_own_child(const void *arg, pid_t pid)
 {
-	siginfo_t child = { 0 };
-
-	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid && child.si_pid != w->cell.pid &&
-	       child.si_pid != w->cell.warm.program && child.si_pid != w->cell.oom.helper) {
-		waitpid(child.si_pid, NULL, WNOHANG);
-		child.si_pid = 0;
-	}
+	return cell_has_child(&((const struct watch *)arg)->cell, pid);
 }
 
 void watch_cell(struct watch *w)
@@ -576,7 +570,7 @@ void watch_cell(struct watch *w)
 		double left = watch_left(w);
 
 		if (w->decided)
-			reap_unknown(w);
+			reap_unknown(is_own_child, w); /* PID 1 is not gone as long as a fork that was not told of is not reaped */
 		watch_fds(w, fds);
 		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
 			fail_to_watch(w, "poll");

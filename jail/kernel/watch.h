@@ -45,7 +45,7 @@ struct watch {
 };
 
 void watch_init(struct watch *w, const struct run_order *order);
-/* After cell_close(): what is still open of it. */
+/* After cell_reap(): what is still open of it. */
 void watch_close(struct watch *w);
 
 /* Ends the run for this reason, or for the one that was first. */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * Nobody asked for anything yet, and it is nobody's fault: whoever keeps us builds another cell. Only an order that is on
- * its way already hears why.
+ * There was no order yet, and the cell did nothing wrong: its keeper builds another one. Only an order that is on its way
+ * already hears why.
  */
 static void leave(struct watch *w, const struct err *why)
 {

@@ -12,6 +12,7 @@
 #include "layer.h"
 #include "packet.h"
 #include "privilege.h"
+#include "reap.h"
 #include "say.h"
 #include "sealed.h"
 #include "served_cell.h"
@@ -265,12 +266,14 @@ static void hear_keeper(struct supervisor *s)
 /* --- processes --- */
 
 /* Or may be: of a fork that was begun it is not known yet. */
-static bool is_of_cell(const struct supervisor *s, pid_t pid)
+static bool is_of_cell(const void *arg, pid_t pid)
 {
+	const struct supervisor *s = arg;
+
 	for (size_t i = 0; i < s->top; i++) {
 		const struct cell *c = s->seat[i].cell ? &s->seat[i].cell->watch.cell : NULL;
 
-		if (c && (c->pid == pid || c->warm.program == pid || c->oom.helper == pid || s->seat[i].cell->helper == pid || warm_awaits_fork(&c->warm)))
+		if (c && (cell_has_child(c, pid) || s->seat[i].cell->helper == pid || warm_awaits_fork(&c->warm)))
 			return true;
 	}
 	return false;
@@ -278,22 +281,17 @@ static bool is_of_cell(const struct supervisor *s, pid_t pid)
 
 /*
  * A cell reaps its PID 1 and its program. What is left are fork servers, helpers, forks of a server that was killed before it had told
- * of them: a cell whose program is one of those cannot die before it is reaped. The first that is a cell's is left to it; others
- * behind it are seen the next time.
+ * of them: a cell whose program is one of those cannot die before it is reaped.
  */
 static void reap_others(struct supervisor *s)
 {
 	enum { REAP_MS = 500 };
-	siginfo_t child = { 0 };
-	double    now   = clock_ms(CLOCK_MONOTONIC);
+	double now = clock_ms(CLOCK_MONOTONIC);
 
 	if (now - s->reaped < REAP_MS)
 		return;
 	s->reaped = now;
-	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid && !is_of_cell(s, child.si_pid)) {
-		waitpid(child.si_pid, NULL, WNOHANG);
-		child.si_pid = 0;
-	}
+	reap_unknown(is_of_cell, s);
 }
 
 static void hear_zygotes(struct supervisor *s)
@@ -395,8 +393,6 @@ static void tell_figures(struct supervisor *s, bool is_quiet)
 	kept_zygote_tell(&s->zygote, s->report_fd);
 }
 
-/* Where not all can be waited for, all is looked at. */
-
 static void attend(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -405,7 +401,7 @@ static void attend(struct supervisor *s)
 
 	if (n < 0 && errno != EINTR)
 		give_up("epoll_wait");
-	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC);
+	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* not all can be waited for: all is looked at */
 	keeper  = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)

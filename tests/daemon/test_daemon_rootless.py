@@ -23,14 +23,14 @@ def own(built, world, user):
 class UsersDaemon(daemons.Daemon):
     """Runs in the users' namespace; its socket is reached from outside of it."""
 
-    def __init__(self, world, user, folder):
-        self.world, self.user = world, user
+    def __init__(self, world, user, folder, before=()):
+        self.world, self.user, self.before = world, user, before
         super().__init__(folder=folder)
 
     def command(self):
         inside = self.world.root / "home" / self.user.name
         argv = [self.world.root / "build" / "bin" / "brigd", "--foreground", "--socket", inside / "brig.sock"]
-        return [str(word) for word in self.world.as_user(self.user, f"NOTIFY_SOCKET={inside / 'notify'}", *argv)]
+        return [*self.before] + [str(word) for word in self.world.as_user(self.user, f"NOTIFY_SOCKET={inside / 'notify'}", *argv)]
 
     def connect_as(self, uid=None, **kw):
         return super().connect_as(self.user.uid if uid is None else uid, **kw)
@@ -45,14 +45,23 @@ def test_a_plain_users_daemon_runs_his_programs(own):
 
 
 @pytest.fixture
-def forking(built, world, user):
-    """A plain user's daemon whose zygote forks on demand."""
+def forking(built, world, user, request):
+    """A plain user's daemon whose zygote forks on demand. Its parameter: the words before its own."""
     profile = world.root / "profiles" / "basic.json"
     world.change(f"""sed -i.shipped 's/"warm": "ready"/"warm": "demand"/' {profile}""")
-    daemon = UsersDaemon(world, user, world.path(f"home/{user.name}"))
+    daemon = UsersDaemon(world, user, world.path(f"home/{user.name}"), getattr(request, "param", ()))
     yield daemon
     daemon.close()
     world.change(f"mv {profile}.shipped {profile}")
+
+
+@pytest.mark.parametrize("forking", [("chrt", "--fifo", "1")], indirect=True, ids=["chrt"])
+def test_a_zygote_with_real_time_priority_forks_programs_without(forking):
+    """RLIMIT_RTTIME is 0 for programs, and would end a process with such a priority at once."""
+    with forking.connect_as() as talk:
+        warm.wait(talk)
+        ended = talk.run("import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)")
+        assert (ended.stdout, ended.record["warm"]) == ("True\n", True), ended
 
 
 def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):

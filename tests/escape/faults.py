@@ -42,7 +42,7 @@ CLASSES = {
     "EBUSY EACCES": "unlinkat renameat",
     "ECHILD EINTR": "wait4 waitid",
     "ENOSYS EAGAIN": "getrandom",
-    "ESRCH EPERM": "pidfd_send_signal kill",
+    "ESRCH EPERM": "pidfd_send_signal",
     "EINVAL": "clock_gettime getgroups",
     "ENOENT EIO": "getdents64",
 }

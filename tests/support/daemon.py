@@ -271,11 +271,9 @@ def link_of(path):
 
 def kind_of(pid):
     """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its supervisor until there is a program for it."""
-    status = host.read(f"/proc/{pid}/status")
-    numbers = status.partition("\nNSpid:\t")[2].partition("\n")[0].split()
-    if numbers[1:] and numbers[-1] == "1":
+    if host.number_inside(pid) == 1:
         return "init"
-    comm = status.partition("\n")[0].removeprefix("Name:\t")
+    comm = host.read(f"/proc/{pid}/comm").rstrip("\n")
     return "door" if comm == "brigd" else comm.removeprefix("brig-")
 
 

@@ -16,11 +16,11 @@ enum { CELL_ROOT = 0, PROGRAM = 1000, STATUS_FORKS = 7 };
 
 /* clang-format off */
 static const struct {
-	const char         *name;
+	const char       *name;
 	struct fork_order order;
-	int                 more; /* descriptors than the order says */
-	bool                is_short;
-	const char         *answer; /* forks, waits or refused */
+	int               more; /* descriptors than the order says */
+	bool              is_short;
+	const char       *answer; /* forks, waits or refused */
 } rows[] = {
 	{ "a cell with two ids is forked into",                { .init_id = CELL_ROOT, .program_id = PROGRAM, .ahead = 1 }, 0, false, "forks" },
 	{ "a cell with one id is forked into",                 { .init_id = PROGRAM, .program_id = PROGRAM, .ahead = 1 }, 0, false, "forks" },
@@ -88,8 +88,8 @@ static pid_t start(int *orders)
 static void ask(int orders, size_t i, int fd)
 {
 	const struct fork_order *o = &rows[i].order;
-	size_t                     n = (size_t)((int)(FORK_GROUPS + o->joins + o->clones_into) + rows[i].more);
-	int                        fds[PACKET_FDS_MAX];
+	size_t                   n = (size_t)((int)(FORK_GROUPS + o->joins + o->clones_into) + rows[i].more);
+	int                      fds[PACKET_FDS_MAX];
 
 	for (size_t k = 0; k < n; k++)
 		fds[k] = fd;
@@ -102,8 +102,8 @@ static void ask(int orders, size_t i, int fd)
 static const char *answer(size_t i)
 {
 	struct fork_word word = { 0 };
-	int                orders, pair[2], status;
-	pid_t              pid = start(&orders);
+	int              orders, pair[2], status;
+	pid_t            pid = start(&orders);
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		abort();
