@@ -287,7 +287,7 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 	order->code_len    = o->code_len;
 	order->stdin_pipe  = o->stdin_pipe;
 	order->result_pipe = o->result_pipe;
-	order->warm        = true;
+	order->warm        = is_warm(o);
 	order->asked       = clock_ms(CLOCK_MONOTONIC);
 }
 
@@ -305,13 +305,13 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	struct launch_order order;
 	struct ticket      *t;
 
-	if (!is_warm(o) || o->shown_len)
+	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len) /* such a cell has a main.py, and shows nothing */
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {
 		if (!fits(o->limits, &o->profile->profile.limits, &t->word)) {
-			*seat = t->word.seat;
-			ticket_free(t);
+			*seat    = t->word.seat;
+			b->spent = t; /* the supervisor hears of its end later than the keeper of its return, and offers another one */
 			return false;
 		}
 		if (ticket_use(t, &order, o->words_text, o->code)) {

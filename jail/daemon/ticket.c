@@ -94,6 +94,7 @@ void ticket_box_done(struct ticket_box *b)
 bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code)
 {
 	const struct letter_order letter = {
+		.executes    = !order->warm,
 		.words       = { .fd = -1, .paths = order->words.paths, .argc = order->words.argc, .envc = order->words.envc, .len = order->words.len },
 		.code_len    = order->code_len,
 		.stdin_pipe  = order->stdin_pipe,

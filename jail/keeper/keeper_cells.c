@@ -213,12 +213,12 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 
 /* --- those that wait --- */
 
-/* A cell for the forks of a zygote can have nothing else in it. */
+/* A cell for the forks of a zygote has a main.py, and its limits. */
 static bool is_free_for(const struct seat *s, const struct keeper_run *run, const struct limits *made)
 {
 	if (s->profile != run->profile || !s->plain || s->ticketed)
 		return false;
-	return !s->warm || (run->warm && keeper_fits_warm(&run->limits, made, s->group.missing));
+	return !s->warm || (run->code_len && keeper_fits_warm(&run->limits, made, s->group.missing));
 }
 
 static struct seat *find_in(struct keeper *k, const struct keeper_run *run, enum seat_state state)

@@ -391,7 +391,7 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 	return warm_ask(&c->warm, c, &rlimits, e);
 }
 
-int cell_give_letter(struct cell *c, const struct run_order *order, struct err *e)
+int cell_give_letter(struct cell *c, const struct run_order *order, bool executes, struct err *e)
 {
 	struct letter_order letter;
 
@@ -403,6 +403,7 @@ int cell_give_letter(struct cell *c, const struct run_order *order, struct err *
 	letter.code_len    = order->code_fd < 0 ? 0 : order->code_len;
 	letter.stdin_pipe  = order->stdin_pipe;
 	letter.result_pipe = order->result_pipe;
+	letter.executes    = executes;
 	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, e);
 }
 

@@ -59,7 +59,7 @@ must_use int cell_open(struct cell *c, const struct run_order *order, struct err
 /* The cell waits for this before its next step: its ids are mapped. */
 must_use int cell_let_go(struct cell *c, struct err *e);
 /* What shall run, into the cell's letter, whenever it comes. */
-must_use int cell_give_letter(struct cell *c, const struct run_order *order, struct err *e);
+must_use int cell_give_letter(struct cell *c, const struct run_order *order, bool executes, struct err *e);
 /* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
 must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 

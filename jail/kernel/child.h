@@ -80,7 +80,7 @@ struct child_ctx {
 	const struct sock_fprog *filter, *telling; /* as in run_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
 	int                      handed_fd[HANDED_FDS];
-	bool                     stays;      /* no exec: the fork that entered a cell goes on with what it has in memory */
+	bool                     stays;      /* a zygote's fork: it goes on with what it has in memory, unless its order says that it executes */
 	bool                     is_ahead;   /* a fork: its order comes when all steps are done */
 	bool                     has_code;   /* else main.py is removed */
 	int                      code_fd, extension_fd; /* CHILD_ZYGOTE: what it executes, and what that loads; sealed memory files */
@@ -105,8 +105,8 @@ _Noreturn void child_run_cell(struct child_ctx *c);
  */
 void child_become_program(struct child_ctx *c);
 /*
- * After it, and before the process reads anything of the run: reports that it is ready, and its CPU time so far, which is not
- * charged to the program. May be called again. Only write() and clock_gettime() are called. 0 or -errno.
+ * After it, and before the process reads anything of the run: reports that everything is given up, and its CPU time so far,
+ * which is not charged to the program. May be called again. Only write() and clock_gettime() are called. 0 or -errno.
  */
 must_use int child_say_stands(const struct child_ctx *c);
 /* Its order is there, or nothing can send one any more. Only poll() is called. */
@@ -117,6 +117,9 @@ must_use int child_take_letter(struct child_ctx *c);
 must_use int child_take_streams(struct child_ctx *c);
 /* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */
 must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
+
+/* A zygote's fork that waited for an order, and shall execute what it is: as child_take_streams(), and then the last step of a program. */
+_Noreturn void child_execute(struct child_ctx *c);
 
 /* The parent's side: the errno of an exec that says something of the file, else 0. */
 int child_exec_errno(const struct child_report *r);
@@ -155,6 +158,9 @@ int child_fixed_rlimits(struct child_ctx *c);
 
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);
+
+/* Tells that the last step of a program failed, and ends. Only write() is called. */
+_Noreturn void child_fail_exec(const struct child_ctx *c, int errnum);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 int child_sys(long r);

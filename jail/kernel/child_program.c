@@ -93,18 +93,24 @@ static int program_scheduling(struct child_ctx *c)
 	return child_sys(personality(PER_LINUX)); /* setarch -R outside is no business of the program's */
 }
 
-/* What the caller ignored or blocked is no business of the program's. */
-static int program_signals(struct child_ctx *c)
+static int default_dispositions(void)
 {
 	struct sigaction preset = { .sa_handler = SIG_DFL };
-	sigset_t         none;
+
+	for (int s = 1; s < NSIG; s++)
+		if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
+			return -errno;
+	return 0;
+}
+
+/* What the caller ignored or blocked is no business of the program's. Dispositions of one that stays are its interpreter's. */
+static int program_signals(struct child_ctx *c)
+{
+	sigset_t none;
+	int      r = c->stays ? 0 : default_dispositions();
 
 	sigemptyset(&none);
-	if (!c->stays) /* those of one that stays are its interpreter's */
-		for (int s = 1; s < NSIG; s++)
-			if (sigaction(s, &preset, NULL) < 0 && errno != EINVAL)
-				return -errno;
-	return child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
+	return r < 0 ? r : child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
 }
 
 int child_bounding_set(struct child_ctx *c)
@@ -226,10 +232,19 @@ static int open_null(struct child_ctx *c)
 	return child_sys(close(fd));
 }
 
+/* A zygote's fork, whose order says that it executes, goes on as a forker's. */
+static int stop_staying(struct child_ctx *c)
+{
+	c->stays = false;
+	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : default_dispositions();
+}
+
 /* Of one that was not forked ahead of its order. */
 static int program_read_letter(struct child_ctx *c)
 {
-	return c->is_ahead ? 0 : child_take_letter(c);
+	int r = c->is_ahead ? 0 : child_take_letter(c);
+
+	return r == 0 && !c->is_ahead && c->letter.executes && c->stays ? stop_staying(c) : r;
 }
 
 /* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel compares the ids. */
@@ -400,6 +415,19 @@ int child_take_streams(struct child_ctx *c)
 	return 0;
 }
 
+void child_execute(struct child_ctx *c)
+{
+	int r = stop_staying(c);
+
+	if (r == 0)
+		r = child_take_streams(c);
+	if (r == 0)
+		r = child_say_stands(c);
+	if (r == 0)
+		r = program_exec(c);
+	child_fail_exec(c, -r);
+}
+
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_program_steps[] = {
@@ -421,7 +449,7 @@ const struct child_step child_program_steps[] = {
 	{ "landlock",          child_landlock,            "the mounts' rules a second time" },
 	{ "say-exec",          program_say_exec,          "the launcher's clock starts here" },
 	{ "syscall-filter",    program_filter,            "last: it forbids most of the rows above" },
-	{ "exec",              program_exec,              "returns only to fail, or in a fork of a zygote" },
+	{ "exec",              program_exec,              "returns only to fail, or in a zygote's fork that stays" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

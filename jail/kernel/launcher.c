@@ -101,7 +101,7 @@ void launcher_sum_up(struct watch *w)
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
-	w->end.warm = w->started > 0 && !w->cell.warm.executes;
+	w->end.warm = w->started > 0 && w->is_warm_order;
 }
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */

@@ -23,7 +23,7 @@ static size_t code_at(const struct letter_order *o)
 
 bool letter_is_bounded(const struct letter_order *o)
 {
-	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->reserved == 0;
+	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->executes <= 1;
 }
 
 /* --- writing --- */

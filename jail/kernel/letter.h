@@ -17,7 +17,7 @@ struct letter_order {
 	struct words words; /* fd: without meaning */
 	uint32_t     code_len;
 	uint32_t     stdin_pipe, result_pipe;
-	uint32_t     reserved; /* 0 */
+	uint32_t     executes; /* the fork, which may be a zygote's, executes the first of these words */
 };
 
 /* In numbers only. */

@@ -90,7 +90,7 @@ static void fill_handed(int *fds, const struct warm *w)
 /* For messages. */
 static const char *server_name(const struct warm *w)
 {
-	return w->executes ? "the fork server" : "the zygote";
+	return w->by_forker ? "the fork server" : "the zygote";
 }
 
 static int ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
@@ -116,15 +116,15 @@ static int ask(struct warm *w, const struct cell *c, const struct child_rlimits 
 	fds[FORK_CELL]   = c->pidfd;
 	fill_handed(fds + FORK_HANDED, w);
 	n = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
-	r = packet_send(w->executes ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
-	if (r == -EPIPE && w->executes) { /* it died a moment ago */
+	r = packet_send(w->by_forker ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
+	if (r == -EPIPE && w->by_forker) { /* it died a moment ago */
 		forker_stop(w->forker);
 		if (forker_start(w->forker, e) < 0)
 			return -1;
 		r = packet_send(w->forker->orders, &o, sizeof o, fds, n);
 	}
 	errno = -r;
-	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->executes ? "set-up step fork-program: " : "", server_name(w)) : 0;
+	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->by_forker ? "set-up step fork-program: " : "", server_name(w)) : 0;
 }
 
 int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e)
@@ -133,13 +133,13 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *r
 
 	if (w->asked_times++ == WARM_ASKED_MAX)
 		return err_set(e, ERR_SETUP, "%d %ss died one after the other", WARM_ASKED_MAX, server_name(w) + strlen("the "));
-	if (w->executes && forker_start(w->forker, e) < 0)
+	if (w->by_forker && forker_start(w->forker, e) < 0)
 		return -1;
-	w->started_then = !w->executes && w->zygote.starts;
+	w->started_then = !w->by_forker && w->zygote.starts;
 	r = ask(w, c, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
-	w->generation = w->executes ? w->forker->generation : w->zygote.generation;
+	w->generation = w->by_forker ? w->forker->generation : w->zygote.generation;
 	w->state = WARM_ASKED;
 	w->asked = clock_ms(CLOCK_MONOTONIC);
 	return r;
@@ -169,7 +169,7 @@ static void close_handed(struct warm *w)
 
 static enum warm_answer ask_again(struct warm *w)
 {
-	if (w->executes && w->generation == w->forker->generation)
+	if (w->by_forker && w->generation == w->forker->generation)
 		forker_stop(w->forker); /* its pidfd may tell later that it is gone */
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
@@ -181,7 +181,7 @@ static enum warm_answer refused(struct warm *w, int errnum, struct err *e)
 {
 	fd_closep(&w->answer_fd);
 	errno = errnum;
-	err_sys(e, "%s%s cannot fork into the cell", w->executes ? "set-up step fork-program: " : "", server_name(w));
+	err_sys(e, "%s%s cannot fork into the cell", w->by_forker ? "set-up step fork-program: " : "", server_name(w));
 	return WARM_CANNOT;
 }
 
@@ -213,7 +213,7 @@ static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, st
 	w->program    = pid;
 	w->program_fd = fd_take(&fds[0]);
 	fd_closep(&w->answer_fd);
-	if (w->executes && w->forker->is_for_one)
+	if (w->by_forker && w->forker->is_for_one)
 		forker_stop(w->forker);
 	return WARM_GOES_ON;
 }
@@ -279,8 +279,8 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 /* The one that was asked is still there: a successor must not be killed because that one did not answer. */
 void warm_kill_server(const struct warm *w)
 {
-	int      pidfd      = w->executes ? w->forker->pidfd : w->zygote.pidfd;
-	uint32_t generation = w->executes ? w->forker->generation : w->zygote.generation;
+	int      pidfd      = w->by_forker ? w->forker->pidfd : w->zygote.pidfd;
+	uint32_t generation = w->by_forker ? w->forker->generation : w->zygote.generation;
 
 	if (pidfd >= 0 && generation == w->generation)
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);

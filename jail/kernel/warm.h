@@ -37,7 +37,7 @@ struct warm {
 	bool            is_wanted;    /* a zygote may fork into this cell */
 	struct zygote_place zygote;   /* before each turn as it is then; its descriptors are not ours */
 	struct forker  *forker;       /* of the process that watches this cell */
-	bool            executes;     /* that one was asked */
+	bool            by_forker;    /* that one was asked */
 	bool            has_code;     /* main.py: not for a command */
 	unsigned        asked_times;  /* since one was there that waited for an order */
 	uint32_t        generation;   /* of the one that was asked, and */

@@ -127,8 +127,8 @@ void watch_say_ready(struct watch *w)
 static void on_report_end(struct watch *w, int *fd)
 {
 	fd_closep(fd);
-	if (fd == &w->cell.warm.report_fd && w->cell.warm.executes && w->execs && !w->decided)
-		watch_warm_stands(w);
+	if (fd == &w->cell.warm.report_fd)
+		watch_warm_begins(w);
 }
 
 /* Without it the network may not be used again. Of a second fork, whose filter is another one, too. */
@@ -171,10 +171,8 @@ static void on_report(struct watch *w, int *fd)
 		take_listener(w, fds, n);
 		return;
 	case CHILD_EXECS:
-		w->execs        = true;
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
-		if (!w->cell.warm.executes)
-			watch_warm_stands(w);
+		watch_warm_stands(w);
 		return;
 	}
 }
@@ -273,15 +271,15 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->served.result_pipe = o->result_pipe;
 }
 
-/* Where a zygote was asked already, its fork can do nothing else; the keeper knows. */
+/* Where a zygote was asked already its fork executes what is cold, but finds the main.py that a command has not; the keeper knows. */
 static int give_order(struct watch *w, bool warm, struct err *e)
 {
 	bool is_asked = w->cell.warm.state > WARM_PREPARED;
 
 	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
-	if (is_asked && !warm)
-		return err_set(e, ERR_SETUP, "the cell is for warm runs only");
-	return cell_give_letter(&w->cell, &w->served, e);
+	if (is_asked && w->served.code_fd < 0)
+		return err_set(e, ERR_SETUP, "the cell is not for commands");
+	return cell_give_letter(&w->cell, &w->served, !warm, e);
 }
 
 static void carry_out(struct watch *w, bool warm)
@@ -346,7 +344,8 @@ bool watch_take_ticket(struct watch *w)
 		return true;
 	}
 	take_figures(w, &o);
-	w->is_warm_order = w->has_ticket_order = true;
+	w->is_warm_order    = o.warm;
+	w->has_ticket_order = true;
 	watch_warm_ordered(w);
 	return true;
 }
@@ -386,10 +385,11 @@ void watch_take_late_order(struct watch *w)
 	(void)hear_order(w, true);
 }
 
-/* Given back unused: the keeper may still use the cell. */
+/* Given back unused, by a run that it did not fit: the keeper gets another one, unless it has given the cell to that run. */
 static void on_ticket(struct watch *w)
 {
-	(void)watch_take_ticket(w);
+	if (!watch_take_ticket(w) && !w->ordered)
+		watch_say_ready(w);
 }
 
 static void on_control(struct watch *w)
@@ -435,7 +435,7 @@ static double check_cpu(struct watch *w)
 
 static const char *what_is_late(const struct warm *warm)
 {
-	if (warm->executes)
+	if (warm->by_forker)
 		return "the program was not started";
 	return warm->state == WARM_ASKED ? "no zygote answered" : "the cell was not built";
 }

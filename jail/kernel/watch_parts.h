@@ -17,6 +17,7 @@ void watch_say_ready(struct watch *w);
 void watch_warm_prepared(struct watch *w, const int *fds, size_t n);
 void watch_warm_hard(struct watch *w);
 void watch_warm_stands(struct watch *w);
+void watch_warm_begins(struct watch *w);
 void watch_warm_ordered(struct watch *w);
 void watch_warm_read(struct watch *w);
 void watch_warm_hear(struct watch *w);

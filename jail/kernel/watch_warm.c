@@ -45,9 +45,9 @@ static void ask(struct watch *w)
 		return;
 	}
 	w->is_warm_order &= is_possible;
-	if (warm->executes != (w->ordered && !w->is_warm_order))
+	if (warm->by_forker != (w->ordered && !w->is_warm_order))
 		warm->asked_times = 0;
-	warm->executes = w->ordered && !w->is_warm_order;
+	warm->by_forker = w->ordered && !w->is_warm_order;
 	warm->ahead    = warm->zygote.ahead && !w->ordered;
 	if (cell_ask(&w->cell, w->order->limits, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
@@ -59,13 +59,18 @@ void watch_warm_is_up(struct watch *w)
 		ask(w);
 }
 
+/* Everything is given up, the filter is on; and what is executed is, which closes its report: an exec can still fail, and then nothing has started. */
+static bool runs(const struct watch *w)
+{
+	return w->ordered && w->cell.warm.stands && (w->is_warm_order || w->cell.warm.report_fd < 0);
+}
+
 static void tell_streams(struct watch *w)
 {
 	int *client = w->cell.warm.prepared + PREPARED_CLIENT;
-	/* An exec can still fail, and then nothing has started. Of a warm order that no zygote is left for it is told all the same. */
-	bool begins = w->is_warm_order || w->cell.warm.stands;
 
-	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || !begins)
+	/* Of a warm order that no zygote is left for it is told all the same. */
+	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
 		return;
 	w->told = true;
 	if (!w->has_ticket_order)
@@ -112,13 +117,12 @@ void watch_warm_hard(struct watch *w)
 
 static void begin(struct watch *w)
 {
-	if (!w->ordered || !w->cell.warm.stands || w->started || w->decided)
+	if (!runs(w) || w->started || w->decided)
 		return;
 	watch_begin(w);
 	fd_closep(&w->cell.warm.letter); /* its bytes are counted for nobody, and the program has its own */
 }
 
-/* Everything is given up, the filter is on; one that executes has done so. */
 void watch_warm_stands(struct watch *w)
 {
 	if (w->cell.warm.stands)
@@ -126,6 +130,12 @@ void watch_warm_stands(struct watch *w)
 	w->cell.warm.stands = true;
 	if (!w->ordered)
 		watch_say_ready(w);
+	watch_warm_begins(w);
+}
+
+/* If it does. */
+void watch_warm_begins(struct watch *w)
+{
 	tell_streams(w);
 	begin(w);
 }
@@ -133,6 +143,8 @@ void watch_warm_stands(struct watch *w)
 /* An order, for a cell that is or will be prepared. */
 void watch_warm_ordered(struct watch *w)
 {
+	if (w->cell.warm.state == WARM_WAITS)
+		w->cell.warm.asked = clock_ms(CLOCK_MONOTONIC);
 	tell_streams(w);
 	ask(w);
 	begin(w);
@@ -169,8 +181,8 @@ void watch_warm_program(struct watch *w)
 		(void)watch_take_ticket(w);
 	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one word before its end */
 		watch_hear_fork(w);
-	if (w->cell.warm.executes && w->execs && !w->decided)
-		watch_warm_stands(w); /* its end of file is later: the fork server has the socket open for a moment longer */
+	fd_closep(&w->cell.warm.report_fd); /* its end of file may be later: a fork server has the socket open for a moment longer */
+	watch_warm_begins(w);
 	if (!w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
@@ -247,15 +259,22 @@ void watch_warm_hear(struct watch *w)
 	}
 }
 
+static bool is_answer_due(const struct watch *w)
+{
+	const struct warm *warm = &w->cell.warm;
+
+	return warm->state == WARM_ASKED || (warm->state == WARM_WAITS && w->ordered) || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
+}
+
 /* One that is stopped, or has more to do than it can. Its death lets the process that keeps it start another one. */
 double watch_warm_patience(struct watch *w, double now)
 {
 	double end         = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
-	bool   is_only_one = w->cell.warm.executes && w->cell.warm.forker->is_for_one; /* another one cannot be started */
+	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* another one cannot be started */
 
 	if (is_only_one)
 		return WARM_MS_MAX;
-	if (w->cell.warm.state != WARM_ASKED && (w->cell.warm.state != WARM_FORKS || w->cell.warm.answer_fd < 0))
+	if (!is_answer_due(w))
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;

@@ -28,5 +28,5 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 bool zygote_stand(const struct zygote_run *run);
 /* A fork ahead of its order, which has not come for a while. */
 bool zygote_is_idle(const struct zygote_run *run);
-/* Takes its order, when that comes. 0 or -1 with errno. */
+/* Takes its order, when that comes. 0 or -1 with errno; does not return when it is to be executed. */
 int  zygote_take_order(struct zygote_run *run);

@@ -113,9 +113,21 @@ def test_a_program_that_is_over_before_its_zygote_has_told_of_it_is_not_lost(not
             assert host.poll(lambda: [pid for pid in host.children(supervisor_of(zygote)) if host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] == ["Z"]])
             end = time.monotonic() + 1.2 # it looks for such children twice a second, when something happens
             while time.monotonic() < end:
-                beside.run("pass", cold=True)
+                beside.command("true")
         run = run.finish()
         assert (run.record["exit_reason"], run.record["exit_code"], run.stdout) == ("exited", 3, "ran\n"), str(run)
+
+
+@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+def test_a_run_whose_zygote_stands_still_is_not_lost(nothing_left, start, cold):
+    """Its cell was registered with the zygote, which knows nothing of the order yet: it is killed, and the run asked of the next fork server."""
+    daemon = start("demand")
+    zygote = zygote_of(daemon)
+    with daemon.connect() as talk:
+        daemons.kill(zygote, signal.SIGSTOP)
+        run = talk.run("print('ran')", cold=cold)
+        assert is_answered(run), str(run)
+        assert host.poll(lambda: zygote not in daemon.of_kind("zygote"))
 
 
 def test_a_fork_that_stands_ready_serves_its_run_though_its_zygote_is_gone(nothing_left, start):

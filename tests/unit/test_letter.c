@@ -137,7 +137,7 @@ static void lies(void)
 	o.result_pipe = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a truth that is neither 0 nor 1 is refused");
 	o          = order();
-	o.reserved = 1;
+	o.executes = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a number that means nothing must be 0");
 }
 

@@ -1,0 +1,123 @@
+"""Cold runs in cells that stand ready for warm ones: a zygote's fork executes a new Python, and nothing is left of the zygote."""
+import errno
+import json
+import os
+
+import pytest
+
+from rules import MANY
+from test_warm_faults import Traced
+from support import daemon as daemons
+from support import host, warm_load
+
+VIEW = r"""
+import json, os, sys
+status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
+kept = "Name Umask Pid PPid TracerPid Uid Gid Groups NSpid NSsid NStgid NSpgid KThread CoreDumping THP_enabled Threads SigQ SigPnd ShdPnd SigBlk SigIgn SigCgt " \
+       "CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Seccomp_filters".split()
+print(json.dumps({
+    **{name: status.get(name) for name in kept}, "limits": open("/proc/self/limits").read(),
+    "descriptors": {fd: os.stat(int(fd)).st_mode >> 12 for fd in os.listdir("/proc/self/fd")[:-1]}, "argv": sys.argv, "orig": sys.orig_argv, "env": dict(os.environ),
+    "cmdline": open("/proc/self/cmdline").read(), "comm": open("/proc/self/comm").read(), "environ": open("/proc/self/environ").read(),
+    "cwd": os.getcwd(), "here": sorted(os.listdir(".")), "exe": os.readlink("/proc/self/exe"), "modules": sorted(sys.modules), "personality": open("/proc/self/personality").read() if os.path.exists("/proc/self/personality") else "",
+    "scheduler": os.sched_getscheduler(0), "nice": os.getpriority(os.PRIO_PROCESS, 0), "owner": os.stat("/proc/self").st_uid, "session": os.getsid(0), "group": os.getpgrp(),
+    "maps": sorted({line.split()[-1] for line in open("/proc/self/maps") if "/" in line}), "stdin": sys.stdin.read(),
+}))
+"""
+RANDOM = "import sys; print(hash('x'), id(sys))"
+WAYS = ("never", "demand", "ready")
+
+
+@pytest.fixture(scope="module")
+def services(built):
+    """One for each way in which a profile's Pythons are started."""
+    folders, running = [], {}
+    for way in WAYS:
+        scratch, profiles = warm_load.only_basic(way)
+        folders.append(scratch)
+        running[way] = daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
+    for way in WAYS[1:]:
+        assert warm_load.is_warm_again(running[way]), running[way].words()
+    yield running
+    for one in (*running.values(), *folders):
+        getattr(one, "close", getattr(one, "cleanup", None))()
+
+
+def cold(service, program, **keys):
+    service.settle()
+    with service.connect() as talk:
+        run = talk.run(program, cold=True, **keys)
+    assert (run.record["exit_code"], run.stderr, run.record["warm"]) == (0, "", False), str(run)
+    return run
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_it_finds_what_a_python_finds_that_no_zygote_has_forked(services, way):
+    seen = {one: json.loads(cold(services[one], VIEW).stdout) for one in ("never", way)}
+    assert {key: value for key, value in seen[way].items() if value != seen["never"][key]} == {}, seen["never"]
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_it_shares_neither_its_hash_seed_nor_its_addresses(services, way):
+    service = services[way]
+    with service.connect() as talk:
+        shared = talk.run(RANDOM)
+    assert shared.record["warm"]
+    drawn = [cold(service, RANDOM).stdout.split() for _ in range(3)] + [shared.stdout.split()]
+    assert all(len(set(column)) == len(column) for column in zip(*drawn)), drawn
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_its_cell_stood_before(services, way):
+    service = services[way]
+    service.settle()
+    stood = {daemons.link_of(f"/proc/{pid}/ns/pid") for pid in service.of_kind("init")}
+    with service.connect() as talk:
+        run = talk.start("import time; print('up', flush=True); time.sleep(600)", cold=True)
+        assert run.line() == "up"
+        program = [pid for pid in service.of_kind("python3") if host.read(f"/proc/{pid}/cmdline").endswith("\0main.py\0") and host.number_inside(pid) == 2
+                   and "zygote.so" not in host.read(f"/proc/{pid}/maps")]
+        assert [daemons.link_of(f"/proc/{pid}/ns/pid") in stood for pid in program] == [True], service.tree()
+        talk.ask("cancel", run=run.id)
+        run.finish()
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_limits_input_and_report_are_those_of_its_order(services, way):
+    with services[way].connect() as talk:
+        run = talk.start("import sys\nprint(sys.stdin.read())\n6 * 7", cold=True, stdin=True, mode="report", limits={"wall_ms": 9000})
+        run.feed(b"given")
+        ended = run.finish()
+    assert (ended.stdout, json.loads(run.text["result"])["result"], ended.record["warm"]) == ("given\n", 42, False), str(ended)
+
+
+def test_an_exec_that_fails_is_told_and_nothing_has_started(services, tmp_path):
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    service = services["demand"]
+    service.settle()
+    with Traced(service.one("zygote"), tmp_path / "log", "-e", "trace=execve", "-e", "inject=execve:error=ENOEXEC") as traced, service.connect() as talk:
+        run = talk.start("print('ran')", cold=True).finish()
+    record = run.record
+    assert traced.lines() and (record["exit_reason"], record["started_at"], run.stdout) == ("setup_failed", None, ""), str(run)
+    assert os.strerror(errno.ENOEXEC) in record["error"]["message"], record["error"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_command_finds_no_main_py(services, way):
+    services[way].settle()
+    with services[way].connect() as talk:
+        run = talk.command("ls", "-A", "/workspace")
+    assert (run.record["exit_reason"], run.stdout) == ("exited", ""), str(run)
+
+
+@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(services, cold):
+    """Each such run cost the door the ticket of one, until the keeper was asked for every run."""
+    service = services["ready"]
+    service.settle()
+    tickets = len(service.letters())
+    with service.connect() as talk:
+        for _ in range(2):
+            assert talk.run("print(1)", cold=cold, limits={"pids": 16}).stdout == "1\n"
+    assert host.poll(lambda: len(service.letters()) == tickets), (tickets, service.tree())
