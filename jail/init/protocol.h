@@ -6,7 +6,6 @@
 #pragma once
 
 enum {
-	INIT_FD_LIFE  = 3, /* socket to the process that watches the cell: its end is the cell's */
-	INIT_FD_READY = 4, /* pipe to that process: one byte when PID 1 is as hard as it gets */
-	INIT_FD_SLOT  = 5, /* held open, never used: the cell's ids stay taken while it lives */
+	INIT_FD_LIFE = 3, /* socket to the process that watches the cell: one byte when PID 1 is as hard as it gets; its end is the cell's */
+	INIT_FD_SLOT = 4, /* held open, never used: the cell's ids stay taken while it lives */
 };

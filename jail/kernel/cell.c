@@ -39,12 +39,11 @@ enum { PROGRAM_ID = 1000 };
 
 void cell_init(struct cell *c)
 {
-	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .life_fd = -1, .oom = GROUP_OOM_NONE };
+	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .oom = GROUP_OOM_NONE };
 	c->warm          = WARM_NONE;
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
-	c->child.root_fd = c->child.init_fd = c->child.report_fd = c->child.life_fd = -1;
-	c->child.ready_fd[0] = c->child.ready_fd[1] = -1;
+	c->child.root_fd = c->child.report_fd = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
 		c->child.shown_fd[i] = -1;
 }
@@ -82,8 +81,8 @@ static bool has_quotas(void)
 
 int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e)
 {
-	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi() };
-	return privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e);
+	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open(e) };
+	return ret->init_fd < 0 ? -1 : privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e);
 }
 
 static void note_optional(struct cell *c)
@@ -196,31 +195,19 @@ static int open_trees(struct cell *c, const struct run_order *order, struct err 
 
 static int make_channels(struct cell *c, struct err *e)
 {
-	int report[2], life[2];
+	int report[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0)
 		return err_sys(e, "set-up step channels");
 	c->report_fd       = report[0];
 	c->child.report_fd = report[1];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, life) < 0)
-		return err_sys(e, "set-up step channels");
-	c->life_fd       = life[0];
-	c->child.life_fd = life[1];
-	if (pipe2(c->child.ready_fd, O_CLOEXEC) < 0)
-		return err_sys(e, "set-up step channels");
-	c->child.init_fd = init_image_open(e);
-	return c->child.init_fd < 0 ? -1 : warm_open(&c->warm, e);
+	return warm_open(&c->warm, e);
 }
 
 /* Ours is closed so that the ends of file arrive. */
 static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
-	fd_closep(&c->child.life_fd);
-	if (c->child.ready_fd[0] >= 0)
-		c->warm.hard_fd = fd_take(&c->child.ready_fd[0]);
-	fd_closep(&c->child.ready_fd[1]);
-	fd_closep(&c->child.init_fd);
 	fd_closep(&c->child.root_fd);
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
 		fd_closep(&c->child.shown_fd[i]);
@@ -241,6 +228,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
 	child->slot_fd        = c->slot.fd;
+	child->init_fd        = c->base.init_fd;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 	child->telling        = order->telling;
@@ -421,7 +409,6 @@ void cell_end(struct cell *c)
 	warm_close(&c->warm);
 	notice_close(&c->notice);
 	fd_closep(&c->report_fd);
-	fd_closep(&c->life_fd);
 	group_oom_close(&c->oom);
 	store_close(&c->rootfs);
 }

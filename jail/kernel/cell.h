@@ -21,6 +21,7 @@ struct cell_base {
 	bool     quotas;       /* /proc/sys/user can be written in a cell's user namespace */
 	bool     no_groups;    /* the process that builds it has left its supplementary groups */
 	unsigned landlock_abi; /* 0: none */
+	int      init_fd;      /* memory file with brig-init, sealed; for as long as the process lives */
 };
 
 struct cell {
@@ -32,8 +33,7 @@ struct cell {
 	struct child_ctx child;
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
-	int              report_fd; /* child_report of PID 1; end of file when it has become brig-init */
-	int              life_fd;   /* PID 1 ends with it */
+	int              report_fd; /* child_report of PID 1, then a byte of brig-init, and nothing more is read; PID 1 ends with it */
 	struct warm      warm;
 	struct group_oom oom;       /* what tells that its memory is used up */
 	struct net_place net;

@@ -69,11 +69,9 @@ struct child_ctx {
 	int                      join_fd[GROUP_TREES_MAX]; /* v1 groups to join; the launcher's */
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
-	int                      report_fd; /* socket; also brings the word that the id maps are written */
+	int                      report_fd; /* socket; to PID 1 it brings the word that the id maps are written, and its end is the cell's */
 	int                      init_fd;   /* memfd with brig-init */
-	int                      life_fd;   /* PID 1's end of the socket whose end is the cell's */
 	int                      slot_fd;
-	int                      ready_fd[2]; /* PID 1 writes, the process that watches the cell reads */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     quotas;       /* /proc/sys/user is there and can be written to */
 	bool                     workspace_exec;

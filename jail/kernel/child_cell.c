@@ -24,8 +24,8 @@
 /* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
 static int cell_close_descriptors(struct child_ctx *c)
 {
-	int    keep[6 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->life_fd, c->slot_fd, c->ready_fd[1] };
-	size_t n                                           = 6;
+	int    keep[4 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd };
+	size_t n                                           = 4;
 
 	for (int i = 0; i < c->join_len; i++)
 		keep[n++] = c->join_fd[i];
@@ -435,7 +435,7 @@ static int cell_ignore_orphans(struct child_ctx *c)
 static int cell_hand_over_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	const int from[] = { c->life_fd, c->ready_fd[1], c->slot_fd, c->init_fd, c->report_fd };
+	const int from[] = { c->slot_fd, c->init_fd, c->report_fd };
 	int       high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
@@ -443,9 +443,9 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 		if (high[i] < 0)
 			return -errno;
 	}
-	c->report_fd = high[4];
-	c->init_fd   = high[3];
-	if (dup2(high[0], INIT_FD_LIFE) < 0 || dup2(high[1], INIT_FD_READY) < 0 || dup2(high[2], INIT_FD_SLOT) < 0)
+	c->init_fd   = high[1];
+	c->report_fd = high[2]; /* and by its other number what is left of it after the exec */
+	if (dup2(c->report_fd, INIT_FD_LIFE) < 0 || dup2(high[0], INIT_FD_SLOT) < 0)
 		return -errno;
 	if (close_range(0, 2, 0) < 0)
 		return -errno;
@@ -476,7 +476,7 @@ const struct child_step child_cell_steps[] = {
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
 	{ "prepare",            cell_prepare,               "what the program is handed and could not make: main.py and its streams" },
 	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps them: PID 1 need not" },
-	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has three, and nothing else is left" },
+	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has two, and nothing else is left" },
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
 	{ "securebits",         child_securebits,           "locked: its id means nothing" },
 	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },

@@ -16,7 +16,7 @@
 #define FOUR   -1, -1, -1, -1
 #define TWELVE { FOUR, FOUR, FOUR }
 const struct warm WARM_NONE = { .has_code = true, .zygote = { .orders = -1, .pidfd = -1 }, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
-				.answer_fd = -1, .program_fd = -1, .report_fd = -1, .hard_fd = -1 };
+				.answer_fd = -1, .program_fd = -1, .report_fd = -1 };
 _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 /* --- making ready --- */
@@ -296,5 +296,4 @@ void warm_close(struct warm *w)
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->program_fd);
 	fd_closep(&w->report_fd);
-	fd_closep(&w->hard_fd);
 }

@@ -49,7 +49,6 @@ struct warm {
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
 	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
-	int             hard_fd;      /* PID 1 says that it is hard */
 	int64_t         cpu_before_ns; /* of PID 1 */
 	double          asked;        /* CLOCK_MONOTONIC ms */
 };

@@ -120,13 +120,16 @@ void watch_say_ready(struct watch *w)
 		launcher_say_ready(w);
 }
 
-/*
- * End of file. PID 1 has become brig-init, or is dead, which another pipe tells. A fork that executes has done so with its last
- * step; every step before says so itself when it fails.
- */
+/* PID 1 is dead. A fork that executes has done so with its last step; every step before says so itself when it fails. */
 static void on_report_end(struct watch *w, int *fd)
 {
+	struct err e;
+
 	fd_closep(fd);
+	if (fd == &w->cell.report_fd && !w->cell.warm.is_hard) {
+		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
+		watch_fail(w, EXIT_setup_failed, &e);
+	}
 	if (fd == &w->cell.warm.report_fd)
 		watch_warm_begins(w);
 }
@@ -151,6 +154,11 @@ static void on_report(struct watch *w, int *fd)
 	size_t              n;
 	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
 
+	if (got == 1 && fd == &w->cell.report_fd) {
+		packet_drop(fds, n);
+		watch_warm_hard(w);
+		return;
+	}
 	if (got != sizeof report) {
 		if (got < 0)
 			fail_to_watch(w, "the cell's report");
@@ -488,7 +496,6 @@ static const struct source {
 #define AT(member) offsetof(struct watch, member)
 	{ AT(ticket), on_ticket },
 	{ AT(cell.report_fd), watch_hear_cell },
-	{ AT(cell.warm.hard_fd), watch_warm_hard },
 	{ AT(cell.warm.report_fd), watch_hear_fork },
 	{ AT(unread), watch_warm_read }, /* after what the fork said before it read */
 	{ AT(cell.notice.heard_fd), on_notice },
@@ -511,6 +518,8 @@ static bool is_heard(const struct watch *w, const struct source *s)
 static int fd_of(const struct watch *w, const struct source *s)
 {
 	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
+		return -1;
+	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* beside a program nothing is read that PID 1 says */
 		return -1;
 	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
@@ -554,7 +563,7 @@ void watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS])
 bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
 {
 	hear(w, fds);
-	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && w->cell.report_fd < 0);
+	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && (w->cell.warm.is_hard || w->cell.report_fd < 0));
 }
 
 static bool is_own_child(const void *arg, pid_t pid)

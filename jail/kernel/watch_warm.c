@@ -95,22 +95,10 @@ void watch_warm_prepared(struct watch *w, const int *fds, size_t n)
 	ask(w);
 }
 
-/* The end of file instead: PID 1 died on its last steps. */
 void watch_warm_hard(struct watch *w)
 {
-	struct err e;
-	char       byte;
-
-	w->cell.warm.is_hard = read(w->cell.warm.hard_fd, &byte, 1) == 1;
-	fd_closep(&w->cell.warm.hard_fd);
-	if (w->cell.warm.is_hard) {
-		ask(w);
-		return;
-	}
-	while (packet_is_there(w->cell.report_fd)) /* PID 1 may have said why */
-		watch_hear_cell(w);
-	err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
-	watch_fail(w, EXIT_setup_failed, &e);
+	w->cell.warm.is_hard = true;
+	ask(w);
 }
 
 /* --- the program begins --- */

@@ -1,6 +1,10 @@
 """Zygotes that are killed, stand still or cannot start: no run is lost without a word, and nothing is left."""
+import ctypes
+import errno
 import os
 import signal
+import socket
+import struct
 
 import pytest
 
@@ -204,6 +208,39 @@ def test_a_cell_holds_nothing_of_what_its_supervisor_holds(nothing_left, folder,
             talk.ask("cancel", run=run.id)
             run.wait()
             run.close()
+
+
+def socket_of(pid):
+    """A copy of the one socket that a process holds."""
+    [fd] = [int(fd) for fd in daemons.listed(f"/proc/{pid}/fd") if daemons.link_of(f"/proc/{pid}/fd/{fd}").startswith("socket:")]
+    own = os.pidfd_open(pid)
+    copy = ctypes.CDLL(None, use_errno=True).syscall(438, own, fd, 0) # pidfd_getfd
+    os.close(own)
+    assert copy >= 0, os.strerror(ctypes.get_errno())
+    return socket.socket(fileno=copy)
+
+
+@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+def test_what_process_1_says_beside_a_program_is_not_read(nothing_left, folder, start_daemon, cold):
+    """It has nothing to say by then: one that was taken over would end the run, or tell what it costs."""
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
+    daemon.settle()
+    with daemon.connect() as talk:
+        warm.wait(talk)
+        run = talk.start("print('up', flush=True); input(); print('ran')", cold=cold, stdin=True)
+        assert run.line() == "up"
+        program = next(pid for pid in daemon.of_kind("python3") if host.number_inside(pid) == 2 and "stdin" not in daemons.link_of(f"/proc/{pid}/fd/0")
+                       and any(daemons.link_of(f"/proc/{pid}/fd/0") == daemons.link_of(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")))
+        init = next(pid for pid in daemon.of_kind("init") if daemons.link_of(f"/proc/{pid}/ns/pid") == daemons.link_of(f"/proc/{program}/ns/pid"))
+        with socket_of(init) as as_init:
+            for word in range(5): # child.h: FAILED, PREPARED, EXECS, LISTENER, and one that is none
+                as_init.send(struct.pack("=IIIiixxxxqq", word, 0, 3, -1, errno.EPERM, 1 << 40, 1 << 40))
+            as_init.send(b"\0")
+            as_init.send(b"garbage")
+        run.feed(b"\n")
+        ended = run.finish()
+    assert (ended.record["exit_reason"], ended.record["exit_code"], ended.stdout) == ("exited", 0, "ran\n"), str(ended)
+    assert 0 < ended.record["cpu_ms"] < 10_000, ended.record
 
 
 NO_ZYGOTE = """#!/bin/sh
