@@ -260,11 +260,15 @@ static bool is_named(const struct backend_service *b, const struct served_profil
 	       (store_when_named(store, profile->profile.rootfs, &named) && named.tv_sec == word->named_s && named.tv_nsec == word->named_ns);
 }
 
-/* The wall clock starts with the program, and a ceiling was looked at before. */
-static bool fits(const struct limits *asked, const struct limits *made, const struct keeper_ticket *word)
+/* With less memory, or another share of the CPUs, once the keeper has set its control groups. The wall clock starts with the program. */
+static bool fits_cell(const struct limits *asked, const struct limits *made, const struct keeper_ticket *word)
 {
-	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus && asked->tmp_bytes == made->tmp_bytes &&
-	       asked->workspace_bytes == made->workspace_bytes && asked->inodes == made->inodes && keeper_fits_warm(asked, made, word->missing);
+	return keeper_fits_ready(asked, made) && keeper_fits_warm(asked, made, word->missing);
+}
+
+static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
+{
+	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus;
 }
 
 /* NULL: the keeper must be asked. What is void on the way is dropped, for the keeper to drop as well. */
@@ -298,7 +302,18 @@ static void take_over(struct ticket *t, struct run *ret, const struct backend_or
 	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the supervisor says it again */
 }
 
-/* True: the run is on its way. seat: of a ticket that it does not fit, but with which the keeper can do something. */
+/* A run that cannot use the cell leaves its ticket to the next one. *seat: what the keeper can make fit. */
+static void leave_to_keeper(struct backend_service *b, const struct backend_order *o, struct ticket *t, struct keeper_seat *seat)
+{
+	if (!fits_cell(o->limits, &o->profile->profile.limits, &t->word)) {
+		ticket_box_put_back(&b->tickets, t);
+		return;
+	}
+	*seat = t->word.seat;
+	ticket_free(t);
+}
+
+/* True: the run is on its way. */
 static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX],
 			    struct keeper_seat *seat)
 {
@@ -309,9 +324,8 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {
-		if (!fits(o->limits, &o->profile->profile.limits, &t->word)) {
-			*seat    = t->word.seat;
-			b->spent = t; /* the supervisor hears of its end later than the keeper of its return, and offers another one */
+		if (!fits_cell(o->limits, &o->profile->profile.limits, &t->word) || !fits_as_it_is(o->limits, &o->profile->profile.limits)) {
+			leave_to_keeper(b, o, t, seat);
 			return false;
 		}
 		if (ticket_use(t, &order, o->words_text, o->code)) {

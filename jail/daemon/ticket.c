@@ -61,6 +61,12 @@ struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile)
 	return t;
 }
 
+void ticket_box_put_back(struct ticket_box *b, struct ticket *t)
+{
+	TAILQ_INSERT_HEAD(&b->of[t->word.profile], t, link);
+	b->n++;
+}
+
 bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word)
 {
 	struct ticket *t;

@@ -28,6 +28,8 @@ void ticket_box_init(struct ticket_box *b, uint64_t files);
 /* Takes the descriptors over; false when there is no room for it, or no sense in it. */
 bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
+/* One that was taken: the next one taken is it again. */
+void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
 /* False: it is not here, or not any more. */
 bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
 void ticket_box_done(struct ticket_box *b);

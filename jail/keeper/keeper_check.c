@@ -103,6 +103,12 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 	return check_shown(r, e);
 }
 
+bool keeper_fits_ready(const struct limits *asked, const struct limits *ready)
+{
+	return asked->tmp_bytes == ready->tmp_bytes && asked->workspace_bytes == ready->workspace_bytes && asked->inodes == ready->inodes &&
+	       asked->memory_bytes <= ready->memory_bytes;
+}
+
 bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing)
 {
 	return asked->files == made->files && asked->pids == made->pids && !(missing & asked->must) &&

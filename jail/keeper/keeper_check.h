@@ -11,6 +11,8 @@ must_use int keeper_check_setup(const struct keeper_setup *s, struct err *e);
 must_use int keeper_check_profile(const struct keeper_profile *p, struct err *e);
 must_use int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *profile, struct err *e);
 
+/* Does a run fit a cell that stands ready? What was mounted is as asked for, and no limit is above what was set. */
+bool keeper_fits_ready(const struct limits *asked, const struct limits *ready);
 /*
  * Does a run fit a warm cell that was made with these limits? What control groups and clocks see to may be lower; what a
  * ready fork has set already may not. missing: layers that the control groups do not give.

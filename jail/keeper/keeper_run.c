@@ -60,13 +60,6 @@ static enum exit_reason reason_of(const struct err *e)
 	return e->kind == ERR_DENIED || e->kind == ERR_PROTOCOL || e->kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed;
 }
 
-/* Fits a ready cell: what was mounted is as asked for, and no limit is above what was set. */
-static bool fits_ready(const struct limits *asked, const struct limits *ready)
-{
-	return asked->tmp_bytes == ready->tmp_bytes && asked->workspace_bytes == ready->workspace_bytes && asked->inodes == ready->inodes &&
-	       asked->memory_bytes <= ready->memory_bytes;
-}
-
 /* Those that wait are tried in turn: one may have died, and we did not hear of it yet. GONE: none is left. */
 static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
@@ -102,7 +95,7 @@ static int start_run(struct keeper *k, const struct keeper_run *run, const int *
 
 	if (keeper_open_tree(k, run->profile, e) < 0)
 		return -1;
-	if (!run->shown_len && fits_ready(&run->limits, &k->post[run->profile].plan.limits))
+	if (!run->shown_len && keeper_fits_ready(&run->limits, &k->post[run->profile].plan.limits))
 		answer = take_waiting(k, run, fds, e);
 	if (answer == SEAT_IS_GONE)
 		answer = take_new(k, run, fds, e);

@@ -24,7 +24,7 @@ struct seat {
 	enum seat_state state;
 	uint32_t        profile;
 	bool            plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
-	bool            warm;     /* a zygote forks into it: for nothing but runs that are warm */
+	bool            warm;     /* a zygote forks into it: not for commands */
 	int             control;  /* to the supervisor, for this cell */
 	bool            ticketed; /* READY: the holder of its ticket decides which run gets it */
 	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */

@@ -38,6 +38,7 @@ int child_say(const struct child_ctx *c, enum child_word word, const int *fds, s
 
 	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
 	report.word   = word;
+	report.detail = word == CHILD_EXECS ? CHILD_DETAIL_EXECS : 0;
 	report.cpu_ns = child_cpu_ns(0) + child_cpu_ns(1) - c->cpu_before_ns;
 	report.cpu_before_ns = c->cpu_before_ns;
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
@@ -56,11 +57,11 @@ static void say_failed(const struct child_ctx *c, enum child_table table, unsign
 	(void)!write(c->report_fd, &report, sizeof report); /* under a program's filter, too */
 }
 
-void child_fail_exec(const struct child_ctx *c, int errnum)
+void child_fail(const struct child_ctx *c, const char *name, int errnum)
 {
 	unsigned step = 0;
 
-	while (strcmp(child_program_steps[step].name, "exec") != 0)
+	while (strcmp(child_program_steps[step].name, name) != 0)
 		step++;
 	say_failed(c, CHILD_PROGRAM, step, errnum);
 	_exit(CHILD_EXIT_SETUP);

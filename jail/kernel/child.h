@@ -3,7 +3,7 @@
  *
  * PID 1 builds a cell, and becomes brig-init. The program enters from outside:
  * a fork server (fork_server.h) forks it, it enters the cell, and gives
- * everything up; a zygote's fork goes on, a forker's execs. Each walks its
+ * everything up; a forker's fork execs, a zygote's goes on, or execs as well. Each walks its
  * own table of steps. Everything they need is decided before and lies in
  * child_ctx. A step that fails says its row and errno over report_fd, and
  * nothing runs: a fork is asked for only after brig-init has said that it is
@@ -51,11 +51,13 @@ struct child_rlimits {
 	uint64_t files, cpu_s, data, processes;
 };
 
+enum { CHILD_DETAIL_EXECS = 1 }; /* the next call executes the program, or fails; 0: a zygote's fork that has given everything up */
+
 struct child_report {
 	enum child_word  word;
 	enum child_table table;
 	unsigned         step;
-	int              detail; /* which mount, which limit; -1 when the step has no parts */
+	int              detail; /* which mount, which limit; -1 when the step has no parts. Of CHILD_EXECS: */
 	int              errnum;
 	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
 	int64_t          cpu_before_ns; /* with CHILD_PREPARED: for the fork that shall say CHILD_EXECS */
@@ -103,7 +105,7 @@ _Noreturn void child_run_cell(struct child_ctx *c);
  */
 void child_become_program(struct child_ctx *c);
 /*
- * After it, and before the process reads anything of the run: reports that everything is given up, and its CPU time so far,
+ * After it, and before anything of the run is executed: reports that everything is given up, and its CPU time so far,
  * which is not charged to the program. May be called again. Only write() and clock_gettime() are called. 0 or -errno.
  */
 must_use int child_say_stands(const struct child_ctx *c);
@@ -157,8 +159,8 @@ int child_fixed_rlimits(struct child_ctx *c);
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);
 
-/* Tells that the last step of a program failed, and ends. Only write() is called. */
-_Noreturn void child_fail_exec(const struct child_ctx *c, int errnum);
+/* Tells that this step of a program failed, and ends. Only write() is called. */
+_Noreturn void child_fail(const struct child_ctx *c, const char *step, int errnum);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 int child_sys(long r);

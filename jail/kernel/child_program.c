@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -232,10 +233,14 @@ static int open_null(struct child_ctx *c)
 	return child_sys(close(fd));
 }
 
-/* A zygote's fork, whose order says that it executes, goes on as a forker's. */
+/*
+ * A zygote's fork, whose order says that it executes, goes on as a forker's. What hooks of its modules have opened since it entered
+ * is closed, unless a policy of its profile refuses close_range() as well.
+ */
 static int stop_staying(struct child_ctx *c)
 {
 	c->stays = false;
+	(void)!close_range(FD_HANDED_END, ~0u, 0);
 	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : default_dispositions();
 }
 
@@ -346,6 +351,7 @@ int child_say_stands(const struct child_ctx *c)
 
 	memset(&report, 0, sizeof report);
 	report.word   = CHILD_EXECS;
+	report.detail = c->stays ? 0 : CHILD_DETAIL_EXECS;
 	report.cpu_ns = child_cpu_ns(0) + c->init_cpu_ns - c->cpu_before_ns;
 	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
 }
@@ -415,17 +421,30 @@ int child_take_streams(struct child_ctx *c)
 	return 0;
 }
 
+static int say_executes(struct child_ctx *c)
+{
+	return child_say_stands(c);
+}
+
 void child_execute(struct child_ctx *c)
 {
-	int r = stop_staying(c);
+	static const struct {
+		const char    *name; /* of the row that it stands for */
+		child_step_fn *run;
+	} steps[] = {
+		{ "signals", stop_staying },
+		{ "streams", child_take_streams },
+		{ "say-exec", say_executes },
+		{ "exec", program_exec },
+	};
 
-	if (r == 0)
-		r = child_take_streams(c);
-	if (r == 0)
-		r = child_say_stands(c);
-	if (r == 0)
-		r = program_exec(c);
-	child_fail_exec(c, -r);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int r = steps[i].run(c);
+
+		if (r < 0)
+			child_fail(c, steps[i].name, -r);
+	}
+	_exit(EXIT_FAILURE); /* the last one returns only to fail */
 }
 
 /* clang-format off */

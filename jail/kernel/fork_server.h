@@ -1,7 +1,7 @@
 /*
  * fork_server.h - a process that only forks: it knows the cells that wait for a program, and forks one into each
  *
- * There are two kinds. A zygote is one that has a Python with its imports: its forks stay what they are, and execute bytecode.
+ * There are two kinds. A zygote is one that has a Python with its imports: its forks stay what they are, and execute bytecode, unless their order says otherwise.
  * A plain one is a fork of the process that watches the cells: its forks execute a file of the rootfs. The protocol is the same
  * (fork_protocol.h), and so are the steps that a fork takes (child.h).
  */

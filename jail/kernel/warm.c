@@ -222,7 +222,8 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, 
 {
 	switch ((enum fork_word_kind)word->kind) {
 	case FORK_WAITS:
-		w->state = w->state == WARM_ASKED ? WARM_WAITS : w->state;
+		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
+		w->started_then = false;
 		return WARM_GOES_ON;
 	case FORK_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);

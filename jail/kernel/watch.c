@@ -180,6 +180,7 @@ static void on_report(struct watch *w, int *fd)
 		return;
 	case CHILD_EXECS:
 		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
+		w->execs        = report.detail == CHILD_DETAIL_EXECS;
 		watch_warm_stands(w);
 		return;
 	}
@@ -393,11 +394,10 @@ void watch_take_late_order(struct watch *w)
 	(void)hear_order(w, true);
 }
 
-/* Given back unused, by a run that it did not fit: the keeper gets another one, unless it has given the cell to that run. */
+/* Given back unused: the keeper may still use the cell. */
 static void on_ticket(struct watch *w)
 {
-	if (!watch_take_ticket(w) && !w->ordered)
-		watch_say_ready(w);
+	(void)watch_take_ticket(w);
 }
 
 static void on_control(struct watch *w)
@@ -443,7 +443,7 @@ static double check_cpu(struct watch *w)
 
 static const char *what_is_late(const struct warm *warm)
 {
-	if (warm->by_forker)
+	if (warm->by_forker || warm->state == WARM_FORKS)
 		return "the program was not started";
 	return warm->state == WARM_ASKED ? "no zygote answered" : "the cell was not built";
 }

@@ -36,7 +36,7 @@ struct watch {
 	double                  next_oom; /* until then no process looks for memory that can be taken back; 0: one may */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
-	bool                    ordered, ready, decided, reported, oom;
+	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* not to be executed; given to the fork by another process */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
 	bool                    told;     /* the client has the streams of a warm run */

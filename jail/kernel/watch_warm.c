@@ -59,10 +59,10 @@ void watch_warm_is_up(struct watch *w)
 		ask(w);
 }
 
-/* Everything is given up, the filter is on; and what is executed is, which closes its report: an exec can still fail, and then nothing has started. */
+/* Everything is given up, the filter is on; and what is executed is, which closes its report: until then an exec can fail, and nothing has started. */
 static bool runs(const struct watch *w)
 {
-	return w->ordered && w->cell.warm.stands && (w->is_warm_order || w->cell.warm.report_fd < 0);
+	return w->ordered && w->cell.warm.stands && (w->is_warm_order || (w->execs && w->cell.warm.report_fd < 0));
 }
 
 static void tell_streams(struct watch *w)
@@ -171,7 +171,7 @@ void watch_warm_program(struct watch *w)
 		watch_hear_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* its end of file may be later: a fork server has the socket open for a moment longer */
 	watch_warm_begins(w);
-	if (!w->cell.warm.stands) {
+	if (w->ordered ? !runs(w) : !w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
 	}
@@ -251,7 +251,9 @@ static bool is_answer_due(const struct watch *w)
 {
 	const struct warm *warm = &w->cell.warm;
 
-	return warm->state == WARM_ASKED || (warm->state == WARM_WAITS && w->ordered) || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
+	if (warm->state == WARM_WAITS) /* a server has nothing to do before the order's letter is there */
+		return w->ordered && packet_is_there(warm->orders[1]);
+	return warm->state == WARM_ASKED || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
 }
 
 /* One that is stopped, or has more to do than it can. Its death lets the process that keeps it start another one. */

@@ -194,7 +194,8 @@ def test_a_cell_holds_nothing_of_what_its_supervisor_holds(nothing_left, folder,
         runs = [talk.start(SLEEP, cold=cold, limits=LONG) for cold in (False, True)]
         assert [run.line() for run in runs] == ["up", "up"]
         inits = [pid for pid in daemon.of_kind("init") if host.read(f"/proc/{pid}/comm") == "brig-init\n"]
-        assert len(inits) >= 2 and host.poll(lambda: all(daemons.descriptors(pid) in (0, 2) for pid in inits)), "its end, and the lock on its ids"
+        held = lambda: sorted(daemons.descriptors(pid) for pid in inits) # 0: it is gone
+        assert len(inits) >= 2 and host.poll(lambda: held()[-2:] == [2, 2] and not set(held()) - {0, 2}), f"its end, and the lock on its ids: {held()}"
         supervisors = daemon.roles()["supervisor"]
         kept = [(pid, entry) for pid in supervisors for entry in memory_files(pid, "filter")]
         assert kept

@@ -396,6 +396,8 @@ static const char *way_of(struct stage *s, const struct backend_order *o)
 
 	end_run(&t);
 	end_cell(&c);
+	if ((s->service.tickets.n == 1) != (strcmp(way, "keeper") == 0))
+		way = s->service.tickets.n ? "and the ticket stays" : "and the ticket is gone";
 	ticket_box_done(&s->service.tickets);
 	while (at_keeper(s).kind)
 		;
@@ -417,25 +419,25 @@ static void fits(void)
 	WITH(less.cpu_ms--);
 	tap_is(way_of(&s, &o), "ticket", "a run may have less CPU time than the profile's");
 	WITH(less.cpu_ms++);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with more CPU time is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with more CPU time is the keeper's, and leaves the ticket");
 	WITH(less.output_bytes /= 2);
 	tap_is(way_of(&s, &o), "ticket", "what is kept of its output is the client's business");
 	WITH(less.memory_bytes /= 2);
 	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with less memory is the keeper's");
 	WITH(less.memory_bytes *= 2);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with more memory is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with more memory is the keeper's, and leaves the ticket");
 	WITH(less.pids--);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with fewer processes is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with fewer processes is the keeper's, and leaves the ticket");
 	WITH(less.cpus++);
 	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with more of a CPU is the keeper's");
 	WITH(less.files--);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with fewer descriptors is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with fewer descriptors is the keeper's, and leaves the ticket");
 	WITH(less.tmp_bytes *= 2);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with a larger /tmp is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with a larger /tmp is the keeper's, and leaves the ticket");
 	WITH(less.workspace_bytes *= 2);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with a larger workspace is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with a larger workspace is the keeper's, and leaves the ticket");
 	WITH(less.inodes++);
-	tap_is(way_of(&s, &o), "keeper, with the seat", "a run with more files is the keeper's");
+	tap_is(way_of(&s, &o), "keeper", "a run with more files is the keeper's, and leaves the ticket");
 	WITH((void)0);
 	o.cold = true;
 	tap_is(way_of(&s, &o), "ticket", "a cold run may have one, too");
