@@ -76,7 +76,7 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path, times):
     assert flat, f"seed {seed}: {host.open_files()} open files, were {before.open_files}"
     assert groups is None or host.poll(lambda: host.kernel_groups("pids") < groups + max(times // 10, 20)), f"seed {seed}: control groups that do not go"
     for name, count in slabs.items():
-        room = max(times // 10, 4) # of the host's own processes; one that each run left would be `times`
+        room = max(times // 10, 15) # of the host's own processes, and what lies free in the list of a CPU: seven in a slab; one that each run left would be `times`
         assert count is None or host.poll(lambda: host.slab(name) < count + room), f"seed {seed}: {name} {host.slab(name)}, was {count}"
     hung = [str(run) for way, run in done if "[the test killed brig" in run.stderr]
     assert not hung, f"seed {seed}: did not end by themselves:\n" + "\n".join(hung[:3])

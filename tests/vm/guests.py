@@ -47,6 +47,7 @@ DAEMON_LEFT_OUT = (
     "test_many.py", # a thousand runs
     "test_zygote_kills.py", # wants more runs than kills, at a tenth of the speed
     "test_warm_faults.py", # the calls of a fork one by one, under strace
+    "test_cold_ready.py::test_what_fails", # the same
     "test_zygote.py::test_a_zygote_is_replaced_and_no_run_notices[rule1", # after a second, which is less than a start takes there
     "test_waiting.py::test_large_programs", "test_waiting.py::test_streams_that_nobody_takes", # seconds that are ten times as many
     "test_hostile.py::test_three_thousand", "test_talks.py::test_with_a_door_of_ones_own", # as on the other host
