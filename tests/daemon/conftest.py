@@ -51,6 +51,12 @@ def stock(built):
     made.close()
 
 
+@pytest.fixture(scope="module")
+def no_stock(stock):
+    """For a file that keeps a daemon of its own."""
+    stock.close()
+
+
 @pytest.fixture
 def shared(stock):
     """A daemon without a configuration; nobody may end it."""

@@ -1,4 +1,5 @@
 """Cold runs in cells that stand ready for warm ones: a zygote's fork executes a new Python, and nothing is left of the zygote."""
+import contextlib
 import errno
 import json
 import os
@@ -25,22 +26,33 @@ print(json.dumps({
 }))
 """
 RANDOM = "import sys; print(hash('x'), id(sys))"
-WAYS = ("never", "demand", "ready")
+WAYS = ("demand", "ready")
+
+
+@contextlib.contextmanager
+def started(way):
+    scratch, profiles = warm_load.only_basic(way)
+    with scratch, contextlib.closing(daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
-def services(built):
-    """One for each way in which a profile's Pythons are started."""
-    folders, running = [], {}
-    for way in WAYS:
-        scratch, profiles = warm_load.only_basic(way)
-        folders.append(scratch)
-        running[way] = daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
-    for way in WAYS[1:]:
-        assert warm_load.is_warm_again(running[way]), running[way].words()
-    yield running
-    for one in (*running.values(), *folders):
-        getattr(one, "close", getattr(one, "cleanup", None))()
+def without(no_stock):
+    """What a program and a command find where no zygote is. That service has ended before the next one starts: a host has ids for four."""
+    with started("never") as service:
+        return json.loads(cold(service, VIEW).stdout), listing(service)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def service(without, way):
+    with started(way) as running:
+        assert warm_load.is_warm_again(running), running.words()
+        yield running
 
 
 def forks_of(service):
@@ -56,15 +68,20 @@ def cold(service, program, **keys):
     return run
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
-def test_it_finds_what_a_python_finds_that_no_zygote_has_forked(services, way):
-    seen = {one: json.loads(cold(services[one], VIEW).stdout) for one in ("never", way)}
-    assert {key: value for key, value in seen[way].items() if value != seen["never"][key]} == {}, seen["never"]
+def listing(service):
+    service.settle()
+    with service.connect() as talk:
+        run = talk.command("ls", "-A", "/workspace")
+    assert run.record["exit_reason"] == "exited", str(run)
+    return run.stdout
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
-def test_it_shares_neither_its_hash_seed_nor_its_addresses(services, way):
-    service = services[way]
+def test_it_finds_what_a_python_finds_that_no_zygote_has_forked(service, without):
+    seen = json.loads(cold(service, VIEW).stdout)
+    assert {key: value for key, value in seen.items() if value != without[0][key]} == {}, without[0]
+
+
+def test_it_shares_neither_its_hash_seed_nor_its_addresses(service):
     with service.connect() as talk:
         shared = talk.run(RANDOM)
     assert shared.record["warm"]
@@ -73,9 +90,7 @@ def test_it_shares_neither_its_hash_seed_nor_its_addresses(services, way):
     assert len(set(addresses)) == 4 or host.read("/proc/sys/kernel/randomize_va_space") == "0\n", addresses
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
-def test_its_cell_stood_before(services, way):
-    service = services[way]
+def test_its_cell_stood_before(service):
     service.settle()
     stood = {daemons.link_of(f"/proc/{pid}/ns/pid") for pid in service.of_kind("init")}
     with service.connect() as talk:
@@ -88,22 +103,19 @@ def test_its_cell_stood_before(services, way):
         run.finish()
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
-def test_limits_input_and_report_are_those_of_its_order(services, way):
-    with services[way].connect() as talk:
+def test_limits_input_and_report_are_those_of_its_order(service):
+    with service.connect() as talk:
         run = talk.start("import sys\nprint(sys.stdin.read())\n6 * 7", cold=True, stdin=True, mode="report", limits={"wall_ms": 9000})
         run.feed(b"given")
         ended = run.finish()
     assert (ended.stdout, json.loads(run.text["result"])["result"], ended.record["warm"]) == ("given\n", 42, False), str(ended)
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize("call, error, told", [("execve", "ENOEXEC", "the program (in the rootfs)"), ("dup2", "ENOMEM", "set-up step streams")], ids=["exec", "streams"])
-def test_what_fails_before_it_executes_is_told_and_nothing_has_started(services, tmp_path, way, call, error, told):
+def test_what_fails_before_it_executes_is_told_and_nothing_has_started(service, tmp_path, way, call, error, told):
     """In a fork that waits, too, which has had the filter on since long before."""
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
-    service = services[way]
     service.settle()
     zygote, waits = service.one("zygote"), {"ready": forks_of(service), "demand": []}[way]
     first = 1 if call == "execve" or way == "ready" else 9 # as it enters, a fork puts eight descriptors where they belong
@@ -115,18 +127,13 @@ def test_what_fails_before_it_executes_is_told_and_nothing_has_started(services,
     assert told in record["error"]["message"] and os.strerror(getattr(errno, error)) in record["error"]["message"], record["error"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_command_finds_no_main_py(services, way):
-    services[way].settle()
-    with services[way].connect() as talk:
-        run = talk.command("ls", "-A", "/workspace")
-    assert (run.record["exit_reason"], run.stdout) == ("exited", ""), str(run)
+def test_a_command_finds_no_main_py(service, without):
+    assert (listing(service), without[1]) == ("", "")
 
 
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
-def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(services, cold):
+def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(service, cold):
     """Each such run cost the door the ticket of one, until the keeper was asked for every run."""
-    service = services["ready"]
     service.settle()
     tickets = len(service.letters())
     assert tickets

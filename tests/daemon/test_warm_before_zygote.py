@@ -7,7 +7,7 @@ from support import host, warm
 
 
 @pytest.fixture
-def service(built):
+def service(no_stock):
     """Runs are warm; most of what stands ready was built before they could be."""
     scratch, profiles = warm.scratch_profiles("basic", ready=8)
     with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one:

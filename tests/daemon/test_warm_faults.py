@@ -84,7 +84,7 @@ def folder(built):
 
 
 @pytest.fixture(scope="module")
-def kept(folder):
+def kept(folder, no_stock):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     there = left.Snapshot()

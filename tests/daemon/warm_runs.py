@@ -18,7 +18,7 @@ def folder(built, request):
 
 
 @pytest.fixture(scope="module")
-def kept(folder):
+def kept(folder, no_stock):
     with daemons.Daemon(PROFILES, env={"BRIG_PRESETS": str(folder)}) as one:
         one.settle()
         with one.connect() as talk:
