@@ -131,6 +131,7 @@ static int send_setup(const struct realm *r, const struct realm_wishes *w, struc
 	setup.warm           = w->profile->warm;
 	setup.zygote_cells   = w->profile->zygote_cells;
 	setup.zygote_ms      = w->profile->zygote_ms;
+	setup.cpus           = w->profile->limits.cpus;
 	setup.wall_ms_max    = w->profile->ceilings.wall_ms;
 	setup.outer_kind     = w->outer->kind;
 	errno                = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));

@@ -88,13 +88,13 @@ struct child_ctx {
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_rlimits     rlimits;
-	struct word_lists        lists;
 	struct letter_order      letter; /* of a fork, once it is there; its text is in lists, and */
 	char                    *code;
 	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its words in /proc */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
 	int                      detail;
+	struct word_lists        lists; /* of its letter. Last: it is large, and each page that a fork writes to is copied */
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -249,22 +250,21 @@ pid_t fork_server_fork(struct fork_request *r)
 
 void fork_server_fill(struct child_ctx *c, const struct fork_server *s, const struct fork_request *r)
 {
-	*c = (struct child_ctx){
-		.rlimits        = r->order.rlimits,
-		.init_id        = r->order.init_id,
-		.program_uid    = r->order.program_id,
-		.program_gid    = r->order.program_id,
-		.landlock_abi   = r->order.landlock_abi,
-		.workspace_exec = r->order.workspace_exec,
-		.cpu_before_ns  = r->order.cpu_before_ns,
-		.join_len       = (int)r->order.joins,
-		.report_fd      = r->fds[FORK_REPORT],
-		.cell_pidfd     = r->fds[FORK_CELL],
-		.filter         = &s->filter,
-		.telling        = &s->telling,
-		.is_ahead       = r->order.ahead,
-		.has_code       = r->order.has_code,
-	};
+	memset(c, 0, offsetof(struct child_ctx, lists));
+	c->rlimits        = r->order.rlimits;
+	c->init_id        = r->order.init_id;
+	c->program_uid    = r->order.program_id;
+	c->program_gid    = r->order.program_id;
+	c->landlock_abi   = r->order.landlock_abi;
+	c->workspace_exec = r->order.workspace_exec;
+	c->cpu_before_ns  = r->order.cpu_before_ns;
+	c->join_len       = (int)r->order.joins;
+	c->report_fd      = r->fds[FORK_REPORT];
+	c->cell_pidfd     = r->fds[FORK_CELL];
+	c->filter         = &s->filter;
+	c->telling        = &s->telling;
+	c->is_ahead       = r->order.ahead;
+	c->has_code       = r->order.has_code;
 	memcpy(c->handed_fd, r->fds + FORK_HANDED, HANDED_NULL * sizeof *r->fds);
 	memcpy(c->join_fd, r->fds + FORK_GROUPS, r->order.joins * sizeof *r->fds);
 }

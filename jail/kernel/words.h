@@ -29,7 +29,7 @@ bool words_are_bounded(const struct words *w);
 /* As execve() takes them; the texts stay where they are. */
 struct word_lists {
 	const char *path[WORDS_PATHS_MAX + 1];
-	char       *argv[WORDS_ARGV_MAX + 1], *envp[WORDS_ENV_MAX + 1];
+	char       *envp[WORDS_ENV_MAX + 1], *argv[WORDS_ARGV_MAX + 1];
 };
 
 /* May be called after clone(). Exactly that many texts, and not a byte more: else false. */

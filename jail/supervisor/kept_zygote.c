@@ -64,6 +64,15 @@ static int open_root(const struct kept_zygote *z, struct err *e)
 	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->setup->rootfs, e);
 }
 
+/* The environment of its forks' programs, for those that ask for no other. */
+static int open_program(const struct kept_zygote *z, uint32_t *len, struct err *e)
+{
+	const struct limits limits = { .cpus = z->setup->cpus };
+	struct program_env  env;
+
+	return program_env_init(&env, &limits, e) < 0 ? -1 : zygote_image_program(z->setup->preload, &env, len, e);
+}
+
 static int build_place(const struct kept_zygote *z, struct err *e)
 {
 	struct mount_plan plan;
@@ -74,7 +83,7 @@ static int build_place(const struct kept_zygote *z, struct err *e)
 	if (plan_mounts(&plan, e) < 0)
 		return -1;
 	c.root_fd       = open_root(z, e);
-	c.code_fd       = c.root_fd < 0 ? -1 : zygote_image_program(z->setup->preload, &c.code_len, e);
+	c.code_fd       = c.root_fd < 0 ? -1 : open_program(z, &c.code_len, e);
 	c.extension_fd  = c.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
 	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
 		return -1;
@@ -112,10 +121,15 @@ static int execute(const struct kept_zygote *z, int ready, struct err *e)
 {
 	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
 	const struct limits limits = { .cpus = 1000 }; /* so many threads the numeric libraries start when they are imported: a zygote has one */
+	static char         bind_now[] = "LD_BIND_NOW=1"; /* or each fork would look up again what it is the first to call */
 	struct program_env  env;
+	size_t              n = 0;
 
 	if (program_env_init(&env, &limits, e) < 0 || build_place(z, e) < 0)
 		return -1;
+	while (env.entry[n])
+		n++;
+	env.entry[n] = bind_now; /* there is room: it has but ours */
 	umask(022);
 	if (chdir("/workspace") < 0 || arrange(z, ready) < 0)
 		return err_sys(e, "its descriptors");

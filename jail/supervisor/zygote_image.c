@@ -22,16 +22,31 @@ extern const char zygote_program_end[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_start[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
-int zygote_image_program(const char *preload, uint32_t *len, struct err *e)
+/* The environment is ours, none of a caller's: nothing in it needs an escape. */
+static void print_program(FILE *out, const char *preload, const struct program_env *env)
 {
-	int   room = (int)(zygote_program_end - zygote_program_start), n, fd;
-	char *text;
+	fprintf(out, "PRELOAD = \"%s\"\nENVIRON = [", preload);
+	for (size_t i = 0; env->entry[i]; i++)
+		fprintf(out, "b\"%s\", ", env->entry[i]);
+	fputs("]\n", out);
+	fwrite(zygote_program_start, 1, (size_t)(zygote_program_end - zygote_program_start), out);
+}
 
-	n = asprintf(&text, "PRELOAD = \"%s\"\n%.*s", preload, room, zygote_program_start);
-	if (n < 0)
+int zygote_image_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e)
+{
+	char  *text = NULL;
+	size_t size;
+	FILE  *out = open_memstream(&text, &size);
+	int    fd  = -1;
+
+	if (out)
+		print_program(out, preload, env);
+	if (!out || fclose(out) != 0) {
+		free(text);
 		return err_set(e, ERR_LIMIT, "out of memory");
-	*len = (uint32_t)n;
-	fd   = sealed_open("zygote", text, *len, e);
+	}
+	*len = (uint32_t)size;
+	fd   = sealed_open("zygote", text, size, e);
 	free(text);
 	return fd;
 }

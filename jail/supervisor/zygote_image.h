@@ -5,8 +5,8 @@
  * same build or it is nothing.
  */
 #pragma once
-#include "err.h"
+#include "program_env.h"
 
-/* Sealed memory files, the caller's. preload: names of modules between commas, checked. */
-must_use int zygote_image_program(const char *preload, uint32_t *len, struct err *e);
+/* Sealed memory files, the caller's. preload: names of modules between commas, checked; env: a program's, where none is asked for. */
+must_use int zygote_image_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e);
 must_use int zygote_image_extension(uint32_t *len, struct err *e);

@@ -3,7 +3,7 @@
 # Nothing is imported that a plain `python3 -I main.py` has not loaded itself: a program would find it in sys.modules.
 # These lines are still being executed while a program runs, but in a thread state that has gone: no frame of theirs is below it.
 #
-# Before these lines the supervisor puts one more: PRELOAD, the names of modules between commas.
+# Before these lines the supervisor puts two more: PRELOAD, the names of modules between commas, and ENVIRON, what a program has that asks for no other.
 import _imp, _warnings, atexit, builtins, gc, sys
 from marshal import dumps, loads
 from posix import close, environ as first_environ, open as open_file, read, write
@@ -107,10 +107,11 @@ def open_stdin():
 
 
 def become(argv, entries, has_stdin, code):
-    """Its path, and what is to be executed."""
+    """Its path, and what is to be executed. entries: None for ENVIRON, which was set before the fork."""
     words = [decode(word) for word in argv]
     sys.argv[:], sys.orig_argv[:] = words[2:], words
-    set_environ(entries)
+    if entries is not None:
+        set_environ(entries)
     if has_stdin:
         open_stdin()
     path = words[2] if words[2][:1] == "/" else f"/workspace/{words[2]}"
@@ -140,7 +141,7 @@ SAMPLES = {
 
 
 def act(words, code):
-    zygote.rehearse(*become([b"python3", b"-I", *words], [b"=".join(pair) for pair in first_environ.items()], False, code), collect)
+    zygote.rehearse(*become([b"python3", b"-I", *words], None, False, code), collect)
 
 
 def rehearse():
@@ -205,10 +206,12 @@ def preload(name):
 def begin():
     global guest, guest_main
     names = [name for name in PRELOAD.split(",") if name]
+    del os.environ["LD_BIND_NOW"] # ours: what is imported sees what it would see in a program
     pins = reserve_arenas() if names else None
     for name in names:
         preload(name)
     guest, guest_main = load_guest()
+    set_environ(ENVIRON)
     del pins
     gc.disable()
     gc.freeze() # each rehearsal collects
@@ -238,4 +241,4 @@ def tell(what, error):
 
 
 zygote = load("/workspace/zygote.so")
-zygote.live(begin, lambda error: tell("cannot begin", error), begin_fork, rehearse_fork, become, run_exits, collect)
+zygote.live(b"".join(entry + b"\0" for entry in ENVIRON), begin, lambda error: tell("cannot begin", error), begin_fork, rehearse_fork, become, run_exits, collect)

@@ -3,10 +3,14 @@
 #include "program.h"
 #include "zygote.h"
 
+#include <string.h>
+
 /* Of the one module: what a fork was asked for stays for as long as the program, whose words these are. */
 struct state {
 	struct zygote     zygote;
 	struct zygote_run run;
+	const char       *environ; /* what a program has that asks for no other: entries as in run */
+	Py_ssize_t        environ_len;
 };
 
 /* Texts of the run as bytes: what they are in str is for the caller, who decodes as the interpreter does. */
@@ -24,6 +28,16 @@ static PyObject *list_of(char *const *texts)
 	return list;
 }
 
+/* None: that of most programs, which was made before the fork. */
+static PyObject *list_of_environ(const struct state *state)
+{
+	const struct zygote_run *run = &state->run;
+
+	if (run->env_len && run->env_len == (size_t)state->environ_len && memcmp(run->envp[0], state->environ, run->env_len) == 0)
+		Py_RETURN_NONE;
+	return list_of(run->envp);
+}
+
 /* What it executes is for the caller to read: None. */
 static PyObject *text_or_none(const char *text, size_t len)
 {
@@ -35,13 +49,14 @@ static PyObject *text_or_none(const char *text, size_t len)
 /* A fork that gets no order ends: the process that would send one is gone, or sends what is none. */
 static PyObject *await_order(PyObject *self)
 {
-	struct zygote_run *run = &((struct state *)PyModule_GetState(self))->run;
+	struct state      *state = PyModule_GetState(self);
+	struct zygote_run *run   = &state->run;
 	PyObject          *argv, *env, *code;
 
 	if (zygote_take_order(run) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	argv = list_of(run->argv);
-	env  = list_of(run->envp);
+	env  = list_of_environ(state);
 	code = text_or_none(run->code, run->code_len);
 	if (argv && env && code)
 		return Py_BuildValue("(NNON)", argv, env, run->stdin_pipe ? Py_True : Py_False, code);
@@ -146,15 +161,16 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 }
 
 /*
- * live(begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(),
- * rehearse() when there is time, and become(argv, env, has_stdin, code) -> (path, code) in a fork.
+ * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(),
+ * rehearse() when there is time, and become(argv, env, has_stdin, code) -> (path, code) in a fork; env: None when it is as in environ.
  */
 static PyObject *live(PyObject *self, PyObject *args)
 {
 	enum { BEGIN, TELL, OF_FORK, WORKS = 7 };
-	PyObject *works[WORKS];
+	struct state *state = PyModule_GetState(self);
+	PyObject     *works[WORKS];
 
-	if (!PyArg_ParseTuple(args, "OOOOOOO", works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6))
+	if (!PyArg_ParseTuple(args, "y#OOOOOOO", &state->environ, &state->environ_len, works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6))
 		return NULL;
 	program_leave_frames();
 	if (!PyObject_CallFunctionObjArgs(works[BEGIN], NULL) || !serve(self))

@@ -94,6 +94,7 @@ int zygote_take_order(struct zygote_run *run)
 	environ       = c->lists.envp;
 	run->argv     = c->lists.argv;
 	run->envp     = c->lists.envp;
+	run->env_len  = r < 0 || !c->letter.words.envc ? 0 : (size_t)(c->lists.path[0] + c->letter.words.len - c->lists.envp[0]);
 	run->code     = c->code;
 	run->code_len = c->letter.code_len;
 	run->stdin_pipe = c->letter.stdin_pipe;

@@ -15,6 +15,7 @@ struct zygote {
 struct zygote_run {
 	struct child_ctx child;
 	char *const     *argv, *const *envp;
+	size_t           env_len; /* its entries lie one behind the other from the first one on, each with its NUL */
 	bool             stdin_pipe;
 	const char      *code; /* of /workspace/main.py, in our own memory; NULL: none */
 	size_t           code_len;
