@@ -10,32 +10,6 @@
 #define APART_MS    3
 #define PROGRESS_MS 250
 
-/* A question of ours to the client, until it is answered or the call ends. */
-struct ask {
-	TAILQ_ENTRY(ask) link;
-	struct call   *call;
-	json_t        *id;
-	call_answered *answered;
-};
-
-static void ask_drop(struct mcp *m, struct ask *a)
-{
-	TAILQ_REMOVE(&m->asks, a, link);
-	json_decref(a->id);
-	free(a);
-}
-
-static void drop_asks_of(struct call *c)
-{
-	struct ask *a = TAILQ_FIRST(&c->mcp->asks), *next;
-
-	for (; a; a = next) {
-		next = TAILQ_NEXT(a, link);
-		if (a->call == c)
-			ask_drop(c->mcp, a);
-	}
-}
-
 /* --- begin and end --- */
 
 static const json_t *meta_get(const struct call *c, const char *key)
@@ -86,7 +60,6 @@ static void answer_now(void *owner)
 
 static void end_with(struct call *c, json_t *message, int http_status)
 {
-	drop_asks_of(c);
 	c->cancel      = NULL;
 	c->work        = NULL;
 	c->answer      = message;
@@ -125,7 +98,6 @@ static int http_status_of(const struct call *c, int code)
 	case RPC_PARSE_ERROR:
 	case RPC_INVALID_REQUEST:
 	case RPC_HEADER_MISMATCH:
-	case RPC_MISSING_CAPABILITY:
 	case RPC_UNSUPPORTED_VERSION:
 		return 400;
 	default:
@@ -147,7 +119,6 @@ void call_cancel(struct call *c)
 {
 	void (*cancel)(struct call *) = c->cancel;
 
-	drop_asks_of(c);
 	c->cancel = NULL;
 	if (cancel)
 		cancel(c);
@@ -157,11 +128,6 @@ void call_cancel(struct call *c)
 }
 
 /* --- while it lasts --- */
-
-const json_t *call_capabilities(const struct call *c)
-{
-	return json_object_get(json_object_get(c->params, "_meta"), META_CAPABILITIES);
-}
 
 void call_notify(struct call *c, const char *method, json_t *params)
 {
@@ -193,40 +159,6 @@ void call_progress(struct call *c, double progress, double total, const char *me
 		json_object_set_new(params, "message", json_string(message));
 	c->progress = progress;
 	call_notify(c, "notifications/progress", params);
-}
-
-bool call_ask(struct call *c, const char *method, json_t *params, call_answered *answered)
-{
-	struct ask *a;
-	json_t     *message;
-
-	if (revision_is_modern(c->revision) || !c->channel->can_ask || !(a = calloc(1, sizeof *a))) {
-		json_decref(params);
-		return false;
-	}
-	*a = (struct ask){ .call = c, .id = json_sprintf("ask-%llu", (unsigned long long)++c->mcp->asked), .answered = answered };
-	TAILQ_INSERT_TAIL(&c->mcp->asks, a, link);
-	message = rpc_request(a->id, method, params);
-	c->channel->ops->send(c->channel, c, message);
-	json_decref(message);
-	return true;
-}
-
-/* Over another channel, too: on HTTP the answer is a POST of its own. */
-void calls_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response)
-{
-	struct ask *a;
-
-	TAILQ_FOREACH(a, &m->asks, link)
-		if (json_equal(a->id, response->id) && strcmp(a->call->channel->principal, ch->principal) == 0)
-			break;
-	if (a) {
-		struct call   *c        = a->call;
-		call_answered *answered = a->answered;
-
-		ask_drop(m, a);
-		answered(c, response->result, response->error);
-	}
 }
 
 /* --- all of them --- */

@@ -20,7 +20,7 @@
 struct channel;
 
 struct channel_ops {
-	/* A message that belongs to a call and is not its answer: progress, log, a question. Borrowed. */
+	/* A message that belongs to a call and is not its answer: progress, say. Borrowed. */
 	void (*send)(struct channel *ch, struct call *c, const json_t *message);
 	/* The answer. The call ends when this returns. http_status: 200, or what the specification says for the error. */
 	void (*answer)(struct channel *ch, struct call *c, const json_t *message, int http_status);
@@ -31,7 +31,6 @@ struct channel_ops {
 struct channel {
 	const struct channel_ops *ops;
 	enum revision             legacy;  /* what initialize agreed on; REVISION_LEGACY_NEWEST before */
-	bool                      can_ask; /* server-to-client requests reach somebody (legacy) */
 	char                      principal[64]; /* whose handles these are: "stdio", or a digest of the bearer token */
 };
 
@@ -59,12 +58,9 @@ struct call {
 must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
 				 enum revision revision);
 
-/* The client's capabilities of this request (modern), else an empty object; borrowed. */
-const json_t *call_capabilities(const struct call *c);
-
 /* Takes result over; adds resultType and _meta serverInfo where the revision has them. */
 void call_result(struct call *c, json_t *result);
-/* With the HTTP status that the code has: 404 for -32601 of a modern request, 400 for -32600 and -32020 to -32022, else 200. */
+/* With the HTTP status that the code has: 404 for -32601 of a modern request, 400 for -32700, -32600, -32020 and -32022, else 200. */
 void call_failure(struct call *c, struct rpc_error *e);
 void call_failure_with(struct call *c, struct rpc_error *e, int http_status);
 void call_cancel(struct call *c);
@@ -73,18 +69,6 @@ void call_cancel(struct call *c);
 void call_progress(struct call *c, double progress, double total, const char *message);
 /* A notification of any kind that belongs to the call; takes params over. */
 void call_notify(struct call *c, const char *method, json_t *params);
-
-/* What the client says to a question; one of the two is NULL. Borrowed. */
-typedef void call_answered(struct call *c, const json_t *result, const json_t *error);
-/*
- * A request of ours to the client, in the legacy eras only; takes params over.
- * It is answered once, or never when the call ends first. false: this client
- * cannot be asked.
- */
-must_use bool call_ask(struct call *c, const char *method, json_t *params, call_answered *answered);
-
-/* The client has answered something; what nobody asked is dropped. */
-void calls_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response);
 
 /* Of the channel: the call with this id, or NULL; all of them are cancelled. */
 struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *id);

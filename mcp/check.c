@@ -306,7 +306,7 @@ int check_run(const struct settings *s, FILE *out, struct err *e)
 	struct check k = { .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "check" }, .out = out };
 	int          r;
 
-	if (mcp_open(&k.mcp, s, NULL, e) < 0)
+	if (mcp_open(&k.mcp, s, e) < 0)
 		return -1;
 	r = show_all(&k, e);
 	json_decref(k.answer);

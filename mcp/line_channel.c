@@ -288,7 +288,7 @@ static void writes_ready(void *owner)
 int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, struct err *e)
 {
 	*l = (struct line_channel){
-		.channel  = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .can_ask = true, .principal = "stdio" },
+		.channel  = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "stdio" },
 		.mcp      = m,
 		.lines    = { .max = RPC_MAX },
 		.again    = { .due = go_on, .owner = l },

@@ -18,11 +18,10 @@ static void raise_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int mcp_open(struct mcp *ret, const struct settings *settings, const struct extras *extras, struct err *e)
+int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 {
-	*ret = (struct mcp){ .settings = settings, .extras = extras };
+	*ret = (struct mcp){ .settings = settings };
 	TAILQ_INIT(&ret->calls);
-	TAILQ_INIT(&ret->asks);
 	raise_files();
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;

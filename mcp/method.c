@@ -4,31 +4,14 @@
 
 #include <string.h>
 
-/* clang-format off */
-const struct method methods[] = {
-	{ "initialize",      ERA_LEGACY, method_initialize },
-	{ "ping",            ERA_LEGACY, method_ping },
-	{ "server/discover", ERA_MODERN, method_discover },
-	{ "tools/list",      ERA_BOTH,   method_tools_list },
-	{ "tools/call",      ERA_BOTH,   method_tools_call },
-	{ NULL,              ERA_BOTH,   NULL },
-};
-/* clang-format on */
-
-static const struct method *find_in(const struct method *rows, const char *name, enum method_eras era)
+const struct method *method_find(const char *name, enum revision revision)
 {
-	for (; rows && rows->name; rows++)
-		if ((rows->eras & era) && strcmp(rows->name, name) == 0)
-			return rows;
+	enum method_eras era = revision_is_modern(revision) ? ERA_MODERN : ERA_LEGACY;
+
+	for (const struct method *row = methods; row->name; row++)
+		if ((row->eras & era) && strcmp(row->name, name) == 0)
+			return row;
 	return NULL;
-}
-
-const struct method *method_find(const struct mcp *m, const char *name, enum revision revision)
-{
-	enum method_eras     era   = revision_is_modern(revision) ? ERA_MODERN : ERA_LEGACY;
-	const struct method *found = find_in(methods, name, era);
-
-	return found || !m->extras ? found : find_in(m->extras->methods, name, era);
 }
 
 /* --- which era --- */
@@ -139,7 +122,7 @@ static void fail_at_once(struct mcp *m, struct channel *ch, void *channel_data, 
 
 static void take_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision)
 {
-	const struct method *method = method_find(m, message->method, revision);
+	const struct method *method = method_find(message->method, revision);
 	bool                 twice  = calls_find(m, ch, message->id) != NULL;
 	struct call         *c      = call_begin(m, ch, channel_data, message, revision);
 	struct rpc_error     e;
@@ -166,8 +149,7 @@ void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct r
 	case RPC_NOTIFICATION:
 		take_notification(m, ch, message);
 		return;
-	case RPC_RESPONSE:
-		calls_take_response(m, ch, message);
+	case RPC_RESPONSE: /* nobody is asked anything */
 		return;
 	}
 }

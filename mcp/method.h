@@ -12,10 +12,10 @@ struct method {
 	void           (*call)(struct call *c);
 };
 
-extern const struct method methods[]; /* the product's */
+extern const struct method methods[]; /* methods.c; ends with a NULL name */
 
-/* The row of a method in the era of the revision: ours or an extra one; NULL: there is none. */
-const struct method *method_find(const struct mcp *m, const char *name, enum revision revision);
+/* The row of a method in the era of the revision; NULL: there is none. */
+const struct method *method_find(const char *name, enum revision revision);
 
 /* Each in a file of its own, method_*.c. */
 void method_initialize(struct call *c);

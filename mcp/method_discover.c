@@ -4,6 +4,6 @@
 
 void method_discover(struct call *c)
 {
-	call_result(c, json_pack("{so so so si ss}", "supportedVersions", self_versions(), "capabilities", self_capabilities(c->mcp, c->revision),
+	call_result(c, json_pack("{so so so si ss}", "supportedVersions", self_versions(), "capabilities", self_capabilities(),
 				 "instructions", self_instructions(c->mcp), "ttlMs", 3600000, "cacheScope", "public"));
 }

@@ -17,7 +17,7 @@ void method_initialize(struct call *c)
 	if (!revision_find(asked, &agreed) || revision_is_modern(agreed))
 		agreed = REVISION_LEGACY_NEWEST;
 	c->channel->legacy = c->revision = agreed;
-	result = json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(c->mcp, agreed),
+	result = json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),
 			   "serverInfo", self_info(agreed), "instructions", self_instructions(c->mcp));
 	call_result(c, result);
 }

@@ -68,7 +68,7 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 
 	if (!text)
 		rpc_error_set(e, RPC_INVALID_PARAMS, "name: expected the name of a tool");
-	else if (json_string_length(name) != strlen(text) || !(found = tool_find(c->mcp, text)))
+	else if (json_string_length(name) != strlen(text) || !(found = tool_find(text)))
 		rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
 	return found;
 }

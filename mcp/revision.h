@@ -29,5 +29,4 @@ static inline bool revision_is_modern(enum revision r)
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define META_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define META_SERVER       "io.modelcontextprotocol/serverInfo"
-#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 #define META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"

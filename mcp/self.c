@@ -15,11 +15,9 @@ json_t *self_info(enum revision revision)
 }
 
 /* Nothing is declared that could change: a client that reads listChanged keeps a subscription open for it. */
-json_t *self_capabilities(const struct mcp *m, enum revision revision)
+json_t *self_capabilities(void)
 {
-	json_t *ours = json_pack("{s{}}", "tools");
-
-	return m->extras && m->extras->capabilities ? m->extras->capabilities((int)revision, ours) : ours;
+	return json_pack("{s{}}", "tools");
 }
 
 json_t *self_versions(void)

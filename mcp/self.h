@@ -9,6 +9,6 @@
 #define INSTRUCTIONS_MAX 1500
 
 json_t *self_info(enum revision revision);                                /* serverInfo */
-json_t *self_capabilities(const struct mcp *m, enum revision revision);
+json_t *self_capabilities(void);
 json_t *self_versions(void);                                              /* the modern ones: the others are for initialize */
 json_t *self_instructions(const struct mcp *m);

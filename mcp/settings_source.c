@@ -10,10 +10,10 @@
 /*
  * A file .env may come with a folder that somebody else has written. It may say
  * how programs run, which the profile bounds, but not open a port, nor choose
- * who may come through it, nor add tools.
+ * who may come through it.
  */
 static const enum setting_id never_in_dotenv[] = {
-	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_conformance, SETTING_server,
+	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,
 	SETTING_allow_missing,
 };
 

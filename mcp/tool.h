@@ -2,7 +2,7 @@
  * tool.h - one row for each tool: its name, what a model reads about it, its arguments, its function.
  *
  * A tool has a file of its own (tool_NAME.c) that defines one struct tool;
- * tools.c lists them in the order in which clients see them.
+ * tools.c lists them in the order in which clients see them, tool_list.c finds and describes them.
  */
 #pragma once
 #include "argument.h"
@@ -24,7 +24,7 @@ struct tool {
 
 extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
-const struct tool *tool_find(const struct mcp *m, const char *name);
+const struct tool *tool_find(const char *name);
 json_t            *tool_json(const struct tool *t, const struct mcp *m, enum revision revision); /* as in tools/list; new reference */
 
 /* All that are listed, as in the member "tools" of tools/list; made once, borrowed. NULL: memory is short. */

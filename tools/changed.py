@@ -23,7 +23,7 @@ COVERED = [
     ("recipes", ["tests/rootfs"]), ("bench", ["tests/cli/test_bench.py"]), ("dev", ["tests/cli/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),
     ("examples/rootfs", ["tests/rootfs"]), ("examples", ["tests/cli/test_examples.py"]), ("man", ["tests/cli/test_man.py", "tests/golden"]), ("packaging", ["tests/cli", "tests/mcp/test_mcp_snippets.py"]),
     ("tools/requirement", ["tests/cli/test_requirements.py"]), ("tools/docgen", ["tests/cli/test_man.py", "tests/golden"]), ("tools", ["tests/cli/test_dev.py"]),
-    ("tests/daemon", ["tests/daemon"]), ("tests/escape", ["tests/escape"]), ("tests/fuzz", ["tests/fuzz"]), # what its tests share
+    ("tests/mcp/conformance", ["tests/floors", "tests/conformance", "tests/mcp"]), ("tests/daemon", ["tests/daemon"]), ("tests/escape", ["tests/escape"]), ("tests/fuzz", ["tests/fuzz"]), # what its tests share
 ]
 
 

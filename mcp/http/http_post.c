@@ -274,10 +274,10 @@ static void post_call_gone(struct channel *ch, struct call *c)
 
 /* --- from bytes to calls --- */
 
-static json_t *mirrored_schema(struct http_post *p, const struct rpc_message *m)
+static json_t *mirrored_schema(const struct rpc_message *m)
 {
 	const char        *name = strcmp(m->method, "tools/call") ? NULL : json_string_value(json_object_get(m->params, "name"));
-	const struct tool *t    = name ? tool_find(p->server->mcp, name) : NULL;
+	const struct tool *t    = name ? tool_find(name) : NULL;
 
 	return t && t->input_schema && strstr(t->input_schema, "x-mcp-header") ? json_loads(t->input_schema, 0, NULL) : NULL;
 }
@@ -292,7 +292,7 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
 		return -1;
 	*status = 400;
-	schema  = m->kind == RPC_REQUEST ? mirrored_schema(p, m) : NULL;
+	schema  = m->kind == RPC_REQUEST ? mirrored_schema(m) : NULL;
 	r       = rules_check(&p->head, m, schema, e);
 	json_decref(schema);
 	return r;
@@ -331,7 +331,6 @@ static void cancel_in_session(struct http_post *p, const struct rpc_message *m)
 
 static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
 {
-	p->channel.can_ask = head_takes_events(&p->head);
 	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
 		session_begin(p);
 	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;

@@ -1,7 +1,6 @@
 /* brig-mcp.c - Python in a jail for clients of the Model Context Protocol, on stdin and stdout; HTTP has a program of its own */
 #define _GNU_SOURCE
 #include "check.h"
-#include "conformance.h"
 #include "file.h"
 #include "line_channel.h"
 #include "place.h"
@@ -111,14 +110,12 @@ static int serve_client(struct mcp *m, int in, int out, struct err *e)
 
 static int serve(const struct settings *s, int in, int out, struct err *e)
 {
-	struct conformance fixtures;
-	struct mcp         m;
-	int                r;
+	struct mcp m;
+	int        r;
 
-	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+	if (mcp_open(&m, s, e) < 0)
 		return -1;
 	r = serve_client(&m, in, out, e);
-	conformance_close(&fixtures);
 	mcp_close(&m);
 	return r;
 }

@@ -69,6 +69,21 @@ def test_the_installed_programs_start(tree):
         assert done.returncode == 0, done.stderr
 
 
+def test_no_installed_program_has_what_only_the_conformance_suite_wants(tree):
+    """Its tools, prompts and resources are a program of the tests (tests/mcp/conformance): what is not shipped cannot be reached."""
+    words = rb"(?i)conformance|test://|test_(simple|image|tool|elicit|sampl|trigger|mirror)|elicitation/create|sampling/createMessage|prompts/list|listChanged"
+    for program in (tree / "bin/brig-mcp", tree / "libexec/brig/brig-mcp-http"):
+        assert re.findall(words, program.read_bytes()) == [], program
+    helped = subprocess.run([tree / "bin/brig-mcp", "--help"], capture_output=True, text=True)
+    assert helped.returncode == 0 and "--max-calls" in helped.stdout and "conformance" not in helped.stdout
+    refused = subprocess.run([tree / "bin/brig-mcp", "--conformance"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert refused.returncode == 2 and "--conformance" in refused.stderr and refused.stdout == ""
+
+
+def test_control_those_words_are_found_where_they_are():
+    assert b"test_simple_text" in (BUILD / "conformance/mcp_conformance").read_bytes()
+
+
 HARDENING = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
 
 

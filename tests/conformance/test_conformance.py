@@ -1,11 +1,11 @@
-"""The official conformance suite, against brig-mcp --http --conformance: no failure, in what is scored and in what is not."""
+"""The official conformance suite, against a server that has what it wants, made of the libraries of brig-mcp: no failure, in what is scored and in what is not."""
 import collections
 import json
 import subprocess
 
 import pytest
 
-from support import host
+from support import host, mcp
 from support.mcp_http import HttpServer
 
 pytestmark = pytest.mark.full
@@ -26,7 +26,7 @@ SKIPS = ("sep-2640-", "server-session-", "session-", "tasks-status-notifications
 
 @pytest.fixture(scope="module")
 def server():
-    with HttpServer("--conformance") as one:
+    with HttpServer(program=mcp.conformance()) as one:
         yield one
 
 

@@ -29,10 +29,10 @@ FLOORS = {
     "jail/zygote": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
     "rootfs-builder": ["common", "common/json", "common/io", "jail/spec"],
     "mcp": ["common", "common/json", "common/io", "common/client"],
-    "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance"],
-    "mcp/conformance": ["common", "common/json", "common/io", "common/client", "mcp"],
+    "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp"],
     "mcp/http": ["common", "common/json", "common/io", "common/client", "mcp"],
-    "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/conformance", "mcp/http"],
+    "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/http"],
+    "tests/mcp/conformance": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/http"],
     "rootfs-builder/main": ["common", "common/json", "common/io", "jail/spec", "rootfs-builder"],
 }
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",

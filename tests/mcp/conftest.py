@@ -69,7 +69,7 @@ def nothing_left(jail):
 
 @pytest.fixture
 def start_http(built_mcp):
-    """start_http("--conformance", env={...}, token=None) -> support.mcp.HttpServer"""
+    """start_http("--progress", "1", env={...}, token=None) -> support.mcp.HttpServer"""
     if not mcp_client.binary("brig-mcp-http").exists():
         pytest.fail("brig-mcp-http is missing: ./dev build")
     started = []

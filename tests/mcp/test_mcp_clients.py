@@ -44,11 +44,11 @@ def client(request, has_node, built_mcp):
     kind, way = request.param
     sdk, mode, revision = KINDS[kind]
 
-    def go(*steps, options=(), env=None):
+    def go(*steps, options=(), env=None, program=None):
         if way == "stdio":
-            said = node.drive(list(steps), sdk=sdk, mode=mode, command=[mcp_client.binary(), *options], env=env)
+            said = node.drive(list(steps), sdk=sdk, mode=mode, command=[program or mcp_client.binary(), *options], env=env)
         else:
-            server = request.getfixturevalue("start_http")(*options, env=env)
+            server = request.getfixturevalue("start_http")(*options, env=env, program=program)
             said = node.drive(list(steps), sdk=sdk, mode=mode, url=server.url, headers=server.headers())
         assert said["connect"] is None, f"{said['connect']} {said['noise']}"
         noise = [line for line in said["noise"] if LATE not in line or not any(step.get("progress") for step in steps)]
@@ -103,7 +103,7 @@ def test_a_program_that_fails_is_no_error_and_a_wrong_argument_is_one_of_the_too
 
 
 def test_an_image_arrives_as_it_was_sent(client):
-    said = client(call("test_image_content"), call("test_multiple_content_types"), call("test_error_handling"), options=["--conformance"])
+    said = client(call("test_image_content"), call("test_multiple_content_types"), call("test_error_handling"), program=mcp_client.conformance())
     image, mixed, failed = said["steps"]
     block = result_of(image)["content"][0]
     assert block["type"] == "image" and block["mimeType"] == "image/png" and base64.b64decode(block["data"])[:8] == b"\x89PNG\r\n\x1a\n", block
@@ -130,7 +130,7 @@ def test_an_image_that_a_program_made_arrives_beside_the_reply(client):
 
 def test_progress_arrives_and_grows(client):
     """A client loses what it reads together with the answer: on a busy machine not every call has all of it."""
-    said = client(*[call("test_tool_with_progress", progress=True)] * 5, options=["--conformance"])
+    said = client(*[call("test_tool_with_progress", progress=True)] * 5, program=mcp_client.conformance())
     told = [[one["progress"] for one in step["progress"]] for step in said["steps"]]
     assert max(map(len, told)) >= 3 and all(one == sorted(set(one)) for one in told), said
 
@@ -168,7 +168,7 @@ def test_calls_run_side_by_side_and_the_quick_ones_come_first(client, tmp_path):
 
 def test_resources_and_prompts_of_the_conformance_suite_can_be_read(client):
     said = client({"do": "resources"}, {"do": "read", "uri": "test://static-binary"}, {"do": "prompts"},
-                  {"do": "prompt", "name": "test_simple_prompt"}, options=["--conformance"])
+                  {"do": "prompt", "name": "test_simple_prompt"}, program=mcp_client.conformance())
     listed, binary, prompts, prompt = map(result_of, said["steps"])
     assert any(one["uri"] == "test://static-text" for one in listed["resources"]) and binary["contents"][0]["blob"]
     assert any(one["name"] == "test_simple_prompt" for one in prompts["prompts"]) and prompt["messages"]
@@ -193,10 +193,10 @@ def era(request):
 def target(request, has_node, built_mcp):
     """What the Inspector is pointed at."""
     if request.param == "stdio":
-        return lambda *options: {"command": [mcp_client.binary(), *options]}
+        return lambda *options, program=None: {"command": [program or mcp_client.binary(), *options]}
 
-    def serve(*options):
-        server = request.getfixturevalue("start_http")(*options)
+    def serve(*options, program=None):
+        server = request.getfixturevalue("start_http")(*options, program=program)
         return {"url": server.url, "headers": server.headers()}
     return serve
 
@@ -214,7 +214,7 @@ def test_the_inspector_finds_every_schema_portable(target, era):
 
 
 def test_the_inspector_calls_and_gets_images(target, era, tmp_path):
-    aim = target("--conformance")
+    aim = target(program=mcp_client.conformance())
     ran = inspected(node.inspect("--protocol-era", era, "--method", "tools/call", "--tool-name", "execute_code",
                                  "--tool-args-json", json.dumps({"code": "print(1)"}), "--format", "json", "-q", **aim))
     assert json.loads(ran["content"][0]["text"])["stdout"] == "1\n"

@@ -12,7 +12,7 @@ from support.mcp_http import HttpServer, modern, post
 
 @pytest.fixture(scope="module")
 def server(built_mcp):
-    with HttpServer("--conformance", "--allow-origin", "https://app.example", "--allow-host", "python.example,other.example:99") as one:
+    with HttpServer("--allow-origin", "https://app.example", "--allow-host", "python.example,other.example:99", program=mcp.conformance()) as one:
         yield one
 
 

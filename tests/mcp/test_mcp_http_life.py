@@ -188,7 +188,7 @@ def test_a_token_file_works_and_its_newline_is_not_part_of_it(built_mcp, tmp_pat
 
 @pytest.fixture(scope="module")
 def server(built_mcp):
-    with HttpServer("--conformance", "--progress", "0.25", "--max-connections", "40") as one:
+    with HttpServer("--progress", "0.25", "--max-connections", "40", program=mcp.conformance()) as one:
         yield one
 
 

@@ -135,7 +135,7 @@ def test_progress_and_the_answer_are_written_apart(start_mcp, tmp_path):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     log = tmp_path / "strace"
-    server = start_mcp("-ttt", "-s", "60", "-e", "trace=write", "-o", log, mcp.binary(), "--conformance", program="strace")
+    server = start_mcp("-ttt", "-s", "60", "-e", "trace=write", "-o", log, mcp.conformance(), program="strace")
     for number in range(10):
         call = server.begin_call("test_tool_with_progress", {}, token=number)
         call.result()

@@ -35,6 +35,11 @@ def binary(name="brig-mcp"):
     return host.build_dir() / "bin" / name
 
 
+def conformance():
+    """A server with what the official conformance suite wants, on stdio or with --http: it is not installed (tests/mcp/conformance)."""
+    return host.build_dir() / "conformance" / "mcp_conformance"
+
+
 class Refused(Exception):
     """An error of JSON-RPC in the place of a result."""
 
@@ -556,9 +561,9 @@ class HttpServer:
 
     TOKEN = "a-token-of-the-tests-with-more-than-32-characters"
 
-    def __init__(self, *args, env=None, token=TOKEN, cwd=None):
+    def __init__(self, *args, env=None, token=TOKEN, cwd=None, program=None):
         self.token = token
-        self.argv = [str(word) for word in [binary(), "--http", "--port", "0", "--drain", "0", *([] if token else ["--insecure-loopback"]), *args]]
+        self.argv = [str(word) for word in [program or binary(), "--http", "--port", "0", "--drain", "0", *([] if token else ["--insecure-loopback"]), *args]]
         own = {"SANDBOX_API_TOKEN": token} if token else {}
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd,
                                         env=brig.environment({**own, **(env or {})}))

@@ -57,12 +57,12 @@ class Serving:
 class HttpServer(Serving):
     """brig-mcp at a port of its own."""
 
-    def __init__(self, *args, token=None, env=None, cwd="/"):
+    def __init__(self, *args, token=None, env=None, cwd="/", program=None):
         given = {key: value for key, value in os.environ.items() if not key.startswith(("BRIG_MCP_", "SANDBOX_"))} | (env or {})
         if token:
             given["SANDBOX_API_TOKEN"] = token
         self.token = token
-        super().__init__(subprocess.Popen([mcp.binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args], env=given, cwd=cwd,
+        super().__init__(subprocess.Popen([program or mcp.binary(), "--http", "--port", "0", *([] if token else ["--insecure-loopback"]), *args], env=given, cwd=cwd,
                                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
         self.url = self.address
         self.port = urllib.parse.urlsplit(self.url).port

@@ -1,6 +1,5 @@
 /* brig-mcp-http.c - brig-mcp for clients that come over HTTP; brig-mcp --http becomes this program */
 #define _GNU_SOURCE
-#include "conformance.h"
 #include "file.h"
 #include "http_server.h"
 #include "metrics.h"
@@ -67,15 +66,13 @@ static int serve(struct mcp *m, struct err *e)
 
 static int run(const struct settings *s, struct err *e)
 {
-	struct conformance fixtures;
-	struct mcp         m;
-	int                r;
+	struct mcp m;
+	int        r;
 
-	if (conformance_open(&fixtures, e) < 0 || mcp_open(&m, s, s->conformance ? &fixtures.extras : NULL, e) < 0)
+	if (mcp_open(&m, s, e) < 0)
 		return -1;
 	m.metrics = metrics_create();
 	r         = serve(&m, e);
-	conformance_close(&fixtures);
 	metrics_destroy(m.metrics);
 	m.metrics = NULL;
 	mcp_close(&m);

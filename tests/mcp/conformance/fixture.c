@@ -2,9 +2,14 @@
 
 #include <stdlib.h>
 
+const json_t *fixture_capabilities(const struct call *c)
+{
+	return json_object_get(json_object_get(c->params, "_meta"), META_CAPABILITIES);
+}
+
 bool fixture_can(const struct call *c, const char *capability)
 {
-	return json_is_object(json_object_get(call_capabilities(c), capability));
+	return json_is_object(json_object_get(fixture_capabilities(c), capability));
 }
 
 void fixture_incapable(struct call *c, const char *what, json_t *needed)
@@ -13,7 +18,7 @@ void fixture_incapable(struct call *c, const char *what, json_t *needed)
 
 	(void)rpc_error_set(&e, RPC_MISSING_CAPABILITY, "This needs a client that declares %s", what);
 	e.data = json_pack("{s:o}", "requiredCapabilities", needed);
-	call_failure(c, &e);
+	call_failure_with(c, &e, 400);
 }
 
 void fixture_invalid(struct call *c, const char *why)

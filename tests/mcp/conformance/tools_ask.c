@@ -39,22 +39,22 @@ static void completed(struct call *c, const json_t *result, const json_t *error)
 		answer_with(c, "Elicitation completed: ", result);
 }
 
-static void ask(struct call *c, const char *method, json_t *params, void (*answered)(struct call *, const json_t *, const json_t *))
+static void ask_client(struct call *c, const char *method, json_t *params, ask_answered *answered)
 {
-	if (!call_ask(c, method, params, answered))
+	if (!ask(c, method, params, answered))
 		tool_answer_text(c, "This client cannot be asked", true);
 }
 
-static void elicit(struct call *c, const char *message, const char *schema, void (*answered)(struct call *, const json_t *, const json_t *))
+static void elicit(struct call *c, const char *message, const char *schema, ask_answered *answered)
 {
-	ask(c, "elicitation/create", json_pack("{s:s,s:o}", "message", message, "requestedSchema", json_loads(schema, 0, NULL)), answered);
+	ask_client(c, "elicitation/create", json_pack("{s:s,s:o}", "message", message, "requestedSchema", json_loads(schema, 0, NULL)), answered);
 }
 
 static void sampling(struct call *c, const json_t *arguments)
 {
-	ask(c, "sampling/createMessage",
-	    json_pack("{s:[{s:s,s:{s:s,s:s}}],s:i}", "messages", "role", "user", "content", "type", "text", "text", fixture_text(arguments, "prompt", ""), "maxTokens", 100),
-	    sampled);
+	ask_client(c, "sampling/createMessage",
+		   json_pack("{s:[{s:s,s:{s:s,s:s}}],s:i}", "messages", "role", "user", "content", "type", "text", "text", fixture_text(arguments, "prompt", ""), "maxTokens", 100),
+		   sampled);
 }
 
 static void elicitation(struct call *c, const json_t *arguments)

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-static const struct tool *const fixture_tools[] = {
+#define TOOL(name) extern const struct tool tool_##name;
+#include "tools.def"
+
+/* brig's own, then the suite's. */
+const struct tool *const tools[] = {
+#define TOOL(name) &tool_##name,
+#include "tools.def"
 	&tool_test_simple_text,
 	&tool_test_image_content,
 	&tool_test_audio_content,
@@ -42,7 +48,13 @@ static const struct tool *const fixture_tools[] = {
 	NULL,
 };
 
-static const struct method fixture_methods[] = {
+/* clang-format off */
+const struct method methods[] = {
+	{ "initialize",               ERA_LEGACY, method_initialize        },
+	{ "ping",                     ERA_LEGACY, method_ping              },
+	{ "server/discover",          ERA_MODERN, method_discover          },
+	{ "tools/list",               ERA_BOTH,   method_tools_list        },
+	{ "tools/call",               ERA_BOTH,   method_tools_call        },
 	{ "resources/list",           ERA_BOTH,   resources_list           },
 	{ "resources/templates/list", ERA_BOTH,   resources_templates_list },
 	{ "resources/read",           ERA_BOTH,   resources_read           },
@@ -58,10 +70,11 @@ static const struct method fixture_methods[] = {
 	{ "tasks/cancel",             ERA_MODERN, tasks_cancel             },
 	{ NULL,                       ERA_BOTH,   NULL                     },
 };
+/* clang-format on */
 
-static json_t *capabilities(int revision, json_t *ours)
+static void add_capabilities(json_t *ours, enum revision revision)
 {
-	bool    modern = revision_is_modern((enum revision)revision);
+	bool    modern = revision_is_modern(revision);
 	json_t *more   = json_pack("{s:{s:b}, s:{s:b}, s:{}}", "tools", "listChanged", modern, "prompts", "listChanged", modern, "resources");
 
 	if (revision >= REVISION_2025_03_26)
@@ -74,17 +87,33 @@ static json_t *capabilities(int revision, json_t *ours)
 		json_object_set_new(json_object_get(more, "resources"), "subscribe", json_true());
 	json_object_update(ours, more);
 	json_decref(more);
-	return ours;
 }
 
-int conformance_open(struct conformance *ret, struct err *e)
+void __real_call_result(struct call *c, json_t *result);
+void __wrap_call_result(struct call *c, json_t *result);
+
+/* initialize and server/discover are the ones that say capabilities. */
+void __wrap_call_result(struct call *c, json_t *result)
 {
-	*ret = (struct conformance){ .extras = { .tools = fixture_tools, .methods = fixture_methods, .capabilities = capabilities } };
+	json_t *ours = json_object_get(result, "capabilities");
+
+	if (ours)
+		add_capabilities(ours, c->revision);
+	__real_call_result(c, result);
+}
+
+int conformance_open(struct conformance *ret, const struct settings *settings, struct err *e)
+{
+	*ret = (struct conformance){ .n_tasks = 0 };
 	TAILQ_INIT(&ret->tasks);
-	return getrandom(ret->key, sizeof ret->key, 0) == sizeof ret->key ? 0 : err_sys(e, "getrandom");
+	TAILQ_INIT(&ret->asks);
+	if (getrandom(ret->key, sizeof ret->key, 0) != sizeof ret->key)
+		return err_sys(e, "getrandom");
+	return mcp_open(&ret->mcp, settings, e);
 }
 
 void conformance_close(struct conformance *c)
 {
 	tasks_drop_all(c);
+	mcp_close(&c->mcp);
 }

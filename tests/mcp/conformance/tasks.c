@@ -38,7 +38,7 @@ static void task_free(struct task *t)
 {
 	TAILQ_REMOVE(&t->fixtures->tasks, t, link);
 	t->fixtures->n_tasks--;
-	loop_timer_clear(&t->fixtures->mcp->loop, &t->due);
+	loop_timer_clear(&t->fixtures->mcp.loop, &t->due);
 	json_decref(t->result);
 	json_decref(t->error);
 	json_decref(t->asked);
@@ -80,7 +80,6 @@ static struct task *task_create(struct call *c)
 	struct task        *t;
 	unsigned char       raw[16];
 
-	fixtures->mcp = c->mcp;
 	drop_old(fixtures);
 	t = calloc(1, sizeof *t);
 	if (!t || getrandom(raw, sizeof raw, 0) != sizeof raw) {
@@ -136,7 +135,7 @@ static void task_begin(struct call *c, int64_t ms, json_t *result, json_t *error
 
 static bool can_tasks(const struct call *c)
 {
-	return json_is_object(json_object_get(json_object_get(call_capabilities(c), "extensions"), EXTENSION));
+	return json_is_object(json_object_get(json_object_get(fixture_capabilities(c), "extensions"), EXTENSION));
 }
 
 static bool needs_tasks(struct call *c)
@@ -273,7 +272,7 @@ static void take_answers(struct task *t, const json_t *answers)
 	if (json_object_size(t->asked))
 		return;
 	task_becomes(t, "working");
-	loop_timer_set(&t->fixtures->mcp->loop, &t->due, 100);
+	loop_timer_set(&t->fixtures->mcp.loop, &t->due, 100);
 }
 
 void tasks_update(struct call *c)

@@ -6,13 +6,22 @@
 
 #define PNG_PIXEL "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
+#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
+enum {
+	RPC_RESOURCE_NOT_FOUND = -32002, /* legacy only */
+	RPC_MISSING_CAPABILITY = -32021,
+};
+
 #define NO_ARGUMENTS "{\"type\":\"object\",\"additionalProperties\":false}"
 
 static inline struct conformance *conformance_of(const struct call *c)
 {
-	return (struct conformance *)c->mcp->extras;
+	return (struct conformance *)c->mcp;
 }
 
+/* What the client declares on this request (modern), else NULL; borrowed. */
+const json_t *fixture_capabilities(const struct call *c);
 /* The client may be asked for this one ("elicitation", "sampling", "roots") on this request. */
 bool fixture_can(const struct call *c, const char *capability);
 /* -32021: what the client would have to declare; takes `needed` over. */
@@ -26,6 +35,15 @@ const char *fixture_text(const json_t *arguments, const char *name, const char *
 
 /* Steps with a pause between them, until one says true: it has ended the call. */
 void fixture_steps(struct call *c, int64_t ms, bool (*step)(struct call *c, int n));
+
+/* --- asked in the middle of a call (legacy) --- */
+/* What the client says to a question; one of the two is NULL. Borrowed. */
+typedef void ask_answered(struct call *c, const json_t *result, const json_t *error);
+/*
+ * A request of ours to the client, the work of its call; takes params over. It is answered once, or never when the call ends
+ * first. false: this client cannot be asked.
+ */
+must_use bool ask(struct call *c, const char *method, json_t *params, ask_answered *answered);
 
 /* --- asked in the middle of a call (modern) --- */
 json_t *input_elicitation(const char *message, const char *property, const char *type);

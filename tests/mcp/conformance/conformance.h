@@ -1,0 +1,22 @@
+/*
+ * conformance.h - a server that has what the official conformance suite wants: tools, resources, prompts, tasks.
+ *
+ * brig-mcp has none of it. Here are the tables of tools and methods in the place of its own (mcp/tools.c, mcp/methods.c), and
+ * the linker puts functions of this folder before three of its libraries (--wrap in CMakeLists.txt): dispatch() and
+ * dispatch_as(), for answers to questions of the server (ask.c), and call_result(), for capabilities.
+ */
+#pragma once
+#include "mcp.h"
+
+struct conformance {
+	struct mcp    mcp;      /* first: mcp of a call is one of these */
+	unsigned char key[32];  /* of what clients keep for us between two rounds */
+	TAILQ_HEAD(conformance_tasks, task) tasks;
+	size_t        n_tasks;
+	TAILQ_HEAD(conformance_asks, ask) asks;
+	uint64_t      asked;    /* questions so far: their ids */
+};
+
+/* As mcp_open(). */
+must_use int conformance_open(struct conformance *ret, const struct settings *settings, struct err *e);
+void         conformance_close(struct conformance *c);
