@@ -2,7 +2,6 @@
 #include "execution.h"
 
 #include "denial.h"
-#include "executions.h"
 #include "fd.h"
 #include "metrics.h"
 #include "program_report.h"
@@ -47,7 +46,7 @@ static void destroy(struct execution *x)
 		stream_done(&pipes[i]->stream);
 	}
 	fd_closep(&x->code);
-	executions_remove(x);
+	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
 	json_decref(x->record);
 	json_decref(x->said);
@@ -81,7 +80,7 @@ static void end(struct execution *x)
 		a->ended(a->owner, x);
 	}
 	TAILQ_REMOVE(&x->attendants, &last, link);
-	executions_ended(x);
+	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not here: x is in somebody's hand */
 	if (!is_wanted(x))
 		destroy(x);
 }
@@ -402,7 +401,7 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = &x->code, .fds_len = 1 };
 	TAILQ_INIT(&x->attendants);
 	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
-	executions_add(x);
+	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
 }
 

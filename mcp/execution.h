@@ -78,6 +78,13 @@ struct execution {
 	struct answer_wish      wish;
 };
 
+/* All of one brig-mcp; which of them are kept, and for how long, is executions.h. */
+struct executions {
+	struct mcp             *mcp;
+	TAILQ_HEAD(, execution) all;   /* in the order in which they were asked for */
+	struct loop_timer       stale; /* when what is kept is looked through: as soon as one has ended, and when the oldest result is to be forgotten */
+};
+
 /* What is to be run. All is copied but the message, which is taken over. */
 struct execution_order {
 	json_t     *message; /* op run, without a tag */

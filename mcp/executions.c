@@ -6,12 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-struct executions {
-	struct mcp                *mcp;
-	TAILQ_HEAD(, execution)    all;  /* in the order in which they were asked for */
-	struct loop_timer          stale; /* when the oldest result is to be forgotten */
-};
-
 /* --- what is kept --- */
 
 static size_t size_of(const struct execution *x)
@@ -123,22 +117,6 @@ struct executions *executions_create(struct mcp *m)
 	all->stale = (struct loop_timer){ .due = forget_stale, .owner = all };
 	TAILQ_INIT(&all->all);
 	return all;
-}
-
-void executions_add(struct execution *x)
-{
-	TAILQ_INSERT_TAIL(&x->mcp->executions->all, x, link);
-}
-
-void executions_remove(struct execution *x)
-{
-	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
-}
-
-void executions_ended(struct execution *x)
-{
-	if (*x->handle)
-		loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not here: x is in somebody's hand */
 }
 
 void executions_destroy(struct executions *all)

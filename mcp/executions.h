@@ -23,10 +23,3 @@ struct execution *executions_find(struct mcp *m, const char *principal, const ch
 must_use bool executions_keep(struct execution *x);
 /* Its result was taken and nobody will ask again. */
 void executions_drop(struct execution *x);
-
-/* --- for execution.c --- */
-
-void executions_add(struct execution *x);
-void executions_remove(struct execution *x);
-/* One has ended: what is kept is looked through. */
-void executions_ended(struct execution *x);

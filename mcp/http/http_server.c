@@ -54,12 +54,6 @@ static void run(void *owner)
 	loop_timer_set(&s->mcp->loop, &s->timer, wait ? wait : 1); /* the others have their turn */
 }
 
-void http_server_soon(struct http_server *s)
-{
-	s->resumed = true;
-	loop_timer_set(&s->mcp->loop, &s->timer, 0);
-}
-
 /* --- connections --- */
 
 /* libmicrohttpd reads the end and closes. */

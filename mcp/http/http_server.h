@@ -46,6 +46,13 @@ struct http_server {
 	struct loop_timer  drained;     /* how long that may take */
 };
 
+/* Something is to be done for a connection, as one that was resumed: as soon as the loop turns. */
+static inline void http_server_soon(struct http_server *s)
+{
+	s->resumed = true;
+	loop_timer_set(&s->mcp->loop, &s->timer, 0);
+}
+
 /* Reads the settings, decides whether serving would be safe, listens. */
 must_use int http_open(struct http_server *ret, struct mcp *m, struct err *e);
 /*
@@ -55,6 +62,3 @@ must_use int http_open(struct http_server *ret, struct mcp *m, struct err *e);
 void         http_drain(struct http_server *s, uint64_t ms);
 /* Ends every call and every connection. */
 void         http_close(struct http_server *s);
-
-/* After a suspended connection was resumed: as soon as the loop turns. */
-void http_server_soon(struct http_server *s);
