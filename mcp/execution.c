@@ -5,12 +5,11 @@
 #include "fd.h"
 #include "metrics.h"
 #include "program_report.h"
+#include "run_talk.h"
 #include "sealed.h"
 #include "wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +96,7 @@ static void fail(struct execution *x, const char *code, const char *field, const
 
 static void tell_cancel(struct execution *x, const char *reason)
 {
-	launcher_tell(x->mcp->launcher, json_pack("{ss ss ss}", "op", "cancel", "run", x->id, "reason", reason));
+	launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, reason));
 }
 
 /* Once: what is read until the program is dead would ask again and again. */
@@ -166,28 +165,19 @@ static void on_rested(void *owner)
 	loop_want(&p->execution->mcp->loop, &p->source, EPOLLIN);
 }
 
-/* The program can open the other end again: it could read what was promised to us. */
+/* fd: -1 where there is no such stream. */
 static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
 {
 	struct err ignored;
 
-	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (fd < 0)
+		return;
 	p->stream.fd   = fd;
 	p->stream.keep = keep;
 	p->source      = (struct loop_source){ .fd = fd, .ready = on_readable, .owner = p };
 	p->rest        = (struct loop_timer){ .due = on_rested, .owner = p };
 	if (loop_add(&x->mcp->loop, &p->source, &ignored) < 0)
 		fd_closep(&p->stream.fd); /* no memory in the kernel; the output is lost, and nothing else */
-}
-
-/* What is in the pipe, without waiting for more and without end. */
-static void drain(struct stream *s)
-{
-	struct pollfd p = { .fd = s->fd, .events = POLLIN };
-
-	while (s->fd >= 0 && !s->ended && poll(&p, 1, 0) > 0)
-		if (stream_read(s) != STREAM_GOES_ON)
-			return;
 }
 
 static void on_writable(void *owner)
@@ -205,37 +195,25 @@ static void open_input(struct execution *x, int fd)
 {
 	struct err ignored;
 
-	fcntl(fd, F_SETFL, O_NONBLOCK);
 	x->input = (struct loop_source){ .fd = fd, .ready = on_writable, .owner = x };
-	if (x->input_len == 0 || loop_add_for(&x->mcp->loop, &x->input, EPOLLOUT, &ignored) < 0)
+	if (fd < 0 || x->input_len == 0 || loop_add_for(&x->mcp->loop, &x->input, EPOLLOUT, &ignored) < 0)
 		fd_closep(&x->input.fd);
-}
-
-static void take_stream(struct execution *x, const char *name, int *fd, uint64_t keep)
-{
-	if (strcmp(name, "stdout") == 0 && x->out.stream.fd < 0)
-		open_pipe(x, &x->out, fd_take(fd), keep);
-	else if (strcmp(name, "stderr") == 0 && x->err.stream.fd < 0)
-		open_pipe(x, &x->err, fd_take(fd), keep);
-	else if (strcmp(name, "result") == 0 && x->report.stream.fd < 0)
-		open_pipe(x, &x->report, fd_take(fd), PROGRAM_REPORT_MAX);
-	else if (strcmp(name, "stdin") == 0 && x->input.fd < 0)
-		open_input(x, fd_take(fd));
 }
 
 /* --- what brigd says --- */
 
-static void on_started(struct execution *x, struct datagram *d)
+static void on_started(void *owner, struct run_start *start)
 {
-	const json_t *j = d->answer.source, *names = json_object_get(j, "streams");
-	uint64_t      keep = (uint64_t)json_integer_value(json_object_get(j, "output_bytes"));
+	struct execution *x = owner;
 
 	if (x->state != EXECUTION_WAITS)
 		return;
 	x->state = EXECUTION_RUNS;
-	snprintf(x->id, sizeof x->id, "%s", json_string_value(json_object_get(j, "run")));
-	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
-		take_stream(x, json_string_value(json_array_get(names, i)), &d->fd[i], keep);
+	snprintf(x->id, sizeof x->id, "%s", start->run);
+	open_pipe(x, &x->out, fd_take(&start->fd[RUN_STDOUT]), start->output_bytes);
+	open_pipe(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
+	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
+	open_input(x, fd_take(&start->fd[RUN_STDIN]));
 	fd_closep(&x->code);
 	metrics_run_started(x->mcp->metrics);
 	if (x->cancelled)
@@ -243,21 +221,24 @@ static void on_started(struct execution *x, struct datagram *d)
 }
 
 /* Its id, for a cancel meanwhile. */
-static void on_waiting(struct execution *x, const json_t *j)
+static void on_waiting(void *owner, const char *run, const char *why)
 {
+	struct execution *x = owner;
+
+	(void)why;
 	if (x->state != EXECUTION_WAITS)
 		return;
-	snprintf(x->id, sizeof x->id, "%s", json_string_value(json_object_get(j, "run")));
+	snprintf(x->id, sizeof x->id, "%s", run);
 	if (x->cancelled)
 		tell_cancel(x, "cancelled");
 }
 
-static void on_limit(struct execution *x, const json_t *j)
+static void on_limit(void *owner, const char *name, uint64_t value)
 {
-	if (!json_is_true(json_object_get(j, "ends")))
-		return;
-	snprintf(x->limit, sizeof x->limit, "%s", json_string_value(json_object_get(j, "name")));
-	x->limit_value = (uint64_t)json_integer_value(json_object_get(j, "value"));
+	struct execution *x = owner;
+
+	snprintf(x->limit, sizeof x->limit, "%s", name);
+	x->limit_value = value;
 }
 
 /* Our own word: only we read the pipes. */
@@ -292,14 +273,15 @@ static void take_report(struct execution *x)
 		program_report_complain(x->record, &why);
 }
 
-static void on_ended(struct execution *x, const json_t *j)
+static void on_ended(void *owner, const json_t *event)
 {
-	const json_t *exec_error = json_object_get(j, "exec_error");
+	struct execution *x          = owner;
+	const json_t     *exec_error = json_object_get(event, "exec_error");
 
-	drain(&x->out.stream);
-	drain(&x->err.stream);
-	drain(&x->report.stream);
-	x->record = json_copy(json_object_get(j, "record"));
+	stream_drain(&x->out.stream);
+	stream_drain(&x->err.stream);
+	stream_drain(&x->report.stream);
+	x->record = json_copy(json_object_get(event, "record"));
 	if (json_is_string(exec_error))
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
 	fill_figures(x);
@@ -310,32 +292,14 @@ static void on_ended(struct execution *x, const json_t *j)
 	end(x);
 }
 
-static void on_event(struct execution *x, struct datagram *d)
+static void on_refused(void *owner, const json_t *answer)
 {
-	switch (d->answer.event) {
-	case EVENT_started:
-		on_started(x, d);
-		return;
-	case EVENT_waiting:
-		on_waiting(x, d->answer.source);
-		return;
-	case EVENT_limit:
-		on_limit(x, d->answer.source);
-		return;
-	case EVENT_ended:
-		on_ended(x, d->answer.source);
-		return;
-	case EVENT_COUNT:
-		return;
-	}
-}
+	struct execution *x     = owner;
+	const json_t     *error = json_object_get(answer, "error");
+	const char       *code  = json_string_value(json_object_get(error, "code"));
+	bool              busy  = strcmp(code, denial_code_name(DENIAL_busy)) == 0;
 
-static void on_refused(struct execution *x, const json_t *error)
-{
-	const char *code = json_string_value(json_object_get(error, "code"));
-	bool        busy = strcmp(code, denial_code_name(DENIAL_busy)) == 0;
-
-	if (x->state != EXECUTION_WAITS) /* about a cancel that came too late */
+	if (x->state != EXECUTION_WAITS)
 		return;
 	if (busy && x->cancelled) { /* while it waited for a place, mostly */
 		fail(x, "cancelled", NULL, "cancelled before it had started");
@@ -347,18 +311,9 @@ static void on_refused(struct execution *x, const json_t *error)
 
 static void on_answer(void *owner, struct datagram *d)
 {
-	struct execution *x = owner;
+	static const struct run_talk talk = { .waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
-	switch (d->answer.kind) {
-	case ANSWER_EVENT:
-		on_event(x, d);
-		return;
-	case ANSWER_ERROR:
-		on_refused(x, json_object_get(d->answer.source, "error"));
-		return;
-	case ANSWER_REPLY:
-		return;
-	}
+	run_talk_hear(&talk, owner, d);
 }
 
 /* A run that has not started had no effect, and was asked for twice: nobody knows more. */
@@ -367,8 +322,8 @@ static void on_lost(void *owner, const struct err *why)
 	struct execution *x = owner;
 
 	if (x->state == EXECUTION_RUNS) {
-		drain(&x->out.stream);
-		drain(&x->err.stream);
+		stream_drain(&x->out.stream);
+		stream_drain(&x->err.stream);
 		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
 	}
 	fail(x, why->kind == ERR_BAD_SPEC ? "bad_field" : x->state == EXECUTION_WAITS && why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);

@@ -5,6 +5,7 @@
 #include "file.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,15 @@ enum stream_answer stream_read(struct stream *s)
 	if (s->broken && !was)
 		return STREAM_BROKEN;
 	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;
+}
+
+void stream_drain(struct stream *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	while (s->fd >= 0 && !s->ended && poll(&p, 1, 0) > 0)
+		if (stream_read(s) != STREAM_GOES_ON)
+			return;
 }
 
 void stream_done(struct stream *s)

@@ -30,6 +30,8 @@ enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
 
 /* Reads once. Call when fd is readable. */
 must_use enum stream_answer stream_read(struct stream *s);
+/* What is there, without waiting for more and without end. */
+void                        stream_drain(struct stream *s);
 void                        stream_done(struct stream *s);
 
 static inline bool stream_is_truncated(const struct stream *s)

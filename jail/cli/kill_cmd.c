@@ -1,6 +1,7 @@
 /* kill_cmd.c - brig kill: end a run, whoever waits for it */
 #include "ask.h"
 #include "command.h"
+#include "run_talk.h"
 
 int kill_main(int argc, char **argv)
 {
@@ -12,7 +13,7 @@ int kill_main(int argc, char **argv)
 	word = ask_words(&a, argc, argv, 1, "brig kill [--json] RUN", "End a run of yours; root ends anybody's. brig ps lists them.", &status);
 	if (word < 0)
 		return status;
-	reply = ask(json_pack("{ss ss}", "op", "cancel", "run", argv[word]), &e);
+	reply = ask(run_talk_cancel(argv[word], NULL), &e);
 	if (!reply) {
 		fprintf(stderr, "brig kill: %s\n", e.text);
 		return STATUS_FAILED;

@@ -2,15 +2,14 @@
 #include "session.h"
 
 #include "clock.h"
-#include "datagram.h"
 #include "fd.h"
 #include "interrupt.h"
 #include "program_report.h"
+#include "run_talk.h"
 #include "text.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +96,7 @@ static void name_limit(struct session *s, const char *name, uint64_t value)
 /* Once: what is read until the program is dead would ask again and again. */
 static void cancel(struct session *s, const char *reason)
 {
-	json_t    *request = json_pack("{ss ss ss}", "op", "cancel", "run", s->run, "reason", reason);
+	json_t    *request = run_talk_cancel(s->run, reason);
 	struct err ignored; /* whoever is gone will be missed by the loop */
 
 	if (!s->cancelled)
@@ -124,107 +123,59 @@ static void on_output(struct session *s, struct stream *stream)
 	}
 }
 
-/* What is in the pipe, without waiting for more and without end. */
-static void drain(struct stream *stream)
-{
-	struct pollfd p = { .fd = stream->fd, .events = POLLIN };
-
-	while (stream->fd >= 0 && poll(&p, 1, 0) > 0)
-		if (stream_read(stream) != STREAM_GOES_ON)
-			return;
-}
-
 /* --- what brigd says --- */
 
-/* The program can open the other ends again: it could read what poll promised us, and keep what it wrote to open. */
-static int take_stream(struct datagram *d, size_t i)
+static void on_started(void *owner, struct run_start *start)
 {
-	int fd = fd_take(&d->fd[i]);
+	struct session *s = owner;
 
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return fd;
-}
-
-/* Names that a later brigd may add are left to be closed. */
-static void take_streams(struct session *s, struct datagram *d)
-{
-	const json_t *names = json_object_get(d->answer.source, "streams");
-	const struct {
-		const char *name;
-		int        *to;
-	} ours[] = { { "stdout", &s->out.fd }, { "stderr", &s->err.fd }, { "result", &s->report.fd }, { "stdin", &s->stdin_to } };
-
-	for (size_t i = 0; i < json_array_size(names); i++)
-		for (size_t k = 0; k < ARRAY_LEN(ours); k++)
-			if (*ours[k].to < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k].name) == 0)
-				*ours[k].to = take_stream(d, i);
-}
-
-static void on_started(struct session *s, struct datagram *d)
-{
 	if (s->started) {
 		err_set(&s->lost, ERR_PROTOCOL, "brigd said what it may not: a second start");
 		return;
 	}
-	s->started  = true;
-	s->out.keep = s->err.keep = (uint64_t)json_integer_value(json_object_get(d->answer.source, "output_bytes"));
-	snprintf(s->run, sizeof s->run, "%s", json_string_value(json_object_get(d->answer.source, "run")));
-	take_streams(s, d);
+	s->started   = true;
+	s->out.keep  = s->err.keep = start->output_bytes;
+	s->out.fd    = fd_take(&start->fd[RUN_STDOUT]);
+	s->err.fd    = fd_take(&start->fd[RUN_STDERR]);
+	s->report.fd = fd_take(&start->fd[RUN_RESULT]);
+	s->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
+	snprintf(s->run, sizeof s->run, "%s", start->run);
 	interrupt_arm(s->server.sock, s->run);
 }
 
 /* In a terminal: a prompt that does not come back is a riddle. */
-static void on_waiting(struct session *s, const json_t *event)
+static void on_waiting(void *owner, const char *run, const char *why)
 {
-	char why[200];
+	const struct session *s = owner;
+	char                  plain[200];
 
+	(void)run;
 	if (!isatty(STDERR_FILENO) || s->started)
 		return;
-	snprintf(why, sizeof why, "%s", json_string_value(json_object_get(event, "why")));
-	text_make_plain(why);
-	fprintf(stderr, "brig: waiting for a place (%s); Ctrl-C gives up\n", why);
+	snprintf(plain, sizeof plain, "%s", why);
+	text_make_plain(plain);
+	fprintf(stderr, "brig: waiting for a place (%s); Ctrl-C gives up\n", plain);
 }
 
-static void on_limit(struct session *s, const json_t *event)
+static void on_limit(void *owner, const char *name, uint64_t value)
 {
-	if (json_is_true(json_object_get(event, "ends")))
-		name_limit(s, json_string_value(json_object_get(event, "name")), (uint64_t)json_integer_value(json_object_get(event, "value")));
+	name_limit(owner, name, value);
 }
 
-static void on_event(struct session *s, struct datagram *d)
+static void on_ended(void *owner, const json_t *event)
 {
-	switch (d->answer.event) {
-	case EVENT_started:
-		on_started(s, d);
-		return;
-	case EVENT_waiting:
-		on_waiting(s, d->answer.source);
-		return;
-	case EVENT_limit:
-		on_limit(s, d->answer.source);
-		return;
-	case EVENT_ended:
-		s->ended = json_incref(d->answer.source);
-		return;
-	case EVENT_COUNT:
-		return;
-	}
+	((struct session *)owner)->ended = json_incref((json_t *)event);
 }
 
-static void on_answer(struct session *s, struct datagram *d)
+static void on_refused(void *owner, const json_t *answer)
 {
-	switch (d->answer.kind) {
-	case ANSWER_EVENT:
-		on_event(s, d);
-		return;
-	case ANSWER_ERROR:
-		if (!s->started) /* else it is about a cancel that came too late */
-			s->refused = json_incref(d->answer.source);
-		return;
-	case ANSWER_REPLY: /* to a cancel */
-		return;
-	}
+	struct session *s = owner;
+
+	if (!s->started)
+		s->refused = json_incref((json_t *)answer);
 }
+
+static const struct run_talk talk = { .waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
 /* " (killed by SIGKILL)", of one that was ours. */
 static const char *tell_status(int status, char *buf, size_t len)
@@ -267,7 +218,7 @@ static void on_server(struct session *s)
 
 	switch (datagram_receive(s->server.sock, &d, &s->lost)) {
 	case DATAGRAM_CAME:
-		on_answer(s, &d);
+		run_talk_hear(&talk, s, &d);
 		return;
 	case DATAGRAM_END:
 		on_silence(s);
@@ -374,7 +325,7 @@ void session_take_up(struct session *s, const struct early *early)
 	if (errno)
 		err_sys(&s->lost, "brigd cannot be heard");
 	else if (early->len && datagram_parse(&d, early->text, early->len, early->fd, early->fds, &s->lost) == 0)
-		on_answer(s, &d);
+		run_talk_hear(&talk, s, &d);
 }
 
 /*
@@ -388,9 +339,9 @@ void session_run(struct session *s)
 		send_request(s);
 	while (!s->ended && !s->refused && s->lost.kind == ERR_NONE)
 		attend(s);
-	drain(&s->out);
-	drain(&s->err);
-	drain(&s->report);
+	stream_drain(&s->out);
+	stream_drain(&s->err);
+	stream_drain(&s->report);
 	close_stdin(s);
 	interrupt_disarm();
 	fd_closep(&s->server.sock); /* a private brigd ends while we print */

@@ -7,6 +7,8 @@
  * output that cannot be written, an end that has to be told in words.
  *
  * Nothing outside this file may be called but by falling through to _start: there is no thread pointer and nothing is relocated.
+ * So this is the one client of brigd that shares nothing with common/client, which every other one is made of (server.h,
+ * datagram.h, run_talk.h): JSON, malloc() and errno are not there yet.
  */
 #include "../early.h"
 #include "raw_call.h"

@@ -1,0 +1,91 @@
+#include "run_talk.h"
+
+#include "fd.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static const char *text_of(const json_t *event, const char *key)
+{
+	return json_string_value(json_object_get(event, key));
+}
+
+static uint64_t number_of(const json_t *event, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(event, key));
+}
+
+/* The program can open the other end again: it could read what poll promised us, and keep what it wrote to open. */
+static int take_stream(struct datagram *d, size_t i)
+{
+	int fd = fd_take(&d->fd[i]);
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+/* Names that a later brigd may add are left to be closed. */
+static void take_streams(struct run_start *start, struct datagram *d)
+{
+	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin" };
+	const json_t            *names             = json_object_get(d->answer.source, "streams");
+
+	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
+		for (size_t k = 0; k < RUN_STREAMS; k++)
+			if (start->fd[k] < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k]) == 0)
+				start->fd[k] = take_stream(d, i);
+}
+
+static void hear_start(const struct run_talk *to, void *owner, struct datagram *d)
+{
+	struct run_start start = { .fd = { -1, -1, -1, -1 } };
+
+	start.run          = text_of(d->answer.source, "run");
+	start.output_bytes = number_of(d->answer.source, "output_bytes");
+	take_streams(&start, d);
+	to->started(owner, &start);
+	for (size_t k = 0; k < RUN_STREAMS; k++)
+		fd_closep(&start.fd[k]);
+}
+
+static void hear_event(const struct run_talk *to, void *owner, struct datagram *d)
+{
+	const json_t *event = d->answer.source;
+
+	switch (d->answer.event) {
+	case EVENT_waiting:
+		to->waiting(owner, text_of(event, "run"), text_of(event, "why"));
+		return;
+	case EVENT_started:
+		hear_start(to, owner, d);
+		return;
+	case EVENT_limit:
+		if (json_is_true(json_object_get(event, "ends")))
+			to->limit(owner, text_of(event, "name"), number_of(event, "value"));
+		return;
+	case EVENT_ended:
+		to->ended(owner, event);
+		return;
+	case EVENT_COUNT:
+		return;
+	}
+}
+
+void run_talk_hear(const struct run_talk *to, void *owner, struct datagram *d)
+{
+	switch (d->answer.kind) {
+	case ANSWER_EVENT:
+		hear_event(to, owner, d);
+		return;
+	case ANSWER_ERROR:
+		to->refused(owner, d->answer.source);
+		return;
+	case ANSWER_REPLY: /* to a cancel */
+		return;
+	}
+}
+
+json_t *run_talk_cancel(const char *run, const char *reason)
+{
+	return json_pack("{ss ss ss*}", "op", "cancel", "run", run, "reason", reason);
+}
