@@ -1,4 +1,5 @@
 """The floors of the house: nothing looks up, and the pure ones ask the kernel for nothing."""
+import graphlib
 import pathlib
 import re
 import subprocess
@@ -98,6 +99,33 @@ def test_control_the_kernel_floor_is_seen_calling_the_kernel():
     path = host.build_dir() / "libcommon_io.a"
     undefined = {line.split()[-1] for line in subprocess.run(["nm", "-u", path], capture_output=True, text=True).stdout.splitlines() if line.strip()}
     assert undefined & set(KERNEL_CALLS)
+
+
+def calls(library):
+    """{file: files of the library that it calls}, from the symbols of an archive."""
+    made, wants, member = {}, {}, ""
+    for line in subprocess.run(["nm", host.build_dir() / library], capture_output=True, text=True, check=True).stdout.splitlines():
+        if line.endswith(".o:"):
+            member = line[:-1]
+            wants[member] = set()
+        elif line.strip():
+            kind, name = line.split()[-2:]
+            if kind == "U":
+                wants[member].add(name)
+            elif kind in "TDRB":
+                made[name] = member
+    return {member: {made[name] for name in names if name in made} - {member} for member, names in wants.items()}
+
+
+@pytest.mark.parametrize("library, but_for", [("libcommon_client.a", ()), ("libmcp.a", ("settings.c.o", "settings_value.c.o")), ("libmcp_http.a", ())])
+def test_no_files_call_each_other_in_a_circle(library, but_for):
+    """Who reads one can stop at those below it. The table of settings and what reads a value of it know each other."""
+    found = {member: called for member, called in calls(library).items() if member not in but_for}
+    assert len(found) > 1
+    try:
+        graphlib.TopologicalSorter(found).prepare()
+    except graphlib.CycleError as e:
+        pytest.fail(" calls ".join(reversed(e.args[1])))
 
 
 def test_nothing_names_the_builders_home():
