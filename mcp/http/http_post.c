@@ -3,7 +3,6 @@
 #include "http_rules.h"
 #include "method.h"
 #include "metrics.h"
-#include "tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,28 +273,14 @@ static void post_call_gone(struct channel *ch, struct call *c)
 
 /* --- from bytes to calls --- */
 
-static json_t *mirrored_schema(const struct rpc_message *m)
-{
-	const char        *name = strcmp(m->method, "tools/call") ? NULL : json_string_value(json_object_get(m->params, "name"));
-	const struct tool *t    = name ? tool_find(name) : NULL;
-
-	return t && t->input_schema && strstr(t->input_schema, "x-mcp-header") ? json_loads(t->input_schema, 0, NULL) : NULL;
-}
-
 static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
 {
-	json_t *schema;
-	int     r;
-
-	*status  = 400;
+	*status   = 400;
 	p->modern = true;
 	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
 		return -1;
 	*status = 400;
-	schema  = m->kind == RPC_REQUEST ? mirrored_schema(m) : NULL;
-	r       = rules_check(&p->head, m, schema, e);
-	json_decref(schema);
-	return r;
+	return rules_check(&p->head, m, e);
 }
 
 /* --- sessions: nothing is kept for one. Its id tells the calls of one legacy client from those of another, who counts alike. --- */

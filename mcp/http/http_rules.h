@@ -17,8 +17,8 @@
 enum http_era { HTTP_ERA_REFUSED = -1, HTTP_ERA_LEGACY, HTTP_ERA_MODERN };
 enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy, struct rpc_error *e);
 
-/* Of a modern message. schema: the input schema of the tool that is called, or NULL. */
-must_use int rules_check(const struct http_head *h, const struct rpc_message *m, const json_t *schema, struct rpc_error *e);
+/* Of a modern message. */
+must_use int rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e);
 
 /* "=?base64?...?=" becomes what it stands for, anything else is literal. NULL: damaged. malloc'ed. */
 char *rules_decode(const char *value);

@@ -2,8 +2,9 @@
  * conformance.h - a server that has what the official conformance suite wants: tools, resources, prompts, tasks.
  *
  * brig-mcp has none of it. Here are the tables of tools and methods in the place of its own (mcp/tools.c, mcp/methods.c), and
- * the linker puts functions of this folder before three of its libraries (--wrap in CMakeLists.txt): dispatch() and
- * dispatch_as(), for answers to questions of the server (ask.c), and call_result(), for capabilities.
+ * the linker puts functions of this folder before four of the libraries' (--wrap in CMakeLists.txt): dispatch() and
+ * dispatch_as(), for answers to questions of the server (ask.c), rules_check(), for headers that repeat arguments (mirror.c), and
+ * call_result(), for capabilities (conformance.c).
  */
 #pragma once
 #include "mcp.h"
