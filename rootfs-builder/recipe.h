@@ -8,7 +8,7 @@
  */
 #pragma once
 #include "digest.h"
-#include "field.h"
+#include "field_json.h"
 
 struct recipe {
 	char          name[64];

@@ -9,7 +9,7 @@
  */
 #pragma once
 #include "denial.h"
-#include "field.h"
+#include "field_json.h"
 #include "json_text.h"
 #include "wire.h"
 

@@ -5,7 +5,7 @@
  * Texts are borrowed from `source`. No file is the same as an empty object.
  */
 #pragma once
-#include "field.h"
+#include "field_json.h"
 
 enum { CONFIG_MAX = 64 * 1024, CONFIG_ACCESS_MAX = 64 };
 

@@ -1,6 +1,6 @@
 /* limits.h - how much of the machine one run may use */
 #pragma once
-#include "field.h"
+#include "field_json.h"
 
 struct limits {
 #define LIMIT(name, type, option, least, most, preset, ceiling, doc) uint64_t name;

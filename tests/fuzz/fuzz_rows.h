@@ -4,7 +4,7 @@
  * For every file that is read by rows (field.h): profiles, recipes.
  */
 #pragma once
-#include "field.h"
+#include "field_json.h"
 #include "fuzz.h"
 
 static inline const void *row_at(const struct field *f, const void *from)

@@ -298,7 +298,7 @@ def test_what_is_locked_cannot_be_opened_by_others_also_in_a_store_of_an_older_v
 ROWS = [
     # what is wrong, the change, the error
     ("an unknown key", {"package": []}, "package: no such setting"),
-    ("a number for a list", {"packages": 1}, "packages: expected a list of at most 1024 texts"),
+    ("a number for a list", {"packages": 1}, 'packages: expected a list of at most 1024 texts, as ["a", "b"], not 1'),
     ("a size out of range", {"size_max": 0}, "size_max: 0 is outside 1..64G"),
     ("an option as package", {"packages": ["--hook"]}, 'packages: "--hook": no name of a Debian package'),
     ("two packages in one row", {"packages": ["a1,b1"]}, 'packages: "a1,b1": no name of a Debian package'),

@@ -16,7 +16,7 @@ static const struct {
 	{ "a duplicate key is refused", HEAD ",\"suite\":\"sid\"}", ERR_PROTOCOL, "line 1" },
 	{ "a suite with a slash is refused", "{\"suite\":\"a/b\",\"packages\":[\"dash\"]}", ERR_BAD_SPEC, "suite: \"a/b\" is no name" },
 	{ "a size beyond its range is refused", HEAD ",\"size_max\":\"1T\"}", ERR_BAD_SPEC, "size_max: 1T is outside 1..64G" },
-	{ "a number in a list is refused", HEAD ",\"dirs\":[1]}", ERR_BAD_SPEC, "dirs: expected text" },
+	{ "a number in a list is refused", HEAD ",\"dirs\":[1]}", ERR_BAD_SPEC, "dirs[0]: expected text, not 1" },
 	{ "a row may end in its reason", HEAD ",\"dirs\":[\"/a # for tests\"]}", ERR_NONE, "" },
 	{ "a package cannot be an option", "{\"suite\":\"b1\",\"packages\":[\"-x\"]}", ERR_BAD_SPEC, "packages: \"-x\"" },
 	{ "a package cannot be a list", "{\"suite\":\"b1\",\"packages\":[\"a1,b1\"]}", ERR_BAD_SPEC, "packages: \"a1,b1\"" },

@@ -1,0 +1,299 @@
+#include "field_json.h"
+
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_ITEM_MAX = 4096, WORD_MAX = 63, SHOWN_MAX = 60 };
+
+static void *at(const struct field *f, void *into)
+{
+	return (char *)into + f->offset;
+}
+
+/* "stdin: expected true or false, not 1" */
+static int refuse(const char *name, const char *what, const json_t *v, struct err *e)
+{
+	char *is = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+	char  shown[SHOWN_MAX + 8];
+
+	snprintf(shown, sizeof shown, "%.*s%s", SHOWN_MAX, is ? is : "?", is && strlen(is) > SHOWN_MAX ? "..." : "");
+	text_make_plain(shown);
+	err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %s", name, what, shown);
+	free(is);
+	return -1;
+}
+
+/* "pids: expected a whole number from 1 to 32768, not \"64\"" */
+static int refuse_number(const struct field *f, const json_t *v, const char *what, struct err *e)
+{
+	char least[32], most[32], range[128];
+
+	field_print_value(f, f->min, least, sizeof least);
+	field_print_value(f, f->max, most, sizeof most);
+	snprintf(range, sizeof range, "%s from %s to %s", what, least, most);
+	return refuse(f->name, range, v, e);
+}
+
+static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
+{
+	return field_set_number(f, x, false, into, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+}
+
+static int decode_integer(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	json_int_t x = json_integer_value(v);
+
+	if (!json_is_integer(v) || x < 0)
+		return refuse_number(f, v, "a whole number", e);
+	return set_number(f, (uint64_t)x, into, e);
+}
+
+static int decode_size(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	uint64_t x;
+
+	if (json_is_integer(v) && json_integer_value(v) >= 0)
+		return set_number(f, (uint64_t)json_integer_value(v), into, e);
+	if (!json_is_string(v) || text_to_size(json_string_value(v), &x) < 0)
+		return refuse_number(f, v, "a size (\"64M\")", e);
+	return set_number(f, x, into, e);
+}
+
+static int decode_milli(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	double   x     = json_number_value(v) * 1000;
+	uint64_t whole = json_is_number(v) && x >= 0 && x <= 1e15 ? (uint64_t)(x + 0.5) : UINT64_MAX;
+
+	if (whole == UINT64_MAX || x - (double)whole > 1e-6 || (double)whole - x > 1e-6)
+		return refuse_number(f, v, "a number with at most three decimals", e);
+	return set_number(f, whole, into, e);
+}
+
+static int decode_bool(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (!json_is_boolean(v))
+		return refuse(f->name, "true or false", v, e);
+	*(bool *)at(f, into) = json_is_true(v);
+	return 0;
+}
+
+/* Who reads it as a C text would see the part before the NUL. */
+static int check_string(const char *name, const json_t *v, uint64_t max, struct err *e)
+{
+	size_t len = json_string_length(v);
+
+	if (!json_is_string(v))
+		return refuse(name, "text", v, e);
+	if (len > max)
+		return err_set(e, ERR_BAD_SPEC, "%s: expected text of at most %" PRIu64 " bytes, not %zu", name, max, len);
+	if (strlen(json_string_value(v)) != len)
+		return err_set(e, ERR_BAD_SPEC, "%s: has a NUL byte, as byte %zu", name, strlen(json_string_value(v)) + 1);
+	return 0;
+}
+
+static int decode_str(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (check_string(f->name, v, f->max, e) < 0)
+		return -1;
+	*(const char **)at(f, into) = json_string_value(v);
+	return 0;
+}
+
+/* A name or a choice: as it is typed. */
+static int decode_word(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (check_string(f->name, v, WORD_MAX, e) < 0)
+		return -1;
+	return field_from_text(f, json_string_value(v), into, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+}
+
+static int decode_note(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	(void)into;
+	return check_string(f->name, v, f->max, e);
+}
+
+/* --- lists and maps --- */
+
+static int check_size(const struct field *f, const json_t *v, struct err *e)
+{
+	static const struct {
+		const char *kind, *items, *like;
+	} words[] = {
+		[FIELD_LIST]  = { "a list", "texts", "[\"a\", \"b\"]" },
+		[FIELD_WORDS] = { "a list", "texts", "[\"a\", \"b\"]" },
+		[FIELD_MAP]   = { "an object", "texts", "{\"NAME\": \"value\"}" },
+		[FIELD_ROWS]  = { "a list", "objects", "[{...}]" },
+	};
+	bool   is_one = f->type == FIELD_MAP ? json_is_object(v) : json_is_array(v);
+	size_t n      = f->type == FIELD_MAP ? json_object_size(v) : json_array_size(v);
+	char   least[32] = "at most", what[120];
+
+	if (is_one && n >= f->min && n <= f->max)
+		return 0;
+	if (f->min)
+		snprintf(least, sizeof least, "%" PRIu64 " to", f->min);
+	snprintf(what, sizeof what, "%s of %s %" PRIu64 " %s%s%s", words[f->type].kind, least, f->max, words[f->type].items, is_one ? "" : ", as ",
+		 is_one ? "" : words[f->type].like);
+	return is_one ? err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %zu", f->name, what, n) : refuse(f->name, what, v, e);
+}
+
+static int check_item(const struct field *f, const char *name, const json_t *v, struct err *e)
+{
+	if (f->type == FIELD_ROWS)
+		return json_is_object(v) ? 0 : refuse(name, "an object", v, e);
+	return check_string(name, v, f->type == FIELD_LIST ? LIST_ITEM_MAX : FIELD_ANY, e);
+}
+
+static int decode_many(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	char        name[160];
+	const char *key;
+	size_t      i;
+	json_t     *item;
+
+	if (check_size(f, v, e) < 0)
+		return -1;
+	json_array_foreach(v, i, item) {
+		snprintf(name, sizeof name, "%s[%zu]", f->name, i);
+		if (check_item(f, name, item, e) < 0)
+			return -1;
+	}
+	json_object_foreach((json_t *)v, key, item) {
+		snprintf(name, sizeof name, "%s: %.60s", f->name, key);
+		if (check_item(f, name, item, e) < 0)
+			return -1;
+	}
+	*(const json_t **)at(f, into) = v;
+	return 0;
+}
+
+/* --- objects --- */
+
+static int decode_object(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (!json_is_object(v))
+		return refuse(f->name, "an object", v, e);
+	*(const json_t **)at(f, into) = v;
+	return 0;
+}
+
+static int decode_table(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	if (!json_is_object(v))
+		return refuse(f->name, "an object", v, e);
+	return fields_decode(f->table, v, at(f, into), e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+}
+
+/* clang-format off */
+static const struct {
+	const char *schema;
+	int (*decode)(const struct field *, const json_t *, void *, struct err *);
+} types[] = {
+	[FIELD_COUNT]  = { "integer", decode_integer },
+	[FIELD_SIZE]   = { NULL,      decode_size },
+	[FIELD_MS]     = { "integer", decode_integer },
+	[FIELD_MILLI]  = { "number",  decode_milli },
+	[FIELD_BOOL]   = { "boolean", decode_bool },
+	[FIELD_STR]    = { "string",  decode_str },
+	[FIELD_NAME]   = { "string",  decode_word },
+	[FIELD_CHOICE] = { "string",  decode_word },
+	[FIELD_LIST]   = { "array",   decode_many },
+	[FIELD_WORDS]  = { "array",   decode_many },
+	[FIELD_MAP]    = { "object",  decode_many },
+	[FIELD_OBJECT] = { "object",  decode_object },
+	[FIELD_ROWS]   = { "array",   decode_many },
+	[FIELD_TABLE]  = { "object",  decode_table },
+	[FIELD_NOTE]   = { "string",  decode_note },
+};
+/* clang-format on */
+
+int fields_decode(const struct field *table, const json_t *from, void *into, struct err *e)
+{
+	const char *key;
+	json_t     *value;
+
+	json_object_foreach((json_t *)from, key, value)
+	{
+		const struct field *f = field_find(table, key);
+
+		if (!f)
+			return err_set(e, ERR_BAD_SPEC, "%.60s: no such setting", key);
+		if (types[f->type].decode(f, value, into, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int field_check(const struct field *f, const json_t *value, struct err *e)
+{
+	struct field here = *f;
+	uint64_t     nowhere; /* as large as any value but a table's */
+
+	here.offset = 0;
+	return types[f->type].decode(&here, value, &nowhere, e);
+}
+
+json_t *field_json(const struct field *f, uint64_t value)
+{
+	return f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value);
+}
+
+/* --- the schema --- */
+
+static void describe_number(json_t *s, const struct field *f)
+{
+	json_object_set_new(s, "minimum", field_json(f, f->min));
+	json_object_set_new(s, "maximum", field_json(f, f->max));
+	if (field_has_preset(f))
+		json_object_set_new(s, "default", field_json(f, f->preset));
+}
+
+static void describe_choice(json_t *s, const struct field *f)
+{
+	json_t *names = json_array();
+
+	for (unsigned i = 0; f->choices[i]; i++)
+		json_array_append_new(names, json_string(f->choices[i]));
+	json_object_set_new(s, "enum", names);
+	if (field_has_preset(f))
+		json_object_set_new(s, "default", json_string(f->choices[f->preset]));
+}
+
+json_t *field_schema(const struct field *f)
+{
+	json_t *s;
+
+	if (f->type == FIELD_TABLE)
+		s = fields_schema(f->table);
+	else if (f->type == FIELD_SIZE)
+		s = json_pack("{s[ss]}", "type", "integer", "string");
+	else
+		s = json_pack("{ss}", "type", types[f->type].schema);
+	json_object_set_new(s, "description", json_string(f->doc));
+	if (field_is_number(f))
+		describe_number(s, f);
+	if (f->type == FIELD_CHOICE)
+		describe_choice(s, f);
+	if (f->type == FIELD_BOOL && field_has_preset(f))
+		json_object_set_new(s, "default", json_boolean(f->preset));
+	if (f->type == FIELD_LIST || f->type == FIELD_WORDS)
+		json_object_set_new(s, "items", json_pack("{ss}", "type", "string"));
+	if (f->type == FIELD_MAP)
+		json_object_set_new(s, "additionalProperties", json_pack("{ss}", "type", "string"));
+	if (f->type == FIELD_LIST && f->max)
+		json_object_set_new(s, "maxItems", json_integer((json_int_t)f->max));
+	return s;
+}
+
+json_t *fields_schema(const struct field *table)
+{
+	json_t *properties = json_object();
+
+	for (const struct field *f = table; f->name; f++)
+		json_object_set_new(properties, f->name, field_schema(f));
+	return json_pack("{sssbso}", "type", "object", "additionalProperties", 0, "properties", properties);
+}
