@@ -6,16 +6,9 @@
 #include "privilege.h"
 #include "text.h"
 
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct ask *)into)->json = true;
-	return 0;
-}
-
 const struct option_row ask_options[] = {
-	{ "json", 0, NULL, "Print the answer as JSON", set_json },
-	{ 0 },
+	OPTION_SWITCH("json", 0, offsetof(struct ask, json), "Print the answer as JSON"),
+	OPTION_END,
 };
 
 int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)

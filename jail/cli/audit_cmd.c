@@ -33,43 +33,28 @@ struct found {
 
 /* --- the command line --- */
 
-static int set_file(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row;
-	if (!*value)
-		return err_set(e, ERR_BAD_SPEC, "--file: an empty name is none");
-	((struct asked *)into)->file = value;
-	return 0;
-}
-
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct asked *)into)->json = true;
-	return 0;
-}
-
 static int set_filter(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	const struct audit_filter_row *filter = audit_filter_rows;
 	struct asked                  *a      = into;
 
-	while (strcmp(filter->option, row->name) != 0)
+	while (strcmp(filter->option, row->field.name) != 0)
 		filter++;
-	return audit_filter_set(&a->filter, filter, value, a->now_us, e) < 0 ? err_wrap(e, "--%s", row->name) : 0;
+	return audit_filter_set(&a->filter, filter, value, a->now_us, e) < 0 ? err_wrap(e, "--%s", row->field.name) : 0;
 }
 
 static void make_options(struct option_row rows[AUDIT_FILTERS + 3])
 {
 	const struct option_row others[] = {
-		{ "file", 0, "FILE", "The file of the audit; usually the one that " CONFIG " names", set_file },
-		{ "json", 0, NULL, "Print the lines as they are in the file", set_json },
-		{ 0 },
+		OPTION_TEXT("file", 0, offsetof(struct asked, file), "FILE", "The file of the audit; usually the one that " CONFIG " names"),
+		OPTION_SWITCH("json", 0, offsetof(struct asked, json), "Print the lines as they are in the file"),
+		OPTION_END,
 	};
 
 	for (size_t i = 0; i < AUDIT_FILTERS; i++)
-		rows[i] = (struct option_row){ audit_filter_rows[i].option, 0, audit_filter_rows[i].arg, audit_filter_rows[i].doc,
-					       set_filter };
+		rows[i] = (struct option_row){ .field = { .name = audit_filter_rows[i].option, .type = FIELD_STR, .doc = audit_filter_rows[i].doc },
+					       .arg   = audit_filter_rows[i].arg,
+					       .set   = set_filter };
 	memcpy(rows + AUDIT_FILTERS, others, sizeof others);
 }
 
@@ -279,6 +264,8 @@ int audit_main(int argc, char **argv)
 	}
 	if (taken >= 0 && taken < argc - 1)
 		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one word too many", argv[taken + 1]);
+	if (taken >= 0 && a.file && !*a.file)
+		taken = err_set(&e, ERR_BAD_SPEC, "--file: an empty name is none");
 	if (taken < 0)
 		return fail(&e, STATUS_USAGE);
 	if (!a.file) {

@@ -24,24 +24,10 @@ struct choice {
 	bool json, quiet;
 };
 
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct choice *)into)->json = true;
-	return 0;
-}
-
-static int set_quiet(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct choice *)into)->quiet = true;
-	return 0;
-}
-
 static const struct option_row options[] = {
-	{ "json", 0, NULL, "Print one JSON object", set_json },
-	{ "quiet", 'q', NULL, "Print only what is missing or degraded, and the verdict", set_quiet },
-	{ 0 },
+	OPTION_SWITCH("json", 0, offsetof(struct choice, json), "Print one JSON object"),
+	OPTION_SWITCH("quiet", 'q', offsetof(struct choice, quiet), "Print only what is missing or degraded, and the verdict"),
+	OPTION_END,
 };
 
 static int help(void)

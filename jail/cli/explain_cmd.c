@@ -24,16 +24,9 @@ struct explain {
 	unsigned             place; /* of the profile's file, in places.profiles */
 };
 
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct explain *)into)->json = true;
-	return 0;
-}
-
 static const struct option_row options[] = {
-	{ "json", 0, NULL, "Print one JSON object", set_json },
-	{ 0 },
+	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print one JSON object"),
+	OPTION_END,
 };
 
 static const char *need_words(enum layer_need need)

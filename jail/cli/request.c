@@ -18,139 +18,34 @@
 
 /* --- options --- */
 
-static int set_profile(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)e;
-	((struct request *)into)->profile = value;
-	return 0;
-}
+#define AT(member) offsetof(struct request, member)
 
-/* Checked here, for the message has it in another form; the profile's ceiling is known to brigd. */
-static int set_limit(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	struct request *r = into;
-	struct limits   scratch;
-
-	for (unsigned i = 0; i < LIMIT_COUNT; i++) {
-		const struct field *f = &limits_fields[i];
-
-		if (strcmp(limits_option(f->name), row->name) != 0)
-			continue;
-		r->limit_text[i] = value;
-		return field_from_text(f, value, &scratch, e) < 0 ? err_wrap(e, "--%s", row->name) : 0;
-	}
-	return err_set(e, ERR_BROKEN, "--%s: no such limit", row->name);
-}
-
-static int set_env(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	struct request *r = into;
-
-	(void)row;
-	if (r->env_len == PROTOCOL_ENV_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--env: more than %d", PROTOCOL_ENV_MAX);
-	r->env[r->env_len++] = value;
-	return 0;
-}
-
-static int set_shown(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	struct request *r = into;
-
-	(void)row;
-	if (r->shown_len == PROTOCOL_RO_MAX)
-		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d", PROTOCOL_RO_MAX); /* of brig run DIR as well */
-	r->shown[r->shown_len++] = value;
-	return 0;
-}
-
-static int set_allow_missing(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	struct request *r = into;
-
-	if (r->allow_len == ARRAY_LEN(r->allow_missing))
-		return err_set(e, ERR_BAD_SPEC, "--%s: said more than twice; there are: memory, cpus", row->name);
-	r->allow_missing[r->allow_len++] = value;
-	return 0;
-}
-
-static int set_stdin(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)e;
-	((struct request *)into)->stdin_path = value;
-	return 0;
-}
-
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct request *)into)->json = true;
-	return 0;
-}
-
-static int set_verbose(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct request *)into)->verbose = true;
-	return 0;
-}
-
-static int set_why(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct request *)into)->why = true;
-	return 0;
-}
-
-static int set_cold(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct request *)into)->cold = true;
-	return 0;
-}
-
-static int set_wait(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	static const struct field seconds = { "wait", FIELD_MS, offsetof(struct request, wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "", NULL, NULL };
-
-	return field_from_text(&seconds, value, into, e) < 0 ? err_wrap(e, "--%s", row->name) : 0;
-}
-
-static int set_private(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct request *)into)->private = true;
-	return 0;
-}
-
-#define ARG_FIELD_MS    "S"
-#define ARG_FIELD_SIZE  "SIZE"
-#define ARG_FIELD_COUNT "N"
-#define ARG_FIELD_MILLI "N"
-#define LIMIT(name, type, option, least, most, preset, ceiling, doc) { option, 0, ARG_##type, doc, set_limit },
+/* The profile's ceiling is known to brigd. */
+#define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
+	{ { option, type, AT(limits.member), least, most, REQUEST_UNSAID, doc, NULL, NULL }, 0, NULL, NULL },
 
 const struct option_row request_options[] = {
-	{ "profile", 'p', "NAME", "Which profile; basic when not said (brig profile list)", set_profile },
+	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Which profile; basic when not said (brig profile list)"),
 #include "limits.def"
-	{ "stdin", 0, "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file", set_stdin },
-	{ "env", 0, "K=V", "One more variable for the program", set_env },
-	{ "ro", 0, "PATH", "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", set_shown },
-	{ "allow-missing", 0, "LIMIT", "Run though this limit (memory, cpus) was asked for and nothing here can hold it", set_allow_missing },
-	{ "json", 0, NULL, "Print the record as JSON, and nothing else", set_json },
-	{ "cold", 0, NULL, "Start a new interpreter, also where the profile's runs are warm", set_cold },
-	{ "wait", 0, "S", "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", set_wait },
-	{ "private", 0, NULL, "Start a brigd for this run alone, though a service runs here", set_private },
-	{ "why", 0, NULL, "Say what the jail refused to the program, by which line of the policy, and what allows it", set_why },
-	{ "verbose", 'v', NULL, "Print the one-line summary also when the program simply exited", set_verbose },
-	{ 0 },
+	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file"),
+	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program", NULL, NULL }, 0, "K=V", NULL },
+	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH", NULL },
+	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL },
+	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, and nothing else"),
+	OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter, also where the profile's runs are warm"),
+	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", NULL, NULL }, 0, NULL, NULL },
+	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, though a service runs here"),
+	OPTION_SWITCH("why", 0, AT(why), "Say what the jail refused to the program, by which line of the policy, and what allows it"),
+	OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary also when the program simply exited"),
+	OPTION_END,
 };
 #undef LIMIT
 
 const struct option_row check_options[] = {
-	{ "profile", 'p', "NAME", "Whose modules and calls count; basic when not said (brig explain NAME)", set_profile },
-	{ "json", 0, NULL, "Print what was found as JSON", set_json },
-	{ "private", 0, NULL, "Start a brigd for this alone, though a service runs here", set_private },
-	{ 0 },
+	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Whose modules and calls count; basic when not said (brig explain NAME)"),
+	OPTION_SWITCH("json", 0, AT(json), "Print what was found as JSON"),
+	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, though a service runs here"),
+	OPTION_END,
 };
 
 /* --- life --- */
@@ -158,6 +53,9 @@ const struct option_row check_options[] = {
 void request_init(struct request *r)
 {
 	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .wait_ms = EARLY_WAIT_MS };
+	for (const struct option_row *row = request_options; row->field.name; row++)
+		if (row->field.preset == REQUEST_UNSAID)
+			*(uint64_t *)((char *)r + row->field.offset) = REQUEST_UNSAID;
 }
 
 void request_done(struct request *r)
@@ -202,10 +100,10 @@ static int put_env(struct request *r, struct err *e)
 	json_t *list = json_array();
 	size_t  i    = 0;
 
-	while (i < r->env_len && put_text(list, r->env[i]) == 0)
+	while (r->env[i] && put_text(list, r->env[i]) == 0)
 		i++;
 	json_object_set_new(r->message, "env", list);
-	return i < r->env_len ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(r->env[i]), r->env[i]) : 0;
+	return r->env[i] ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(r->env[i]), r->env[i]) : 0;
 }
 
 /* What is no name may be no text either; the error lists those that are. */
@@ -219,22 +117,14 @@ static int put_profile(struct request *r, struct err *e)
 	return json_object_set_new(r->message, "profile", json_string(r->profile));
 }
 
-static int put_limits(struct request *r, struct err *e)
+static void put_limits(struct request *r)
 {
-	json_t       *limits = json_object();
-	struct limits asked;
+	json_t *limits = json_object();
 
 	json_object_set_new(r->message, "limits", limits);
-	for (unsigned i = 0; i < LIMIT_COUNT; i++) {
-		const struct field *f = &limits_fields[i];
-
-		if (!r->limit_text[i])
-			continue;
-		if (field_from_text(f, r->limit_text[i], &asked, e) < 0)
-			return err_wrap(e, "--%s", limits_option(f->name));
-		json_object_set_new(limits, f->name, field_json(f, limits_value(&asked, f)));
-	}
-	return 0;
+	for (const struct field *f = limits_fields; f->name; f++)
+		if (limits_value(&r->limits, f) != REQUEST_UNSAID)
+			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
 }
 
 /* The last part of the path, as it would be called inside. */
@@ -258,7 +148,7 @@ static int put_shown(struct request *r, struct err *e)
 	json_t *names = json_array();
 
 	json_object_set_new(r->message, "ro", names);
-	for (size_t i = 0; i < r->shown_len; i++) {
+	for (size_t i = 0; r->shown[i]; i++) {
 		int fd;
 
 		if (put_shown_name(names, r->shown[i], e) < 0)
@@ -295,12 +185,12 @@ static int put_allow_missing(struct request *r, struct err *e)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < r->allow_len; i++)
+	for (size_t i = 0; r->allow_missing[i]; i++)
 		if (put_text(list, r->allow_missing[i]) < 0) {
 			json_decref(list);
 			return err_set(e, ERR_BAD_SPEC, "--allow-missing: what follows is not UTF-8");
 		}
-	if (r->allow_len)
+	if (*r->allow_missing)
 		json_object_set(r->message, "allow_missing", list);
 	json_decref(list);
 	return 0;
@@ -309,7 +199,8 @@ static int put_allow_missing(struct request *r, struct err *e)
 /* What run and exec have in common; only what was asked is said. */
 static int put_common(struct request *r, struct err *e)
 {
-	if (put_profile(r, e) < 0 || put_limits(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
+	put_limits(r);
+	if (put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
@@ -333,7 +224,7 @@ static const char *path_below(const char *path, const char *folder)
 /* "proj/pkg/main.py" of /home/ann/proj/pkg/main.py, with --ro proj. */
 static int find_in_shown(struct request *r, const char *whole, struct err *e)
 {
-	for (size_t i = 0; i < r->shown_len && !r->in_shown; i++) {
+	for (size_t i = 0; r->shown[i] && !r->in_shown; i++) {
 		char       *folder = realpath(r->shown[i], NULL);
 		const char *rest;
 
@@ -357,10 +248,15 @@ static bool is_same(const char *a, const char *b)
 /* Unless --ro has said so. */
 static int show_once(struct request *r, const char *folder, struct err *e)
 {
-	for (size_t i = 0; i < r->shown_len; i++)
-		if (is_same(r->shown[i], folder))
+	size_t n = 0;
+
+	for (; r->shown[n]; n++)
+		if (is_same(r->shown[n], folder))
 			return 0;
-	return set_shown(r, NULL, folder, e);
+	if (n == PROTOCOL_RO_MAX)
+		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d, with %s", PROTOCOL_RO_MAX, folder);
+	r->shown[n] = folder;
+	return 0;
 }
 
 /* As `python3 DIR`, which wants the first of these, and as people name it. In buf; path itself when it is no directory. */
@@ -393,8 +289,8 @@ static int place_program(struct request *r, const char *path, char *buf, size_t 
 		return 0;
 	if (find_file(r, path, buf, len, ret, e) < 0)
 		return -1;
-	whole = r->shown_len ? realpath(*ret, NULL) : NULL;
-	if (r->shown_len && !whole && errno != ENOENT)
+	whole = *r->shown ? realpath(*ret, NULL) : NULL;
+	if (*r->shown && !whole && errno != ENOENT)
 		return err_sys(e, "%s", *ret);
 	found = whole ? find_in_shown(r, whole, e) : 0;
 	free(whole);
@@ -460,31 +356,32 @@ int request_take_command(struct request *r, char **words, int n, struct err *e)
 
 /* --- and back --- */
 
-/* The number in "ro[3]", when it is one of ours. */
-static bool is_item(const char *field, const char *list, size_t count, size_t *ret)
+/* The text that "ro[3]" is about, when it is one of ours. */
+static const char *item_of(const char *field, const char *list, const char *const *texts)
 {
 	char          end[2];
 	unsigned      i;
 	const size_t  n = strlen(list);
 
-	if (strncmp(field, list, n) != 0 || sscanf(field + n, "[%4u%1[]]", &i, end) != 2 || i >= count)
-		return false;
-	*ret = i;
-	return true;
+	if (strncmp(field, list, n) != 0 || sscanf(field + n, "[%4u%1[]]", &i, end) != 2)
+		return NULL;
+	while (i && *texts)
+		i--, texts++;
+	return *texts;
 }
 
 char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
 {
 	const char *option = strncmp(field, "limits.", 7) == 0 ? limits_option(field + 7) : NULL;
-	size_t      i;
+	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
 
 	*buf = 0;
 	if (option)
 		snprintf(buf, len, "--%s", option);
-	else if (is_item(field, "ro", r->shown_len, &i))
-		snprintf(buf, len, "--ro %s", r->shown[i]);
-	else if (is_item(field, "env", r->env_len, &i))
-		snprintf(buf, len, "--env %.*s", name_length(r->env[i]), r->env[i]);
+	else if (shown)
+		snprintf(buf, len, "--ro %s", shown);
+	else if (variable)
+		snprintf(buf, len, "--env %.*s", name_length(variable), variable);
 	else if (strcmp(field, "code") == 0 || strcmp(field, "main") == 0)
 		snprintf(buf, len, "%s", r->program);
 	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */

@@ -11,22 +11,21 @@
 #include "limits.h"
 #include "option.h"
 
+#define REQUEST_UNSAID UINT64_MAX
+
 struct request {
 	/* asked */
-	const char *profile;
-	const char *limit_text[LIMIT_COUNT]; /* NULL: the profile's default */
-	const char *env[PROTOCOL_ENV_MAX];
-	size_t      env_len;
-	const char *shown[PROTOCOL_RO_MAX]; /* --ro */
-	size_t      shown_len;
-	const char *allow_missing[2];
-	size_t      allow_len;
-	const char *program;    /* the file or directory, "stdin" or the command */
-	char       *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
-	const char *stdin_path; /* NULL: empty; "-": ours */
-	uint64_t    wait_ms;    /* for a place */
-	bool        json, verbose, cold, private, why;
-	enum run_mode mode;     /* of a program: who executes it */
+	const char   *profile;
+	struct limits limits;                     /* REQUEST_UNSAID: the profile's default */
+	const char   *env[PROTOCOL_ENV_MAX + 1];  /* these three end with NULL */
+	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
+	const char   *allow_missing[3];
+	const char   *program;    /* the file or directory, "stdin" or the command */
+	char         *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
+	const char   *stdin_path; /* NULL: empty; "-": ours */
+	uint64_t      wait_ms;    /* for a place */
+	bool          json, verbose, cold, private, why;
+	enum run_mode mode;       /* of a program: who executes it */
 
 	/* made of it */
 	json_t *message;

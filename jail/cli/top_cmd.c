@@ -9,36 +9,15 @@
 #include <unistd.h>
 
 struct top {
-	bool        json, once;
-	const char *delay;
+	bool     json, once;
+	uint64_t delay_ms;
 };
 
-static int set_json(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct top *)into)->json = true;
-	return 0;
-}
-
-static int set_once(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)value, (void)e;
-	((struct top *)into)->once = true;
-	return 0;
-}
-
-static int set_delay(void *into, const struct option_row *row, const char *value, struct err *e)
-{
-	(void)row, (void)e;
-	((struct top *)into)->delay = value;
-	return 0;
-}
-
 static const struct option_row options[] = {
-	{ "once", '1', NULL, "Print one page and end, as where the output is no terminal", set_once },
-	{ "json", 0, NULL, "Print the answers to stats and list, once, as one JSON object", set_json },
-	{ "delay", 'd', "S", "Seconds between two pages, 0.1 to 3600; 1 when not said", set_delay },
-	{ 0 },
+	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and end, as where the output is no terminal"),
+	OPTION_SWITCH("json", 0, offsetof(struct top, json), "Print the answers to stats and list, once, as one JSON object"),
+	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Between two pages, 0.1 to 3600; 1 when not said", NULL, NULL }, 'd', NULL, NULL },
+	OPTION_END,
 };
 
 /* --- one page --- */
@@ -207,23 +186,12 @@ static int once(struct server *server, bool json, struct err *e)
 	return r;
 }
 
-static int parse_delay(const char *text, int *ms, struct err *e)
-{
-	char  *end;
-	double seconds = text ? strtod(text, &end) : 1;
-
-	if (text && (end == text || *end || !(seconds >= 0.1 && seconds <= 3600)))
-		return err_set(e, ERR_BAD_SPEC, "--delay: \"%.20s\" is no number of seconds from 0.1 to 3600", text);
-	*ms = (int)(seconds * 1000);
-	return 0;
-}
-
 int top_main(int argc, char **argv)
 {
-	struct top    t      = { 0 };
+	struct top    t      = { .delay_ms = 1000 };
 	struct server server = SERVER_NONE;
 	struct err    e;
-	int           n = options_parse(options, argc, argv, &t, &e), ms = 0, r;
+	int           n = options_parse(options, argc, argv, &t, &e), r;
 
 	if (n == OPTIONS_HELP) {
 		puts("usage: brig top [OPTION]...\n\nShow zygotes, cells that stand ready, and runs, of the brigd that runs here; q ends it.\n");
@@ -232,13 +200,13 @@ int top_main(int argc, char **argv)
 	}
 	if (n >= 0 && n + 1 < argc)
 		n = err_set(&e, ERR_BAD_SPEC, "write: brig top [OPTION]...");
-	if (n < 0 || parse_delay(t.delay, &ms, &e) < 0) {
+	if (n < 0) {
 		fprintf(stderr, "brig top: %s\n", e.text);
 		return STATUS_USAGE;
 	}
 	r = ask_open(&server, &e);
 	if (r == 0)
-		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, ms, &e);
+		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, (int)t.delay_ms, &e);
 	(void)server_close(&server);
 	if (r < 0)
 		fprintf(stderr, "brig top: %s\n", e.text);

@@ -13,12 +13,10 @@ static void must_be_equal(const struct request *a, const struct request *b)
 {
 	must(same_text(a->profile, b->profile) && same_text(a->stdin_path, b->stdin_path));
 	must(a->cold == b->cold && a->private == b->private);
-	must(a->json == b->json && a->verbose == b->verbose && a->env_len == b->env_len && a->shown_len == b->shown_len);
-	for (size_t i = 0; i < LIMIT_COUNT; i++)
-		must(same_text(a->limit_text[i], b->limit_text[i]));
-	for (size_t i = 0; i < a->env_len; i++)
+	must(a->json == b->json && a->verbose == b->verbose && memcmp(&a->limits, &b->limits, sizeof a->limits) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(a->env); i++)
 		must(same_text(a->env[i], b->env[i]));
-	for (size_t i = 0; i < a->shown_len; i++)
+	for (size_t i = 0; i < ARRAY_LEN(a->shown); i++)
 		must(same_text(a->shown[i], b->shown[i]));
 }
 
@@ -52,14 +50,17 @@ static void must_mean_the_same(const struct request *r)
 	struct line    line = { 1, calloc(WORDS_MAX + 1, sizeof *line.argv) };
 	struct request again;
 	struct err     e = { 0 };
+	char           text[32];
 
 	must(line.argv);
 	say_value(&line, "profile", r->profile);
-	for (size_t i = 0; i < LIMIT_COUNT; i++)
-		say_value(&line, limits_option(limits_fields[i].name), r->limit_text[i]);
-	for (size_t i = 0; i < r->env_len; i++)
+	for (const struct field *f = limits_fields; f->name; f++) {
+		field_print_text(f, limits_value(&r->limits, f), text, sizeof text);
+		say_value(&line, limits_option(f->name), limits_value(&r->limits, f) == REQUEST_UNSAID ? NULL : text);
+	}
+	for (size_t i = 0; r->env[i]; i++)
 		say_value(&line, "env", r->env[i]);
-	for (size_t i = 0; i < r->shown_len; i++)
+	for (size_t i = 0; r->shown[i]; i++)
 		say_value(&line, "ro", r->shown[i]);
 	say_value(&line, "stdin", r->stdin_path);
 	if (r->json)

@@ -595,13 +595,15 @@ static void make_options(struct seeds *s)
 	char text[64];
 
 	begin(s, "options");
-	for (const struct option_row *row = request_options; row->name; row++) {
-		snprintf(text, sizeof text, "--%s", row->name);
+	for (const struct option_row *row = request_options; row->field.name; row++) {
+		bool is_switch = row->field.type == FIELD_BOOL;
+
+		snprintf(text, sizeof text, "--%s", row->field.name);
 		word(s, text);
-		put_text(s, row->arg ? "%s=1" : "%s", text);
-		put_text(s, "%s%c%s%cmain.py", text, 0, row->arg ? "64" : "x", 0);
+		put_text(s, is_switch ? "%s" : "%s=1", text);
+		put_text(s, "%s%c%s%cmain.py", text, 0, is_switch ? "x" : "64", 0);
 		if (row->letter)
-			put_text(s, "-%c%s", row->letter, row->arg ? "1" : "");
+			put_text(s, "-%c%s", row->letter, is_switch ? "" : "1");
 	}
 	put_many(s, "", "--env=A%\v", PROTOCOL_ENV_MAX + 1, "");
 	put_many(s, "", "--ro=/%\v", PROTOCOL_RO_MAX + 1, "");
