@@ -6,18 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const replies[] = { [REPLY_JSON] = "json", [REPLY_TEXT] = "text", NULL };
-static const char *const imports[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce", NULL };
-static const char *const servers[] = {
-	[SETTING_SERVER_ANY] = "any", [SETTING_SERVER_PRIVATE] = "private", [SETTING_SERVER_SERVICE] = "service", NULL,
-};
-
-/* The choices of a row, by its place: other rows have none. */
-#define CHOICES(id) (id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : NULL
-
-const struct setting_row setting_rows[SETTING_COUNT] = {
-#define SETTING(member, type, option, older, min, max, preset, doc) \
-	[SETTING_##member] = { option, type, older, min, max, preset, doc, CHOICES(SETTING_##member) },
+const struct setting_texts setting_texts[SETTING_COUNT] = {
+#define SETTING(member, type, option, older, min, max, preset, doc) [SETTING_##member] = { older, preset },
 #include "settings.def"
 };
 
@@ -27,7 +17,7 @@ char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, siz
 	static const char *const heads[] = { [SPELT_OPTION] = "--", [SPELT_VARIABLE] = SETTINGS_VARIABLE, [SPELT_KEY] = "" };
 	size_t                   n       = strlen(heads[how]);
 
-	snprintf(buf, len, "%s%s", heads[how], setting_rows[id].option);
+	snprintf(buf, len, "%s%s", heads[how], setting_rows[id].field.name);
 	for (char *p = buf + n; how != SPELT_OPTION && *p; p++) {
 		if (*p == '-')
 			*p = '_';
@@ -69,7 +59,7 @@ void settings_init(struct settings *s)
 
 	*s = (struct settings){ .kept = json_array(), .notes = json_array() };
 	for (int id = 0; id < SETTING_COUNT; id++)
-		if (setting_say(s, (enum setting_id)id, &nobody, setting_rows[id].preset, &e) < 0)
+		if (setting_say(s, (enum setting_id)id, &nobody, setting_texts[id].preset, &e) < 0)
 			abort();
 }
 

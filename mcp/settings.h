@@ -16,34 +16,21 @@
  * text. An empty text says nothing.
  */
 #pragma once
-#include "err.h"
+#include "option.h"
 
 #include <jansson.h>
-#include <stdio.h>
-
-enum setting_type {
-	SET_BOOL,   /* bool */
-	SET_COUNT,  /* uint64_t */
-	SET_SIZE,   /* uint64_t bytes */
-	SET_MS,     /* uint64_t; written in seconds */
-	SET_TEXT,   /* const char * */
-	SET_NAME,   /* const char *, see text_is_name() */
-	SET_CHOICE, /* unsigned */
-	SET_LIST,   /* json_t *: array of texts, blanks trimmed; max: how many */
-	SET_SECRET, /* const char *; never printed. Ours name a file that holds it, the older variables hold it */
-};
 
 enum setting_origin { ORIGIN_PRESET, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENVIRONMENT, ORIGIN_OPTION };
 
-#define SET_BOOL_T   bool
-#define SET_COUNT_T  uint64_t
-#define SET_SIZE_T   uint64_t
-#define SET_MS_T     uint64_t
-#define SET_TEXT_T   const char *
-#define SET_NAME_T   const char *
-#define SET_CHOICE_T unsigned
-#define SET_LIST_T   json_t *
-#define SET_SECRET_T const char *
+/* What the struct has for a row. */
+#define FIELD_BOOL_T   bool
+#define FIELD_COUNT_T  uint64_t
+#define FIELD_SIZE_T   uint64_t
+#define FIELD_MS_T     uint64_t
+#define FIELD_STR_T    const char *
+#define FIELD_NAME_T   const char *
+#define FIELD_CHOICE_T unsigned
+#define FIELD_LIST_T   json_t * /* array of texts, blanks trimmed */
 
 enum { REPLY_JSON, REPLY_TEXT };
 enum { IMPORTS_ADVISE, IMPORTS_ENFORCE };
@@ -69,7 +56,7 @@ struct settings {
 	json_t             *kept;                 /* what the texts above are borrowed from */
 	json_t             *notes;                /* texts for stderr: what is no mistake, but should be known */
 	const char         *config;               /* --config */
-	const char         *token_file;           /* where the token is to be read from; NULL: it was said itself, or not */
+	const char         *token_file;           /* where the token is to be read from; NULL: it was said itself, or not. What is typed, everybody can see */
 	/* What is done, instead of serving. */
 	bool                print_config, check, help, version;
 };
@@ -98,23 +85,19 @@ void settings_hide_token(void);
 
 /* --- the parts of settings_load(); pure --- */
 
-struct setting_row {
-	const char        *option; /* "max-timeout" */
-	enum setting_type  type;
-	const char        *older;
-	uint64_t           min, max;
-	const char        *preset, *doc;
-	const char *const *choices; /* of SET_CHOICE; ends with NULL */
-};
-extern const struct setting_row setting_rows[SETTING_COUNT];
+/* By id; behind them what only the command line has. Ends with a NULL name. */
+extern const struct option_row setting_rows[];
+extern const struct setting_texts {
+	const char *older; /* names of variables, separated by spaces */
+	const char *preset;
+} setting_texts[SETTING_COUNT];
 
 enum setting_spelling { SPELT_OPTION, SPELT_VARIABLE, SPELT_KEY };
 char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len); /* returns buf */
 int   setting_find(enum setting_spelling how, const char *name);    /* an id, or -1 */
 int   setting_nearest(enum setting_spelling how, const char *name); /* what may have been meant, or -1 */
 
-const char *setting_type_words(enum setting_type type); /* what the configuration file takes */
-bool        settings_is_ours(const char *variable);     /* BRIG_MCP_* and SANDBOX_* */
+bool settings_is_ours(const char *variable); /* BRIG_MCP_* and SANDBOX_* */
 
 /* Who says it, and where in words that can stand before an error. */
 struct said {

@@ -54,7 +54,7 @@ static int take_names(struct settings *s, enum setting_id id, enum setting_origi
 		      struct err *e)
 {
 	char        name[SETTING_NAME_MAX];
-	const char *p = setting_rows[id].older;
+	const char *p = setting_texts[id].older;
 
 	if (take_variable(s, id, setting_name(id, SPELT_VARIABLE, name, sizeof name), false, origin, names, lines, e) < 0)
 		return -1;
@@ -194,19 +194,20 @@ static bool is_list_of_texts(const json_t *v)
 /* As a person would have typed it; the caller frees. NULL with *e. */
 static char *text_of(enum setting_id id, const json_t *v, struct err *e)
 {
-	char  *text = NULL;
-	size_t n;
+	const struct field *f    = &setting_rows[id].field;
+	char               *text = NULL;
+	size_t              n;
 
 	if (json_is_string(v))
 		text = strdup(json_string_value(v));
-	else if (json_is_boolean(v) && setting_rows[id].type == SET_BOOL)
+	else if (json_is_boolean(v) && f->type == FIELD_BOOL)
 		text = strdup(json_is_true(v) ? "true" : "false");
-	else if (json_is_number(v) && (setting_rows[id].type == SET_MS || json_is_integer(v)))
+	else if (json_is_number(v) && (f->type == FIELD_MS || json_is_integer(v)))
 		text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
-	else if (setting_rows[id].type == SET_LIST && is_list_of_texts(v))
+	else if (f->type == FIELD_LIST && is_list_of_texts(v))
 		text = join(v, &n);
 	if (!text)
-		err_set(e, ERR_BAD_SPEC, "expected %s", setting_type_words(setting_rows[id].type));
+		err_set(e, ERR_BAD_SPEC, "expected %s", field_like(f));
 	return text;
 }
 

@@ -17,7 +17,7 @@ static void must_print_all(const struct settings *s)
 	settings_print(s, out);
 	fclose(out);
 	for (int id = 0; id < SETTING_COUNT; id++)
-		must_about(text, strstr(text, setting_rows[id].option));
+		must_about(text, strstr(text, setting_rows[id].field.name));
 	must(!*s->token);
 	free(text);
 }

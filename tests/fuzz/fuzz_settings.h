@@ -3,25 +3,19 @@
 #include "fuzz.h"
 #include "settings.h"
 
-#include <stddef.h>
-
 static inline void must_keep_setting(const struct settings *s, int id)
 {
-	static const size_t offsets[] = {
-#define SETTING(member, type, option, older, min, max, preset, doc) [SETTING_##member] = offsetof(struct settings, member),
-#include "settings.def"
-	};
-	const struct setting_row *row = &setting_rows[id];
-	const char               *at  = (const char *)s + offsets[id];
+	const struct field *f  = &setting_rows[id].field;
+	const char         *at = (const char *)s + f->offset;
 
 	must(!s->where[id] == (s->origin[id] == ORIGIN_PRESET));
-	if (row->type == SET_COUNT || row->type == SET_SIZE || row->type == SET_MS)
-		must(*(const uint64_t *)at >= row->min && *(const uint64_t *)at <= row->max);
-	if (row->type == SET_LIST)
-		must(json_array_size(*(json_t *const *)at) <= row->max);
-	if (row->type == SET_TEXT || row->type == SET_SECRET)
-		must(strlen(*(const char *const *)at) <= row->max);
-	if (row->type == SET_NAME)
+	if (field_is_number(f))
+		must(*(const uint64_t *)at >= f->min && *(const uint64_t *)at <= f->max);
+	if (f->type == FIELD_LIST)
+		must(json_array_size(*(json_t *const *)at) <= f->max);
+	if (f->type == FIELD_STR)
+		must(strlen(*(const char *const *)at) <= f->max);
+	if (f->type == FIELD_NAME)
 		must(text_is_name(*(const char *const *)at));
 }
 

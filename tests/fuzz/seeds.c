@@ -645,8 +645,8 @@ static void make_dotenv(struct seeds *s)
 
 	begin(s, "dotenv");
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		const struct setting_row *row = &setting_rows[id];
-		size_t                    way = (size_t)id % ARRAY_LEN(ways);
+		const struct setting_texts *row = &setting_texts[id];
+		size_t                      way = (size_t)id % ARRAY_LEN(ways);
 
 		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
 		word(s, name);
@@ -667,7 +667,7 @@ static void make_mcp_settings(struct seeds *s)
 
 	begin(s, "mcp_settings");
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		const char *value = *setting_rows[id].preset ? setting_rows[id].preset : "math";
+		const char *value = *setting_texts[id].preset ? setting_texts[id].preset : "math";
 
 		setting_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
 		setting_name((enum setting_id)id, SPELT_KEY, key, sizeof key);

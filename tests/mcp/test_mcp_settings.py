@@ -11,8 +11,8 @@ from support import brig, host
 from support.mcp import McpHttp, McpStdio, binary
 
 DEFINED = (host.REPO / "mcp/settings.def").read_text()
-OPTIONS = re.findall(r'^SETTING\(\w+,\s*SET_\w+,\s*"([\w-]+)"', DEFINED, re.M)
-OLDER = [name for names in re.findall(r'^SETTING\(\w+,\s*SET_\w+,\s*"[\w-]+",\s*"([^"]*)"', DEFINED, re.M) for name in names.split()]
+OPTIONS = re.findall(r'^SETTING\(\w+,\s*FIELD_\w+,\s*"([\w-]+)"', DEFINED, re.M)
+OLDER = [name for names in re.findall(r'^SETTING\(\w+,\s*FIELD_\w+,\s*"[\w-]+",\s*"([^"]*)"', DEFINED, re.M) for name in names.split()]
 TOKEN = "t0k3n-" + "0123456789abcdef" * 2
 
 
@@ -148,7 +148,7 @@ def test_each_setting_can_be_said_in_three_spellings(place, option):
 
 @pytest.mark.parametrize("args, env, dotenv, config, wanted", [
     (["--timout", "5"], {}, None, None, "--timout: no such option; is it --timeout? see --help"),
-    (["--timeout"], {}, None, None, "--timeout: needs a value; see --help"),
+    (["--timeout"], {}, None, None, "--timeout: needs a value: --timeout SECONDS"),
     (["--allow-missing", "memory,disk"], {}, None, None, '--allow-missing: "disk" is not a limit that can be missing; there are: memory, cpus'),
     ([], {}, "BRIG_MCP_ALLOW_MISSING=memory\n", None, ".env, line 1: BRIG_MCP_ALLOW_MISSING: such a file does not decide that; say it as an option or in the environment"),
     (["run"], {}, None, None, '"run" is no option, and brig-mcp takes nothing else; see --help'),

@@ -29,7 +29,7 @@ KNOWN = {
     "gemini.json": {"command", "args", "env", "timeout", "trust", "includeTools", "excludeTools"},
 }
 CLIENTS = sorted(KNOWN)
-OPTIONS = [f"--{option}" for option in re.findall(r'^SETTING\(\w+,\s*SET_\w+,\s*"([\w-]+)"', (host.REPO / "mcp/settings.def").read_text(), re.M)]
+OPTIONS = [f"--{option}" for option in re.findall(r'^SETTING\(\w+,\s*FIELD_\w+,\s*"([\w-]+)"', (host.REPO / "mcp/settings.def").read_text(), re.M)]
 
 
 def content(name):

@@ -32,10 +32,10 @@ static const struct row rows[] = {
 	{ "a deed takes no value", "--check=1", NULL, NULL, NULL, "--check takes no value" },
 	{ "three dashes are too many", "---timeout 5", NULL, NULL, NULL, "---timeout: no such option; is it --timeout?" },
 	{ "a lone dash is no option", "-", NULL, NULL, NULL, "\"-\" is no option" },
-	{ "two dashes are no option", "--", NULL, NULL, NULL, "\"--\" is no option" },
+	{ "two dashes end the options", "-- --http", NULL, NULL, NULL, "\"--http\" is no option" },
 	{ "the published way to ask for stdio is accepted", "--transport stdio", NULL, NULL, NULL, NULL },
 	{ "the published way to ask for HTTP is accepted", "--transport http --insecure-loopback", NULL, NULL, NULL, NULL },
-	{ "another transport is refused", "--transport sse", NULL, NULL, NULL, "--transport: \"sse\" is not known; write stdio or http" },
+	{ "another transport is refused", "--transport sse", NULL, NULL, NULL, "--transport: \"sse\" is none of stdio, http" },
 
 	{ "seconds may have decimals", "--timeout 0.5", NULL, NULL, NULL, NULL },
 	{ "a word is no time", "--timeout soon", NULL, NULL, NULL, "--timeout: \"soon\" is not seconds, like 30 or 0.5" },
@@ -46,7 +46,7 @@ static const struct row rows[] = {
 	{ "memory that no interpreter fits in is refused", "--memory 1m", NULL, NULL, NULL, "--memory: no Python starts in less than 8M" },
 	{ "output of no bytes is refused", "--output 0", NULL, NULL, NULL, "--output: 0 is outside 1K..1G" },
 	{ "a port beyond the last is refused", "--port 65536", NULL, NULL, NULL, "--port: 65536 is outside 0..65535" },
-	{ "a choice that is none is refused with the list", "--reply xml", NULL, NULL, NULL, "--reply: \"xml\" is not known; write one of: json, text" },
+	{ "a choice that is none is refused with the list", "--reply xml", NULL, NULL, NULL, "--reply: \"xml\" is none of json, text" },
 	{ "a profile's name is a name", "--profile ../x", NULL, NULL, NULL, "--profile: \"../x\" is no name" },
 	{ "a module's name may be dotted", "--allowed-imports os.path,math", NULL, NULL, NULL, NULL },
 	{ "a module's name has no semicolon", "--allowed-imports os;sys", NULL, NULL, NULL, "--allowed-imports: \"os;sys\" is not the name of a module" },
@@ -60,7 +60,7 @@ static const struct row rows[] = {
 	{ "published variables are understood", NULL, "{\"SANDBOX_TIMEOUT\":\"5\",\"SANDBOX_MAX_OUTPUT_SIZE\":\"1048576\",\"SANDBOX_DEFAULT_MEMORY_LIMIT\":\"128m\"}", NULL, NULL, NULL },
 	{ "an empty variable says nothing", NULL, "{\"SANDBOX_TIMEOUT\":\"\",\"BRIG_MCP_PORT\":\"\"}", NULL, NULL, NULL },
 	{ "a variable's mistake is told with its name", NULL, "{\"SANDBOX_TIMEOUT\":\"abc\"}", NULL, NULL, "SANDBOX_TIMEOUT in the environment: \"abc\" is not seconds" },
-	{ "a boolean is a word of a list", NULL, "{\"SANDBOX_ENABLE_NETWORK\":\"maybe\"}", NULL, NULL, "SANDBOX_ENABLE_NETWORK in the environment: \"maybe\" is neither true nor false; write true or false" },
+	{ "a boolean is a word of a list", NULL, "{\"SANDBOX_ENABLE_NETWORK\":\"maybe\"}", NULL, NULL, "SANDBOX_ENABLE_NETWORK in the environment: \"maybe\" is not true or false" },
 	{ "an unknown variable of ours is refused with what may have been meant", NULL, "{\"BRIG_MCP_TIMOUT\":\"5\"}", NULL, NULL, "BRIG_MCP_TIMOUT in the environment: no such setting; is it BRIG_MCP_TIMEOUT?" },
 	{ "an unknown published variable is not ours to judge", NULL, "{\"SANDBOX_COLOUR\":\"red\"}", NULL, NULL, NULL },
 	{ "the configuration's own variable is no setting", NULL, "{\"BRIG_MCP_CONFIG\":\"/x\"}", NULL, NULL, NULL },
@@ -255,7 +255,7 @@ static void check_rows(void)
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
 		tap_ok(setting_find(SPELT_VARIABLE, name) == id && strncmp(name, "BRIG_MCP_", 9) == 0, "%s is found by its name", name);
-		tap_ok((setting_rows[id].type == SET_CHOICE) == (setting_rows[id].choices != NULL), "%s has choices if it is one of them", name);
+		tap_ok((setting_rows[id].field.type == FIELD_CHOICE) == (setting_rows[id].field.choices != NULL), "%s has choices if it is one of them", name);
 	}
 	tap_ok(settings_status(&(struct err){ .kind = ERR_DENIED }) == 1 && settings_status(&(struct err){ .kind = ERR_BAD_SPEC }) == 2,
 	       "the exit status of a missing token is one, of every other mistake two");
