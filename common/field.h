@@ -34,7 +34,8 @@ enum field_type {
 	FIELD_NOTE,   /* accepted, checked to be a string, not kept ("comment") */
 };
 
-#define FIELD_ANY UINT64_MAX /* as max: without bound */
+#define FIELD_ANY    UINT64_MAX /* as max: without bound */
+#define FIELD_UNSAID UINT64_MAX /* as preset, of a row with a bound: none */
 
 /* Tables end with a row whose name is NULL. */
 struct field {

@@ -3,7 +3,6 @@
 #include "nearest.h"
 #include "text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,93 +11,7 @@
 #define UNKNOWN_MAX 8
 #define TEXT_SHOWN  60
 
-/* --- what is said about a value --- */
-
-/* A number as people write it: 300, 0.01. */
-static const char *number_text(double value, char *buf, size_t len)
-{
-	snprintf(buf, len, "%.15g", value);
-	return buf;
-}
-
-/* What came, short and plain. */
-static const char *shown(const json_t *value, char *buf, size_t len)
-{
-	char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-
-	snprintf(buf, len, "%.*s%s", TEXT_SHOWN, text ? text : "?", text && strlen(text) > TEXT_SHOWN ? "..." : "");
-	text_make_plain(buf);
-	free(text);
-	return buf;
-}
-
-static int expected(struct err *e, const struct argument *row, const json_t *given, const char *what)
-{
-	char buf[TEXT_SHOWN + 8];
-
-	return err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %s", row->name, what, shown(given, buf, sizeof buf));
-}
-
-static bool is_bounded(const struct argument *row)
-{
-	return row->max > 0;
-}
-
-static int check_length(const struct argument *row, size_t n, const char *what, struct err *e)
-{
-	if (is_bounded(row) && (double)n > row->max)
-		return err_set(e, ERR_BAD_SPEC, "%s: %zu %s are too many; the most is %.0f", row->name, n, what, row->max);
-	if ((double)n < row->min)
-		return err_set(e, ERR_BAD_SPEC, "%s: %zu %s are too few; the least is %.0f", row->name, n, what, row->min);
-	return 0;
-}
-
-static int check_range(const struct argument *row, double value, struct err *e)
-{
-	char is[32], least[32], most[32];
-
-	number_text(value, is, sizeof is);
-	number_text(row->min, least, sizeof least);
-	number_text(row->max, most, sizeof most);
-	if (is_bounded(row) && (value < row->min || value > row->max))
-		return err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, is, least, most);
-	if (value < row->min)
-		return err_set(e, ERR_BAD_SPEC, "%s: %s is too little; the least is %s", row->name, is, least);
-	return 0;
-}
-
-/* --- one function a type: the value in its one form, or NULL with *e --- */
-
-static size_t count_characters(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
-
-/* Who reads it as a C text would see the part before the NUL and run that. */
-static int check_nul(const struct argument *row, const json_t *text, struct err *e)
-{
-	size_t at = strlen(json_string_value(text));
-
-	if (at == json_string_length(text))
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: has a NUL byte, as character %zu; in a Python text write \\x00 for it", row->name,
-		       count_characters(json_string_value(text)) + 1);
-}
-
-static json_t *take_text(const struct argument *row, const json_t *given, struct err *e)
-{
-	if (!json_is_string(given)) {
-		expected(e, row, given, "a text");
-		return NULL;
-	}
-	if (check_nul(row, given, e) < 0 || check_length(row, count_characters(json_string_value(given)), "characters", e) < 0)
-		return NULL;
-	return json_incref((json_t *)given);
-}
+/* --- what was meant: a new reference, or the value itself where that is not clear --- */
 
 /* Models write numbers as texts now and then. The whole text, or it is none. */
 static bool number_of(const json_t *given, double *ret)
@@ -116,46 +29,51 @@ static bool number_of(const json_t *given, double *ret)
 	return !*end && *ret - *ret == 0; /* finite */
 }
 
-static json_t *take_number(const struct argument *row, const json_t *given, struct err *e)
-{
-	double value;
-
-	if (!number_of(given, &value)) {
-		expected(e, row, given, "a number");
-		return NULL;
-	}
-	return check_range(row, value, e) < 0 ? NULL : json_real(value);
-}
-
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
-static json_t *take_count(const struct argument *row, const json_t *given, struct err *e)
+static json_t *meant_count(const json_t *given)
 {
 	double value;
 
-	if (!number_of(given, &value) || value > EXACT_MAX || value < -EXACT_MAX || value != (double)(int64_t)value) {
-		expected(e, row, given, "a whole number");
-		return NULL;
-	}
-	return check_range(row, value, e) < 0 ? NULL : json_integer((int64_t)value);
+	if (json_is_integer(given) || !number_of(given, &value) || value > EXACT_MAX || value < -EXACT_MAX || value != (double)(int64_t)value)
+		return json_incref((json_t *)given);
+	return json_integer((int64_t)value);
 }
 
-static json_t *take_bool(const struct argument *row, const json_t *given, struct err *e)
+static json_t *meant_milli(const json_t *given)
 {
-	static const char *const words[] = { "false", "true" };
+	double value;
+
+	if (!number_of(given, &value) || value < 0 || value > 1e12)
+		return json_incref((json_t *)given);
+	return json_real((double)(uint64_t)(value * 1000 + 0.5) / 1000);
+}
+
+/* Without a unit it is MiB, as a number and as a text: nobody means 128 bytes. */
+static json_t *meant_size(const json_t *given)
+{
+	const char *text = json_string_value(given);
+	uint64_t    bytes;
+	double      number;
+
+	if (number_of(given, &number) && number > 0)
+		return json_integer(number < (double)(1ull << 40) ? (json_int_t)(number * (double)MIB) : INT64_MAX);
+	if (text && strlen(text) == json_string_length(given) && text_to_size(text, &bytes) == 0 && bytes <= INT64_MAX)
+		return json_integer((json_int_t)bytes);
+	return json_incref((json_t *)given);
+}
+
+static json_t *meant_bool(const json_t *given)
+{
 	const char *text = json_string_value(given);
 
-	if (json_is_boolean(given))
-		return json_incref((json_t *)given);
-	for (int i = 0; i < 2; i++)
-		if (text && strcmp(text, words[i]) == 0)
-			return json_boolean(i);
-	expected(e, row, given, "true or false");
-	return NULL;
+	if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
+		return json_boolean(*text == 't');
+	return json_incref((json_t *)given);
 }
 
 /* Lists and objects come as their JSON in a text now and then. */
-static json_t *unwrapped(const json_t *given)
+static json_t *meant_many(const json_t *given)
 {
 	const char *text  = json_string_value(given);
 	json_t     *found = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -163,136 +81,31 @@ static json_t *unwrapped(const json_t *given)
 	return found ? found : json_incref((json_t *)given);
 }
 
-static int check_texts(const struct argument *row, const json_t *list, struct err *e)
+static json_t *meant(enum field_type type, const json_t *given)
 {
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *text = json_array_get(list, i);
-		char          buf[TEXT_SHOWN + 8];
-
-		if (!json_is_string(text))
-			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: expected a text, not %s", row->name, i, shown(text, buf, sizeof buf));
-		if (check_nul(row, text, e) < 0)
-			return -1;
+	switch (type) {
+	case FIELD_COUNT:
+		return meant_count(given);
+	case FIELD_MILLI:
+		return meant_milli(given);
+	case FIELD_SIZE:
+		return meant_size(given);
+	case FIELD_BOOL:
+		return meant_bool(given);
+	case FIELD_WORDS:
+	case FIELD_MAP:
+		return meant_many(given);
+	default:
+		return json_incref((json_t *)given);
 	}
-	return check_length(row, json_array_size(list), "texts", e);
 }
-
-static json_t *take_texts(const struct argument *row, const json_t *given, struct err *e)
-{
-	json_t *list = unwrapped(given);
-	int     bad  = json_is_array(list) ? check_texts(row, list, e) : expected(e, row, given, "a list of texts, as [\"a\", \"b\"]");
-
-	if (bad < 0)
-		json_decref(list);
-	return bad < 0 ? NULL : list;
-}
-
-static int check_members(const struct argument *row, const json_t *map, struct err *e)
-{
-	const char *key;
-	json_t     *value;
-	char        buf[TEXT_SHOWN + 8];
-
-	json_object_foreach((json_t *)map, key, value) {
-		if (!json_is_string(value))
-			return err_set(e, ERR_BAD_SPEC, "%s: %.60s: expected a text, not %s", row->name, key, shown(value, buf, sizeof buf));
-		if (check_nul(row, value, e) < 0)
-			return -1;
-	}
-	return check_length(row, json_object_size(map), "members", e);
-}
-
-static json_t *take_map(const struct argument *row, const json_t *given, struct err *e)
-{
-	json_t *map = unwrapped(given);
-	int     bad = json_is_object(map) ? check_members(row, map, e) : expected(e, row, given, "an object of texts, as {\"NAME\": \"value\"}");
-
-	if (bad < 0)
-		json_decref(map);
-	return bad < 0 ? NULL : map;
-}
-
-/* Without a unit it is MiB, as a number and as a text: nobody means 128 bytes. */
-static bool size_of(const json_t *given, uint64_t *ret)
-{
-	const char *text = json_string_value(given);
-	double      number;
-
-	if (number_of(given, &number)) {
-		*ret = number > 0 && number < (double)(1ull << 40) ? (uint64_t)(number * (double)MIB) : 0;
-		return *ret > 0;
-	}
-	return text && strlen(text) == json_string_length(given) && text_to_size(text, ret) == 0;
-}
-
-static json_t *take_size(const struct argument *row, const json_t *given, struct err *e)
-{
-	uint64_t bytes;
-	char     is[32], least[32], most[32];
-
-	if (!size_of(given, &bytes)) {
-		expected(e, row, given, "a size as \"256m\" or \"1g\", or a number of MiB");
-		return NULL;
-	}
-	text_from_size(bytes, is, sizeof is);
-	text_from_size((uint64_t)row->min, least, sizeof least);
-	text_from_size((uint64_t)row->max, most, sizeof most);
-	if (is_bounded(row) && ((double)bytes > row->max || (double)bytes < row->min)) {
-		err_set(e, ERR_BAD_SPEC, "%s: %s is outside %s..%s", row->name, is, least, most);
-		return NULL;
-	}
-	if ((double)bytes < row->min) {
-		err_set(e, ERR_BAD_SPEC, "%s: %s is too little; the least is %s", row->name, is, least);
-		return NULL;
-	}
-	return json_integer((json_int_t)bytes);
-}
-
-static void join(const char *const *list, char *ret, size_t len)
-{
-	size_t at = 0;
-
-	ret[0] = 0;
-	for (size_t i = 0; list[i] && at < len; i++)
-		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", list[i]);
-}
-
-static json_t *take_choice(const struct argument *row, const json_t *given, struct err *e)
-{
-	const char *text = json_string_value(given);
-	char        choices[200], what[220];
-
-	for (size_t i = 0; text && row->choices[i]; i++)
-		if (strcmp(text, row->choices[i]) == 0)
-			return json_incref((json_t *)given);
-	join(row->choices, choices, sizeof choices);
-	snprintf(what, sizeof what, "one of %s", choices);
-	expected(e, row, given, what);
-	return NULL;
-}
-
-/* clang-format off */
-static const struct {
-	json_t    *(*take)(const struct argument *row, const json_t *given, struct err *e);
-	const char  *schema; /* its type there */
-} types[] = {
-	[ARGUMENT_TEXT]   = { take_text,   "string" },
-	[ARGUMENT_COUNT]  = { take_count,  "integer" },
-	[ARGUMENT_NUMBER] = { take_number, "number" },
-	[ARGUMENT_BOOL]   = { take_bool,   "boolean" },
-	[ARGUMENT_TEXTS]  = { take_texts,  "array" },
-	[ARGUMENT_MAP]    = { take_map,    "object" },
-	[ARGUMENT_SIZE]   = { take_size,   "string" }, /* a union with numbers is refused by some clients */
-	[ARGUMENT_CHOICE] = { take_choice, "string" },
-};
-/* clang-format on */
 
 /* --- all of them --- */
 
 static const struct argument *find_row(const struct argument *rows, const char *name)
 {
-	for (; rows->name; rows++)
-		if (strcmp(rows->name, name) == 0)
+	for (; rows->field.name; rows++)
+		if (strcmp(rows->field.name, name) == 0)
 			return rows;
 	return NULL;
 }
@@ -302,8 +115,8 @@ static void names_of(const struct argument *rows, char *ret, size_t len)
 	size_t at = 0;
 
 	ret[0] = 0;
-	for (size_t i = 0; rows[i].name && at < len; i++)
-		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", rows[i].name);
+	for (size_t i = 0; rows[i].field.name && at < len; i++)
+		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", rows[i].field.name);
 }
 
 /* What models ask for because other sandboxes have it; a name ends the list. */
@@ -334,10 +147,10 @@ static const char *nearest_of(const struct argument *rows, const char *name)
 	const char *found = NULL;
 	unsigned    least = 3, d;
 
-	for (; rows->name; rows++)
-		if ((d = nearest_distance(rows->name, name)) < least) {
+	for (; rows->field.name; rows++)
+		if ((d = nearest_distance(rows->field.name, name)) < least) {
 			least = d;
-			found = rows->name;
+			found = rows->field.name;
 		}
 	return found;
 }
@@ -373,13 +186,30 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 	}
 }
 
+static bool has_nul(const json_t *text)
+{
+	return json_is_string(text) && strlen(json_string_value(text)) != json_string_length(text);
+}
+
 static json_t *take_one(const struct argument *row, const json_t *given, struct err *e)
 {
+	json_t *value = meant(row->field.type, given);
+
+	if (field_check(&row->field, value, e) == 0)
+		return value;
+	if (has_nul(given))
+		snprintf(e->text + strlen(e->text), sizeof e->text - strlen(e->text), "; in a Python text write \\x00 for it");
+	json_decref(value);
+	return NULL;
+}
+
+static json_t *take_if_said(const struct argument *row, const json_t *given, struct err *e)
+{
 	if (given && !json_is_null(given))
-		return types[row->type].take(row, given, e);
+		return take_one(row, given, e);
 	if (!row->must)
 		return json_null();
-	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->name, row->doc);
+	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->field.doc);
 	return NULL;
 }
 
@@ -387,13 +217,13 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 {
 	json_t *taken = json_object(), *value;
 
-	for (const struct argument *row = rows; row->name; row++) {
-		if (!(value = take_one(row, json_object_get(given, row->name), e))) {
+	for (const struct argument *row = rows; row->field.name; row++) {
+		if (!(value = take_if_said(row, json_object_get(given, row->field.name), e))) {
 			text_make_plain(e->text);
 			json_decref(taken);
 			return NULL;
 		}
-		json_object_set_new(taken, row->name, value);
+		json_object_set_new(taken, row->field.name, value);
 	}
 	if (warnings)
 		warn_of_unknown(rows, given, warnings);
@@ -402,39 +232,15 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 
 /* --- the schema: the portable part of it, since each client knows another one --- */
 
-static void add_bounds(json_t *schema, const struct argument *row)
+static json_t *schema_of(const struct field *f)
 {
-	bool whole = row->type == ARGUMENT_COUNT;
+	json_t *schema = field_schema(f);
 
-	if (!is_bounded(row))
-		return;
-	json_object_set_new(schema, "minimum", whole ? json_integer((json_int_t)row->min) : json_real(row->min));
-	json_object_set_new(schema, "maximum", whole ? json_integer((json_int_t)row->max) : json_real(row->max));
-}
-
-static void add_choices(json_t *schema, const struct argument *row)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; row->choices[i]; i++)
-		json_array_append_new(list, json_string(row->choices[i]));
-	json_object_set_new(schema, "enum", list);
-}
-
-static json_t *schema_of(const struct argument *row)
-{
-	json_t *schema = json_pack("{ss ss}", "type", types[row->type].schema, "description", row->doc);
-
-	if (row->type == ARGUMENT_TEXTS)
-		json_object_set_new(schema, "items", json_pack("{ss}", "type", "string"));
-	if (row->type == ARGUMENT_MAP)
-		json_object_set_new(schema, "additionalProperties", json_pack("{ss}", "type", "string"));
-	if (row->type == ARGUMENT_CHOICE)
-		add_choices(schema, row);
-	if (row->type == ARGUMENT_COUNT || row->type == ARGUMENT_NUMBER)
-		add_bounds(schema, row);
-	if (row->preset)
-		json_object_set_new(schema, "default", json_loads(row->preset, JSON_DECODE_ANY, NULL));
+	if (f->type != FIELD_SIZE)
+		return schema;
+	json_object_set_new(schema, "type", json_string("string")); /* a union with numbers is refused by some clients */
+	json_object_del(schema, "minimum");
+	json_object_del(schema, "maximum");
 	return schema;
 }
 
@@ -442,10 +248,10 @@ json_t *arguments_schema(const struct argument *rows)
 {
 	json_t *properties = json_object(), *must = json_array(), *schema = json_pack("{ss}", "type", "object");
 
-	for (const struct argument *row = rows; row && row->name; row++) {
-		json_object_set_new(properties, row->name, schema_of(row));
+	for (const struct argument *row = rows; row && row->field.name; row++) {
+		json_object_set_new(properties, row->field.name, schema_of(&row->field));
 		if (row->must)
-			json_array_append_new(must, json_string(row->name));
+			json_array_append_new(must, json_string(row->field.name));
 	}
 	if (json_object_size(properties))
 		json_object_set(schema, "properties", properties);

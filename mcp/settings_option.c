@@ -45,7 +45,7 @@ static int say_stdio(void *into, const struct option_row *row, const char *value
 
 const struct option_row setting_rows[] = {
 #define SETTING(member, type, option, older, min, max, preset, doc) \
-	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_ANY, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), say },
+	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_UNSAID, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), say },
 #include "settings.def"
 	OPTION_SWITCH("check", 0, AT(check), "Run one program as a client would, and tell what came of it"),
 	OPTION_SWITCH("print-config", 0, AT(print_config), "Print each setting, and who said it"),

@@ -5,8 +5,8 @@
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ .name = "execution_id", .type = ARGUMENT_TEXT, .must = true, .max = 64, .doc = "From the answer of execute_code" },
-	{ 0 },
+	{ { "execution_id", FIELD_STR, 0, 0, 64, 0, "From the answer of execute_code", NULL, NULL }, true },
+	{ { 0 }, false },
 };
 /* clang-format on */
 

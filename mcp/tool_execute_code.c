@@ -16,21 +16,22 @@ static const char *const formats[] = { "json", "text", NULL };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ .name = "code",            .type = ARGUMENT_TEXT,   .must = true, .doc = "Python program. The value of its last expression, or its variable result, comes back as result" },
-	{ .name = "timeout",         .type = ARGUMENT_NUMBER, .min = 0.01, .max = 86400, .doc = "Seconds until it is killed; at most 300 unless the server says otherwise. Default 30" },
-	{ .name = "memory_limit",    .type = ARGUMENT_SIZE,   .min = 8 * MIB, .doc = "Memory, as \"256m\" or \"1g\"; a number counts MiB. Default: the profile's" },
-	{ .name = "stdin",           .type = ARGUMENT_TEXT,   .doc = "What the program reads from standard input; nothing by default" },
-	{ .name = "args",            .type = ARGUMENT_TEXTS,  .max = 1024, .doc = "Its arguments, sys.argv[1:]" },
-	{ .name = "env",             .type = ARGUMENT_MAP,    .max = 64, .doc = "More environment variables" },
-	{ .name = "profile",         .type = ARGUMENT_TEXT,   .max = 63, .doc = "Which packages and limits, as basic or data-science; get_sandbox_info lists them" },
-	{ .name = "allowed_imports", .type = ARGUMENT_TEXTS,  .max = 512, .doc = "Only these modules may be imported, as [\"math\", \"json\"]; any when empty" },
-	{ .name = "validate",        .type = ARGUMENT_BOOL,   .preset = "false", .doc = "Check the code first (validate_code), and run it only if it passes" },
-	{ .name = "format",          .type = ARGUMENT_CHOICE, .choices = formats, .doc = "The answer: json, one object; text, made to be read" },
-	{ .name = "detail",          .type = ARGUMENT_BOOL,   .doc = "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
-	{ .name = "capture_output",  .type = ARGUMENT_BOOL,   .preset = "true", .doc = "false: leave stdout and stderr out of the answer" },
-	{ .name = "echo_result",     .type = ARGUMENT_BOOL,   .doc = "Append the result to stdout, as an interpreter does" },
-	{ .name = "use_container",   .type = ARGUMENT_BOOL,   .doc = "Accepted for older clients; every run is isolated" },
-	{ 0 },
+	/* name                type             least    most        preset        meaning */
+	{ { "code",            FIELD_STR,    0, 0,       FIELD_ANY,  0,            "Python program. The value of its last expression, or its variable result, comes back as result", NULL, NULL }, true },
+	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSAID, "Seconds until it is killed; at most 300 unless the server says otherwise. Default 30", NULL, NULL }, false },
+	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSAID, "Memory, as \"256m\" or \"1g\"; a number counts MiB. Default: the profile's", NULL, NULL }, false },
+	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "What the program reads from standard input; nothing by default", NULL, NULL }, false },
+	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "Its arguments, sys.argv[1:]", NULL, NULL }, false },
+	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "More environment variables", NULL, NULL }, false },
+	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Which packages and limits, as basic or data-science; get_sandbox_info lists them", NULL, NULL }, false },
+	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Only these modules may be imported, as [\"math\", \"json\"]; any when empty", NULL, NULL }, false },
+	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Check the code first (validate_code), and run it only if it passes", NULL, NULL }, false },
+	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSAID, "The answer: json, one object; text, made to be read", formats, NULL }, false },
+	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out", NULL, NULL }, false },
+	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "false: leave stdout and stderr out of the answer", NULL, NULL }, false },
+	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Append the result to stdout, as an interpreter does", NULL, NULL }, false },
+	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Accepted for older clients; every run is isolated", NULL, NULL }, false },
+	{ { 0 }, false },
 };
 /* clang-format on */
 

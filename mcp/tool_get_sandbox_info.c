@@ -158,7 +158,7 @@ static json_t *make(const struct mcp *m, const struct survey *s)
 	return info;
 }
 
-static const struct argument rows[] = { { 0 } };
+static const struct argument rows[] = { { { 0 }, false } };
 
 static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
 {

@@ -9,10 +9,10 @@
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ .name = "code",            .type = ARGUMENT_TEXT,  .must = true, .doc = "Python program; it is not executed" },
-	{ .name = "profile",         .type = ARGUMENT_TEXT,  .max = 63, .doc = "Whose list of modules counts; default as of execute_code" },
-	{ .name = "allowed_imports", .type = ARGUMENT_TEXTS, .max = 512, .doc = "Only these modules are allowed, as [\"math\", \"json\"]" },
-	{ 0 },
+	{ { "code",            FIELD_STR,   0, 0, FIELD_ANY, 0, "Python program; it is not executed", NULL, NULL }, true },
+	{ { "profile",         FIELD_STR,   0, 0, 63,        0, "Whose list of modules counts; default as of execute_code", NULL, NULL }, false },
+	{ { "allowed_imports", FIELD_WORDS, 0, 0, 512,       0, "Only these modules are allowed, as [\"math\", \"json\"]", NULL, NULL }, false },
+	{ { 0 }, false },
 };
 
 static const char schema[] =

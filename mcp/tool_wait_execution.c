@@ -7,9 +7,9 @@ enum { WAIT_MS = 45 * 1000 };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ .name = "execution_id", .type = ARGUMENT_TEXT,   .must = true, .max = 64, .doc = "From the answer of execute_code" },
-	{ .name = "timeout",      .type = ARGUMENT_NUMBER, .min = 0.01, .max = 3600, .doc = "Seconds to wait at most before it answers with what there is so far; default 45" },
-	{ 0 },
+	{ { "execution_id", FIELD_STR,   0, 0,  64,      0,            "From the answer of execute_code", NULL, NULL }, true },
+	{ { "timeout",      FIELD_MILLI, 0, 10, 3600000, FIELD_UNSAID, "Seconds to wait at most before it answers with what there is so far; default 45", NULL, NULL }, false },
+	{ { 0 }, false },
 };
 /* clang-format on */
 

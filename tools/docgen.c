@@ -17,42 +17,26 @@
 #include "service_metrics.h"
 #include "settings.h"
 #include "shape.h"
-#include "text.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As it is typed behind the option: FIELD_MS rows take seconds there. */
-static void print_typed(enum field_type type, uint64_t value, char *buf, size_t len)
-{
-	struct field row = { .type = type };
-
-	if (type == FIELD_MS)
-		text_from_milli(value, buf, len);
-	else
-		field_print_value(&row, value, buf, len);
-}
-
-static void print_option(FILE *out, enum field_type type, const char *option, const uint64_t bound[4], const char *doc)
-{
-	static const char *const argument[] = { [FIELD_COUNT] = "N", [FIELD_SIZE] = "SIZE", [FIELD_MS] = "SECONDS", [FIELD_MILLI] = "N" };
-	char is[4][32];
-
-	for (int i = 0; i < 4; i++)
-		print_typed(type, bound[i], is[i], sizeof is[i]);
-	fprintf(out, ".It Fl -%s Ar %s\n%s.\n", option, argument[type], doc);
-	fprintf(out, "From %s to %s; usually %s, at most %s.\n", is[0], is[1], is[2], is[3]);
-}
-
+/* As they are typed behind the option: FIELD_MS rows take seconds there. */
 static void print_options(FILE *out)
 {
+	char least[32], most[32], preset[32], ceiling[32];
+
 	fputs(".Bl -tag -width Ds\n", out);
-#define LIMIT(name, type, option, least, most, preset, ceiling, doc) \
-	print_option(out, type, option, (uint64_t[4]){ least, most, preset, ceiling }, doc);
-#include "limits.def"
-#undef LIMIT
+	for (const struct field *f = limits_fields; f->name; f++) {
+		field_print_text(f, f->min, least, sizeof least);
+		field_print_text(f, f->max, most, sizeof most);
+		field_print_text(f, f->preset, preset, sizeof preset);
+		field_print_text(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
+		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option(f->name), field_arg(f), f->doc);
+		fprintf(out, "From %s to %s; usually %s, at most %s.\n", least, most, preset, ceiling);
+	}
 	fputs(".El\n", out);
 }
 
@@ -259,19 +243,11 @@ static void print_sentence(const char *text, FILE *out)
 
 static void print_argument(const struct argument *a, FILE *out)
 {
-	static const char *const words[] = {
-		[ARGUMENT_TEXT] = "text",       [ARGUMENT_COUNT] = "whole number", [ARGUMENT_NUMBER] = "number",           [ARGUMENT_BOOL] = "true or false",
-		[ARGUMENT_TEXTS] = "list of texts", [ARGUMENT_MAP] = "object of texts", [ARGUMENT_SIZE] = "size, like 128m", [ARGUMENT_CHOICE] = "one of a list",
-	};
+	const struct field *f = &a->field;
 
-	fprintf(out, ".It Ic %s Pq %s%s\n", a->name, words[a->type], a->must ? ", required" : "");
-	print_sentence(a->doc, out);
-	for (int i = 0; a->choices && a->choices[i]; i++)
-		fprintf(out, i ? ", %s" : "One of %s", a->choices[i]);
-	if (a->choices)
-		fputs(".\n", out);
-	if (a->preset)
-		fprintf(out, "Preset %s.\n", a->preset);
+	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_words(f), a->must ? ", required" : "");
+	print_sentence(f->doc, out);
+	field_print_bounds(f, false, out);
 }
 
 static void print_mcp_tools(FILE *out)
@@ -281,10 +257,10 @@ static void print_mcp_tools(FILE *out)
 
 		fprintf(out, ".Ss %s\n", tools[i]->name);
 		print_prose(tools[i]->description, out);
-		if (!a || !a->name)
+		if (!a || !a->field.name)
 			continue;
 		fputs(".Bl -tag -width Ds\n", out);
-		for (; a->name; a++)
+		for (; a->field.name; a++)
 			print_argument(a, out);
 		fputs(".El\n", out);
 	}

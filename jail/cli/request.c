@@ -22,7 +22,7 @@
 
 /* The profile's ceiling is known to brigd. */
 #define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
-	{ { option, type, AT(limits.member), least, most, REQUEST_UNSAID, doc, NULL, NULL }, 0, NULL, NULL },
+	{ { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL },
 
 const struct option_row request_options[] = {
 	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Which profile; basic when not said (brig profile list)"),
@@ -54,8 +54,8 @@ void request_init(struct request *r)
 {
 	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .wait_ms = EARLY_WAIT_MS };
 	for (const struct option_row *row = request_options; row->field.name; row++)
-		if (row->field.preset == REQUEST_UNSAID)
-			*(uint64_t *)((char *)r + row->field.offset) = REQUEST_UNSAID;
+		if (row->field.preset == FIELD_UNSAID)
+			*(uint64_t *)((char *)r + row->field.offset) = FIELD_UNSAID;
 }
 
 void request_done(struct request *r)
@@ -123,7 +123,7 @@ static void put_limits(struct request *r)
 
 	json_object_set_new(r->message, "limits", limits);
 	for (const struct field *f = limits_fields; f->name; f++)
-		if (limits_value(&r->limits, f) != REQUEST_UNSAID)
+		if (limits_value(&r->limits, f) != FIELD_UNSAID)
 			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
 }
 

@@ -11,12 +11,10 @@
 #include "limits.h"
 #include "option.h"
 
-#define REQUEST_UNSAID UINT64_MAX
-
 struct request {
 	/* asked */
 	const char   *profile;
-	struct limits limits;                     /* REQUEST_UNSAID: the profile's default */
+	struct limits limits;                     /* FIELD_UNSAID: the profile's default */
 	const char   *env[PROTOCOL_ENV_MAX + 1];  /* these three end with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *allow_missing[3];

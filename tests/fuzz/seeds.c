@@ -850,8 +850,8 @@ static void make_dispatch(struct seeds *s)
 	for (size_t i = 0; tools[i]; i++) {
 		word(s, tools[i]->name);
 		put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"code\":\"1\"}," MODERN_META "}}\n", tools[i]->name);
-		for (const struct argument *a = tools[i]->arguments; a && a->name; a++)
-			word(s, a->name);
+		for (const struct argument *a = tools[i]->arguments; a && a->field.name; a++)
+			word(s, a->field.name);
 	}
 	put_text(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\",\"_meta\":{\"progressToken\":1}}}\n"
 		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"

@@ -139,7 +139,7 @@ def test_a_variable_has_the_name_that_was_said_or_none(shared, name):
 
 def test_too_little_memory_names_the_least(shared):
     said = shared.execute("1", memory_limit="7m")
-    assert said["exit_reason"] == "denied" and said["error"] == "memory_limit: 7M is too little; the least is 8M"
+    assert said["exit_reason"] == "denied" and said["error"] == "memory_limit: 7M is outside 8M..1T"
 
 
 def spoken_to(server, lines, target="/mcp", method="POST"):
