@@ -219,7 +219,6 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 
 	for (const struct argument *row = rows; row->field.name; row++) {
 		if (!(value = take_if_said(row, json_object_get(given, row->field.name), e))) {
-			text_make_plain(e->text);
 			json_decref(taken);
 			return NULL;
 		}

@@ -17,11 +17,8 @@ static void *at(const struct field *f, void *into)
 static int refuse(const char *name, const char *what, const json_t *v, struct err *e)
 {
 	char *is = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-	char  shown[SHOWN_MAX + 8];
 
-	snprintf(shown, sizeof shown, "%.*s%s", SHOWN_MAX, is ? is : "?", is && strlen(is) > SHOWN_MAX ? "..." : "");
-	text_make_plain(shown);
-	err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %s", name, what, shown);
+	err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %.*s%s", name, what, SHOWN_MAX, is ? is : "?", is && strlen(is) > SHOWN_MAX ? "..." : "");
 	free(is);
 	return -1;
 }

@@ -168,18 +168,6 @@ static void print_text(const struct explain *x, FILE *out)
 
 /* --- for programs --- */
 
-static json_t *json_limits(const struct limits *l)
-{
-	json_t *j = json_object();
-
-	for (const struct field *f = limits_fields; f->name; f++) {
-		uint64_t value = limits_value(l, f);
-
-		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
-	}
-	return j;
-}
-
 static json_t *json_layers(void)
 {
 	json_t *list = json_array();
@@ -250,8 +238,8 @@ static json_t *json_names(const json_t *names)
 static void print_json(const struct explain *x, FILE *out)
 {
 	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
-			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", json_limits(&x->profile.limits),
-			      "ceilings", json_limits(&x->profile.ceilings), "layers", json_layers(), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
+			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_json(&x->profile.limits),
+			      "ceilings", limits_json(&x->profile.ceilings), "layers", json_layers(), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
 			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
 			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));
 

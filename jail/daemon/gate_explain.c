@@ -2,19 +2,6 @@
 #include "gate.h"
 #include "package_list.h"
 
-/* As a profile writes it. */
-static json_t *limits_json(const struct limits *l)
-{
-	json_t *j = json_object();
-
-	for (const struct field *f = limits_fields; f->name; f++) {
-		uint64_t value = limits_value(l, f);
-
-		json_object_set_new(j, f->name, f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value));
-	}
-	return j;
-}
-
 static json_t *names(const json_t *list)
 {
 	return list ? json_incref((json_t *)list) : json_null();

@@ -171,13 +171,10 @@ static json_t *json_of_limits(const struct audit_row *row, const void *at)
 
 	(void)row;
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
-		const struct field *f     = &limits_fields[i];
-		uint64_t            value = limits_value(&limits->value, f);
+		const struct field *f = &limits_fields[i];
 
 		if (limits->said & (1ull << i))
-			json_object_set_new(json, f->name,
-					    f->type == FIELD_MILLI ? json_real((double)value / 1000)
-								   : json_integer((json_int_t)(value & INT64_MAX)));
+			json_object_set_new(json, f->name, field_json(f, limits_value(&limits->value, f) & INT64_MAX));
 	}
 	if (json_object_size(json))
 		return json;

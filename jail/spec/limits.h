@@ -27,6 +27,7 @@ const char *limits_option(const char *setting);
 /* The first row of limits_fields whose value is above its ceiling, or NULL. */
 const struct field *limits_find_above(const struct limits *limits, const struct limits *ceilings);
 uint64_t            limits_value(const struct limits *l, const struct field *f);
+json_t             *limits_json(const struct limits *l); /* as a profile writes them; new reference */
 
 /* What was asked for by name must be held. asked: keys of limits_fields. */
 uint64_t     limits_asked(const json_t *asked);

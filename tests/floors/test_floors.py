@@ -95,6 +95,12 @@ def test_pure_floors_ask_the_kernel_for_nothing(name):
     assert not found, f"{name}: {found}"
 
 
+def test_rows_and_the_command_line_need_no_json():
+    """common has what is typed (field.h, option.h): who needs no more of it gets no JSON library."""
+    undefined = subprocess.run(["nm", "-u", host.build_dir() / "libcommon.a"], capture_output=True, text=True, check=True).stdout
+    assert "option.c.o" in undefined and "json_" not in undefined
+
+
 def test_control_the_kernel_floor_is_seen_calling_the_kernel():
     path = host.build_dir() / "libcommon_io.a"
     undefined = {line.split()[-1] for line in subprocess.run(["nm", "-u", path], capture_output=True, text=True).stdout.splitlines() if line.strip()}

@@ -1,4 +1,4 @@
-/* limits_held.c - limits that only a control group can hold: those that were asked for, and those that may be missing. Apart from limits.c, for the keeper reads no JSON. */
+/* limits_json.c - limits and JSON: as a profile writes them, those that were asked for, those that may be missing. Apart from limits.c, for the keeper reads no JSON. */
 #include "layer.h"
 #include "limits.h"
 
@@ -39,4 +39,13 @@ int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
 		if (waive(json_string_value(json_array_get(names, i)), ret, e) < 0)
 			return -1;
 	return 0;
+}
+
+json_t *limits_json(const struct limits *l)
+{
+	json_t *j = json_object();
+
+	for (const struct field *f = limits_fields; f->name; f++)
+		json_object_set_new(j, f->name, field_json(f, limits_value(l, f)));
+	return j;
 }
