@@ -5,7 +5,6 @@
 #include "file.h"
 #include "program_env.h"
 #include "runner.h"
-#include "shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +80,7 @@ static int check_shown(int fd, size_t i, struct denial *why)
 	struct statx st;
 
 	snprintf(field, sizeof field, "ro[%zu]", i);
-	if (file_look(fd, &st) < 0 || !shown_is_kind(st.stx_mode))
+	if (file_look(fd, &st) < 0 || !mount_can_show(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
 	if (S_ISREG(st.stx_mode) && !has_path(fd))
 		return deny(why, DENIAL_bad_descriptors, field, "is a file without a path");

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "keeper_protocol.h"
-#include "launcher.h"
+#include "launch.h"
 #include "letter.h"
 
 #include <sys/queue.h>

@@ -34,7 +34,7 @@
  * The keeper answers SEAL to the reader, and sends to the door STATS, and of its
  * own accord:
  *
- *   TICKET   for a seat that is ready  as in launcher.h, TICKET_FDS of them
+ *   TICKET   for a seat that is ready  as in launch.h, TICKET_FDS of them
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
  * A ticket is the right to use one seat's cell once, for a run with its profile's

@@ -4,10 +4,9 @@
 #include "keeper_parts.h"
 
 #include "file.h"
-#include "launcher.h"
+#include "launch.h"
 #include "packet.h"
 #include "sealed.h"
-#include "shown.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -50,7 +49,7 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
 	for (uint32_t i = 0, at = run->code_len ? 3 : 2; i < run->shown_len; i++)
-		if (file_look(fds[at + i], &st) < 0 || !shown_is_kind(st.stx_mode))
+		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
 	return 0;
 }

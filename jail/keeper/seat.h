@@ -14,7 +14,7 @@
 #pragma once
 #include "keeper_protocol.h"
 #include "group.h"
-#include "launcher.h"
+#include "launch.h"
 #include "realm.h"
 #include "store.h"
 

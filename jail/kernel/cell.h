@@ -11,7 +11,7 @@
 #include "net.h"
 #include "notice.h"
 #include "outer.h"
-#include "run.h"
+#include "run_order.h"
 #include "slot.h"
 #include "store.h"
 #include "warm.h"

@@ -1,108 +1,22 @@
 #define _GNU_SOURCE
-#include "launcher_parts.h"
+#include "launcher.h"
 
-#include "fd.h"
+#include "filter_cache.h"
+#include "filter_notice.h"
+#include "group_sweep.h"
+#include "layer.h"
 #include "packet.h"
+#include "privilege.h"
+#include "reap.h"
 #include "verdict.h"
+#include "watch_tell.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int launcher_say(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e)
-{
-	int r = packet_offer(sock, word, sizeof *word, fds, n); /* a client that does not listen is not waited for */
-
-	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
-		return 0;
-	errno = -r;
-	return err_sys(e, "the client cannot be told");
-}
-
-static void say_quietly(int sock, const struct launch_word *word)
-{
-	struct err ignored; /* who misses it sees the end */
-
-	if (sock >= 0)
-		(void)!launcher_say(sock, word, NULL, 0, &ignored);
-}
-
-void launcher_say_started(struct watch *w)
-{
-	struct launch_word word = { .kind = LAUNCH_STARTED };
-	size_t             n = pipes_count(w->order->stdin_pipe, w->order->result_pipe);
-	struct err         e;
-
-	if (launcher_say(w->client, &word, w->streams, n, &e) < 0)
-		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
-	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
-		fd_closep(&w->streams[i]);
-}
-
-void launcher_say_limit(const struct watch *w, enum limit_id limit)
-{
-	struct launch_word word = { .kind = LAUNCH_LIMIT, .number = limit, .value = limits_value(w->order->limits, &limits_fields[limit]) };
-
-	say_quietly(w->client, &word);
-}
-
-/* The order of a ticket's descriptors is launcher.h's; its client's ends are pipes.h's. */
-static int make_ticket(struct watch *w, int fds[TICKET_FDS])
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -1;
-	w->ticket            = pair[0];
-	fds[TICKET_LAUNCHER] = pair[1];
-	fds[TICKET_ORDERS]   = w->cell.warm.orders[0];
-	fds[TICKET_LETTER]   = w->cell.warm.letter;
-	memcpy(fds + TICKET_STDOUT, w->cell.warm.prepared + PREPARED_CLIENT, PIPES_MAX * sizeof *fds);
-	return 0;
-}
-
-void launcher_say_ready(struct watch *w)
-{
-	struct launch_word word = { .kind = LAUNCH_READY };
-	int                fds[TICKET_FDS];
-
-	if (w->ticket >= 0)
-		return; /* after another zygote was asked: the ticket that is out is as good as before, and nobody would hear the old one */
-	if (w->cell.warm.state == WARM_PREPARED || make_ticket(w, fds) < 0) {
-		say_quietly(w->control, &word);
-		return;
-	}
-	(void)!packet_send(w->control, &word, sizeof word, fds, TICKET_FDS);
-	close(fds[TICKET_LAUNCHER]);
-}
-
-void launcher_say_taken(struct watch *w)
-{
-	if (w->tell_taken > 0)
-		say_quietly(w->control, &(struct launch_word){ .kind = LAUNCH_TAKEN });
-	w->tell_taken = 0;
-}
-
-void launcher_say_ended(const struct watch *w)
-{
-	say_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_word){ .kind = LAUNCH_ENDED, .end = w->end });
-}
-
-void launcher_sum_up(struct watch *w)
-{
-	launcher_say_taken(w);
-	verdict_fill(w);
-	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
-		watch_say_limit(w, w->end.reason);
-	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
-	w->end.warm = w->started > 0 && w->is_warm_order;
-}
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
 static int take_signals(void)
@@ -122,9 +36,95 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-void launcher_begin(struct watch *w, const struct run_order *order)
+/* Its name, its session, its signals. */
+static void begin(struct watch *w, const struct run_order *order)
 {
 	prctl(PR_SET_NAME, "brig-launcher");
 	watch_init(w, order);
 	w->signals = take_signals();
+}
+
+/* Without it nobody could clean up after a launcher that was killed. */
+static int say_slot(const struct watch *w, struct err *e)
+{
+	struct launch_word word = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
+
+	return watch_tell(w->client, &word, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
+}
+
+static int take_place(struct watch *w, struct err *e)
+{
+	if (cell_enter_outer(&w->cell, w->order, e) < 0)
+		return -1;
+	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
+		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
+			return -1;
+		switch (cell_make_groups(&w->cell, w->order, e)) {
+		case GROUP_MADE:
+			group_sweep(&w->cell.group, &w->cell.slot, w->order->runtime_dir);
+			return 0;
+		case GROUP_TAKEN:
+			continue;
+		case GROUP_FAILED:
+			return -1;
+		}
+	}
+}
+
+/* The filter that answers the program's calls; lives as long as the launcher. */
+struct own_filter {
+	struct filter     filter, copy;
+	struct sock_fprog program, telling;
+};
+
+/* This launcher reuses no network, so only refused calls need a notice. */
+static int open_filter(struct own_filter *f, const struct run_order *order, struct err *e)
+{
+	if (filter_open(order->policy, order->runtime_dir, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
+		return -1;
+	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
+	f->program = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
+	f->telling = (struct sock_fprog){ .len = f->copy.len, .filter = f->copy.insn };
+	return 0;
+}
+
+/* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
+static int build(struct watch *w, struct own_filter *f, struct forker *forker, struct err *e)
+{
+	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 || open_filter(f, w->order, e) < 0)
+		return -1;
+	w->served            = *w->order;
+	w->served.filter     = &f->program;
+	w->served.telling    = &f->telling;
+	w->order             = &w->served;
+	if (cell_begin(&w->cell.base, w->cell.outer.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
+		return -1;
+	*forker = (struct forker){ .orders = -1, .pidfd = -1, .is_for_one = true,
+		.is_first_victim = w->cell.missing & LAYER_BIT(MEMORY), .filter = &f->program, .telling = &f->telling };
+	w->cell.warm.forker = forker;
+	return forker_start(forker, e);
+}
+
+_Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
+{
+	struct own_filter filter = { .program = { 0 } };
+	struct forker     forker = FORKER_NONE;
+	struct watch      w;
+	struct err        e;
+
+	begin(&w, order);
+	w.client  = sock;
+	w.ordered = true;
+	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
+	if (build(&w, &filter, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_letter(&w.cell, order, true, &e) < 0)
+		watch_fail(&w, EXIT_setup_failed, &e);
+	else
+		watch_cell(&w);
+	verdict_fill(&w);
+	forker_kill(&forker);
+	cell_end(&w.cell);
+	reap_all(); /* a fork that was not told of is among them: PID 1 is not gone as long as that is not reaped */
+	(void)!cell_reap(&w.cell, &w.end.left);
+	watch_tell_ended(&w);
+	_exit(EXIT_SUCCESS);
 }

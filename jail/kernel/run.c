@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "group.h"
+#include "launch.h"
 #include "launcher.h"
 #include "packet.h"
 #include "slot.h"

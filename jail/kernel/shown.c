@@ -4,6 +4,7 @@
 #include "detach.h"
 #include "fd.h"
 #include "file.h"
+#include "mount_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,11 +58,6 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-bool shown_is_kind(unsigned mode)
-{
-	return S_ISDIR(mode) || S_ISREG(mode);
-}
-
 /* What the kernel says about the host is what the cell's own namespaces hide. Here one run waits for who serves the file system. */
 static int check_kind(int fd, struct err *e)
 {
@@ -72,7 +68,7 @@ static int check_kind(int fd, struct err *e)
 
 	if (file_look(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_sys(e, "set-up step open-trees: --ro");
-	if (!shown_is_kind(st.stx_mode))
+	if (!mount_can_show(st.stx_mode))
 		return err_set(e, ERR_DENIED, "--ro: is neither a directory nor a regular file");
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if ((long)fs.f_type == kinds[i])

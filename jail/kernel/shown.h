@@ -11,9 +11,6 @@
 #pragma once
 #include "err.h"
 
-/* Directories and regular files; an st_mode. Door, keeper and launcher ask, each of a client's descriptor. */
-bool shown_is_kind(unsigned mode);
-
 /*
  * A detached mount of it, without what is mounted below it. *inert: whether its sockets
  * and pipes are out of reach too. spare_id: a host id that owns no file.

@@ -1,6 +1,7 @@
 #include "verdict.h"
 
 #include "clock.h"
+#include "watch_tell.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -105,7 +106,7 @@ static void judge(struct watch *w)
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
 }
 
-void verdict_fill(struct watch *w)
+static void fill(struct watch *w)
 {
 	if (w->started) {
 		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->started;
@@ -123,4 +124,14 @@ void verdict_fill(struct watch *w)
 		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;
+}
+
+void verdict_fill(struct watch *w)
+{
+	watch_tell_taken(w);
+	fill(w);
+	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
+		watch_say_limit(w, w->end.reason);
+	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
+	w->end.warm = w->started > 0 && w->is_warm_order;
 }

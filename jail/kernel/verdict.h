@@ -2,7 +2,7 @@
  * verdict.h - how a run ended and what it cost, from the kernel's words only.
  *
  * After watch_cell(), before cell_reap(): the control groups are still there.
- * Fills w->end; the reason only when nothing that we did was the reason.
+ * Fills w->end; the reason only when nothing that we did was the reason, and then tells the limit behind it.
  */
 #pragma once
 #include "watch.h"

@@ -6,6 +6,7 @@
 #include "layer.h"
 #include "packet.h"
 #include "reap.h"
+#include "watch_tell.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,7 +58,7 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 		return; /* none of the run's */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].reason == reason)
-			launcher_say_limit(w, rows[i].limit);
+			watch_tell_limit(w, rows[i].limit);
 }
 
 void watch_decide(struct watch *w, enum exit_reason reason)
@@ -117,7 +118,7 @@ void watch_say_ready(struct watch *w)
 {
 	w->ready = true;
 	if (w->control >= 0 && !w->decided)
-		launcher_say_ready(w);
+		watch_tell_ready(w);
 }
 
 /* PID 1 is dead. A fork that executes has done so with its last step; every step before says so itself when it fails. */
@@ -484,7 +485,7 @@ static double check_taken(struct watch *w, double left)
 		return left;
 	if (now < w->tell_taken)
 		return least(left, w->tell_taken - now);
-	launcher_say_taken(w);
+	watch_tell_taken(w);
 	return left;
 }
 

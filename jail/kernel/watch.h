@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "cell.h"
-#include "launcher.h"
+#include "launch.h"
 
 #include <poll.h>
 
@@ -24,7 +24,7 @@ struct watch {
 	struct run_end          end;
 	int                     client, signals;
 	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
-	bool                    awaited;  /* as in launcher.h */
+	bool                    awaited;  /* as in launch.h */
 	int                     control;  /* of a cell of a service: brings the order; else -1 */
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
 	uint64_t                wall_ms_max; /* that he may ask for */

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
+#include "watch_tell.h"
 
 #include <errno.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static bool runs(const struct watch *w)
 
 static void tell_streams(struct watch *w)
 {
-	int *client = w->cell.warm.prepared + PREPARED_CLIENT;
+	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
+	struct err e;
 
 	/* Of a warm order that no zygote is left for it is told all the same. */
 	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
@@ -77,8 +79,8 @@ static void tell_streams(struct watch *w)
 		pipes_take(w->streams, client, w->order->stdin_pipe, w->order->result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
-	if (!w->has_ticket_order) /* whoever used a ticket has its streams, and need not be woken for what he knows */
-		launcher_say_started(w);
+	if (!w->has_ticket_order && watch_tell_started(w, &e) < 0) /* whoever used a ticket has its streams, and need not be woken for what he knows */
+		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 
 void watch_warm_prepared(struct watch *w, const int *fds, size_t n)

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* clang-format off */
 /* In this order: a later row may stand on an earlier one. */
@@ -114,4 +115,9 @@ void mount_plan_print(const struct mount_plan *plan, FILE *out)
 			fputs(",hidepid=invisible,subset=pid", out);
 		fputc('\n', out);
 	}
+}
+
+bool mount_can_show(unsigned mode)
+{
+	return S_ISDIR(mode) || S_ISREG(mode);
 }

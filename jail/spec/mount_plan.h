@@ -59,5 +59,8 @@ must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
 
+/* Directories and regular files; an st_mode. Door, keeper and launcher ask, each of a client's descriptor. */
+bool         mount_can_show(unsigned mode);
+
 /* "ro,nosuid,nodev,noexec" */
 char *mount_flags_text(const struct mount_step *step, char *buf, size_t len);

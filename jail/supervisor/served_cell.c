@@ -3,10 +3,11 @@
 
 #include "clock.h"
 #include "fd.h"
-#include "launcher_parts.h"
 #include "packet.h"
 #include "privilege.h"
 #include "say.h"
+#include "verdict.h"
+#include "watch_tell.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -263,7 +264,7 @@ static bool leave(struct served_cell *c, struct cell_kind *kind)
 	bool          is_clean = cell_reap(&w->cell, &w->end.left) == 0;
 
 	if (!c->is_left)
-		launcher_say_ended(w);
+		watch_tell_ended(w);
 	if (is_clean && cell_left_net_alone(&w->cell))
 		net_pool_give(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
@@ -279,10 +280,10 @@ static bool end(struct served_cell *c, struct cell_kind *kind)
 	struct watch *w = &c->watch;
 
 	watch_take_late_order(w); /* the cell may have ended by itself */
-	launcher_sum_up(w);
+	verdict_fill(w);
 	c->is_left = w->is_alone;
 	if (c->is_left) {
-		launcher_say_ended(w);
+		watch_tell_ended(w);
 		fd_closep(&w->client);
 	}
 	cell_end(&w->cell);

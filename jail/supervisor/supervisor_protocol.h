@@ -3,10 +3,10 @@
  *
  * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h),
  * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves
- * and the directories to show. The answers come over the control sockets (launcher.h). The supervisor ends with the keeper.
+ * and the directories to show. The answers come over the control sockets (launch.h). The supervisor ends with the keeper.
  */
 #pragma once
-#include "launcher.h"
+#include "group.h"
 #include "limits.h"
 #include "mount_plan.h"
 #include "store.h"

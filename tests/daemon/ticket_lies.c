@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "clock.h"
 #include "fd.h"
-#include "launcher.h"
+#include "launch.h"
 #include "letter.h"
 #include "mad_door.h"
 #include "packet.h"

@@ -2,7 +2,7 @@
 #include "client_protocol.h"
 #include "confine.h"
 #include "door.h"
-#include "launcher.h"
+#include "launch.h"
 #include "packet.h"
 #include "sealed.h"
 #include "sys.h"

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
-#include "launcher.h"
+#include "launch.h"
 #include "packet.h"
+#include "run.h"
 #include "tap.h"
 
 #include <fcntl.h>

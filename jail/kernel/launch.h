@@ -1,0 +1,50 @@
+/*
+ * launch.h - what the process that watches a run says of it, and is told.
+ *
+ * Of a private run that is a launcher, of a service the supervisor of the profile,
+ * ahead of any order. It talks over one socket to the process that reads the
+ * streams: see struct launch_word.
+ */
+#pragma once
+#include "run_order.h"
+
+enum launch_kind {
+	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
+	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm */
+	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
+	LAUNCH_STARTED, /* with the streams */
+	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
+	LAUNCH_ENDED,   /* end */
+};
+
+struct launch_word {
+	enum launch_kind kind;
+	uint32_t         number;
+	uint64_t         value;
+	struct run_end   end;
+};
+
+/* From the client. */
+struct launch_cancel {
+	enum exit_reason reason;
+};
+
+/*
+ * A warm cell that waits for its order can be reached without who made it: these descriptors come with READY, in this
+ * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
+ * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_cancel; the launcher's
+ * words come back over it, but for STARTED. The order's bytes: letter.h.
+ */
+enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_LETTER, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
+
+/*
+ * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the words, the
+ * text of the program if there is one.
+ */
+struct launch_order {
+	struct limits limits;
+	struct words  words; /* fd: as received */
+	uint32_t      code_len;
+	uint32_t      stdin_pipe, result_pipe, warm; /* 0 or 1 */
+	double        asked; /* CLOCK_MONOTONIC ms */
+};
