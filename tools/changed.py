@@ -12,7 +12,11 @@ COVERED = [
     ("common", ["tests/unit", "tests/floors", "tests/cli", "tests/daemon"]),
     ("jail/spec", ["tests/unit", "tests/floors", "tests/golden", "tests/promises", "tests/cli", "tests/escape"]),
     ("jail/init", ["tests/floors", "tests/cli", "tests/escape"]),
-    ("jail/kernel", ["tests/unit", "tests/floors", "tests/cli", "tests/escape", "tests/daemon"]),
+    ("jail/profile", ["tests/unit", "tests/floors", "tests/promises", "tests/cli", "tests/daemon"]), ("jail/doctor", ["tests/unit", "tests/floors", "tests/cli"]),
+    ("jail/seccomp", ["tests/unit", "tests/floors", "tests/promises", "tests/cli", "tests/escape", "tests/daemon"]),
+    ("jail/cgroup", ["tests/unit", "tests/floors", "tests/groups", "tests/cli", "tests/escape", "tests/daemon"]),
+    *[(f"jail/{floor}", ["tests/unit", "tests/floors", "tests/cli", "tests/escape", "tests/daemon"])
+      for floor in ("privilege", "order", "child", "fork", "cell", "watch", "launcher")],
     ("jail/zygote", ["tests/floors", "tests/daemon", "tests/rootfs/test_zygote_extension.py"]),
     ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
     ("jail/supervisor", ["tests/unit", "tests/floors", "tests/daemon"]),

@@ -2,7 +2,7 @@
  * mount_plan.h - what a cell's file tree is made of.
  *
  * A plan is data: building one touches no file and needs no privilege, so it
- * can be printed (brig explain), compared in a test and fuzzed. jail/kernel
+ * can be printed (brig explain), compared in a test and fuzzed. jail/child
  * carries it out. Texts are borrowed from the caller and outlive the plan.
  *
  * Everything is mounted over something that the image already has, or over a

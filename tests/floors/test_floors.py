@@ -9,33 +9,42 @@ import pytest
 from support import host
 
 REPO = host.REPO
-# Folder: the floors it stands on. A file may include headers of its own folder and of these.
+IO = ["common", "common/json", "common/io"]
+SPEC = [*IO, "jail/spec"]
+CLIENT = [*IO, "common/client"]
+CELL = [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/child", "jail/fork"]
+# Folder: the floors it stands on, each of them further up in this table. A file may include headers of its own folder and of these.
 FLOORS = {
     "common": [],
     "common/json": ["common"],
     "common/io": ["common"],
-    "common/client": ["common", "common/json", "common/io"],
+    "common/client": IO,
     "jail/spec": ["common", "common/json"],
-    "jail/kernel": ["common", "common/json", "common/io", "jail/spec"],
-    "jail/cli": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
-    "jail/cli/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/cli"],
-    "jail/metrics": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel"],
-    "jail/metrics/main": ["common", "common/json", "common/io", "common/client", "jail/spec", "jail/kernel", "jail/metrics"],
-    "jail/supervisor": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
-    "jail/supervisor/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor"],
-    "jail/keeper": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor"],
-    "jail/keeper/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper"],
-    "jail/daemon": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper"],
-    "jail/daemon/main": ["common", "common/json", "common/io", "jail/spec", "jail/kernel", "jail/supervisor", "jail/keeper", "jail/daemon"],
-    "jail/zygote": ["common", "common/json", "common/io", "jail/spec", "jail/kernel"],
-    "rootfs-builder": ["common", "common/json", "common/io", "jail/spec"],
-    "mcp": ["common", "common/json", "common/io", "common/client"],
-    "mcp/main": ["common", "common/json", "common/io", "common/client", "mcp"],
-    "mcp/http": ["common", "common/json", "common/io", "common/client", "mcp"],
-    "mcp/http/main": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/http"],
-    "tests/mcp/conformance": ["common", "common/json", "common/io", "common/client", "mcp", "mcp/http"],
-    "rootfs-builder/main": ["common", "common/json", "common/io", "jail/spec", "rootfs-builder"],
+    "jail/privilege": SPEC,
+    "jail/cgroup": [*SPEC, "jail/privilege"],
+    "jail/seccomp": SPEC,
+    "jail/profile": SPEC,
+    "jail/order": [*SPEC, "jail/cgroup"],
+    "jail/child": [*SPEC, "jail/cgroup", "jail/seccomp", "jail/order"],
+    "jail/fork": [*SPEC, "jail/privilege", "jail/order", "jail/child"],
+    "jail/zygote": [*SPEC, "jail/order", "jail/child", "jail/fork"],
+    "jail/cell": CELL,
+    "jail/watch": [*CELL, "jail/cell"],
+    "jail/supervisor": [*CELL, "jail/cell", "jail/watch"],
+    "jail/launcher": [*CELL, "jail/cell", "jail/watch"],
+    "jail/keeper": [*SPEC, "jail/privilege", "jail/cgroup", "jail/order"],
+    "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/order", "jail/launcher", "jail/keeper"],
+    "jail/doctor": [*SPEC, "jail/privilege", "jail/cgroup", "jail/profile"],
+    "jail/cli": [*CLIENT, "jail/spec", "jail/privilege", "jail/seccomp", "jail/profile", "jail/child", "jail/doctor"],
+    "jail/metrics": [*CLIENT, "jail/privilege"],
+    "rootfs-builder": SPEC,
+    "mcp": CLIENT,
+    "mcp/http": [*CLIENT, "mcp"],
+    "mcp/main": [*CLIENT, "mcp"],
+    "mcp/http/main": [*CLIENT, "mcp", "mcp/http"],
+    "tests/mcp/conformance": [*CLIENT, "mcp", "mcp/http"],
 }
+FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/keeper", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 SHARED = {"jail/init": ["protocol.h"]}
@@ -69,10 +78,17 @@ def test_includes_look_down_only(folder):
     """Nothing includes a header of a floor above or beside."""
     assert list((REPO / folder).glob("*.[ch]")), "there is no such folder"
     allowed = set().union(*[headers(f) for f in [folder, *FLOORS[folder]]])
-    shared = {name for names in SHARED.values() for name in names} if folder == "jail/kernel" else set()
+    shared = {name for names in SHARED.values() for name in names} if folder == "jail/child" else set()
     ours = set().union(*[headers(f) for f in [*FLOORS, *APART]])
     wrong = [where for where, name in includes(folder) if name in ours - allowed - shared]
     assert not wrong, "these belong to a floor above or beside"
+
+
+def test_floors_stand_in_no_circle():
+    seen = set()
+    for folder, below in FLOORS.items():
+        assert set(below) <= seen, f"{folder} comes before a floor that it stands on"
+        seen.add(folder)
 
 
 def test_every_folder_with_c_files_is_a_floor():

@@ -1,5 +1,5 @@
 /*
- * probe_kit.h - what probe functions are written with. For jail/kernel/probe*.c only.
+ * probe_kit.h - what probe functions are written with. For jail/doctor/probe*.c only.
  *
  * did() and its kin take the result of one system call. They return true when
  * it worked; else they write the finding (what was tried, errno, layer, fix)
