@@ -161,12 +161,12 @@ void group_clear_in(const struct group_home *home, uint32_t slot);
 /* At the end of the process that kept it; it stays when other processes have leaves there. */
 void group_home_remove(struct group_home *home);
 
-/* --- for group_limit.c, group_count.c and group_renew.c --- */
+/* For group_renew.c: removes a leaf that is empty, makes another one of that name, and lends it. */
+must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
+
+/* --- group_leaf.c --- */
 
 const struct group_leaf *group_leaf_with(const struct group *g, unsigned controller); /* or NULL */
-
-/* Removes a leaf that is empty, makes another one of that name, and lends it. */
-must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
 
 /* A kernel file of at most a page or so, NUL-terminated; "" and false when it is not there. */
 bool group_read_file(int dir, const char *name, char *buf, size_t len);
