@@ -1,14 +1,8 @@
-#define _GNU_SOURCE
 #include "child.h"
-#include "packet.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { CHILD_EXIT_SETUP = 125 };
 
 static const struct child_step *const tables[] = {
 	[CHILD_CELL]    = child_cell_steps,
@@ -17,56 +11,6 @@ static const struct child_step *const tables[] = {
 	[CHILD_ZYGOTE]  = child_zygote_steps,
 };
 
-int child_sys(long r)
-{
-	return r < 0 ? -errno : 0;
-}
-
-int64_t child_cpu_ns(pid_t pid)
-{
-	enum { CPU_OF_PROCESS = 2 }; /* as clock_getcpuclockid() makes it, which asks for more than we need */
-	struct timespec t;
-
-	if (syscall(SYS_clock_gettime, (clockid_t)(~(unsigned)pid << 3 | CPU_OF_PROCESS), &t) < 0)
-		return 0;
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n)
-{
-	struct child_report report;
-
-	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
-	report.word   = word;
-	report.detail = word == CHILD_EXECS ? CHILD_DETAIL_EXECS : 0;
-	report.cpu_ns = child_cpu_ns(0) + child_cpu_ns(1) - c->cpu_before_ns;
-	report.cpu_before_ns = c->cpu_before_ns;
-	return packet_send(c->report_fd, &report, sizeof report, fds, n);
-}
-
-static void say_failed(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
-{
-	struct child_report report;
-
-	memset(&report, 0, sizeof report);
-	report.word   = CHILD_FAILED;
-	report.table  = table;
-	report.step   = step;
-	report.detail = c->detail;
-	report.errnum = errnum;
-	(void)!write(c->report_fd, &report, sizeof report); /* under a program's filter, too */
-}
-
-void child_fail(const struct child_ctx *c, const char *name, int errnum)
-{
-	unsigned step = 0;
-
-	while (strcmp(child_program_steps[step].name, name) != 0)
-		step++;
-	say_failed(c, CHILD_PROGRAM, step, errnum);
-	_exit(CHILD_EXIT_SETUP);
-}
-
 static void run_table(struct child_ctx *c, enum child_table table)
 {
 	for (unsigned i = 0; tables[table][i].name; i++) {
@@ -74,10 +18,8 @@ static void run_table(struct child_ctx *c, enum child_table table)
 
 		c->detail = -1;
 		r         = tables[table][i].run(c);
-		if (r < 0) {
-			say_failed(c, table, i, -r);
-			_exit(CHILD_EXIT_SETUP);
-		}
+		if (r < 0)
+			child_fail(c, table, i, -r);
 	}
 }
 

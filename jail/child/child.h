@@ -22,6 +22,8 @@
 #include "protocol.h"
 #include "words.h"
 
+#include <errno.h>
+
 enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
 /* What comes over report_fd. Descriptors come with CHILD_PREPARED, as below, and with CHILD_LISTENER: of the filter. */
@@ -147,23 +149,31 @@ extern const struct child_step child_cell_steps[], child_program_steps[], child_
 int child_bounding_set(struct child_ctx *c);
 int child_securebits(struct child_ctx *c);
 
-/* In both tables, of PID 1 and of the program. Groups: those of v1. */
+/* In both tables, of PID 1 and of a fork that enters (child_enter.c). Groups: those of v1. */
 int child_join_groups(struct child_ctx *c);
 int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
+/* Of a fork, when it knows its words. */
 int child_show_words(struct child_ctx *c);
 
 /* Of a fork server: its forks inherit them. */
 int child_fixed_rlimits(struct child_ctx *c);
 
-/* Of a process of the cell, by its number in there. */
-int64_t child_cpu_ns(pid_t pid);
-
-/* Tells that this step of a program failed, and ends. Only write() is called. */
-_Noreturn void child_fail(const struct child_ctx *c, const char *step, int errnum);
-
 /* For steps: the kernel's answer as 0 or -errno. */
-int child_sys(long r);
+static inline int child_sys(long r)
+{
+	return r < 0 ? -errno : 0;
+}
+
+/* --- child_report.c --- */
+
+enum { CHILD_EXIT_SETUP = 125 };
+
+/* Tells that this step failed, and ends. Only write() is called. */
+_Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
 /* Tells the launcher; a lost word means that nothing runs. */
 int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n);
+
+/* Of a process of the cell, by its number in there. */
+int64_t child_cpu_ns(pid_t pid);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -48,29 +47,6 @@ static int cell_die_with_launcher(struct child_ctx *c)
 	return launcher.revents & POLLHUP ? -EPIPE : 0;
 }
 
-/* The kernel asks who opened the file: it must be the one who is moved. */
-static int join(int group)
-{
-	int fd = openat(group, "tasks", O_WRONLY | O_CLOEXEC);
-	int r  = fd < 0 || write(fd, "0", 1) != 1 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-int child_join_groups(struct child_ctx *c)
-{
-	for (int i = 0; i < c->join_len; i++) {
-		int r = join(c->join_fd[i]);
-
-		if (r < 0)
-			return r;
-	}
-	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
-	return 0;
-}
-
 static int cell_await_id_maps(struct child_ctx *c)
 {
 	char    go;
@@ -79,26 +55,10 @@ static int cell_await_id_maps(struct child_ctx *c)
 	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
-/* Not traceable either, where no id changes that would make it so. */
-int child_take_ids(struct child_ctx *c)
-{
-	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
-		return -errno;
-	return child_sys(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-}
-
 static int cell_group_namespace(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(unshare(CLONE_NEWCGROUP));
-}
-
-int child_new_keyring(struct child_ctx *c)
-{
-	long r = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-
-	(void)c;
-	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
 }
 
 static int cell_private_mounts(struct child_ctx *c)

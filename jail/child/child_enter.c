@@ -1,14 +1,55 @@
-/* child_enter.c - the steps that lead a fork into its cell; the program's own table follows */
+/* child_enter.c - the steps that lead a process into its cell: PID 1 takes some of them, and a fork all; the program's own table follows */
 #define _GNU_SOURCE
 #include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* The kernel asks who opened the file: it must be the one who is moved. */
+static int join(int group)
+{
+	int fd = openat(group, "tasks", O_WRONLY | O_CLOEXEC);
+	int r  = fd < 0 || write(fd, "0", 1) != 1 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+int child_join_groups(struct child_ctx *c)
+{
+	for (int i = 0; i < c->join_len; i++) {
+		int r = join(c->join_fd[i]);
+
+		if (r < 0)
+			return r;
+	}
+	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
+	return 0;
+}
+
+/* Not traceable either, where no id changes that would make it so. */
+int child_take_ids(struct child_ctx *c)
+{
+	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
+		return -errno;
+	return child_sys(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
+
+int child_new_keyring(struct child_ctx *c)
+{
+	long r = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+
+	(void)c;
+	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
+}
 
 /* The groups count from here on; what PID 1 used before it was counted is known to who asked for this. */
 static int enter_groups(struct child_ctx *c)

@@ -426,6 +426,15 @@ static int say_executes(struct child_ctx *c)
 	return child_say_stands(c);
 }
 
+static unsigned row_of(const char *name)
+{
+	unsigned step = 0;
+
+	while (strcmp(child_program_steps[step].name, name) != 0)
+		step++;
+	return step;
+}
+
 void child_execute(struct child_ctx *c)
 {
 	static const struct {
@@ -442,7 +451,7 @@ void child_execute(struct child_ctx *c)
 		int r = steps[i].run(c);
 
 		if (r < 0)
-			child_fail(c, steps[i].name, -r);
+			child_fail(c, CHILD_PROGRAM, row_of(steps[i].name), -r);
 	}
 	_exit(EXIT_FAILURE); /* the last one returns only to fail */
 }
