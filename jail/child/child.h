@@ -13,6 +13,7 @@
  * before any run wants it.
  */
 #pragma once
+#include "child_table.h"
 #include "err.h"
 #include "filter.h"
 #include "group.h"
@@ -23,8 +24,6 @@
 #include "words.h"
 
 #include <errno.h>
-
-enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
 /* What comes over report_fd. Descriptors come with CHILD_PREPARED, as below, and with CHILD_LISTENER: of the filter. */
 enum child_word { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
@@ -127,10 +126,6 @@ _Noreturn void child_execute(struct child_ctx *c);
 int child_exec_errno(const struct child_report *r);
 /* A failure as a sentence. */
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
-
-/* "3 mounts: ..." for brig explain and the manual: the names of the steps in order, NULL at the end. */
-const char *child_step_name(enum child_table table, unsigned step);
-const char *child_step_reason(enum child_table table, unsigned step);
 
 /* landlock.c */
 int landlock_abi(void); /* 0 when the kernel has none or it is switched off */

@@ -1,9 +1,10 @@
 /* explain_cmd.c - brig explain: what a profile means, layer by layer, without running anything */
 #define _GNU_SOURCE
 #include "call_number.h"
-#include "child.h"
+#include "child_table.h"
 #include "command.h"
 #include "layer.h"
+#include "mount_plan.h"
 #include "option.h"
 #include "policy.h"
 #include "profile_file.h"
