@@ -254,10 +254,3 @@ def test_where_there_is_no_file_the_question_for_the_journal_is_told(configured,
 def test_a_configuration_that_is_garbled_says_so(configured):
     done = configured('{"audit": ')
     assert done.returncode == 1 and "/etc/brig/brig.json: " in done.stderr, done
-
-
-# --- the manual ---
-
-def test_the_manual_says_how_many_refusals_are_written():
-    said = re.search(r"AUDIT_REFUSALS = (\d+)", (host.REPO / "jail/daemon/audit_throttle.h").read_text())[1]
-    assert f"not more than {said} refusals a minute" in (host.REPO / "man/audit-log.mdoc.in").read_text()

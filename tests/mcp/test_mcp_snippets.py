@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from support import brig, host
-from support.mcp import McpStdio, binary
+from support.mcp import McpStdio, binary, options
 
 FOLDER = host.REPO / "examples" / "mcp"
 PAGE = host.build_dir() / "man" / "brig-mcp.1"
@@ -29,7 +29,7 @@ KNOWN = {
     "gemini.json": {"command", "args", "env", "timeout", "trust", "includeTools", "excludeTools"},
 }
 CLIENTS = sorted(KNOWN)
-OPTIONS = [f"--{option}" for option in re.findall(r'^SETTING\(\w+,\s*FIELD_\w+,\s*"([\w-]+)"', (host.REPO / "mcp/settings.def").read_text(), re.M)]
+OPTIONS = [f"--{option}" for option in options()]
 
 
 def content(name):

@@ -40,6 +40,14 @@ def conformance():
     return host.build_dir() / "conformance" / "mcp_conformance"
 
 
+def options():
+    """Every setting's, as the program that was built prints them; none where there is no such program, so that only its tests fail."""
+    if not binary().exists():
+        return []
+    done = subprocess.run([binary(), "--print-config"], env=brig.environment({"HOME": "/"}), cwd="/", capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in done.stdout.splitlines()]
+
+
 class Refused(Exception):
     """An error of JSON-RPC in the place of a result."""
 
