@@ -1,10 +1,5 @@
 #define _GNU_SOURCE
-#include "client_protocol.h"
 #include "confine.h"
-#include "door.h"
-#include "launch.h"
-#include "packet.h"
-#include "sealed.h"
 #include "sys.h"
 #include "tap.h"
 
@@ -157,130 +152,6 @@ static bool dies_of_foreign_call(void)
 }
 #endif
 
-/* --- what it still does --- */
-
-/* A supervisor that has said everything already. */
-static int start(void *self, struct run *ret, const struct backend_order *order, int streams[PIPES_MAX], struct err *e)
-{
-	(void)order, (void)streams, (void)e;
-	*ret = (struct run){ .sock = *(int *)self, .pipes = 2 };
-	return 0;
-}
-
-static void count(void *self, const struct served_profile *profile, struct backend_counts *ret)
-{
-	(void)self, (void)profile;
-	*ret = (struct backend_counts){ 0 };
-}
-
-static pid_t keeper(void *self)
-{
-	(void)self;
-	return 0;
-}
-
-static int lifeline(void *self)
-{
-	(void)self;
-	return -1;
-}
-
-static const struct backend_ops ops = { .name = "test", .is_confinable = true, .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
-
-static int speak_as_supervisor(void)
-{
-	struct launch_word started = { .kind = LAUNCH_STARTED }, ended = { .kind = LAUNCH_ENDED, .end = RUN_END_NONE };
-	int                pair[2], out[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || pipe2(out, O_CLOEXEC) < 0)
-		_exit(1);
-	ended.end.reason      = EXIT_exited;
-	ended.end.wait_status = 0;
-	if (packet_send(pair[1], &started, sizeof started, (int[]){ out[0], out[0] }, 2) < 0 || packet_send(pair[1], &ended, sizeof ended, NULL, 0) < 0)
-		_exit(2);
-	return pair[0];
-}
-
-static _Noreturn void be_door(int sock)
-{
-	static struct door d;
-	int                supervisor = speak_as_supervisor();
-	struct err         e;
-
-	door_init(&d);
-	snprintf(d.places.profiles[0], sizeof d.places.profiles[0], "%s/profiles", TEST_SOURCE);
-	if (config_parse(&d.config, "{}", 2, &e) < 0 || door_open(&d, &e) < 0)
-		_exit(3);
-	access_own(&d.access, geteuid());
-	profile_set_load(&d.profiles, NULL, NULL);
-	d.backend = (struct backend){ &ops, &supervisor };
-	if (confine_door(-1, &d.confinement, &e) < 0)
-		_exit(4);
-	if (door_serve_one(&d, sock, &e) < 0)
-		_exit(5);
-	door_close(&d);
-	_exit(0);
-}
-
-static bool answers(int sock, enum answer_kind kind, int name, struct protocol_answer *a)
-{
-	static char bytes[PROTOCOL_MAX];
-	int         fds[4];
-	size_t      n;
-	ssize_t     got = packet_receive(sock, bytes, sizeof bytes, fds, 4, &n);
-	struct err  e   = { 0 };
-	bool        ok  = got > 0 && protocol_parse_answer(a, bytes, (size_t)got, n, &e) == 0 && a->kind == kind &&
-		  (int)(kind == ANSWER_REPLY ? a->reply : a->event) == name;
-
-	if (!ok)
-		printf("#   %.*s %s\n", (int)(got < 0 ? 0 : got), bytes, e.text);
-	while (n)
-		close(fds[--n]);
-	return ok;
-}
-
-static void ask(int sock, const char *text, const int *fds, size_t n)
-{
-	(void)!packet_send(sock, text, strlen(text), fds, n);
-}
-
-static void check_door(void)
-{
-	int                    pair[2], status, code;
-	struct protocol_answer a;
-	struct err             e;
-	pid_t                  pid;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		exit(EXIT_FAILURE);
-	pid = fork();
-	if (pid == 0) {
-		close(pair[0]);
-		fcntl(pair[1], F_SETFL, O_NONBLOCK);
-		be_door(pair[1]);
-	}
-	close(pair[1]);
-	ask(pair[0], "{\"op\":\"hello\"}", NULL, 0);
-	tap_ok(answers(pair[0], ANSWER_REPLY, REQUEST_hello, &a), "a confined door says hello");
-	protocol_answer_done(&a);
-	ask(pair[0], "{\"op\":\"stats\"}", NULL, 0);
-	tap_ok(answers(pair[0], ANSWER_REPLY, REQUEST_stats, &a), "a confined door tells its figures");
-	tap_ok(json_is_integer(json_object_get(json_object_get(a.source, "door"), "memory_bytes")), "its own memory is among them");
-	tap_ok(json_array_size(json_object_get(a.source, "confinement")) >= 4, "so is what holds it");
-	protocol_answer_done(&a);
-	ask(pair[0], "{\"op\":\"explain\",\"profile\":\"strict\"}", NULL, 0);
-	tap_ok(answers(pair[0], ANSWER_REPLY, REQUEST_explain, &a), "a confined door explains a profile");
-	protocol_answer_done(&a);
-	code = sealed_open("code", "pass", 4, &e);
-	ask(pair[0], "{\"op\":\"run\",\"env\":[\"A=1\"]}", &code, 1);
-	tap_ok(answers(pair[0], ANSWER_EVENT, EVENT_started, &a), "a confined door hands on the streams of a run");
-	protocol_answer_done(&a);
-	tap_ok(answers(pair[0], ANSWER_EVENT, EVENT_ended, &a), "a confined door tells how the run ended");
-	protocol_answer_done(&a);
-	close(pair[0]);
-	tap_ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a private door ends when its client is gone");
-}
-
 int main(void)
 {
 	bool has_landlock = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 1;
@@ -302,6 +173,5 @@ int main(void)
 #ifdef __x86_64__
 	tap_ok(dies_of_foreign_call(), "a call of a foreign ABI is the end");
 #endif
-	check_door();
 	return tap_done();
 }
