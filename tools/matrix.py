@@ -68,6 +68,8 @@ def page(results):
     yield from table(["row", "limit"], rows.LIMITS.items())
     yield "\n## Not covered\n"
     yield from table(["row", "what would be tried", "why it is not"], rows.UNCOVERED)
+    yield "\n## Processes that are taken over\n\nWhat brig-security(7) says of whoever takes over a process, and the tests that act as it.\n"
+    yield from table(["process", "what must hold", "tests"], rows.taken_over())
 
 
 def main():

@@ -182,3 +182,36 @@ UNCOVERED = [
     ("I12", "no number of a process is mistaken for another's while ids are mapped",
      "the launcher writes the maps of its own unreaped child"),
 ]
+
+# What brig-security(7) says of whoever takes over a process, and the tests that act as it.
+TAKEN_OVER = [
+    # process, what must hold, file::test of tests/
+    ("door", "a word that no door would say ends the keeper or starts nothing", "daemon/test_keeper.py::test_a_word_that_no_door_would_say_ends_the_keeper daemon/test_keeper.py::test_a_run_that_cannot_be_starts_nothing"),
+    ("door", "no ceiling is raised and no layer left out by a ticket", "daemon/test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile"),
+    ("door", "no account but its own, no capability, a filter; it opens no file, executes nothing, reaches no network", "daemon/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other daemon/test_taken_over.py::test_the_door_names_what_holds_it_and_owns_no_other_account service/test_service.py::test_the_door_has_an_account_and_nothing_else unit/test_confine.c"),
+    ("door", "it shows no file of the kernel's that tells of the host", "daemon/test_shown_directories.py::test_what_the_kernel_tells_of_the_host_is_not_shown"),
+    ("door", "its account looks into no other process", "daemon/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service"),
+    ("keeper", "two capabilities and never a third; no process traces it", "daemon/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other daemon/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service service/test_service.py::test_the_keeper_has_two_capabilities_and_can_get_no_other daemon/test_daemon_rootless.py::test_his_other_programs_cannot_trace_his_door_and_keeper"),
+    ("keeper", "it holds no parser of ours, and nothing that builds a cell", "floors/test_floors.py::test_what_has_privilege_holds_its_own_code_only"),
+    ("keeper", "the unit confines it", "service/test_units.py::test_systemd_counts_little_exposure"),
+    ("reader", "no client reaches it, and no process of the door's account", "daemon/test_reload.py::test_the_reader_has_no_socket_to_a_client_and_is_not_traceable daemon/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service"),
+    ("supervisor", "whatever it says, door, keeper and other profiles go on", "daemon/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served unit/test_run.c"),
+    ("supervisor", "of other profiles and of the host it reaches no process and no file", "daemon/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),
+    ("supervisor", "it holds no code that gives out ids", "floors/test_floors.py::test_what_has_privilege_holds_its_own_code_only"),
+    ("zygote", "whatever it says, door, keeper and other profiles go on", "daemon/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served"),
+    ("zygote", "it reaches what its supervisor reaches", "daemon/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),
+    ("fork server without a Python", "it reaches what its supervisor reaches", "daemon/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),
+    ("launcher", "while the program runs it can do nothing but kill", "escape/test_attack.py::test_the_launcher_of_a_running_program_can_do_nothing_but_kill unit/test_run.c"),
+    ("sweeper", "no capability, and a filter", "daemon/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other"),
+    ("process 1", "nothing that it says beside a program is read", "daemon/test_zygote.py::test_what_process_1_says_beside_a_program_is_not_read daemon/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served"),
+    ("process 1", "no capability, and a filter", "daemon/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other"),
+    ("program", "a fork that waits for its order says nothing that harms others", "daemon/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served"),
+    ("program", "the rows above", "escape/test_probes.py::test_jail"),
+    ("brig metrics --listen", "it serves the figures of those who may ask, and no other", "daemon/test_metrics.py::test_the_page_is_for_whom_the_service_lets_in_and_has_what_they_may_use"),
+    ("client", "it speaks for nobody else, and gets what its quota allows", "daemon/test_owners.py::test_nobody_sees_or_ends_the_run_of_another daemon/test_owners.py::test_a_quota_is_the_users_and_not_the_connections"),
+]
+
+
+def taken_over():
+    """Cells of the page."""
+    return [[process, what, "<br>".join(f"`{test}`" for test in tests.split())] for process, what, tests in TAKEN_OVER]

@@ -58,7 +58,7 @@ def page_rows(*headings):
     for line in PAGE.splitlines():
         if line.startswith("## "):
             inside = line.startswith(headings)
-        elif inside and line.startswith("| ") and not line.startswith("| row "):
+        elif inside and line.startswith("| ") and not line.startswith(("| row ", "| process |")):
             yield line.strip("| ").split(" | ")
 
 
@@ -83,6 +83,13 @@ def test_the_page_has_the_rows_of_the_table():
     assert {(cells[0], cells[1]) for cells in page_results()} == {(r.id, r.sentence) for r in rows.ROWS.values()}
     assert {tuple(cells) for cells in page_rows("## Not covered")} == set(rows.UNCOVERED)
     assert {tuple(cells) for cells in page_rows("## Limits")} == set(rows.LIMITS.items())
+
+
+def test_every_process_that_may_be_taken_over_has_tests_and_is_on_the_page():
+    assert list(page_rows("## Processes that are taken over")) == rows.taken_over()
+    for test in {test for *_, tests in rows.TAKEN_OVER for test in tests.split()}:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (HERE.parent / file).read_text() if name else (HERE.parent / file).exists(), test
 
 
 def test_no_row_of_the_page_is_red_without_a_word():

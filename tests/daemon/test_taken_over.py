@@ -1,0 +1,232 @@
+"""Somebody has taken over a process of the service, and speaks and acts as it: what brig-security(7) says they gain, and no more.
+
+Who talks to the keeper as a door is in test_keeper.py, to a supervisor in test_tickets.py; docs/escape-matrix.md has the list.
+"""
+import contextlib
+import ctypes
+import os
+import random
+import re
+import socket
+import subprocess
+
+import pytest
+
+import left
+from rules import MANY
+from support import client, host, warm
+from support import daemon as daemons
+
+NONE = 0
+TWO = 1 << 6 | 1 << 7 # CAP_SETGID, CAP_SETUID
+RIGHTS = {
+    # of a service that root started by hand: kind, (capabilities on the host, whether a filter is on)
+    "door": (NONE, True), "sweeper": (NONE, True), "init": (NONE, True), "python3": (NONE, True),
+    "keeper": (TWO, False), "reader": (TWO | 1 << 2, False), # CAP_DAC_READ_SEARCH
+}
+
+
+@pytest.fixture(scope="module")
+def service(built, no_stock):
+    """Two profiles with forks that stand ready: that of the process that is taken over, and another one."""
+    scratch, profiles = warm.scratch_profiles(warm="ready")
+    for path in profiles.glob("*.json"):
+        if path.stem not in ("basic", "strict"):
+            path.unlink()
+    there = left.Snapshot()
+    with daemons.Daemon({**MANY, "ready": 1}, env={"BRIG_PRESETS": str(profiles)}) as one:
+        yield one
+    assert not left.wrong(there), left.wrong(there)
+    scratch.cleanup()
+
+
+@pytest.fixture
+def daemon(service):
+    service.settle()
+    return service
+
+
+def status(pid):
+    return dict(re.findall(r"^(\w+):\t(.*)$", host.read(f"/proc/{pid}/status"), re.M))
+
+
+@pytest.mark.parametrize("kind", RIGHTS)
+def test_a_process_has_these_rights_and_can_get_no_other(daemon, kind):
+    capabilities, is_filtered = RIGHTS[kind]
+    for pid in daemon.of_kind(kind):
+        has = status(pid)
+        assert {int(has[name], 16) for name in ("CapPrm", "CapEff")} == {capabilities}, (kind, has)
+        assert (int(has["CapInh"], 16) | int(has["CapAmb"], 16)) & ~capabilities == 0, (kind, has)
+        assert int(has["CapBnd"], 16) == capabilities or kind == "sweeper", (kind, has) # which cannot gain any: NoNewPrivs
+        assert (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2" if is_filtered else "0"), (kind, has)
+
+
+def test_the_door_names_what_holds_it_and_owns_no_other_account(daemon):
+    with daemon.connect() as talk:
+        held = talk.ask("stats")["confinement"]
+    assert {"no-new-privs", "no-caps", "not-dumpable", "seccomp"} <= set(held)
+    assert status(daemon.pid)["Uid"].split() == [str(daemons.ACCOUNTS["_brig-door"])] * 4 and status(daemon.pid)["Groups"].strip() == ""
+
+
+# --- another process of the same account, or of the same user namespace ---
+
+TRACE = """
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+space, uid, pids = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+if space:
+    fd = os.open(space, os.O_RDONLY)
+    if libc.setns(fd, 0x10000000) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+os.setgroups([]); os.setresgid(uid, uid, uid); os.setresuid(uid, uid, uid)
+for pid in pids:
+    for name in ("mem", "environ", "fd", "maps", "cwd"):
+        path = f"/proc/{pid}/{name}"
+        try:
+            os.listdir(path) if name == "fd" else os.readlink(path) if name == "cwd" else open(path).close()
+            print(pid, name)
+        except OSError:
+            pass
+    try:
+        os.kill(int(pid), 0)
+        print(pid, "signal")
+    except OSError:
+        pass
+    if libc.ptrace(0x4206, int(pid), 0, 0) == 0: # PTRACE_SEIZE: nobody is stopped, and all is over with us
+        print(pid, "trace")
+for path in ("/etc/shadow", "/proc/1/environ"):
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+        print(path, "read")
+    except OSError:
+        pass
+for path in ("/usr", "/etc", "/root"):
+    if os.access(path, os.W_OK, effective_ids=True):
+        print(path, "written")
+print("tried", len(pids))
+"""
+
+
+def reach(uid, pids, space=""):
+    """What somebody with this id, in this user namespace, reaches of these processes: {(pid, how)}."""
+    done = subprocess.run([host.PYTHON, "-c", TRACE, space, str(uid), *map(str, pids)], capture_output=True, text=True, timeout=host.HANG)
+    lines = done.stdout.splitlines()
+    assert lines and lines[-1] == f"tried {len(pids)}", done
+    return {tuple(line.split()) for line in lines[:-1]}
+
+
+@pytest.mark.parametrize("account", daemons.ACCOUNTS)
+def test_the_account_of_a_process_looks_into_none_of_the_service(daemon, account):
+    """Signals go to processes of the same account; nothing else does. The keeper's account has made the user namespaces: their root is below it."""
+    kinds = ["door", "keeper", "reader", "sweeper"] + ["supervisor", "zygote", "init"] * (account == "_brig-door")
+    pids = [pid for kind in kinds for pid in daemon.of_kind(kind)]
+    found = {(daemons.kind_of(int(pid)), how) for pid, how in reach(daemons.ACCOUNTS[account], pids) if how != "signal"}
+    assert found == set(), daemon.tree()
+
+
+def test_control_the_account_of_a_process_looks_into_one_that_hides_nothing(daemon):
+    uid = daemons.ACCOUNTS["_brig-door"]
+    with subprocess.Popen(["sleep", "600"], user=uid, group=uid, extra_groups=[]) as plain:
+        found = reach(uid, [plain.pid])
+        plain.kill()
+    assert {how for _, how in found} >= {"mem", "environ", "maps", "trace", "signal"}
+
+
+def of_profile(daemon, name):
+    """The supervisor of a profile: the parent of a program that runs in it."""
+    with daemon.connect() as talk:
+        run = talk.start("import os; print(os.readlink('/proc/self/ns/pid'), flush=True); input()", profile=name, stdin=True)
+        space = run.line()
+        [program] = [pid for pid in daemon.of_kind("python3") if daemons.link_of(f"/proc/{pid}/ns/pid") == space]
+        supervisor = int(host.read(f"/proc/{program}/stat").rpartition(")")[2].split()[1])
+        run.feed(b"\n")
+        run.finish()
+    return supervisor
+
+
+def test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host(daemon):
+    """As which supervisors, zygotes and forkers run."""
+    ours, theirs = of_profile(daemon, "basic"), of_profile(daemon, "strict")
+    daemon.settle()
+    others = [pid for kind in ("door", "keeper", "reader", "sweeper") for pid in daemon.of_kind(kind)] + [theirs, *host.below(theirs)]
+    assert len(others) > 6, daemon.tree()
+    assert reach(0, others, f"/proc/{ours}/ns/user") == set()
+
+
+def test_control_root_of_a_profiles_user_namespace_reaches_its_own_cells(daemon):
+    ours = of_profile(daemon, "basic")
+    daemon.settle()
+    inits = [pid for pid in host.below(ours) if daemons.kind_of(pid) == "init"]
+    assert {how for _, how in reach(0, inits, f"/proc/{ours}/ns/user")} >= {"mem", "fd", "signal", "trace"}
+
+
+# --- what it says to the others ---
+
+@contextlib.contextmanager
+def sockets_of(pid):
+    """Copies of all sockets that a process holds."""
+    own, libc, found = os.pidfd_open(pid), ctypes.CDLL(None, use_errno=True), []
+    try:
+        for fd in daemons.listed(f"/proc/{pid}/fd"):
+            if daemons.link_of(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
+                copy = libc.syscall(438, own, int(fd), 0) # pidfd_getfd
+                if copy >= 0:
+                    found.append(socket.socket(fileno=copy))
+        yield found
+    finally:
+        os.close(own)
+        for one in found:
+            one.close()
+
+
+def words(dice):
+    """Messages of every size that a struct may have, beginning with every kind that there is and a few more: zeros, ones and noise behind."""
+    for size in [1, 3, *range(4, 2049, 4), 4096]:
+        for fill in (bytes(size), b"\xff" * size, dice.randbytes(size)):
+            yield fill
+            yield (dice.randrange(1, 20).to_bytes(4, "little") + fill)[:size]
+
+
+def lie_as(pid, dice):
+    """How many of its messages were taken, over every socket of it; some carry a descriptor."""
+    with sockets_of(pid) as found:
+        taken = 0
+        for sock in found:
+            for word in words(dice):
+                try:
+                    beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, sock.fileno().to_bytes(4, "little"))] if dice.random() < .1 else []
+                    sock.sendmsg([word], beside, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                    taken += 1
+                except BlockingIOError: # nobody reads it as fast: the rest would be the same
+                    break
+                except OSError:
+                    break
+        return taken
+
+
+def lie(daemon, kind, dice):
+    """As every such process of a profile; false when there is none just now."""
+    supervisor = of_profile(daemon, "basic")
+    return sum(lie_as(pid, dice) for pid in [supervisor, *host.below(supervisor)] if daemons.kind_of(pid) == kind)
+
+
+@pytest.mark.parametrize("kind", ["supervisor", "zygote", "init", "python3"])
+def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, kind):
+    """python3: forks that wait for an order. Its own profile may lose runs and cells; it is served again afterwards."""
+    dice = random.Random(kind)
+    kept = [daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]
+    for _ in range(3):
+        daemon.settle()
+        assert host.poll(lambda: lie(daemon, kind, dice)), f"it has nobody to talk to: {daemon.tree()}"
+        with daemon.connect() as talk:
+            run = talk.run("print('strict')", profile="strict")
+            assert (run.reason, run.stdout) == ("exited", "strict\n"), run
+
+            def is_served():
+                try:
+                    return talk.run("print('basic')").stdout == "basic\n"
+                except (client.NotStarted, client.Refused): # told that its supervisor, zygote or cell is gone
+                    return False
+            assert host.poll(is_served), daemon.words()
+    assert ([daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]) == kept, daemon.words()
+    assert daemon.alive()
