@@ -274,7 +274,7 @@ def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
     service.profile("basic", warm="ready")
     service.reload()
     service.wait_warm()
-    assert host.poll(lambda: len(service.daemon.letters()) >= 2), service.daemon.words()
+    service.daemon.settle()
     supervisors = service.daemon.roles()["supervisor"]
     for pid in supervisors:
         daemons.kill(pid, signal.SIGSTOP)

@@ -54,7 +54,6 @@ def start(start_daemon, built):
         daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})
         assert warm_load.is_warm_again(daemon), daemon.words()
         daemon.settle()
-        assert host.poll(daemon.letters, 10), daemon.words()
         return daemon
     yield start_one
     for scratch in scratches:
@@ -65,14 +64,10 @@ def zygote_of(daemon, old=None):
     """The one that serves, and knows the cell that waits for an order."""
     def find():
         found = [pid for pid in daemon.of_kind("zygote") if pid != old]
-        return found if len(found) == 1 and holds_letter(found[0]) else None
+        return found if len(found) == 1 and daemons.letters(found[0]) else None
     found = host.poll(find, 10)
     assert found, f"{daemon.tree()}\n{daemon.words()}"
     return found[0]
-
-
-def holds_letter(pid):
-    return any("memfd:letter" in daemons.link_of(f"/proc/{pid}/fd/{fd}") for fd in daemons.listed(f"/proc/{pid}/fd"))
 
 
 def supervisor_of(zygote):

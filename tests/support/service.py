@@ -5,7 +5,7 @@ import pathlib
 import pwd
 import subprocess
 
-from support import host, runs
+from support import daemon, host, runs
 
 UNIT, SOCKET, SLICE = "brigd.service", "brigd.socket", "brig.slice"
 GROUP = pathlib.Path("/sys/fs/cgroup/brig.slice/brigd.service")
@@ -146,10 +146,7 @@ def programs():
 
 def waits(pid):
     """It holds the letter that its program will be in."""
-    try:
-        return any("memfd:letter" in os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd"))
-    except OSError: # it has gone
-        return False
+    return bool(daemon.letters(pid))
 
 
 FIRST_OF_JAILS = 1879048192 # id_range.h: where a host has no subordinate ids of brig
