@@ -166,14 +166,19 @@ def test_nothing_names_the_builders_home():
 HOLDS = {
     "keeper": {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
-        "jail/spec": "group_path id_range limits mountinfo refusal",
-        "jail/kernel": "detach group group_limit group_place group_renew group_sweep group_trees outer privilege shown slot sub_ids surroundings words",
-        "jail/supervisor": "zygote_report", # the file of figures, which the keeper makes
+        "jail/spec": "group_path id_range limits mount_plan mountinfo refusal",
+        "jail/privilege": "outer privilege slot sub_ids surroundings",
+        "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trees",
+        "jail/order": "words zygote_report", # the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {
-        "floors": ["common", "common/io", "jail/kernel", "jail/supervisor", "jail/supervisor/main"],
+        "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
         "jail/spec": "bpf filter_notice group_path id_range layer limits mount_plan mountinfo policy_value program_env refusal refused_call",
+        "jail/privilege": "outer privilege slot sub_ids surroundings",
+        "jail/cgroup": "group group_count group_leaf group_limit group_place group_trees",
+        "jail/seccomp": "notice",
+        "jail/order": "letter words zygote_report",
         "libraries": ["libcgroup", "libcap", "libnl_3"],
     },
 }
