@@ -224,6 +224,7 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, 
 	case FORK_WAITS:
 		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		w->started_then = false;
+		w->asked        = clock_ms(CLOCK_MONOTONIC); /* an order may be there already, and it has imported until now */
 		return WARM_GOES_ON;
 	case FORK_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);

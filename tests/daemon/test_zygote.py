@@ -173,7 +173,7 @@ def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, 
         assert children_of_kind(supervisor_of(daemon), "python3") == [young], daemon.words()
         os.kill(young, signal.SIGCONT)
         run = late.finish()
-        assert run.stdout == "late\n" and run.record["exit_reason"] == "exited", run
+        assert (run.stdout, run.record["exit_reason"]) == ("late\n", "exited"), (run.record, daemon.words())
 
 
 def memory_files(pid, name):
