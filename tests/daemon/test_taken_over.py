@@ -165,7 +165,12 @@ def test_control_root_of_a_profiles_user_namespace_reaches_its_own_cells(daemon)
 @contextlib.contextmanager
 def sockets_of(pid):
     """Copies of all sockets that a process holds."""
-    own, libc, found = os.pidfd_open(pid), ctypes.CDLL(None, use_errno=True), []
+    libc, found = ctypes.CDLL(None, use_errno=True), []
+    try:
+        own = os.pidfd_open(pid)
+    except ProcessLookupError: # a cell or fork that was replaced meanwhile
+        yield found
+        return
     try:
         for fd in daemons.listed(f"/proc/{pid}/fd"):
             if daemons.link_of(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
