@@ -27,11 +27,12 @@ print(json.dumps({
 """
 RANDOM = "import sys; print(hash('x'), id(sys))"
 WAYS = ("demand", "ready")
+READY = 4
 
 
 @contextlib.contextmanager
 def started(way):
-    scratch, profiles = warm_load.only_basic(way)
+    scratch, profiles = warm_load.only_basic(way, ready=READY)
     with scratch, contextlib.closing(daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})) as service:
         yield service
 
@@ -58,6 +59,13 @@ def service(without, way):
 def forks_of(service):
     """Those that stand ready: they map what a zygote loads, and are alone in their process ids but for PID 1."""
     return [pid for pid in service.of_kind("python3") if host.number_inside(pid) == 2]
+
+
+def all_forks(service):
+    """One that was made a moment later would be given the run, and not be traced."""
+    assert host.poll(lambda: len(forks_of(service)) == READY), service.tree()
+    service.settle()
+    return forks_of(service)
 
 
 def cold(service, program, **keys):
@@ -116,8 +124,7 @@ def test_what_fails_before_it_executes_is_told_and_nothing_has_started(service, 
     """In a fork that waits, too, which has had the filter on since long before."""
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
-    service.settle()
-    zygote, waits = service.one("zygote"), {"ready": forks_of(service), "demand": []}[way]
+    zygote, waits = service.one("zygote"), all_forks(service) if way == "ready" else []
     first = 1 if call == "execve" or way == "ready" else 9 # as it enters, a fork puts eight descriptors where they belong
     traces = ["-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={first}+"]
     with Traced(zygote, tmp_path / "log", *traces, *(word for pid in waits for word in ("-p", str(pid)))), service.connect() as talk:
