@@ -219,6 +219,7 @@ of = os.statvfs
 mib = lambda path: of(path).f_blocks * of(path).f_frsize >> 20
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], mib("/tmp"), mib("/workspace"), of("/tmp").f_files)
 """
+TICKETS = 2
 OTHERS = {
     # of a run that only the keeper can start: its limit, what the program sees of it, tickets of two that are left to other runs
     "more CPU time": ({"cpu_ms": 40000}, "256 64 256 10000", 2), "more memory": ({"memory_bytes": 300 << 20}, "256 64 256 10000", 2),
@@ -233,7 +234,7 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def kept(built, no_stock):
-    scratch, profiles = warm_load.only_basic("demand")
+    scratch, profiles = warm_load.only_basic("demand", ready=TICKETS)
     with daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one:
         assert warm_load.is_warm_again(one), one.words()
         yield one
@@ -243,7 +244,7 @@ def kept(built, no_stock):
 @pytest.mark.parametrize("what", OTHERS)
 def test_what_does_not_fit_waits_for_the_keeper_and_leaves_the_ticket_to_the_next_one(kept, what):
     limits, seen, left = OTHERS[what]
-    kept.settle()
+    assert host.poll(lambda: kept.has_all_tickets("basic", TICKETS)), kept.tree()
     with kept.connect() as talk, kept.connect() as beside:
         with standing(kept.one("keeper")):
             if limits:

@@ -226,6 +226,12 @@ class Daemon:
         return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] for one in warm) \
             and len(self.letters()) >= sum(one["ready"] for one in warm)
 
+    def has_all_tickets(self, profile, ready):
+        """As many cells stand as the profile wants, and the door may use each of them. `settle` cannot know how many that is."""
+        with self.connect() as talk:
+            told = next(one for one in talk.ask("stats")["profiles"] if one["name"] == profile)
+        return (told["ready"], told["building"], len(self.letters())) == (ready, 0, ready)
+
     def letters(self):
         """Descriptors of the door: one for each warm cell that it may give a run to by itself."""
         return letters(self.pid)
