@@ -162,10 +162,14 @@ signal.setitimer(signal.ITIMER_REAL, .001, .001)
 end = time.monotonic() + 1
 threads = [threading.Thread(target=press) for _ in range(4)]
 for t in threads: t.start()
+answered, says = os.pipe()
 while time.monotonic() < end:
     child = os.fork()
     if child == 0:
+        libc.ptrace(0, 0, 0, 0)
+        os.write(says, b".") # it has been answered once: a slow machine kills no child before it asks
         while True: libc.ptrace(0, 0, 0, 0)
+    os.read(answered, 1)
     for number in signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL:
         time.sleep(.005)
         os.kill(child, number)
