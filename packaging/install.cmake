@@ -23,7 +23,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/decisions.m
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions.md).
-set(BRIG_SYSTEMD_DIR lib CACHE PATH "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")
+set(BRIG_SYSTEMD_DIR lib CACHE STRING "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")
 foreach(manager system user)
   set(from ${CMAKE_SOURCE_DIR}/packaging/systemd)
   if(manager STREQUAL user)

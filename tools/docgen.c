@@ -4,6 +4,7 @@
  *   docgen page FILE.in    the template on stdout, with two kinds of lines replaced:
  *                            .\" @include NAME     the file NAME beside the template
  *                            .\" @generate LIST    one of the lists below
+ *                          and the version behind .Os, for the foot of the page
  *   docgen schema          the JSON schema of a profile
  */
 #define _GNU_SOURCE
@@ -347,6 +348,8 @@ static int copy_line(const char *path, char *line, bool *literal, FILE *out, int
 		return include(path, word, out, depth);
 	if (sscanf(line, ".\\\" @generate %100s", word) == 1)
 		return generate(word, out);
+	if (strcmp(line, ".Os") == 0)
+		return fprintf(out, ".Os brig %s\n", BRIG_VERSION) < 0 ? -1 : 0;
 	if (strncmp(line, ".Bd", 3) == 0 || strncmp(line, ".Ed", 3) == 0)
 		*literal = line[1] == 'B';
 	if (*literal)

@@ -84,6 +84,39 @@ def test_control_those_words_are_found_where_they_are():
     assert b"test_simple_text" in (BUILD / "conformance/mcp_conformance").read_bytes()
 
 
+def dev(*words, prefix, before=()):
+    return subprocess.run([*before, "./dev", *words], cwd=ROOT, env={**os.environ, "PREFIX": str(prefix)}, capture_output=True, text=True)
+
+
+@pytest.mark.full
+def test_uninstall_leaves_nothing_but_what_install_did_not_put_there(tmp_path):
+    prefix, other = tmp_path / "brig here", tmp_path / "brig here/share/brig/rootfs/mine"
+    assert (done := dev("install", prefix=prefix)).returncode == 0, done.stderr
+    assert (prefix / "bin/brig").exists()
+    other.parent.mkdir(parents=True)
+    other.write_text("a rootfs\n")
+    assert (done := dev("uninstall", prefix=prefix)).returncode == 0, done.stderr
+    assert [path for path in prefix.rglob("*") if not path.is_dir()] == [other]
+    done = dev("uninstall", prefix=prefix)
+    assert done.returncode == 1 and f"nothing is installed below {prefix}" in done.stderr
+
+
+def test_a_user_who_installs_where_only_others_may_write_is_told_what_to_type(tmp_path, needs_root):
+    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:  # pytest makes them for one user
+        place.chmod(0o755)
+    shutil.copy(ROOT / "dev", tmp_path)
+    (tmp_path / "dev").chmod(0o755)
+    for command in "install", "uninstall":
+        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "./dev", command], cwd=tmp_path,
+                              env={**os.environ, "PREFIX": f"{tmp_path}/a/b"}, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (1, f"./dev: {command}: {tmp_path} is not yours to write; type:  PREFIX=~/.local ./dev {command}\n")
+
+
+def test_ctest_runs_every_unit_test():
+    listed = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
+    assert {test["name"] for test in json.loads(listed)["tests"]} == {path.stem for path in (ROOT / "tests/unit").glob("test_*.c")}
+
+
 HARDENING = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
 
 

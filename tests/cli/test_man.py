@@ -10,7 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 SOURCES = sorted((ROOT / "man").glob("*.[1-8]*"))
 PAGES = [BUILD / "man" / source.name.removesuffix(".in") for source in SOURCES]
-TELLING_NOTHING = "referenced manual not found", "outdated mandoc.db"  # about this host, not about the page
+TELLING_NOTHING = ("referenced manual not found", "outdated mandoc.db",  # about this host, not about the page
+                   "operating system explicitly specified")  # the version of brig, which is no part of a system
 
 
 def needs(tool):
