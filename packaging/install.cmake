@@ -19,10 +19,12 @@ install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_IN
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/decisions.md
-  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/decisions DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions.md).
+# For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions/0050).
 set(BRIG_SYSTEMD_DIR lib CACHE STRING "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")
 foreach(manager system user)
   set(from ${CMAKE_SOURCE_DIR}/packaging/systemd)

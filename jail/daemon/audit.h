@@ -4,7 +4,7 @@
  * One line per attempt: to the journal with fields, and to a file of JSON Lines
  * when one is configured. Opened before the door confines itself. From then on
  * nothing here blocks, and nothing fails: an entry that could not be kept is
- * counted, and the journal is told once (docs/decisions.md says why no run is
+ * counted, and the journal is told once (docs/decisions/0054 says why no run is
  * refused because of it).
  *
  * What the door has to leave open, once confined: openat, newfstatat, renameat,

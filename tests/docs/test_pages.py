@@ -1,0 +1,50 @@
+"""The pages of the project lead where they say."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DECISIONS = ROOT / "docs/decisions"
+
+
+def tracked(*patterns):
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", *patterns], capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).exists()]
+
+
+PAGES = tracked("*.md")
+
+
+def heading_anchor(line):
+    return re.sub(r"[^\w\- ]", "", line.lstrip("# ").strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page):
+    text = re.sub(r"^(```.*?^```|    .*?$)", "", page.read_text(), flags=re.M | re.S)
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", text):
+        target = target[0] or target[1]
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        aim = (page.parent / name) if name else page
+        if not aim.exists() or anchor and anchor not in map(heading_anchor, re.findall(r"^#.*$", aim.read_text(), re.M)):
+            broken.append(target)
+    assert broken == []
+
+
+def test_the_index_of_decisions_lists_each_with_its_title():
+    indexed = re.findall(r"^- \[(\d{4})\]\((\S+)\) (.*)$", (DECISIONS / "README.md").read_text(), re.M)
+    files = sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")
+    assert [(number, name) for number, name, _ in indexed] == [(path.name[:4], path.name) for path in files]
+    assert {path.name[:4]: path.read_text().splitlines()[0] for path in files} == {number: f"# {title}" for number, _, title in indexed}
+
+
+def test_a_decision_that_the_tree_names_by_number_is_there():
+    numbers = {path.name[:4] for path in DECISIONS.glob("0*.md")}
+    named = [(str(path.relative_to(ROOT)), number) for path in tracked("*.[ch]", "*.cmake", "CMakeLists.txt", "*.py", "*.in", "dev")
+             for number in re.findall(r"docs/decisions/(\d{4})", path.read_text(errors="replace"))]
+    assert named and [one for one in named if one[1] not in numbers] == []
