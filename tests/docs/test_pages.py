@@ -40,7 +40,9 @@ def test_the_index_of_decisions_lists_each_with_its_title():
     indexed = re.findall(r"^- \[(\d{4})\]\((\S+)\) (.*)$", (DECISIONS / "README.md").read_text(), re.M)
     files = sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")
     assert [(number, name) for number, name, _ in indexed] == [(path.name[:4], path.name) for path in files]
-    assert {path.name[:4]: path.read_text().splitlines()[0] for path in files} == {number: f"# {title}" for number, _, title in indexed}
+    titles = {number: "# " + re.sub(r" \(.*superseded by .*\)$", "", title) for number, _, title in indexed}
+    assert {path.name[:4]: path.read_text().splitlines()[0] for path in files} == titles
+    assert {path.name for path in files if "\n**Superseded" in path.read_text()} == {name for _, name, title in indexed if "superseded by" in title}
 
 
 def test_a_decision_that_the_tree_names_by_number_is_there():
