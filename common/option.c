@@ -53,8 +53,8 @@ static int set(const struct option_row *row, const char *value, void *into, stru
 	return field_from_text(&row->field, value, into, e) < 0 ? err_wrap(e, "--%s", row->field.name) : 0;
 }
 
-/* One option at word[0], of so many words that are left; how many it took. */
-static int take(const struct option_row *rows, int left, char **word, void *into, struct err *e)
+/* One option at word[0], of so many words that are left; how many it took. *ends: it was the last. */
+static int take(const struct option_row *rows, int left, char **word, void *into, bool *ends, struct err *e)
 {
 	bool                     is_long = word[0][1] == '-';
 	const char              *equals  = is_long ? strchr(word[0], '=') : NULL;
@@ -78,21 +78,23 @@ static int take(const struct option_row *rows, int left, char **word, void *into
 		value = word[1];
 		taken = 2;
 	}
+	*ends = row->ends;
 	return set(row, value, into, e) < 0 ? -1 : taken;
 }
 
 int options_parse(const struct option_row *rows, int argc, char **argv, void *into, struct err *e)
 {
-	int i = 1;
+	bool ends = false;
+	int  i    = 1;
 
-	while (i < argc && argv[i][0] == '-' && argv[i][1]) {
+	while (!ends && i < argc && argv[i][0] == '-' && argv[i][1]) {
 		int n;
 
 		if (strcmp(argv[i], "--") == 0)
 			return i;
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			return OPTIONS_HELP;
-		n = take(rows, argc - i, argv + i, into, e);
+		n = take(rows, argc - i, argv + i, into, &ends, e);
 		if (n < 0)
 			return OPTIONS_FAILED;
 		i += n;

@@ -2,7 +2,7 @@
  * option.h - the command line as rows: each a field, and what only an option has.
  *
  * --name VALUE and --name=VALUE, -l VALUE; options end at the first word that
- * is none, or behind "--". --help is there without a row.
+ * is none, behind "--", or behind one whose row says so. --help is there without a row.
  */
 #pragma once
 #include "field.h"
@@ -13,12 +13,13 @@ struct option_row {
 	const char  *arg;    /* what --help calls the value; NULL: as field_arg() does. Of FIELD_BOOL: not NULL if a value may stand behind '=' */
 	/* NULL: the field is set. value of FIELD_BOOL: "true" when none was said. The error says of which option it is. */
 	int (*set)(void *into, const struct option_row *row, const char *value, struct err *e);
+	bool ends; /* the last: the words behind it belong to the program, as with Python's -c */
 };
 
 /* Rows of the two usual kinds. */
-#define OPTION_SWITCH(word, letter, at, doc)    { { word, FIELD_BOOL, at, 0, 1, 0, doc, NULL, NULL }, letter, NULL, NULL }
-#define OPTION_TEXT(word, letter, at, arg, doc) { { word, FIELD_STR, at, 0, FIELD_ANY, 0, doc, NULL, NULL }, letter, arg, NULL }
-#define OPTION_END                              { { 0 }, 0, NULL, NULL }
+#define OPTION_SWITCH(word, letter, at, doc)    { { word, FIELD_BOOL, at, 0, 1, 0, doc, NULL, NULL }, letter, NULL, NULL, false }
+#define OPTION_TEXT(word, letter, at, arg, doc) { { word, FIELD_STR, at, 0, FIELD_ANY, 0, doc, NULL, NULL }, letter, arg, NULL, false }
+#define OPTION_END                              { { 0 }, 0, NULL, NULL, false }
 
 enum { OPTIONS_FAILED = -1, OPTIONS_HELP = -2 };
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "doctor.h"
 
+#include "color.h"
 #include "option.h"
 #include "probe.h"
 #include "surroundings.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 100, MARGIN = 8 };
+enum { COLUMNS = 100, MARGIN = 8, ROW_COLUMNS = 19 + 2 + 8 + 2 + 8 + 2 };
 
 struct checkup {
 	struct surroundings at;
@@ -123,12 +124,18 @@ static void print_reasons(const struct finding *all, size_t i)
 		print_wrapped(printf("%*sfix: ", MARGIN, ""), all[i].fix);
 }
 
+static enum color color_of(enum result result)
+{
+	return result == RESULT_OK ? COLOR_GOOD : result == RESULT_DEGRADED ? COLOR_WARNING : COLOR_BAD;
+}
+
 static void print_row(const struct finding *all, size_t i)
 {
 	const struct probe_row *row = &probe_rows[i];
 
-	print_wrapped(printf("%-19s  %-8s  %-8s  ", row->name, result_name(all[i].result), need_name(row->need)),
-	              all[i].detail[0] ? all[i].detail : row->purpose);
+	printf("%-19s  %s%-8s%s  ", row->name, color(stdout, color_of(all[i].result)), result_name(all[i].result), color_end(stdout));
+	printf("%-8s  ", need_name(row->need));
+	print_wrapped(ROW_COLUMNS, all[i].detail[0] ? all[i].detail : row->purpose);
 	if (all[i].result != RESULT_OK)
 		print_reasons(all, i);
 }
@@ -154,7 +161,7 @@ static void print_table(const struct checkup *c, bool quiet)
 	for (size_t i = 0; i < probe_rows_len; i++)
 		if (is_told(&c->finding[i], probe_rows[i].need, quiet))
 			print_row(c->finding, i);
-	printf("%s\n", c->sentence);
+	printf("%s%s%s\n", color(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_end(stdout));
 }
 
 static json_t *row_json(const struct probe_row *row, const struct finding *f)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "report.h"
 
+#include "color.h"
 #include "command.h"
 #include "exact.h"
 #include "file.h"
@@ -130,7 +131,7 @@ static json_t *output_text(const struct stream *s)
 }
 
 /* What nobody could read is no success. */
-int report_print_json(const json_t *object)
+static int write_json(int to, const json_t *object)
 {
 	size_t len  = 0;
 	char  *text = exact_dump(object, JSON_INDENT(2), &len);
@@ -138,11 +139,16 @@ int report_print_json(const json_t *object)
 
 	if (text)
 		text[len] = '\n'; /* in the place of the end: whole or not at all */
-	r = text ? file_write_all(STDOUT_FILENO, text, len + 1) : -1;
+	r = text ? file_write_all(to, text, len + 1) : -1;
 	if (r < 0)
 		fprintf(stderr, "brig: the record cannot be written: %m\n");
 	free(text);
 	return r;
+}
+
+int report_print_json(const json_t *object)
+{
+	return write_json(STDOUT_FILENO, object);
 }
 
 json_t *report_of_program(const struct session *s, enum program_report_kind kind, struct err *e)
@@ -183,6 +189,14 @@ static int print_record(const struct session *s, const json_t *record)
 	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
+}
+
+/* Where --json and --record want it. */
+static int put_record(const struct session *s, const json_t *record)
+{
+	int printed = s->request->json ? print_record(s, record) : 0;
+
+	return s->request->record_fd >= 0 && write_json(s->request->record_fd, record) < 0 ? -1 : printed;
 }
 
 /* --- told to people --- */
@@ -282,28 +296,6 @@ static void print_refusal(const struct session *s, const json_t *record, const c
 		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(s, record) ? "; brig doctor says what this host lacks" : "");
 }
 
-/* One story on stderr: a refusal in words, an unusual end as a summary. */
-void report_print_story(const struct session *s, const json_t *record)
-{
-	int              broken = s->out.broken ? s->out.broken : s->err.broken;
-	char             why[sizeof s->lost.text];
-	enum exit_reason reason;
-
-	if (broken == EPIPE && !s->request->verbose)
-		return; /* brig run ... | head: nobody wants to hear more */
-	if (broken)
-		fprintf(stderr, "brig: the output cannot be %s: %s\n", s->out.unread || s->err.unread ? "read" : "written", strerror(broken));
-	if (*summary_error(record, why, sizeof why) && !s->started) {
-		print_refusal(s, record, why);
-	} else if (!summary_reason(record, &reason) || reason != EXIT_exited || json_is_true(json_object_get(record, "truncated")) ||
-		   s->request->verbose) {
-		fputs("brig: ", stderr);
-		summary_print(record, limit_behind(s, record), stderr);
-	}
-	print_losses(s);
-	print_left(s);
-}
-
 static int status_of(const struct session *s, const json_t *record)
 {
 	enum exit_reason reason;
@@ -317,16 +309,39 @@ static int status_of(const struct session *s, const json_t *record)
 	return summary_status(record);
 }
 
+/* One story on stderr: a refusal in words, an unusual end as a summary. */
+void report_print_story(const struct session *s, const json_t *record)
+{
+	int              broken = s->out.broken ? s->out.broken : s->err.broken;
+	char             why[sizeof s->lost.text];
+	enum exit_reason reason;
+
+	if (broken == EPIPE && !s->request->verbose)
+		return; /* brig run ... | head: nobody wants to hear more */
+	if (broken)
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", s->out.unread || s->err.unread ? "read" : "written", strerror(broken));
+	if (*summary_error(record, why, sizeof why) && !s->started) {
+		print_refusal(s, record, why);
+	} else if (!s->request->quiet && (!summary_reason(record, &reason) || reason != EXIT_exited ||
+					  json_is_true(json_object_get(record, "truncated")) || s->request->verbose)) {
+		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(s, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
+		summary_print(record, limit_behind(s, record), stderr);
+	}
+	if (!s->request->quiet)
+		print_losses(s);
+	print_left(s);
+}
+
 int report_session(const struct session *s)
 {
 	json_t *record  = report_make_record(s);
-	int     printed = s->request->json ? print_record(s, record) : 0, status;
+	int     printed = put_record(s, record), status;
 
 	report_print_story(s, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
 	if (s->request->why)
 		why_print_all(s, record);
-	else if (status && !s->request->json)
+	else if (status && !s->request->json && !s->request->quiet)
 		why_print_line(s, record);
 	json_decref(record);
 	return status;

@@ -22,24 +22,49 @@
 
 /* The profile's ceiling is known to brigd. */
 #define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
-	{ { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL },
+	{ { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL, false },
+
+/* Ours, whose texts live as long as we do. */
+static const char *find_own(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char **entry = environ; *entry; entry++)
+		if (strncmp(*entry, name, n) == 0 && (*entry)[n] == '=')
+			return *entry;
+	return NULL;
+}
+
+static int set_env(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	const char *entry = strchr(value, '=') ? value : find_own(value);
+
+	if (!entry)
+		return err_set(e, ERR_BAD_SPEC, "--env %.40s: there is no such variable here to take over; write --env %.40s=VALUE", value, value);
+	return field_from_text(&row->field, entry, into, e) < 0 ? err_wrap(e, "--env") : 0;
+}
 
 const struct option_row request_options[] = {
+	{ { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "The program itself, in the place of a file; what follows are its arguments", NULL, NULL }, 'c', "CODE", NULL, true },
+	{ { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of what --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true },
 	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Which profile; basic when not said (brig profile list)"),
 #include "limits.def"
 	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file"),
-	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program", NULL, NULL }, 0, "K=V", NULL },
-	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH", NULL },
-	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL },
+	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program; K alone takes over your own", NULL, NULL }, 'e', "K[=V]", set_env, false },
+	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
+	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL, false },
 	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, and nothing else"),
+	OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON there, and pass the output on as always"),
 	OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter, also where the profile's runs are warm"),
-	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", NULL, NULL }, 0, NULL, NULL },
+	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", NULL, NULL }, 0, NULL, NULL, false },
 	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, though a service runs here"),
 	OPTION_SWITCH("why", 0, AT(why), "Say what the jail refused to the program, by which line of the policy, and what allows it"),
 	OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary also when the program simply exited"),
+	OPTION_SWITCH("quiet", 'q', AT(quiet), "Print nothing of brig's own but why there was no run"),
 	OPTION_END,
 };
 #undef LIMIT
+const struct option_row *const request_exec_options = request_options + 2; /* without --code and --module */
 
 const struct option_row check_options[] = {
 	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Whose modules and calls count; basic when not said (brig explain NAME)"),
@@ -52,7 +77,7 @@ const struct option_row check_options[] = {
 
 void request_init(struct request *r)
 {
-	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .wait_ms = EARLY_WAIT_MS };
+	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS };
 	for (const struct option_row *row = request_options; row->field.name; row++)
 		if (row->field.preset == FIELD_UNSAID)
 			*(uint64_t *)((char *)r + row->field.offset) = FIELD_UNSAID;
@@ -63,6 +88,7 @@ void request_done(struct request *r)
 	while (r->fds)
 		close(r->fd[--r->fds]);
 	fd_closep(&r->stdin_fd);
+	fd_closep(&r->record_fd);
 	json_decref(r->message);
 	r->message = NULL;
 	free(r->in_shown);
@@ -127,20 +153,37 @@ static void put_limits(struct request *r)
 			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
 }
 
-/* The last part of the path, as it would be called inside. */
-static int put_shown_name(json_t *names, const char *path, struct err *e)
-{
-	char *whole = realpath(path, NULL);
-	int   r     = 0;
+/* One --ro: what is shown, and as what. */
+struct shown {
+	char *whole; /* owned: its path without links; NULL: there is no such thing, errno */
+	const char *name; /* in one of these two */
+};
 
-	if (!whole)
-		return err_sys(e, "--ro %s", path);
-	if (strcmp(whole, "/") == 0)
-		r = err_set(e, ERR_BAD_SPEC, "--ro /: show a directory or a file, not the whole host");
-	else if (put_text(names, strrchr(whole, '/') + 1) < 0)
-		r = err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", path);
-	free(whole);
-	return r;
+static void shown_done(struct shown *s)
+{
+	free(s->whole);
+}
+#define scoped_shown scoped(shown_done) struct shown
+
+/* "PATH:NAME", but where the whole text is a path. The name of a path is its last part. */
+static struct shown shown_of(const char *text)
+{
+	struct shown s     = { .whole = realpath(text, NULL) };
+	const char  *colon = strrchr(text, ':');
+
+	if (s.whole || !colon || strchr(colon, '/')) {
+		s.name = s.whole ? strrchr(s.whole, '/') + 1 : "";
+		return s;
+	}
+	s.whole = strndup(text, (size_t)(colon - text));
+	s.name  = colon + 1;
+	if (s.whole) {
+		char *found = realpath(s.whole, NULL);
+
+		free(s.whole);
+		s.whole = found;
+	}
+	return s;
 }
 
 static int put_shown(struct request *r, struct err *e)
@@ -149,14 +192,16 @@ static int put_shown(struct request *r, struct err *e)
 
 	json_object_set_new(r->message, "ro", names);
 	for (size_t i = 0; r->shown[i]; i++) {
-		int fd;
+		scoped_shown s = shown_of(r->shown[i]);
+		int          fd = s.whole ? open(s.whole, O_PATH | O_CLOEXEC) : -1;
 
-		if (put_shown_name(names, r->shown[i], e) < 0)
-			return -1;
-		fd = open(r->shown[i], O_PATH | O_CLOEXEC);
 		if (fd < 0)
 			return err_sys(e, "--ro %s", r->shown[i]);
 		r->fd[r->fds++] = fd;
+		if (strcmp(s.whole, "/") == 0)
+			return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", r->shown[i]);
+		if (put_text(names, s.name) < 0)
+			return err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", r->shown[i]);
 	}
 	return 0;
 }
@@ -196,11 +241,30 @@ static int put_allow_missing(struct request *r, struct err *e)
 	return 0;
 }
 
+/* A number is a descriptor: one that the program's output does not go to, or it could write a record of its own. */
+static int open_record(struct request *r, struct err *e)
+{
+	const char *to = r->record_to;
+	int         fd;
+
+	if (!to)
+		return 0;
+	if (*to && to[strspn(to, "0123456789")] == 0) {
+		fd = strlen(to) < 10 ? atoi(to) : -1;
+		if (fd >= 0 && fd <= STDERR_FILENO)
+			return err_set(e, ERR_BAD_SPEC, "--record %s: the program's own streams; name a descriptor from 3 on, or a file", to);
+		r->record_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	} else {
+		r->record_fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	}
+	return r->record_fd < 0 ? err_sys(e, "--record %s", to) : 0;
+}
+
 /* What run and exec have in common; only what was asked is said. */
 static int put_common(struct request *r, struct err *e)
 {
 	put_limits(r);
-	if (put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
+	if (open_record(r, e) < 0 || put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
@@ -225,15 +289,14 @@ static const char *path_below(const char *path, const char *folder)
 static int find_in_shown(struct request *r, const char *whole, struct err *e)
 {
 	for (size_t i = 0; r->shown[i] && !r->in_shown; i++) {
-		char       *folder = realpath(r->shown[i], NULL);
-		const char *rest;
+		scoped_shown s = shown_of(r->shown[i]);
+		const char  *rest;
 
-		if (!folder)
+		if (!s.whole)
 			return err_sys(e, "--ro %s", r->shown[i]);
-		rest = path_below(whole, folder);
-		if (rest && asprintf(&r->in_shown, "%s%s", strrchr(folder, '/') + 1, rest) < 0)
+		rest = path_below(whole, s.whole);
+		if (rest && asprintf(&r->in_shown, "%s%s", s.name, rest) < 0)
 			r->in_shown = NULL;
-		free(folder);
 	}
 	return r->in_shown && strlen(r->in_shown) > PROTOCOL_MAIN_MAX ? err_set(e, ERR_BAD_SPEC, "%s: its path is too long", r->program) : 0;
 }
@@ -312,18 +375,53 @@ static int read_program(struct request *r, const char *path, struct bytes *ret, 
 	return file_read_fd(fd, r->program, PROTOCOL_CODE_MAX, ret, e);
 }
 
-static int put_program(struct request *r, const char *path, struct err *e)
+static int seal_program(struct request *r, const char *text, size_t len, struct err *e)
 {
-	scoped_bytes text = { 0 };
-	int          fd;
+	int fd = sealed_open("main.py", text, len, e);
 
-	if (read_program(r, path, &text, e) < 0)
-		return -1;
-	fd = sealed_open("main.py", text.data, text.len, e);
 	if (fd < 0)
 		return err_wrap(e, "set-up step seal-program");
 	r->fd[r->fds++] = fd;
 	return 0;
+}
+
+static int put_file(struct request *r, const char *path, struct err *e)
+{
+	char         buf[4096]; /* PATH_MAX, whose header has the name of ours */
+	const char  *file;
+	scoped_bytes text = { 0 };
+
+	if (place_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0)
+		return -1;
+	return seal_program(r, text.data, text.len, e);
+}
+
+/*
+ * As python3 -m finds it: the working directory comes first. The last statement is no expression, whose value would be
+ * reported as the program's.
+ */
+static int put_module(struct request *r, struct err *e)
+{
+	static const char program[] = "__import__('sys').path.insert(0, __import__('os').getcwd())\n"
+				      "__import__('runpy').run_module('%s', run_name='__main__', alter_sys=True)\n"
+				      "pass\n";
+	char *text = NULL;
+	int   n, result;
+
+	if (!text_is_module(r->module))
+		return err_set(e, ERR_BAD_SPEC, "--module %.60s: is no name of a module; write one as Python does, like json.tool", r->module);
+	n      = asprintf(&text, program, r->module);
+	result = n < 0 ? err_set(e, ERR_LIMIT, "out of memory") : seal_program(r, text, (size_t)n, e);
+	if (n >= 0)
+		free(text);
+	return result;
+}
+
+static int put_program(struct request *r, const char *path, struct err *e)
+{
+	if (r->module)
+		return put_module(r, e);
+	return r->code ? seal_program(r, r->code, strlen(r->code), e) : put_file(r, path, e);
 }
 
 static void put_mode(struct request *r)
@@ -334,16 +432,13 @@ static void put_mode(struct request *r)
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
-	char        buf[4096]; /* PATH_MAX, whose header has the name of ours */
-	const char *file;
-
-	r->program = strcmp(path, "-") == 0 ? "stdin" : path;
+	r->program = r->module ? "--module" : r->code ? "--code" : strcmp(path, "-") == 0 ? "stdin" : path;
 	r->message = json_pack("{ss}", "op", "run");
-	if (!early_run.sent && (place_program(r, path, buf, sizeof buf, &file, e) < 0 || put_program(r, file, e) < 0))
+	if (!early_run.sent && put_program(r, path, e) < 0)
 		return -1;
 	put_mode(r);
 	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", path);
+		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
 	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
 }
 

@@ -18,11 +18,14 @@ struct request {
 	const char   *env[PROTOCOL_ENV_MAX + 1];  /* these three end with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *allow_missing[3];
-	const char   *program;    /* the file or directory, "stdin" or the command */
+	const char   *code, *module; /* -c and -m */
+	const char   *program;    /* the file or directory, "stdin", the command, or how else it was asked for */
 	char         *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
 	const char   *stdin_path; /* NULL: empty; "-": ours */
+	const char   *record_to;  /* a file or the number of a descriptor; NULL: the record is not kept */
+	int           record_fd;
 	uint64_t      wait_ms;    /* for a place */
-	bool          json, verbose, cold, private, why;
+	bool          json, verbose, quiet, cold, private, why;
 	enum run_mode mode;       /* of a program: who executes it */
 
 	/* made of it */
@@ -33,10 +36,11 @@ struct request {
 };
 
 extern const struct option_row request_options[], check_options[];
+extern const struct option_row *const request_exec_options; /* those of request_options that make sense for a command */
 
 void         request_init(struct request *r);
 void         request_done(struct request *r);
-/* The program of brig run and brig check: a file, or "-" for stdin. words: the program's arguments. */
+/* The program of brig run and brig check: a file, "-" for stdin, or NULL for what -c or -m named. words: the program's arguments. */
 must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec. */
 must_use int request_take_command(struct request *r, char **words, int n, struct err *e);

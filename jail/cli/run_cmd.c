@@ -10,10 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void usage(FILE *out, const char *line, const char *what)
+/* What brig run and brig exec differ in. */
+struct way {
+	const struct option_row *options;
+	const char              *line, *what;
+	int (*take)(struct request *, char **words, int n, struct err *);
+};
+
+static void usage(FILE *out, const struct way *way)
 {
-	fprintf(out, "usage: %s\n\n%s\n\n", line, what);
-	options_print(request_options, out);
+	fprintf(out, "usage: %s\n\n%s\n\n", way->line, way->what);
+	options_print(way->options, out);
 	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
 }
 
@@ -29,46 +36,48 @@ static void take_stdin(struct request *r)
 		r->stdin_path = "-";
 }
 
-typedef int take_fn(struct request *, char **words, int n, struct err *);
-
 static int take_program(struct request *r, char **words, int n, struct err *e)
 {
+	r->mode = r->json ? MODE_report : MODE_script;
+	if (r->code || r->module) {
+		take_stdin(r);
+		return request_take_program(r, NULL, words, n, e);
+	}
 	if (strcmp(words[0], "-") == 0 && r->stdin_path && strcmp(r->stdin_path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin cannot be both the program (-) and its input (--stdin -)");
 	if (strcmp(words[0], "-") != 0)
 		take_stdin(r);
-	r->mode = r->json ? MODE_report : MODE_script;
 	return request_take_program(r, words[0], words + 1, n - 1, e);
 }
 
-static int main_of(struct request *r, int argc, char **argv, const char *line, const char *what, take_fn *take)
+static int main_of(struct request *r, int argc, char **argv, const struct way *way)
 {
 	struct err e;
-	int        n = options_parse(request_options, argc, argv, r, &e);
+	int        n = options_parse(way->options, argc, argv, r, &e);
 
 	if (n == OPTIONS_HELP) {
-		usage(stdout, line, what);
+		usage(stdout, way);
 		return STATUS_OK;
 	}
 	if (n < 0)
 		return one_run_complain(argv[0], &e);
-	if (n + 1 >= argc) {
-		fprintf(stderr, "brig %s: nothing to run; write: %s\n", argv[0], line);
+	if (n + 1 >= argc && !r->code && !r->module) {
+		fprintf(stderr, "brig %s: nothing to run; write: %s\n", argv[0], way->line);
 		return STATUS_USAGE;
 	}
-	if (take(r, argv + n + 1, argc - n - 1, &e) < 0)
+	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
 		return one_run_failure(r, &e, report_session);
 	return one_run(r, report_session);
 }
 
-static int run_or_exec(int argc, char **argv, const char *line, const char *what, take_fn *take)
+static int run_or_exec(int argc, char **argv, const struct way *way)
 {
 	struct request r;
 	int            status;
 
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to tell, not a death */
 	request_init(&r);
-	status = main_of(&r, argc, argv, line, what, take);
+	status = main_of(&r, argc, argv, way);
 	request_done(&r);
 	return status;
 }
@@ -81,11 +90,12 @@ static int take_command(struct request *r, char **words, int n, struct err *e)
 
 int run_main(int argc, char **argv)
 {
-	return run_or_exec(argc, argv, "brig run [OPTION]... FILE|DIR|- [ARG]...", "Run a Python program in a jail.", take_program);
+	return run_or_exec(argc, argv, &(struct way){ request_options, "brig run [OPTION]... FILE|DIR|-|-c CODE|-m MODULE [ARG]...",
+						      "Run a Python program in a jail.", take_program });
 }
 
 int exec_main(int argc, char **argv)
 {
-	return run_or_exec(argc, argv, "brig exec [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a jail.",
-			   take_command);
+	return run_or_exec(argc, argv, &(struct way){ request_exec_options, "brig exec [OPTION]... -- COMMAND [ARG]...",
+						      "Run a command of the rootfs in a jail.", take_command });
 }

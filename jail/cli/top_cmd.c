@@ -16,7 +16,7 @@ struct top {
 static const struct option_row options[] = {
 	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and end, as where the output is no terminal"),
 	OPTION_SWITCH("json", 0, offsetof(struct top, json), "Print the answers to stats and list, once, as one JSON object"),
-	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Between two pages, 0.1 to 3600; 1 when not said", NULL, NULL }, 'd', NULL, NULL },
+	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Between two pages, 0.1 to 3600; 1 when not said", NULL, NULL }, 'd', NULL, NULL, false },
 	OPTION_END,
 };
 

@@ -30,12 +30,21 @@ static const struct command {
 };
 /* clang-format on */
 
+static const struct command *find(const char *name)
+{
+	const struct command *c = commands;
+
+	while (c->name && strcmp(c->name, name) != 0)
+		c++;
+	return c->name ? c : NULL;
+}
+
 static void usage(FILE *out)
 {
 	fputs("usage: brig COMMAND [OPTION]...\n\nRuns Python that nobody trusts yet, in a jail.\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->doc);
-	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  --version      which brig this is\n", out);
+	fputs("\n  brig help COMMAND   its options\n  -h, --help          this text\n  -V, --version       which brig this is\n", out);
 }
 
 /* A full disk is no success. */
@@ -47,9 +56,37 @@ static int flush(int status)
 	return STATUS_FAILED;
 }
 
-int main(int argc, char **argv)
+static int complain(const char *name)
 {
 	struct err e;
+
+	err_set(&e, ERR_BAD_SPEC, "%.40s: no such command; see brig --help", name);
+	fprintf(stderr, "brig: %s\n", e.text);
+	return STATUS_USAGE;
+}
+
+/* What the command says of itself: its own options are not known here. */
+static int help(int argc, char **argv)
+{
+	const struct command *c = argc > 1 ? find(argv[1]) : NULL;
+	char                 *words[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+
+	if (c)
+		return c->main(2, words);
+	if (argc > 1)
+		return complain(argv[1]);
+	usage(stdout);
+	return STATUS_OK;
+}
+
+static bool is_either(const char *word, const char *one, const char *other)
+{
+	return strcmp(word, one) == 0 || strcmp(word, other) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
 
 	if (argc < 1)
 		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
@@ -61,18 +98,14 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return STATUS_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		usage(stdout);
-		return flush(STATUS_OK);
-	}
-	if (strcmp(argv[1], "--version") == 0) {
+	if (is_either(argv[1], "--help", "-h"))
+		return flush(help(1, argv));
+	if (strcmp(argv[1], "help") == 0)
+		return flush(help(argc - 1, argv + 1));
+	if (is_either(argv[1], "--version", "-V")) {
 		puts("brig " BRIG_VERSION);
 		return flush(STATUS_OK);
 	}
-	for (const struct command *c = commands; c->name; c++)
-		if (strcmp(argv[1], c->name) == 0)
-			return flush(c->main(argc - 1, argv + 1));
-	err_set(&e, ERR_BAD_SPEC, "%.40s: no such command; see brig --help", argv[1]);
-	fprintf(stderr, "brig: %s\n", e.text);
-	return STATUS_USAGE;
+	c = find(argv[1]);
+	return c ? flush(c->main(argc - 1, argv + 1)) : complain(argv[1]);
 }
