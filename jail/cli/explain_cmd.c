@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "call_number.h"
 #include "child_table.h"
+#include "color.h"
 #include "command.h"
 #include "layer.h"
 #include "mount_plan.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 struct explain {
-	bool                 json;
+	bool                 json, all;
 	struct places        places;
 	struct profile       profile;
 	struct policy_bundle bundle;
@@ -26,7 +27,8 @@ struct explain {
 };
 
 static const struct option_row options[] = {
-	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print one JSON object"),
+	OPTION_SWITCH("all", 'a', offsetof(struct explain, all), "Print also what each layer is for, and mounts, environment, modules, set-up steps and system calls"),
+	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print all of it as one JSON object"),
 	OPTION_END,
 };
 
@@ -78,7 +80,7 @@ static void print_value(const struct limits *l, const struct field *f, FILE *out
 
 static void print_limits(const struct explain *x, FILE *out)
 {
-	fprintf(out, "\nlimits                 default    ceiling   option\n");
+	fprintf(out, "\n%slimits                 default    ceiling   option%s\n", color(out, COLOR_HEADING), color_end(out));
 	for (const struct field *f = limits_fields; f->name; f++) {
 		fprintf(out, "  %-17s", f->name);
 		print_value(&x->profile.limits, f, out);
@@ -87,11 +89,15 @@ static void print_limits(const struct explain *x, FILE *out)
 	}
 }
 
+static void print_heading(const char *text, FILE *out)
+{
+	fprintf(out, "\n%s%s%s\n", color(out, COLOR_HEADING), text, color_end(out));
+}
+
 static void print_layers(const struct explain *x, FILE *out)
 {
-	bool all = x->profile.require == REQUIRE_ALL;
-
-	fprintf(out, "\nlayers (required: %s)\n", all ? "every one" : "always, and as root; a missing one refuses the run");
+	print_heading(x->profile.require == REQUIRE_ALL ? "layers (required: every one)"
+							: "layers (required: always, and as root; a missing one refuses the run)", out);
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
 		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), need_words(layer_need(i)), layer_doc(i));
 }
@@ -106,7 +112,7 @@ static void print_warm(const struct explain *x, FILE *out)
 	const struct profile *p = &x->profile;
 
 	fprintf(out, "\nwarm      %s: %s\n", profile_warm_name(p->warm), how[p->warm]);
-	if (p->warm == WARM_NEVER)
+	if (p->warm == WARM_NEVER || !x->all)
 		return;
 	fputs("  preloaded", out);
 	for (size_t i = 0; i < json_array_size(p->preload); i++)
@@ -119,7 +125,7 @@ static void print_warm(const struct explain *x, FILE *out)
 
 static void print_steps(enum child_table table, const char *title, FILE *out)
 {
-	fprintf(out, "\n%s\n", title);
+	print_heading(title, out);
 	for (unsigned i = 0; child_step_name(table, i); i++)
 		fprintf(out, "  %-22s %s\n", child_step_name(table, i), child_step_reason(table, i));
 }
@@ -130,7 +136,7 @@ static void print_names(const json_t *names, const char *title, const char *othe
 	enum { WIDTH = 110 };
 	int at = WIDTH;
 
-	fprintf(out, "\n%s\n", title);
+	print_heading(title, out);
 	if (json_array_size(names) == 0)
 		fputs(names ? "  none" : otherwise, out);
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -143,18 +149,13 @@ static void print_names(const json_t *names, const char *title, const char *othe
 	fputc('\n', out);
 }
 
-static void print_text(const struct explain *x, FILE *out)
+static void print_rest(const struct explain *x, FILE *out)
 {
-	fprintf(out, "profile   %s: %s\n", x->profile.name, x->profile.description);
-	if (x->place < PROFILES_PRESET) /* what brig did not bring along */
-		fprintf(out, "from      %s/%s.json\n", x->places.profiles[x->place], x->profile.name);
-	fprintf(out, "rootfs    %s\npolicy    %s\n", x->profile.rootfs, x->profile.policy);
-	print_limits(x, out);
 	print_layers(x, out);
 	print_warm(x, out);
-	fprintf(out, "\nfiles\n");
+	print_heading("files", out);
 	mount_plan_print(&x->mounts, out);
-	fprintf(out, "\nenvironment\n");
+	print_heading("environment", out);
 	for (size_t i = 0; x->env.entry[i]; i++)
 		fprintf(out, "  %s\n", x->env.entry[i]);
 	print_names(x->profile.modules, "modules that a program may import (brig check: policy and advice, the jail does not depend on it)",
@@ -163,8 +164,61 @@ static void print_text(const struct explain *x, FILE *out)
 	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
 	print_steps(CHILD_ENTER, "the program's way into the cell, in this order", out);
 	print_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
-	fprintf(out, "\nsystem calls\n");
+	print_heading("system calls", out);
 	policy_explain(x->policy, out);
+}
+
+/* Those that are written to, and how much fits. */
+static void print_writable(const struct explain *x, FILE *out)
+{
+	char size[32];
+
+	fputs("\nwritable ", out);
+	for (size_t i = 0; i < x->mounts.n; i++) {
+		const struct mount_step *m = &x->mounts.step[i];
+
+		if (m->kind != MOUNT_TMPFS)
+			continue;
+		field_print_value(&(struct field){ .type = FIELD_SIZE }, m->bytes, size, sizeof size);
+		fprintf(out, " /%s %s", m->to, size);
+	}
+	fputs("; all else is read-only, and nothing outlives the run\n", out);
+}
+
+static void print_layers_that_need(enum layer_need need, const char *title, FILE *out)
+{
+	json_t *names = json_array();
+
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		if (layer_need(i) == need)
+			json_array_append_new(names, json_string(layer_name(i)));
+	print_names(names, title, "", out);
+	json_decref(names);
+}
+
+static void print_short(const struct explain *x, FILE *out)
+{
+	bool all = x->profile.require == REQUIRE_ALL;
+
+	print_writable(x, out);
+	print_warm(x, out);
+	print_layers_that_need(NEED_ALWAYS, "layers of every run", out);
+	print_layers_that_need(NEED_ROOT, all ? "required, and only root or a service of root's has them" : "layers that root has, or a service of root's", out);
+	print_layers_that_need(NEED_WHERE_PRESENT, all ? "required, and not every kernel has them" : "layers where the kernel has them", out);
+	fprintf(out, "\nbrig explain --all %s: what each layer is for, mounts, environment, set-up steps, system calls\n", x->profile.name);
+}
+
+static void print_text(const struct explain *x, FILE *out)
+{
+	fprintf(out, "profile   %s: %s\n", x->profile.name, x->profile.description);
+	if (x->place < PROFILES_PRESET) /* what brig did not bring along */
+		fprintf(out, "from      %s/%s.json\n", x->places.profiles[x->place], x->profile.name);
+	fprintf(out, "rootfs    %s\npolicy    %s\n", x->profile.rootfs, x->profile.policy);
+	print_limits(x, out);
+	if (x->all)
+		print_rest(x, out);
+	else
+		print_short(x, out);
 }
 
 /* --- for programs --- */

@@ -10,8 +10,9 @@ from support import brig
 HERE = pathlib.Path(__file__).parent
 SHIPPED = brig.environment({"BRIG_PROFILES": None, "BRIG_PRESETS": None}) # not those that a session has changed
 ROWS = [
-    ("explain-basic.txt", ["explain", "basic"], "explain prints every layer of basic"),
-    ("explain-strict.txt", ["explain", "strict"], "explain prints every layer of strict"),
+    ("explain-basic.txt", ["explain", "--all", "basic"], "explain --all prints every layer of basic"),
+    ("explain-strict.txt", ["explain", "strict", "--all"], "explain --all prints every layer of strict"),
+    ("explain-short.txt", ["explain"], "explain alone fits on a screen"),
     ("profile-schema.json", ["profile", "schema"], "the schema of a profile has every setting"),
 ]
 
