@@ -15,6 +15,12 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/jail/guest DESTINATION ${CMAKE_INSTALL_DAT
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
   FILES_MATCHING PATTERN "*.py")
+foreach(shell IN ITEMS "brig bash-completion/completions" "_brig zsh/site-functions" "brig.fish fish/vendor_completions.d") # where each looks below a prefix
+  separate_arguments(shell)
+  list(GET shell 0 file)
+  list(GET shell 1 dir)
+  install(FILES ${CMAKE_SOURCE_DIR}/packaging/completions/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${dir})
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ

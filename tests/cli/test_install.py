@@ -19,6 +19,7 @@ def expected():
     yield "lib/systemd/system/brig-metrics.service"
     yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs") for path in (ROOT / "examples" / kind).iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
+    yield from ("share/bash-completion/completions/brig", "share/zsh/site-functions/_brig", "share/fish/vendor_completions.d/brig.fish")
     yield from ("share/doc/brig/README.md", "share/brig/profile.schema.json")
     yield from (f"share/doc/brig/decisions/{path.name}" for path in (ROOT / "docs/decisions").iterdir())
     yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static int help_main(int argc, char **argv);
+
 /* clang-format off */
 static const struct command {
 	const char *name;
@@ -26,6 +28,7 @@ static const struct command {
 	{ "profile", profile_main, "list, check or describe profiles" },
 	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
 	{ "audit",   audit_main,   "print what was run or refused here, by whom, and what it cost" },
+	{ "help",    help_main,    "print the options of one of these" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -44,7 +47,7 @@ static void usage(FILE *out)
 	fputs("usage: brig COMMAND [OPTION]...\n\nRuns Python that nobody trusts yet, in a jail.\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->doc);
-	fputs("\n  brig help COMMAND   its options\n  -h, --help          this text\n  -V, --version       which brig this is\n", out);
+	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  -V, --version  which brig this is\n", out);
 }
 
 /* A full disk is no success. */
@@ -66,15 +69,16 @@ static int complain(const char *name)
 }
 
 /* What the command says of itself: its own options are not known here. */
-static int help(int argc, char **argv)
+static int help_main(int argc, char **argv)
 {
-	const struct command *c = argc > 1 ? find(argv[1]) : NULL;
-	char                 *words[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+	const char           *name    = argc > 1 ? argv[1] : "help";
+	const struct command *c       = find(name[0] == '-' ? "help" : name);
+	char                 *words[] = { (char *)name, (char *)"--help", NULL };
 
-	if (c)
+	if (c && c->main != help_main)
 		return c->main(2, words);
-	if (argc > 1)
-		return complain(argv[1]);
+	if (!c)
+		return complain(name);
 	usage(stdout);
 	return STATUS_OK;
 }
@@ -99,9 +103,7 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (is_either(argv[1], "--help", "-h"))
-		return flush(help(1, argv));
-	if (strcmp(argv[1], "help") == 0)
-		return flush(help(argc - 1, argv + 1));
+		return flush(help_main(1, argv));
 	if (is_either(argv[1], "--version", "-V")) {
 		puts("brig " BRIG_VERSION);
 		return flush(STATUS_OK);
