@@ -19,7 +19,7 @@ enum {
 	PROTOCOL_ARGS_MAX = 1024,
 	PROTOCOL_ENV_MAX  = 64,
 	PROTOCOL_RO_MAX   = 16,
-	PROTOCOL_MAIN_MAX = 1024,
+	PROTOCOL_MAIN_MAX = 1024, /* of cwd, too */
 	PROTOCOL_FDS_MAX  = 1 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
@@ -68,6 +68,7 @@ struct protocol_request {
 	const char       *profile;
 	const json_t     *limits; /* an object for limits_fields, or NULL */
 	const char       *main;   /* a path below a name of ro, or NULL */
+	const char       *cwd;    /* a path in the jail, or NULL: /workspace */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
 	bool              wants_stdin, cold;
 	uint64_t          wait_ms;

@@ -23,6 +23,7 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
 #define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
 #define KEY_MAIN    { "main",    FIELD_STR,    AT(main),         0,     PROTOCOL_MAIN_MAX, 0,                "Where in what ro shows the program lies, as NAME/main.py: it is run as that file, beside its neighbours; not said: as /workspace/main.py", NULL, NULL }
+#define KEY_CWD     { "cwd",     FIELD_STR,    AT(cwd),          1,     PROTOCOL_MAIN_MAX, 0,                "Where the program works: a directory in the jail, which begins at /workspace when it is no absolute path; not said: /workspace", NULL, NULL }
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
 #define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; without a slash it is looked for in the PATH of the jail", NULL, NULL }
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
@@ -31,8 +32,8 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
@@ -132,6 +133,11 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
+static int check_cwd(const struct protocol_request *r, struct denial *d)
+{
+	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
+}
+
 static int check_import(const char *name, size_t i, struct denial *d)
 {
 	char field[32];
@@ -190,7 +196,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -53,6 +53,7 @@ struct child_rlimits {
 };
 
 enum { CHILD_DETAIL_EXECS = 1 }; /* the next call executes the program, or fails; 0: a zygote's fork that has given everything up */
+enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names, and not /workspace */
 
 struct child_report {
 	enum child_word  word;
@@ -114,6 +115,8 @@ must_use int child_say_stands(const struct child_ctx *c);
 bool         child_has_order(const struct child_ctx *c, int wait_ms);
 /* Takes the order of a fork. 0 or -errno. */
 must_use int child_take_letter(struct child_ctx *c);
+/* With the order of one that waited for it: where it works. After a failure, which it has told, it does not return. Only chdir() and write() are called. */
+void         child_enter_workdir(struct child_ctx *c);
 /* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */
 must_use int child_take_streams(struct child_ctx *c);
 /* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */

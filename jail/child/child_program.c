@@ -260,11 +260,19 @@ static int program_streams(struct child_ctx *c)
 	return r < 0 || c->stays ? r : child_take_streams(c);
 }
 
+static int enter_workdir(struct child_ctx *c)
+{
+	c->detail = CHILD_DETAIL_ASKED;
+	return c->lists.cwd[0] ? child_sys(chdir(c->lists.cwd[0])) : 0;
+}
+
+/* The order may name another one, from there on. */
 static int program_workdir(struct child_ctx *c)
 {
-	(void)c;
 	umask(022);
-	return child_sys(chdir("/workspace"));
+	if (chdir("/workspace") < 0)
+		return -errno;
+	return c->is_ahead ? 0 : enter_workdir(c);
 }
 
 static int program_no_new_privs(struct child_ctx *c)
@@ -433,6 +441,14 @@ static unsigned row_of(const char *name)
 	while (strcmp(child_program_steps[step].name, name) != 0)
 		step++;
 	return step;
+}
+
+void child_enter_workdir(struct child_ctx *c)
+{
+	int r = enter_workdir(c);
+
+	if (r < 0)
+		child_fail(c, CHILD_PROGRAM, row_of("workdir"), -r);
 }
 
 void child_execute(struct child_ctx *c)

@@ -52,6 +52,7 @@ const struct option_row request_options[] = {
 	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file"),
 	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program; K alone takes over your own", NULL, NULL }, 'e', "K[=V]", set_env, false },
 	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
+	OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Where the program works: a directory in the jail, from /workspace on"),
 	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL, false },
 	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, and nothing else"),
 	OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON there, and pass the output on as always"),
@@ -266,6 +267,8 @@ static int put_common(struct request *r, struct err *e)
 	put_limits(r);
 	if (open_record(r, e) < 0 || put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
+	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--workdir: what follows is not UTF-8");
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
 	if (r->wait_ms)
@@ -481,6 +484,8 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "%s", r->program);
 	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */
 		snprintf(buf, len, "arguments");
+	else if (strcmp(field, "cwd") == 0)
+		snprintf(buf, len, "--workdir");
 	else if (strncmp(field, "allow_missing", 13) == 0)
 		snprintf(buf, len, "--allow-missing");
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)

@@ -21,6 +21,7 @@ struct request {
 	const char   *code, *module; /* -c and -m */
 	const char   *program;    /* the file or directory, "stdin", the command, or how else it was asked for */
 	char         *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
+	const char   *workdir;    /* NULL: /workspace */
 	const char   *stdin_path; /* NULL: empty; "-": ours */
 	const char   *record_to;  /* a file or the number of a descriptor; NULL: the record is not kept */
 	int           record_fd;

@@ -122,6 +122,7 @@ struct command {
 	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
 	struct runner_words runner; /* among argv */
 	const char *python[4];
+	char       *main; /* among python: its whole path */
 };
 
 static void command_done(struct command *c)
@@ -129,6 +130,7 @@ static void command_done(struct command *c)
 	for (size_t i = 0; i < PATHS; i++)
 		free(c->path[i]);
 	runner_words_done(&c->runner);
+	free(c->main);
 }
 
 static int find_paths(struct command *c, const char *name)
@@ -170,10 +172,14 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main };
 	struct err               e;
 
+	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
 	c->python[0] = "python3";
 	c->python[1] = r->main ? "-Es" : "-I"; /* -I but for the program's own directory, which is the first of sys.path then */
-	c->python[2] = r->main ? r->main : "main.py";
-	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
+	if (r->cwd && asprintf(&c->main, "/workspace/%s", r->main ? r->main : "main.py") < 0) {
+		c->main = NULL;
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	}
+	c->python[2] = c->main ? c->main : r->main ? r->main : "main.py";
 	if (r->mode != MODE_script && runner_words_build(&c->runner, run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
@@ -209,11 +215,11 @@ static int fill_env(struct program_env *env, const struct limits *limits, const 
 	return 0;
 }
 
-static int pack_words(struct run_plan *p, const struct command *c, const struct program_env *env, struct denial *why)
+static int pack_words(struct run_plan *p, const struct command *c, const char *cwd, const struct program_env *env, struct denial *why)
 {
 	struct err e;
 
-	if (words_pack(&p->words, &p->words_text, (const char *const *)c->path, c->argv, env->entry, &e) == 0)
+	if (words_pack(&p->words, &p->words_text, (const char *const *)c->path, cwd, c->argv, env->entry, &e) == 0)
 		return 0;
 	if (e.kind == ERR_BAD_SPEC)
 		return deny_err(why, DENIAL_bad_field, NULL, &e);
@@ -230,7 +236,7 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 	if (done == 0)
 		done = fill_env(&env, &p->limits, r->env, why);
 	if (done == 0)
-		done = pack_words(p, &c, &env, why);
+		done = pack_words(p, &c, r->cwd, &env, why);
 	command_done(&c);
 	program_env_done(&env);
 	return done;

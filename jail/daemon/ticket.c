@@ -101,7 +101,7 @@ bool ticket_use(const struct ticket *t, const struct launch_order *order, const 
 {
 	const struct letter_order letter = {
 		.executes    = !order->warm,
-		.words       = { .fd = -1, .paths = order->words.paths, .argc = order->words.argc, .envc = order->words.envc, .len = order->words.len },
+		.words       = order->words,
 		.code_len    = order->code_len,
 		.stdin_pipe  = order->stdin_pipe,
 		.result_pipe = order->result_pipe,

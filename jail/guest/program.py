@@ -81,7 +81,7 @@ def exit_code_of(error):
 
 
 def begin(program):
-    program.source = read_file(f"{getcwd()}/{MAIN_FILE}") # the text that was sent, wherever it lies
+    program.source = read_file(f"{WORKSPACE}/{MAIN_FILE}") # the text that was sent, wherever it lies
     program.names = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
@@ -135,11 +135,11 @@ def report_short(error, blocked):
 
 
 def run_report(pipe, imports, main, args):
-    """main: the program's path from here, "" for main.py; its own directory is the first that is searched for modules."""
+    """main: the program's path below /workspace, "" for main.py; its own directory is the first that is searched for modules."""
     sys.argv[:] = [main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if main else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)
-    program = RECORD(path=f"{getcwd()}/{main or MAIN_FILE}", source=b"", codes=[], names={}, value=None)
+    program = RECORD(path=f"{WORKSPACE}/{main or MAIN_FILE}", source=b"", codes=[], names={}, value=None)
     if main:
         sys.path.insert(0, program.path.rpartition("/")[0])
     error = run(program)

@@ -46,22 +46,24 @@ static size_t count(char *const *list)
 }
 
 /* One byte where there is nothing: NULL would be a failure. */
-static char *make_room(const char *const *paths, char *const *argv, char *const *envp)
+static char *make_room(const char *const *paths, const char *const *cwds, char *const *argv, char *const *envp)
 {
-	size_t len = count((char *const *)paths) + count(argv) + count(envp);
+	size_t len = count((char *const *)paths) + count((char *const *)cwds) + count(argv) + count(envp);
 
 	return malloc(len == 0 ? 1 : len < WORDS_BYTES_MAX ? len : WORDS_BYTES_MAX);
 }
 
-int words_pack(struct words *ret, char **text, const char *const *paths, char *const *argv, char *const *envp, struct err *e)
+int words_pack(struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e)
 {
-	scoped(block_freep) char *block = make_room(paths, argv, envp);
+	const char *const cwds[] = { cwd, NULL };
+	scoped(block_freep) char *block = make_room(paths, cwds, argv, envp);
 	struct packer p = { .text = block };
 	struct words  w = WORDS_NONE;
 
 	if (!block)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	w.paths = pack(&p, (char *const *)paths);
+	w.cwds  = pack(&p, (char *const *)cwds);
 	w.argc  = pack(&p, argv);
 	w.envc  = pack(&p, envp);
 	w.len   = (uint32_t)p.len;
@@ -87,8 +89,8 @@ void words_done(struct words *w)
 
 bool words_are_bounded(const struct words *w)
 {
-	return w->paths >= 1 && w->paths <= WORDS_PATHS_MAX && w->argc >= 1 && w->argc <= WORDS_ARGV_MAX && w->envc <= WORDS_ENV_MAX &&
-	       w->len >= w->paths + w->argc + w->envc && w->len <= WORDS_BYTES_MAX;
+	return w->paths >= 1 && w->paths <= WORDS_PATHS_MAX && w->cwds <= 1 && w->argc >= 1 && w->argc <= WORDS_ARGV_MAX && w->envc <= WORDS_ENV_MAX &&
+	       w->len >= w->paths + w->cwds + w->argc + w->envc && w->len <= WORDS_BYTES_MAX;
 }
 
 /* --- reading: inside the cell --- */
@@ -115,6 +117,6 @@ bool words_split(const struct words *w, char *text, struct word_lists *ret)
 {
 	struct splitter s = { text, text + w->len };
 
-	return words_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->argc, ret->argv) &&
+	return words_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->cwds, (char **)ret->cwd) && take(&s, w->argc, ret->argv) &&
 	       take(&s, w->envc, ret->envp) && s.at == s.end;
 }

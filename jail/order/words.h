@@ -1,5 +1,5 @@
 /*
- * words.h - what is executed, with which words: paths, arguments, environment.
+ * words.h - what is executed, where and with which words: paths, working directory, arguments, environment.
  *
  * They come from strangers and are read by nobody but the program's own cell:
  * a sealed memory file with NUL-terminated texts, one after the other, and how
@@ -12,13 +12,13 @@ enum { WORDS_PATHS_MAX = 8, WORDS_ARGV_MAX = 1100, WORDS_ENV_MAX = 96, WORDS_BYT
 
 struct words {
 	int      fd;
-	uint32_t paths, argc, envc; /* paths: tried in turn */
+	uint32_t paths, cwds, argc, envc; /* paths: tried in turn; cwds: 1, or 0 for /workspace */
 	uint32_t len;
 };
 #define WORDS_NONE ((struct words){ .fd = -1 })
 
-/* Lists end with NULL. *text: one text after the other, to be freed; fd is -1. */
-must_use int words_pack(struct words *ret, char **text, const char *const *paths, char *const *argv, char *const *envp, struct err *e);
+/* Lists end with NULL; cwd may be NULL. *text: one text after the other, to be freed; fd is -1. */
+must_use int words_pack(struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e);
 /* The same text as a sealed file, for who passes it on. */
 must_use int words_seal(struct words *w, const char *text, struct err *e);
 void         words_done(struct words *w);
@@ -28,7 +28,7 @@ bool words_are_bounded(const struct words *w);
 
 /* As execve() takes them; the texts stay where they are. */
 struct word_lists {
-	const char *path[WORDS_PATHS_MAX + 1];
+	const char *path[WORDS_PATHS_MAX + 1], *cwd[2];
 	char       *envp[WORDS_ENV_MAX + 1], *argv[WORDS_ARGV_MAX + 1];
 };
 

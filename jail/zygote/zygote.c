@@ -86,6 +86,8 @@ int zygote_take_order(struct zygote_run *run)
 	struct child_ctx *c = &run->child;
 	int               r = c->is_ahead ? child_take_letter(c) : 0;
 
+	if (r == 0 && c->is_ahead)
+		child_enter_workdir(c);
 	if (r == 0 && c->letter.executes)
 		child_execute(c);
 	if (r == 0)

@@ -121,8 +121,8 @@ def test_a_program_in_a_directory_under_another_name_finds_its_modules(jail, tmp
     os.chmod(tmp_path, 0o755)
     (tmp_path / "main.py").write_text("import other; print(other.X, __file__)")
     (tmp_path / "other.py").write_text("X = 3")
-    run = tool.run("--ro", f"{tmp_path}:work", file=tmp_path / "main.py", json_record=False)
-    assert run.stdout == "3 /workspace/work/main.py\n", run
+    run = tool.run("--ro", f"{tmp_path}:proj", file=tmp_path / "main.py", json_record=False)
+    assert run.stdout == "3 /workspace/proj/main.py\n", run
 
 
 @pytest.mark.parametrize("name", ["", "..", "main.py", "a\tb"])

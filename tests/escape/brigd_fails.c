@@ -115,7 +115,7 @@ static bool fails(const char *name)
 	CALL(loop_add,                (struct loop *l, struct loop_source *source, struct err *e), (l, source, e))                   \
 	CALL(peer_identify,           (struct peer *ret, struct peer_groups *groups, int sock, struct err *e), (ret, groups, sock, e)) \
 	CALL(run_id_make,             (char id[RUN_ID_LEN + 1], struct err *e), (id, e))                                             \
-	CALL(words_pack,              (struct words *ret, char **text, const char *const *paths, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, argv, envp, e)) \
+	CALL(words_pack,              (struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, cwd, argv, envp, e)) \
 	CALL(run_start,               (struct run *ret, const struct run_order *order, struct err *e), (ret, order, e))
 /* clang-format on */
 

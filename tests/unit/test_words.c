@@ -16,7 +16,7 @@ static struct words built(char *const *argv, char *const *envp)
 	char        *text = NULL;
 	struct err   e;
 
-	(void)!(words_pack(&w, &text, paths, argv, envp, &e) < 0 || words_seal(&w, text, &e) < 0);
+	(void)!(words_pack(&w, &text, paths, "/tmp", argv, envp, &e) < 0 || words_seal(&w, text, &e) < 0);
 	free(text);
 	return w;
 }
