@@ -13,6 +13,7 @@
 #include "manifest.h"
 #include "normalise.h"
 #include "process.h"
+#include "progress.h"
 #include "prune.h"
 #include "shelf.h"
 #include "sources.h"
@@ -309,14 +310,30 @@ static void show_log(const struct build *b)
 	print_lines((char *)last_lines(log.data, strlen(log.data), LOG_TAIL));
 }
 
+static unsigned count_stages(const struct stage *stage)
+{
+	unsigned n = 0;
+
+	while (stage[n].name)
+		n++;
+	return n;
+}
+
 static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 {
+	const struct stage *first = stage;
+
 	for (; stage->name; stage++) {
-		double start = now();
+		double          start = now();
+		struct progress progress;
+		int             r;
 
 		if (process_stopped(b->options->stop, e) < 0)
 			return -1;
-		if (stage->run(b, e) < 0) {
+		progress_begin(&progress, stage->name, (unsigned)(stage - first) + 1, count_stages(first));
+		r = stage->run(b, e);
+		progress_end(&progress);
+		if (r < 0) {
 			if (e->kind == ERR_SETUP && !e->errnum) /* a program said no: it knows why */
 				show_log(b);
 			return err_wrap(e, "%s", stage->name);
