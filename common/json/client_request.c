@@ -135,6 +135,8 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 
 static int check_cwd(const struct protocol_request *r, struct denial *d)
 {
+	if (r->cwd && r->kind == REQUEST_run && r->mode == MODE_check)
+		return deny(d, DENIAL_bad_field, "cwd", "a program that is only read works nowhere");
 	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
 }
 

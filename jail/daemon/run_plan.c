@@ -122,7 +122,7 @@ struct command {
 	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
 	struct runner_words runner; /* among argv */
 	const char *python[4];
-	char       *main; /* among python: its whole path */
+	char       *main; /* among these, of a program that works elsewhere: its whole path */
 };
 
 static void command_done(struct command *c)
@@ -175,11 +175,13 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
 	c->python[0] = "python3";
 	c->python[1] = r->main ? "-Es" : "-I"; /* -I but for the program's own directory, which is the first of sys.path then */
-	if (r->cwd && asprintf(&c->main, "/workspace/%s", r->main ? r->main : "main.py") < 0) {
+	c->python[2] = r->main ? r->main : "main.py";
+	if (r->cwd && asprintf(&c->main, "/workspace/%s", r->mode == MODE_script ? c->python[2] : r->main ? r->main : "") < 0) {
 		c->main = NULL;
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
-	c->python[2] = c->main ? c->main : r->main ? r->main : "main.py";
+	if (r->cwd)
+		c->python[2] = lists.main = c->main;
 	if (r->mode != MODE_script && runner_words_build(&c->runner, run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;

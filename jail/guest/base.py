@@ -8,7 +8,7 @@ import sys
 from _imp import _fix_co_filename as fix_filename
 from _thread import get_ident
 from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
-from posix import close, fstat, getpid, open as open_file, read, register_at_fork, set_inheritable, write
+from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
 
 MODULE = type(sys)
 RECORD = type(sys.implementation) # a class of our own would be seen by every program: a zygote executes this before it forks
@@ -18,8 +18,7 @@ RESULT_MAX = 512 << 10 # bytes of the result as JSON
 REPR_MAX = 4 << 10     # from here on: characters
 MESSAGE_MAX = 4 << 10
 TRACEBACK_MAX = 16 << 10
-WORKSPACE = "/workspace" # where the program lies, wherever it works
-MAIN_FILE = "main.py"
+WORKSPACE, MAIN_FILE = "/workspace/", "main.py"
 LINE_MAX = 200
 NAME_MAX = 100
 NAMES_MAX = 200

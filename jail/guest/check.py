@@ -300,5 +300,5 @@ def check_text(bytes, path, allowed, listed, calls):
 
 
 def run_check(pipe, allowed, listed, calls):
-    path = f"{WORKSPACE}/{MAIN_FILE}"
+    path = f"{getcwd()}/{MAIN_FILE}"
     send(pipe, check_text(read_file(path), path, allowed, listed, calls))

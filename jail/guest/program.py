@@ -81,7 +81,7 @@ def exit_code_of(error):
 
 
 def begin(program):
-    program.source = read_file(f"{WORKSPACE}/{MAIN_FILE}") # the text that was sent, wherever it lies
+    program.source = read_file(program.folder + MAIN_FILE) # the text that was sent, wherever it lies
     program.names = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
@@ -135,12 +135,17 @@ def report_short(error, blocked):
 
 
 def run_report(pipe, imports, main, args):
-    """main: the program's path below /workspace, "" for main.py; its own directory is the first that is searched for modules."""
-    sys.argv[:] = [main or MAIN_FILE, *args]
-    sys.orig_argv[:] = ["python3", "-Es" if main else "-I", *sys.argv]
+    """
+    main: the program's path from here, or of one that works elsewhere all of it: "" and "/workspace/" for main.py, as which it
+    was sent. Another one is that of a file beside its modules: its own directory is the first that is searched for them.
+    """
+    folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
+    beside = main not in ("", folder)
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, value=None)
+    sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
+    sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)
-    program = RECORD(path=f"{WORKSPACE}/{main or MAIN_FILE}", source=b"", codes=[], names={}, value=None)
-    if main:
+    if beside:
         sys.path.insert(0, program.path.rpartition("/")[0])
     error = run(program)
     settrace(None)

@@ -3,7 +3,8 @@
  *
  *   python3 -I RUNNER MODE FD IMPORTS MODULES CALLS --MAIN ARG...
  *
- * MAIN is the program's path below /workspace, empty for main.py.
+ * MAIN is the program's path below the working directory, /workspace, and empty for main.py; of a program that works
+ * elsewhere it begins with "/workspace/".
  * IMPORTS and MODULES (what may be imported at run time, and what the static
  * check allows) are names between commas, or "*": anything. CALLS, of which the
  * check warns, may be empty. None of it is a boundary: the program can do to its

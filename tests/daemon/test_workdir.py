@@ -77,3 +77,12 @@ def test_a_directory_that_is_not_there_is_told_and_nothing_runs(service, path, w
 def test_nothing_of_the_host_is_a_working_directory(service, tmp_path):
     done = run(service, "-w", str(tmp_path), "-c", "print('ran')")
     assert done.status == 125 and "No such file or directory" in done.stderr, done
+
+
+def test_the_report_of_a_program_beside_its_modules_is_the_same_from_elsewhere(service, tmp_path):
+    open_to_all(tmp_path)
+    (tmp_path / "main.py").write_text("import other, os, sys\n[other.X, os.getcwd(), __file__, sys.argv]")
+    (tmp_path / "other.py").write_text("X = 3")
+    done = tool.run("--ro", f"{tmp_path}:proj", "-w", "/tmp", file=tmp_path / "main.py", env={"BRIG_SOCKET": str(service.path)})
+    path = "/workspace/proj/main.py"
+    assert done.record["result"] == [3, "/tmp", path, [path]], done
