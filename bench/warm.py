@@ -6,7 +6,7 @@ usage: bench/warm.py [--quick] [--only PART,...] [--rounds N] [--seconds S] [--r
 One service serves all of it but rotation and memory, which start their own, without --ready and --rtprio. What is below a millisecond is measured by a client in C; candidates take turns in an order that is
 drawn anew in each round. 5 ms lie between two runs, so that nobody pays for what the one before him has left to be cleaned up; "paced" is with
 40 ms, where no loop keeps caches warm, "tight" with none, in blocks whose first run does not count. A peer that cannot run here is left out, and its own words say
-why. --table writes the table into the README, --table FILE into that file, --table - to stdout.
+why. --table writes the table into docs/benchmarks.md and its main rows into the README, --table FILE into that file, --table - to stdout.
 
 The parts, and the lines NAME VALUE UNIT that they end in; WAY is ready, demand or cold, PLACE is p50, p95 or p99:
 
@@ -46,6 +46,7 @@ import tempfile
 import time
 
 import clients
+import chart
 import lib
 import peers
 
@@ -481,8 +482,11 @@ def write_table(path, text):
     if MARKS[0] in before and MARKS[1] in before:
         text = f"{before.split(MARKS[0])[0]}{MARKS[0]}\n{text}{MARKS[1]}{before.split(MARKS[1])[1]}"
     pathlib.Path(path).write_text(text)
+    if pathlib.Path(path) == PAGE:
+        chart.update()
 
 
+PAGE = REPO / "docs/benchmarks.md"
 MARKS = "<!-- bench warm --table: begin -->", "<!-- bench warm --table: end -->"
 RATE_NAMES = {"ready": "connected, ready forks", "demand": "connected, forks on demand", "cold": "connected, cold", "whole_process": "`brig run`, ready forks",
               "bwrap_seccomp": "bwrap + seccomp", "bare": "bare `python3 -I -S`"}
@@ -531,7 +535,7 @@ def parse():
     parser.add_argument("--ready", type=int, default=8, help="cells that each profile keeps ready")
     parser.add_argument("--rtprio", type=int, help="as LimitRTPRIO= of the unit")
     parser.add_argument("--without", action="append", default=[], help="a peer to leave out")
-    parser.add_argument("--table", metavar="FILE", nargs="?", const=str(REPO / "README.md"))
+    parser.add_argument("--table", metavar="FILE", nargs="?", const=str(PAGE))
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--profile", action="store_true", help="only: where the CPU time of sustained print(1) goes, by perf")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""brig inside of containers: with the options of docs/containers.md it runs, without them doctor names what is missing."""
+"""brig inside of containers: with the options of docs/guide/containers-and-ci.md it runs, without them doctor names what is missing."""
 import json
 import pathlib
 import subprocess

@@ -1,0 +1,63 @@
+"""Every command that README and guides show works as it stands, in the order in which it is shown."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from support import host
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs/debugging.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+# What starts this suite, changes the host, or wants its services; tests/package and tests/service do these in trees and guests of their own.
+LEFT_OUT = "./dev ", "PREFIX=", "sudo ", "systemctl ", "claude ", "cmake ", "export PATH=", "brig rootfs build ", "brig stats ", "strace "
+
+
+def commands(page):
+    """(line, expected status) of its blocks of sh; "status N" in the comment says that it is not 0, "status N or M" that both will do."""
+    for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S):
+        for line in block.splitlines():
+            if line and not line.startswith(LEFT_OUT):
+                status = re.search(r"#.*\bstatus (\d+)(?: or (\d+))?", line)
+                yield line, {int(number) for number in status.groups() if number} if status else {0}
+
+
+@pytest.mark.requirement("A13")
+@pytest.mark.parametrize("page", [page for page in PAGES if list(commands(page))], ids=lambda page: page.stem)
+def test_every_command_of_the_page_works(jail, tmp_path, page):
+    lack = host.lacks("rootfs:data-science") if "data-science" in page.read_text() else None
+    if lack:
+        pytest.skip(lack)
+    wrong = []
+    for line, status in commands(page):
+        done = subprocess.run(["bash", "-c", line.replace("/tmp/", f"{tmp_path}/")], cwd=ROOT, capture_output=True, text=True, timeout=host.HANG,
+                              env={**os.environ, "LC_ALL": "C", "PATH": f"{host.build_dir()}/bin:{os.environ['PATH']}"})
+        if done.returncode not in status:
+            wrong.append(f"{line}: status {done.returncode}, not {status}: {done.stderr.strip()[-300:]}")
+    assert wrong == []
+
+
+def test_the_readme_fits_on_two_screens():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_readme_has_the_figures_of_the_benchmarks():
+    import sys
+    sys.path.insert(0, str(ROOT / "bench"))
+    import chart
+    rows = chart.table(chart.PAGE.read_text())
+    readme = chart.README.read_text()
+    assert chart.fill(readme, rows) == readme and chart.svg(rows) == chart.CHART.read_text()
+
+
+def test_the_index_of_pages_lists_each():
+    listed = set(re.findall(r"\]\(([^)#]+)", (ROOT / "docs/README.md").read_text()))
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "decisions"} - {"README.md"}
+    assert pages <= listed, pages - listed
+
+
+def test_troubleshooting_has_every_row_of_the_doctor():
+    rows = re.findall(r'^\t\{ "([a-z0-9-]+)", +NEED_', (ROOT / "jail/doctor/probe.c").read_text(), re.M)
+    page = (ROOT / "docs/guide/troubleshooting.md").read_text()
+    assert len(rows) > 40 and [row for row in rows if f"| `{row}` |" not in page] == []

@@ -1,0 +1,48 @@
+"""The walkthroughs, followed literally: each patch applies, the tree builds, each command does what the page says."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs/walkthroughs").glob("*.md"))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """The tracked files, and a store to run from."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True).stdout
+    made = tmp_path / "tree"
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).exists():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, made / name, follow_symlinks=False)
+    (made / "build").mkdir()
+    (made / "build/store").symlink_to(os.environ.get("BRIG_STORE", ROOT / "build/store"))
+    return made
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_following_it_does_what_it_says(page, tree, needs_root):
+    blocks = re.findall(r"^```(diff|sh)\n(.*?)^```$", page.read_text(), re.M | re.S)
+    assert {kind for kind, _ in blocks} == {"diff", "sh"}
+    for kind, text in blocks:
+        if kind == "diff":
+            done = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], input=text, cwd=tree, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            continue
+        for line in text.splitlines():
+            status = re.search(r"#.*\bstatus (\d+)", line)
+            words = line.replace("./dev test", f"/usr/bin/python3 -m pytest -q -p no:cacheprovider -p no:xdist --rootdir={tree}") if line.startswith("./dev test") else line
+            done = subprocess.run(["bash", "-c", words], cwd=tree, capture_output=True, text=True, env={**os.environ, "BRIG_BUILD": f"{tree}/build"})
+            assert done.returncode == (int(status[1]) if status else 0), f"{line}\n{done.stdout}\n{done.stderr}"
+            assert "no tests ran" not in done.stdout
+
+
+def test_there_is_one_for_each_of_the_three_tables():
+    assert [page.stem for page in PAGES] == ["add-a-limit", "add-a-request", "add-a-set-up-step"]
