@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs node demo test times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall clean help".split()
+COMMANDS = "setup build rootfs node demo test times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb clean help".split()
 
 
 def dev(*words, before=()):

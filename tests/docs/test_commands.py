@@ -7,20 +7,10 @@ import subprocess
 import pytest
 
 from support import host
+from support.pages import commands
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs/debugging.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
-# What starts this suite, changes the host, or wants its services; tests/package and tests/service do these in trees and guests of their own.
-LEFT_OUT = "./dev ", "PREFIX=", "sudo ", "systemctl ", "claude ", "cmake ", "export PATH=", "brig rootfs build ", "brig stats ", "strace "
-
-
-def commands(page):
-    """(line, expected status) of its blocks of sh; "status N" in the comment says that it is not 0, "status N or M" that both will do."""
-    for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S):
-        for line in block.splitlines():
-            if line and not line.startswith(LEFT_OUT):
-                status = re.search(r"#.*\bstatus (\d+)(?: or (\d+))?", line)
-                yield line, {int(number) for number in status.groups() if number} if status else {0}
 
 
 @pytest.mark.requirement("A13")

@@ -12,11 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs/walkthroughs").glob("*.md"))
 
 
-@pytest.fixture
-def tree(tmp_path):
-    """The tracked files, and a store to run from."""
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """The tracked files, and a store to run from. One for all pages: what one adds does not disturb the next, which builds little anew."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True).stdout
-    made = tmp_path / "tree"
+    made = tmp_path_factory.mktemp("walk") / "tree"
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).exists():
             (made / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,135 @@
+"""The Debian packages: built here, without errors of lintian, and put into a clean minimal tree where brig then runs without a network."""
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from support import host, pages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEB = ROOT / "build/deb"
+pytestmark = pytest.mark.full
+PACKAGES = "brig", "brig-mcp", "brig-rootfs-basic"
+
+# In the tree, as root of a host without a network: what a container of CI would be.
+INSIDE = r"""
+set -e
+tree=$1; shift
+mount --bind "$tree" "$tree" # not chroot alone: the kernel refuses user namespaces in one
+mount --rbind /sys/fs/cgroup "$tree/sys/fs/cgroup" 2>/dev/null || { mount -t sysfs none "$tree/sys" && mount --rbind /sys/fs/cgroup "$tree/sys/fs/cgroup"; }
+mount -t proc none "$tree/proc"
+mount -t tmpfs -o mode=755 none "$tree/dev"
+for node in null zero full random urandom; do touch "$tree/dev/$node" && mount --bind "/dev/$node" "$tree/dev/$node"; done
+ln -s /proc/self/fd "$tree/dev/fd"
+mkdir "$tree/dev/shm" && mount -t tmpfs none "$tree/dev/shm"
+mount -t tmpfs -o mode=755 none "$tree/run"
+mount -t tmpfs -o mode=1777 none "$tree/tmp"
+cp -r /packages/. "$tree/tmp/"
+mkdir -p "$tree/mnt/host"
+cd "$tree"
+pivot_root . mnt/host
+cd /
+umount -l /mnt/host
+rmdir /mnt/host
+exec /bin/sh -e -c "$1"
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(needs_root):
+    done = subprocess.run(["./dev", "deb"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {re.match(r"[a-z-]+", path.name)[0]: path for path in DEB.glob("*_*.deb")}
+    assert found.keys() >= set(PACKAGES), found
+    return {name: found[name] for name in PACKAGES}, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def minimal(packages, tmp_path_factory):
+    """What Debian requires, and the libraries that the packages depend on; nothing of brig, no systemd, no mmdebstrap."""
+    wanted = set()
+    for path in packages[0].values():
+        depends = subprocess.run(["dpkg-deb", "-f", path, "Depends"], capture_output=True, text=True, check=True).stdout
+        wanted |= {re.match(r"[a-z0-9.+-]+", one.strip())[0] for one in depends.split(",")} - set(PACKAGES)
+    tree = tmp_path_factory.mktemp("minimal") / "tree"
+    done = subprocess.run(["mmdebstrap", "--variant=required", f"--include={','.join(sorted(wanted))}", "bookworm", tree], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return tree
+
+
+@pytest.fixture
+def in_tree(packages, minimal, tmp_path):
+    """Runs a script in a copy of the tree, with the packages in /tmp: its exit status and output."""
+    tree, folder = tmp_path / "tree", tmp_path / "packages"
+    subprocess.run(["cp", "-a", "--reflink=auto", minimal, tree], check=True)
+    folder.mkdir()
+    for path in packages[0].values():
+        shutil.copy(path, folder)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+
+    def run(script):
+        inside = INSIDE.replace("/packages", str(folder))
+        return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation=slave", "sh", "-c", inside, "sh", tree, script],
+                              capture_output=True, text=True, timeout=host.HANG)
+    return run
+
+
+INSTALL = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive HOME=/root; dpkg -i /tmp/brig_*.deb /tmp/brig-rootfs-basic_*.deb /tmp/brig-mcp_*.deb >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log; exit 1; }\n"
+
+
+def test_lintian_finds_no_error_and_no_warning(packages):
+    assert re.findall(r"^[EW]: .*$", packages[1], re.M) == []
+
+
+def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
+    listed = {name: set(re.findall(r"^-\S+ .* \./(\S+)", subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout, re.M))
+              for name, path in packages[0].items()}
+    assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/keeper", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
+    assert {"usr/bin/brig-mcp", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]
+    assert "usr/share/brig/rootfs/basic.tar.zst" in listed["brig-rootfs-basic"]
+    assert not listed["brig"] & listed["brig-mcp"] and not listed["brig"] & listed["brig-rootfs-basic"]
+
+
+def test_root_runs_a_program_without_a_network_after_dpkg_i(in_tree):
+    done = in_tree(INSTALL + """brig run -c 'print(6 * 7)'; brig run --json -c 'import os; os.getuid()' | grep -q '"user-ns"'; brig rootfs list; brig run /tmp/examples/hello.py""")
+    assert done.returncode == 0 and done.stdout.startswith("42\n") and "basic" in done.stdout and "I cannot:" in done.stdout, done
+
+
+def test_a_plain_user_does_too(in_tree):
+    done = in_tree(INSTALL + """cd /tmp; HOME=/nonexistent setpriv --reuid=1234 --regid=1234 --clear-groups sh -c 'brig run -q -c "print(6 * 7)"; echo "print(45)" | brig run -q -'""")
+    assert (done.returncode, done.stdout) == (0, "42\n45\n"), done
+
+
+@pytest.mark.parametrize("user", ["", "HOME=/nonexistent setpriv --reuid=1234 --regid=1234 --clear-groups"], ids=["root", "a plain user"])
+def test_the_examples_of_the_readme_work_literally(in_tree, user):
+    """But for data science, whose tree is no package. A plain user without control groups is told that nothing holds --memory: 125."""
+    script = INSTALL + "chmod -R a+rX /tmp/examples; cd /tmp\n"
+    for line, statuses in pages.commands(ROOT / "README.md"):
+        if "data-science" in line:
+            continue
+        statuses = statuses | {125} if user and "--memory" in line else statuses
+        script += f"set +e\n{user} sh -c {shlex.quote(line)} >>/tmp/out 2>&1\nstatus=$?\nset -e\n"
+        script += f"case $status in {'|'.join(map(str, statuses))}) ;; *) echo {shlex.quote(line)}: $status; cat /tmp/out; exit 1 ;; esac\nrm -f /tmp/out\n"
+    done = in_tree(script + "echo all of them")
+    assert (done.returncode, done.stdout) == (0, "all of them\n"), done.stdout
+
+
+def test_a_model_has_its_tool(in_tree):
+    done = in_tree(INSTALL + "brig-mcp --check")
+    assert done.returncode == 0, done
+
+
+def test_its_autopkgtest_passes(in_tree):
+    script = (ROOT / "packaging/debian/tests/run-a-jail").read_text()
+    done = in_tree(INSTALL + f"export AUTOPKGTEST_TMP=/tmp\ncat >/tmp/test <<'END'\n{script}END\nsh /tmp/test")
+    assert done.returncode == 0, done
+
+
+def test_a_purge_leaves_nothing(in_tree):
+    done = in_tree("find / -xdev \\( -path /tmp -o -path /proc -o -path /sys \\) -prune -o -print | sort >/tmp/before\n" + INSTALL +
+                   "brig run -c pass; dpkg --purge brig-mcp brig-rootfs-basic brig >/dev/null 2>&1\n"
+                   "find / -xdev \\( -path /tmp -o -path /proc -o -path /sys \\) -prune -o -print | sort >/tmp/after; diff /tmp/before /tmp/after | grep -v '/var/lib/dpkg\\|/var/log\\|-old$\\|/var/cache' || true")
+    assert done.returncode == 0 and re.findall(r"^[<>] .*$", done.stdout, re.M) == [], done.stdout
