@@ -28,11 +28,15 @@ struct connection {
 	size_t                    unsent_len, unsent_bytes;
 };
 
+/* --- connection_life.c --- */
+
 /* Takes the socket over, also when it fails. */
 must_use struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may,
 					    struct err *e);
 /* Its runs are asked to end. */
 void connection_close(struct connection *c);
+
+/* --- answers --- */
 
 /* Takes the value over. What cannot be sent ends the connection, a little later: c is good until the loop's next turn. */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);
@@ -42,3 +46,6 @@ void connection_send_text(struct connection *c, const char *text, size_t len, co
 void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why);
 /* To somebody who gets no connection. */
 void connection_tell(int sock, json_t *answer);
+/* What was kept: as much as the socket takes now; or nothing of it any more. */
+void connection_send_unsent(struct connection *c);
+void connection_drop_unsent(struct connection *c);

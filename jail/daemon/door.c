@@ -4,14 +4,12 @@
 #include "attempt.h"
 #include "clock.h"
 #include "connection.h"
+#include "door_user.h"
 #include "fd.h"
 #include "queue.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define TURN_MS 0.2
 
 void door_init(struct door *d)
 {
@@ -68,23 +66,6 @@ static void turn_away(struct door *d, int sock, const struct peer *peer, const s
 		log_say(&d->log, "a client is turned away: %s", why->text);
 }
 
-static struct door_user *find_user(const struct door *d, uid_t uid)
-{
-	struct door_user *u;
-
-	LIST_FOREACH(u, &d->users, link)
-		if (u->uid == uid)
-			return u;
-	return NULL;
-}
-
-static size_t count_of_user(const struct door *d, uid_t uid)
-{
-	const struct door_user *u = find_user(d, uid);
-
-	return u ? u->connections : 0;
-}
-
 /* NULL with the reason. */
 static const struct access_rule *check_peer(const struct door *d, int sock, struct peer *peer, struct denial *why)
 {
@@ -105,7 +86,7 @@ static const struct access_rule *check_peer(const struct door *d, int sock, stru
 
 static int check_room(const struct door *d, uid_t uid, struct denial *why)
 {
-	if (d->connections_len < CONNECTIONS_MAX && count_of_user(d, uid) < CONNECTIONS_OF_USER_MAX)
+	if (d->connections_len < CONNECTIONS_MAX && door_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
 		return 0;
 	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: no more are served at once", CONNECTIONS_MAX,
 	     CONNECTIONS_OF_USER_MAX);
@@ -125,70 +106,6 @@ int door_admit(struct door *d, int sock, struct denial *why)
 		return -1;
 	}
 	return connection_open(d, fd_take(&taken), &peer, may, &e) ? 0 : deny_err(why, DENIAL_broken, NULL, &e);
-}
-
-/* --- users take turns --- */
-
-/*
- * One turn is a large message, or some small ones: a client that only connects and leaves has two for each connection
- * that is admitted in between, and would be turned away for those that it has left.
- */
-static void hear_user(void *owner)
-{
-	struct door_user *u     = owner;
-	double            until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
-	struct err        ignored; /* the next turn meets it again */
-
-	u->connections++; /* what is heard may close the last one */
-	while (loop_turn(&u->loop, 0, &ignored) > 0 && clock_ms(CLOCK_MONOTONIC) < until)
-		;
-	door_user_leave(u->door, u);
-}
-
-static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
-{
-	struct door_user *u = calloc(1, sizeof *u);
-
-	if (!u) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
-	TAILQ_INIT(&u->queue);
-	u->door = d;
-	u->uid  = uid;
-	if (loop_open(&u->loop, e) < 0) {
-		free(u);
-		return NULL;
-	}
-	u->source = (struct loop_source){ u->loop.fd, hear_user, u };
-	if (loop_add(&d->loop, &u->source, e) < 0) {
-		loop_close(&u->loop);
-		free(u);
-		return NULL;
-	}
-	LIST_INSERT_HEAD(&d->users, u, link);
-	return u;
-}
-
-struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e)
-{
-	struct door_user *u = find_user(d, uid);
-
-	if (!u)
-		u = make_user(d, uid, e);
-	if (u)
-		u->connections++;
-	return u;
-}
-
-void door_user_leave(struct door *d, struct door_user *u)
-{
-	if (--u->connections)
-		return;
-	LIST_REMOVE(u, link);
-	loop_remove(&d->loop, &u->source);
-	loop_close(&u->loop);
-	free(u);
 }
 
 /* --- one client --- */

@@ -95,8 +95,5 @@ void         door_go_by(struct door *d, struct rules *r);
 
 /* A client that has connected. Takes the socket over; whom the door does not want hears why. */
 must_use int door_admit(struct door *d, int sock, struct denial *why);
-/* Whose connection comes; NULL with the reason. Each is left once. */
-must_use struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e);
-void                       door_user_leave(struct door *d, struct door_user *u);
 /* A private door's only client, until it is gone. */
 must_use int door_serve_one(struct door *d, int sock, struct err *e);

@@ -19,7 +19,10 @@ struct run_try {
 	bool     waits_for_turn; /* not for a quota */
 	char     why[160];       /* not, at the last try */
 };
-must_use int gate_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why);
+
+/* --- gate_access.c --- */
+
+must_use int gate_check_access(const struct connection *c, struct denial *why);
 
 /* Of a request that names one; refuses what this client may not use. */
 const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);

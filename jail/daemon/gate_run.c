@@ -44,7 +44,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	return 0;
 }
 
-int gate_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
+static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
 {
 	int r = start(c, request, try, fds, why);
 
@@ -60,7 +60,7 @@ int gate_run(struct connection *c, const struct protocol_request *request, int *
 
 	if (run_id_make(try.id, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
-	if (!queue_has_others(c, &try, why) && gate_start(c, request, &try, fds, why) == 0)
+	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, fds, why) == 0)
 		return 0;
-	return why->code == DENIAL_busy && queue_enter(c, request, &try, fds, n, why) ? 0 : -1;
+	return why->code == DENIAL_busy && queue_enter(c, request, &try, fds, n, try_to_start, why) ? 0 : -1;
 }

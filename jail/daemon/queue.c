@@ -18,6 +18,7 @@ struct queued_run {
 	struct connection      *connection;
 	struct protocol_request request;
 	struct run_try          try;
+	queue_start_fn         *start;
 	int                     fd[PROTOCOL_FDS_MAX];
 	size_t                  fds;
 	double                  until_ms;
@@ -76,7 +77,7 @@ static void start_first(struct door_user *u)
 	struct queued_run *q = TAILQ_FIRST(&u->queue);
 	struct denial      why;
 
-	if (gate_start(q->connection, &q->request, &q->try, q->fd, &why) == 0) {
+	if (q->start(q->connection, &q->request, &q->try, q->fd, &why) == 0) {
 		u->turn = ++u->door->turns;
 		leave(q);
 		destroy(q);
@@ -164,7 +165,7 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 }
 
 bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, int *fds, size_t n,
-		 const struct denial *why)
+		 queue_start_fn *start, const struct denial *why)
 {
 	struct door_user  *u       = c->user;
 	uint64_t           wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
@@ -172,7 +173,7 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 
 	if (!q)
 		return false;
-	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
+	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .start = start, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
 	json_incref(request->source); /* all of it is borrowed from there */
 	for (; q->fds < n; q->fds++)
 		q->fd[q->fds] = fd_take(&fds[q->fds]);

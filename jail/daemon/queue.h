@@ -13,9 +13,11 @@ enum { QUEUE_MAX = 1024, QUEUE_OF_USER_MAX = 512 };
 
 /* Earlier runs of this user wait: this one comes behind them. *why says so. */
 must_use bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why);
-/* try: what came of the first one. Takes the descriptors. False: it does not wait, or there is no room. */
+/* One more try: 0, or why not. */
+typedef int queue_start_fn(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why);
+/* try: what came of the first one. Takes the descriptors. start: tries again. False: it does not wait, or there is no room. */
 must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, int *fds, size_t n,
-			  const struct denial *why);
+			  queue_start_fn *start, const struct denial *why);
 /* Starts what may start; of the door's timer. */
 void queue_serve(void *door);
 /* After a reload: refuses waiting runs that the new rules do not allow, and tries the others again. */

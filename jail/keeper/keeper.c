@@ -21,14 +21,6 @@
 
 enum { CLEAN_MS = 2, END_MS_MAX = 5000 };
 
-void keeper_complain(const struct err *e)
-{
-	struct err said = *e;
-
-	places_name_as_known(said.text);
-	say("keeper: %s\n", said.text);
-}
-
 /* --- messages --- */
 
 enum speaker { DOOR, READER };

@@ -58,6 +58,7 @@ struct keeper {
 	uint64_t            made;
 };
 
+/* keeper_complain.c: in the service's log */
 void keeper_complain(const struct err *e);
 
 /* keeper_rules.c: messages of the reader */
@@ -96,10 +97,10 @@ void         keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET
 void         keeper_call_ticket_in(struct keeper *k, struct seat *s);
 /* Unless it was used, or the seat is another cell's by now: then nothing. One that was called in leaves. */
 void         keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which);
+/* One of a pair of SOCK_SEQPACKET: what is sent over it, and our name with it, goes nowhere else. */
+bool         keeper_is_pair(int fd);
 
 /* keeper_run.c */
-/* One of a pair of SOCK_SEQPACKET: what is sent over it, and our name with it, goes nowhere else. */
-bool keeper_is_pair(int fd);
 void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds);
 
 /* keeper_stats.c */

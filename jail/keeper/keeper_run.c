@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 static void refuse(int client, enum exit_reason reason, const struct err *why)
 {
@@ -24,16 +23,6 @@ static void refuse(int client, enum exit_reason reason, const struct err *why)
 	word.end.why    = *why;
 	places_name_as_known(word.end.why.text);
 	packet_send(client, &word, sizeof word, NULL, 0);
-}
-
-bool keeper_is_pair(int fd)
-{
-	struct sockaddr_un peer;
-	socklen_t          len = sizeof peer, size = sizeof(int);
-	int                type;
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
-	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;
 }
 
 static int check_descriptors(const struct keeper_run *run, const int *fds, struct err *e)

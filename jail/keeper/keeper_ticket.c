@@ -7,6 +7,18 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+bool keeper_is_pair(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t          len = sizeof peer, size = sizeof(int);
+	int                type;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;
+}
 
 /* --- what a supervisor gives, which has rights in its profile only --- */
 

@@ -1,0 +1,204 @@
+/* settings_row.c - the rows of the settings: as options, by their names, and how one takes the text that somebody said */
+#include "settings.h"
+#include "nearest.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+/* --- a text becomes the value, if nobody stronger has spoken --- */
+
+/* A copy that lives as long as the settings. NULL with *e: it is not UTF-8. */
+static const char *keep(struct settings *s, const char *text, size_t len, struct err *e)
+{
+	json_t *copy = json_stringn(text, len);
+
+	if (copy && json_array_append_new(s->kept, copy) == 0)
+		return json_string_value(copy);
+	err_set(e, ERR_BAD_SPEC, "the text is not UTF-8");
+	return NULL;
+}
+
+/* "math , json," has two entries. */
+static int add_entry(json_t *list, const char *from, size_t len, uint64_t max, struct err *e)
+{
+	while (len && strchr(" \t\r\n", from[len - 1]))
+		len--;
+	for (; len && strchr(" \t\r\n", *from); len--)
+		from++;
+	if (!len)
+		return 0;
+	if (json_array_size(list) == max)
+		return err_set(e, ERR_BAD_SPEC, "more than %" PRIu64 " entries", max);
+	return json_array_append_new(list, json_stringn(from, len)) < 0 ? err_set(e, ERR_BAD_SPEC, "the text is not UTF-8") : 0;
+}
+
+static int take_list(struct settings *s, const struct field *f, const char *text, struct err *e)
+{
+	json_t *list = json_array();
+
+	if (json_array_append_new(s->kept, list) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (const char *p = text; *p;) {
+		size_t len = strcspn(p, ",");
+
+		if (add_entry(list, p, len, f->max, e) < 0)
+			return -1;
+		p += len + (p[len] == ',');
+	}
+	*(json_t **)((char *)s + f->offset) = list;
+	return 0;
+}
+
+static int take_text(struct settings *s, const struct field *f, const char *text, struct err *e)
+{
+	const char *kept;
+
+	if (text_has_control(text))
+		return err_set(e, ERR_BAD_SPEC, "control characters are not allowed");
+	if (!(kept = keep(s, text, strlen(text), e)))
+		return -1;
+	return field_from_text(f, kept, s, e);
+}
+
+/* The first of one place counts, but of options the last: people put theirs behind those of a script. */
+static bool is_covered(const struct settings *s, enum setting_id id, enum setting_origin origin)
+{
+	return s->origin[id] > origin || (s->origin[id] == origin && origin != ORIGIN_OPTION && origin != ORIGIN_PRESET);
+}
+
+/* Ours name a file that holds the secret: what is typed can be seen by everybody. */
+static int take(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e)
+{
+	static const struct field token_file = { .type = FIELD_STR, .offset = offsetof(struct settings, token_file), .max = FIELD_ANY };
+	const struct field       *f          = &setting_rows[id].field;
+
+	if (id == SETTING_token && by->where && !by->older)
+		f = &token_file;
+	if (f->type == FIELD_LIST)
+		return take_list(s, f, text, e);
+	return f->type == FIELD_STR || f->type == FIELD_NAME ? take_text(s, f, text, e) : field_from_text(f, text, s, e);
+}
+
+int setting_say(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e)
+{
+	const char *where = NULL;
+
+	if (is_covered(s, id, by->origin) || (by->where && !*text))
+		return 0;
+	if (by->where && !(where = keep(s, by->where, strlen(by->where), e)))
+		return -1;
+	if (take(s, id, by, text, e) < 0)
+		return where ? err_wrap(e, "%s", where) : -1;
+	s->origin[id] = by->origin;
+	s->where[id]  = where;
+	return 0;
+}
+
+/* --- names --- */
+
+/* "max-timeout" -> BRIG_MCP_MAX_TIMEOUT, max_timeout */
+char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len)
+{
+	static const char *const heads[] = { [SPELT_OPTION] = "--", [SPELT_VARIABLE] = SETTINGS_VARIABLE, [SPELT_KEY] = "" };
+	size_t                   n       = strlen(heads[how]);
+
+	snprintf(buf, len, "%s%s", heads[how], setting_rows[id].field.name);
+	for (char *p = buf + n; how != SPELT_OPTION && *p; p++) {
+		if (*p == '-')
+			*p = '_';
+		else if (how == SPELT_VARIABLE)
+			*p = (char)toupper((unsigned char)*p);
+	}
+	return buf;
+}
+
+int setting_find(enum setting_spelling how, const char *name)
+{
+	char buf[SETTING_NAME_MAX];
+
+	for (int id = 0; id < SETTING_COUNT; id++)
+		if (strcmp(setting_name((enum setting_id)id, how, buf, sizeof buf), name) == 0)
+			return id;
+	return -1;
+}
+
+int setting_nearest(enum setting_spelling how, const char *name)
+{
+	unsigned least = NEAREST_FAR, d;
+	int      best  = -1;
+	char     buf[SETTING_NAME_MAX];
+
+	for (int id = 0; id < SETTING_COUNT; id++)
+		if ((d = nearest_distance(setting_name((enum setting_id)id, how, buf, sizeof buf), name)) < least) {
+			least = d;
+			best  = id;
+		}
+	return best;
+}
+
+/* --- as options; and what else the command line can say --- */
+
+static const char *const replies[] = { [REPLY_JSON] = "json", [REPLY_TEXT] = "text", NULL };
+static const char *const imports[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce", NULL };
+static const char *const servers[] = {
+	[SETTING_SERVER_ANY] = "any", [SETTING_SERVER_PRIVATE] = "private", [SETTING_SERVER_SERVICE] = "service", NULL,
+};
+
+static int say(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	enum setting_id   id = (enum setting_id)(row - setting_rows);
+	char              where[SETTING_NAME_MAX];
+	const struct said by = { ORIGIN_OPTION, setting_name(id, SPELT_OPTION, where, sizeof where), false };
+
+	return setting_say(into, id, &by, value, e);
+}
+
+/* As the published server is started: --transport http. */
+static int say_transport(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	static const struct said by = { ORIGIN_OPTION, "--transport", true };
+
+	(void)row;
+	if (strcmp(value, "http") != 0 && strcmp(value, "stdio") != 0)
+		return err_set(e, ERR_BAD_SPEC, "--transport: \"%.40s\" is none of stdio, http", value);
+	return setting_say(into, SETTING_http, &by, *value == 'h' ? "true" : "false", e);
+}
+
+static int say_stdio(void *into, const struct option_row *row, const char *value, struct err *e)
+{
+	static const struct said by = { ORIGIN_OPTION, "--stdio", true };
+
+	(void)row, (void)value;
+	return setting_say(into, SETTING_http, &by, "false", e);
+}
+
+/* What a row has beside its line in settings.def, by its place. A switch takes a value behind '='. */
+#define CHOICES(id)   (id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : NULL
+#define ARG(id, type) (id) == SETTING_token ? "FILE" : (type) == FIELD_BOOL ? "" : NULL
+#define AT(member)    offsetof(struct settings, member)
+
+const struct option_row setting_rows[] = {
+#define SETTING(member, type, option, older, min, max, preset, doc) \
+	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_UNSAID, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), say },
+#include "settings.def"
+	OPTION_SWITCH("check", 0, AT(check), "Run one program as a client would, and tell what came of it"),
+	OPTION_SWITCH("print-config", 0, AT(print_config), "Print each setting, and who said it"),
+	OPTION_TEXT("config", 0, AT(config), "FILE", "Read this configuration file"),
+	{ { "stdio", FIELD_BOOL, 0, 0, 1, 0, "Serve on standard input and output: what it does when nothing is said", NULL, NULL }, 0, NULL, say_stdio },
+	{ { "transport", FIELD_STR, 0, 0, 0, 0, "The same as --stdio or --http", NULL, NULL }, 0, "stdio|http", say_transport },
+	OPTION_SWITCH("version", 'V', AT(version), "Which brig-mcp this is"),
+	OPTION_END,
+};
+
+int settings_take_options(struct settings *s, int argc, char **argv, struct err *e)
+{
+	int taken = options_parse(setting_rows, argc, argv, s, e);
+
+	s->help = taken == OPTIONS_HELP;
+	if (taken >= 0 && taken + 1 < argc)
+		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is no option, and brig-mcp takes nothing else; see --help", argv[taken + 1]);
+	return taken == OPTIONS_FAILED ? -1 : 0;
+}
