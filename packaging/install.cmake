@@ -22,13 +22,16 @@ foreach(shell IN ITEMS "brig bash-completion/completions" "_brig zsh/site-functi
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/completions/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${dir})
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs ${CMAKE_SOURCE_DIR}/examples/client DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/decisions DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+configure_file(${CMAKE_SOURCE_DIR}/packaging/brig.pc.in ${CMAKE_BINARY_DIR}/brig.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/brig.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 
 # For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions/0050).
 set(BRIG_SYSTEMD_DIR lib CACHE STRING "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")

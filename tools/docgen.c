@@ -6,6 +6,7 @@
  *                            .\" @generate LIST    one of the lists below
  *                          and the version behind .Os, for the foot of the page
  *   docgen schema          the JSON schema of a profile
+ *   docgen header          brig/protocol.h, for clients
  */
 #define _GNU_SOURCE
 #include "audit_filter.h"
@@ -15,6 +16,7 @@
 #include "profile.h"
 #include "program_report.h"
 #include "record.h"
+#include "server.h"
 #include "service_metrics.h"
 #include "settings.h"
 #include "shape.h"
@@ -389,6 +391,38 @@ static int print_schema(FILE *out)
 	return r;
 }
 
+/* --- for clients --- */
+
+static void define_text(const char *kind, const char *name, const char *doc, FILE *out)
+{
+	fprintf(out, "#define BRIG_%s_%s \"%s\" /* %s */\n", kind, name, name, doc);
+}
+
+/* Names as the protocol spells them, so that a program can be searched for them. */
+static int print_header(FILE *out)
+{
+	fprintf(out, "/* brig/protocol.h - names and numbers of brig-protocol(7), version %d; made from brig's own tables */\n#pragma once\n\n", PROTOCOL_VERSION);
+	fprintf(out, "#define BRIG_VERSION          \"%s\"\n#define BRIG_PROTOCOL_VERSION %d\n", BRIG_VERSION, PROTOCOL_VERSION);
+	fprintf(out, "#define BRIG_SOCKET_PATH      \"%s\" /* of the host's service */\n", SERVER_SOCKET);
+	fprintf(out, "#define BRIG_MESSAGE_MAX      %d /* bytes of one message, either way */\n", PROTOCOL_MAX);
+	fprintf(out, "#define BRIG_DESCRIPTORS_MAX  %d /* with one message */\n", PROTOCOL_FDS_MAX);
+	fprintf(out, "#define BRIG_PROGRAM_MAX      %llu /* bytes of a program */\n", (unsigned long long)PROTOCOL_CODE_MAX);
+	fprintf(out, "#define BRIG_ARGS_MAX         %d\n#define BRIG_ENV_MAX          %d\n#define BRIG_RO_MAX           %d\n", PROTOCOL_ARGS_MAX, PROTOCOL_ENV_MAX, PROTOCOL_RO_MAX);
+	fputs("\n/* \"op\" of a request */\n", out);
+	for (int i = 0; i < REQUEST_COUNT; i++)
+		define_text("REQUEST", request_name((enum request_kind)i), request_doc((enum request_kind)i), out);
+	fputs("\n/* \"event\" */\n", out);
+	for (int i = 0; i < EVENT_COUNT; i++)
+		define_text("EVENT", event_name((enum event_kind)i), event_doc((enum event_kind)i), out);
+	fputs("\n/* \"code\" of an error */\n", out);
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		define_text("ERROR", denial_code_name((enum denial_code)i), denial_code_doc((enum denial_code)i), out);
+	fputs("\n/* \"exit_reason\" of a record */\n", out);
+	for (int i = 0; i < EXIT_REASONS; i++)
+		define_text("EXIT", exit_reason_name((enum exit_reason)i), exit_reason_doc((enum exit_reason)i), out);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int r;
@@ -397,6 +431,8 @@ int main(int argc, char **argv)
 		r = copy_page(argv[2], stdout, 0);
 	else if (argc == 2 && strcmp(argv[1], "schema") == 0)
 		r = print_schema(stdout);
+	else if (argc == 2 && strcmp(argv[1], "header") == 0)
+		r = print_header(stdout);
 	else
 		return 2;
 	return r < 0 || fflush(stdout) != 0;

@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SOCKET_OF_HOST "/run/brig/brig.sock"
 
 enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: there is no such socket */
 
@@ -119,7 +118,7 @@ static enum answer try_usual(enum server_want want, unsigned ms, struct server *
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
 	answer = try_socket(own, want, ms, ret, e);
-	return answer == NOBODY ? try_socket(SOCKET_OF_HOST, want, ms, ret, e) : answer;
+	return answer == NOBODY ? try_socket(SERVER_SOCKET, want, ms, ret, e) : answer;
 }
 
 /* --- a service that should be there --- */
@@ -150,7 +149,7 @@ static void read_failure(const char *path, char *text, size_t len)
 
 bool server_failure(const struct server *s, char *why, size_t len)
 {
-	if (s->pid || strcmp(s->name, SOCKET_OF_HOST) != 0)
+	if (s->pid || strcmp(s->name, SERVER_SOCKET) != 0)
 		return false;
 	read_failure(PLACE_FAILURE, why, len);
 	return *why;

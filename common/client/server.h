@@ -9,6 +9,8 @@
 #pragma once
 #include "place.h"
 
+#define SERVER_SOCKET "/run/brig/brig.sock" /* of the host's service */
+
 #include <sys/types.h>
 
 struct server {

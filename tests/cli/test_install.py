@@ -17,8 +17,9 @@ def expected():
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper", "libexec/brig/supervisor") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
-    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs") for path in (ROOT / "examples" / kind).iterdir())
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs", "client") for path in (ROOT / "examples" / kind).iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
+    yield from ("include/brig/protocol.h", "share/pkgconfig/brig.pc")
     yield from ("share/bash-completion/completions/brig", "share/zsh/site-functions/_brig", "share/fish/vendor_completions.d/brig.fish")
     yield from ("share/doc/brig/README.md", "share/brig/profile.schema.json")
     yield from (f"share/doc/brig/decisions/{path.name}" for path in (ROOT / "docs/decisions").iterdir())
