@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define PLACE     "/.brig-wheels" /* gone before the tree is looked at */
-#define NAME      (PLACE + 1)
+#define NAME      (&PLACE[1])
 #define PIP       "/usr/share/python-wheels"
 #define LIBRARIES "/usr/local/lib"
 #define LENT_MAX  (8 * MIB)

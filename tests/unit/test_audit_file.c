@@ -229,7 +229,7 @@ static int work_confined(const char *folder, struct audit_file *f)
 static void check_confined(const char *folder)
 {
 	struct audit_file f = open_at(folder, 2, 2);
-	int               status;
+	int               status = 0;
 	pid_t             child;
 
 	fflush(stdout);

@@ -60,7 +60,7 @@ static bool holds(const char *character, size_t times, size_t max)
 {
 	size_t             n = strlen(character), len, total;
 	char              *whole = malloc(n * times + 1), *text, *sentence;
-	unsigned long long all, first, last;
+	unsigned long long all = 0, first = 0, last = 0;
 	bool               ok;
 
 	for (size_t i = 0; i < times; i++)

@@ -124,7 +124,7 @@ static void check_collected(const struct place *p)
 	tap_ok(refused(p, "basic", ERR_MISSING, "build it:"), "a tree that is being collected is MISSING, not waited for");
 	unlink(p->lock);
 	tap_ok(refused(p, "basic", ERR_MISSING, "build it:"), "a tree without its lock is gone");
-	scoped_fd again = open(p->lock, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	close(open(p->lock, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 }
 
 static void check_owner(const struct place *p)
