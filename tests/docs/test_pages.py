@@ -50,3 +50,8 @@ def test_a_decision_that_the_tree_names_by_number_is_there():
     named = [(str(path.relative_to(ROOT)), number) for path in tracked("*.[ch]", "*.cmake", "CMakeLists.txt", "*.py", "*.in", "dev")
              for number in re.findall(r"docs/decisions/(\d{4})", path.read_text(errors="replace"))]
     assert named and [one for one in named if one[1] not in numbers] == []
+
+
+def test_each_decision_has_its_context_and_the_decision():
+    lacking = [path.name for path in DECISIONS.glob("0*.md") if not re.search(r"^\*\*Context\.\*\* .*^\*\*Decision\.\*\* ", path.read_text(), re.M | re.S)]
+    assert lacking == []
