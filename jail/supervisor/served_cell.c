@@ -234,6 +234,12 @@ static void only(struct pollfd fds[WATCH_FDS], int fd)
 	fds[WATCH_FDS - 1] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
+/* It could not be built: there is no PID 1 whose end would be waited for. */
+static bool is_over(const struct served_cell *c)
+{
+	return c->watch.decided && c->watch.cell.pidfd < 0;
+}
+
 void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -244,7 +250,7 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* its end only */
 		return;
 	case CELL_LIVES:
-		c->wake = now + watch_left(&c->watch);
+		c->wake = is_over(c) ? now : now + watch_left(&c->watch);
 		watch_fds(&c->watch, fds);
 		return;
 	case CELL_AWAITS:
@@ -289,11 +295,6 @@ static bool end(struct served_cell *c, struct cell_kind *kind)
 	cell_end(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? true : leave(c, kind);
-}
-
-static bool is_over(const struct served_cell *c)
-{
-	return c->watch.decided && c->watch.cell.pidfd < 0; /* there was no PID 1 */
 }
 
 bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from rules import ANN, MANY
+from support import brig as tool
 from support import client, host, swap
 from support import daemon as daemons
 
@@ -132,3 +133,13 @@ def test_control_the_exchange_leads_elsewhere_by_path(needs_root):
             assert host.poll(lambda: host.read(f"{folder}/place/sys/file") == "secret", every=0)
             assert host.poll(lambda: host.read(f"{folder}/place/sys/file") == "inside", every=0)
         assert parent.inode != os.stat(f"{folder}/secret/sys").st_ino
+
+
+def test_a_directory_below_one_that_is_closed_is_refused_with_what_to_type(start_daemon, tmp_path):
+    daemon, closed = start_daemon(MANY), tmp_path / "closed"
+    (closed / "shown").mkdir(parents=True)
+    closed.chmod(0o700)
+    done = tool.run("--ro", closed / "shown", "-c", "print('ran')", env={"BRIG_SOCKET": str(daemon.path)}, json_record=False)
+    assert (done.status, done.stdout) == (125, "") and "is closed to the service; namei -l shows which, --private does without" in done.stderr, done
+    assert "doctor" not in done.stderr and str(closed / "shown") in done.stderr
+    assert tool.run("--private", "--ro", closed / "shown", "-c", "print('ran')", json_record=False).stdout == "ran\n"
