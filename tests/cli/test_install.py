@@ -19,6 +19,8 @@ def expected():
     yield "lib/systemd/system/brig-metrics.service"
     yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs", "client") for path in (ROOT / "examples" / kind).iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
+    version = re.search(r"^PYTHON_INCLUDE:PATH=.*/(python3\.\d+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1]
+    yield from (f"lib/{version}/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").iterdir() if path.is_file())
     yield from ("include/brig/protocol.h", "share/pkgconfig/brig.pc")
     yield from ("share/bash-completion/completions/brig", "share/zsh/site-functions/_brig", "share/fish/vendor_completions.d/brig.fish")
     yield from ("share/doc/brig/README.md", "share/brig/profile.schema.json")

@@ -19,7 +19,7 @@ PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
-        "CMakeLists.txt", "docs"]
+        "CMakeLists.txt", "docs", "python"]
 
 # Done to the packages' tree: $1. The kernel is only unpacked: its scripts would make an initramfs that nobody needs.
 FURNISH = r"""

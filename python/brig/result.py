@@ -1,0 +1,76 @@
+"""What became of a program."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, Optional
+
+# Of brig itself, where the program has no status of its own: exit.def of the sources.
+_STATUS = {"timeout_wall": 124, "timeout_cpu": 124, "oom": 137, "output_limit": 153, "cancelled": 143, "client_gone": 143, "setup_failed": 125}
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramError:
+    """The exception that ended the program, in its own words."""
+
+    type: str
+    message: str
+    traceback: Optional[str] = None
+    line: Optional[int] = None
+    offset: Optional[int] = None
+    text: Optional[str] = None
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """How one run ended. From stdout_raw on it is the program's own word, and hostile.
+
+    A Result is made of every run that was begun, whatever its program did.
+    """
+
+    record: Dict[str, Any]              # the whole record, see brig(1)
+    verdict: str                        # its exit_reason: exited, signaled, timeout_wall, timeout_cpu, oom, output_limit, cancelled
+    status: int                         # as of `brig run`: the program's own, 128 + signal, 124, 137, 153
+    truncated: bool                     # more was written than is kept
+    exec_error: Optional[str]           # why the command could not be executed, like ENOENT
+    lost: List[Dict[str, Any]]          # layers that were not in force, and why
+    # What the program reported of itself, and what it wrote.
+    stdout_raw: bytes                   # what is kept of it, byte for byte
+    stderr_raw: bytes
+    value: Any = None                   # of the last expression, or of the variable result, where it is JSON
+    value_repr: Optional[str] = None    # what Python prints for it
+    error: Optional[ProgramError] = None
+    variables: List[str] = dataclasses.field(default_factory=list)
+    warnings: List[str] = dataclasses.field(default_factory=list)
+    security_event: Optional[str] = None  # "blocked_import"
+    report_error: Optional[str] = None  # why what the program reported counts as nothing
+
+    @property
+    def ok(self) -> bool:
+        """The program ended by itself, with status 0."""
+        return self.verdict == "exited" and self.status == 0
+
+    @property
+    def stdout(self) -> str:
+        return self.stdout_raw.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        return self.stderr_raw.decode("utf-8", "replace")
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the program."""
+        return (self.record.get("wall_ms") or 0.0) / 1000
+
+
+def status_of(record: Dict[str, Any], exec_error: Optional[str]) -> int:
+    """What `brig run` would exit with."""
+    if exec_error:
+        return 127 if exec_error == "ENOENT" else 126
+    own = record.get("exit_code")
+    if own is not None and record["exit_reason"] in ("exited", "signaled"):
+        return int(own)
+    return _STATUS.get(record["exit_reason"], 125)

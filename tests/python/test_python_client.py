@@ -1,0 +1,195 @@
+"""The package brig of Python, against a brigd of its own and a service: what a program does is a result, all else an exception that says what to do."""
+import asyncio
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from support import daemon as daemons
+from support import fake_door as fake
+from support import host
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import brig  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("jail")
+
+
+@pytest.fixture(scope="module")
+def service():
+    with daemons.Daemon() as running:
+        yield running
+
+
+@pytest.fixture(params=["private", "service"])
+def where(request, monkeypatch):
+    """The keywords for a brigd of one's own, and for a service."""
+    monkeypatch.delenv("BRIG_SOCKET", raising=False)
+    if request.param == "private":
+        return {"server": "private"}
+    return {"server": "service", "path": str(request.getfixturevalue("service").path)}
+
+
+def test_a_program_has_a_value_output_and_a_record(where):
+    result = brig.run("import sys; print('out'); print('err', file=sys.stderr); 6 * 7", **where)
+    assert (result.ok, result.value, result.value_repr, result.stdout, result.stderr) == (True, 42, "42", "out\n", "err\n")
+    assert (result.verdict, result.status, result.record["exit_code"], result.record["stdout_bytes"]) == ("exited", 0, 0, 4)
+
+
+def test_input_arguments_variables_and_files_reach_it(where, tmp_path):
+    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:
+        place.chmod(0o755)
+    (tmp_path / "data").write_text("file")
+    result = brig.run("import os, sys; [sys.stdin.read(), sys.argv[1:], os.environ['K'], open('named').read(), open('/workspace/data').read(), os.getcwd()]",
+                      stdin="in", args=["a b"], env={"K": "v=w"}, ro={"named": tmp_path / "data", "data": str(tmp_path / "data")}, **where)
+    assert result.value == ["in", ["a b"], "v=w", "file", "file", "/workspace"], result
+    assert brig.run("import os; os.getcwd()", cwd="/tmp", **where).value == "/tmp"
+
+
+def test_what_a_program_does_is_a_result_and_never_an_exception(where):
+    assert str(brig.run("1 / 0", **where).error) == "ZeroDivisionError: division by zero"
+    assert brig.run("raise SystemExit(7)", **where).status == 7
+    assert (brig.run("import os; os.kill(os.getpid(), 9)", **where).verdict, brig.run("def", **where).error.type) == ("signaled", "SyntaxError")
+    late = brig.run("while True: pass", timeout=0.3, **where)
+    assert (late.verdict, late.status, late.ok) == ("timeout_wall", 124, False)
+
+
+def test_a_flood_is_ended_and_the_first_bytes_are_kept(where):
+    result = brig.run("while True: print('x' * 1000)", output="10K", **where)
+    assert (result.verdict, result.status, result.truncated, len(result.stdout_raw)) == ("output_limit", 153, True, 10240)
+
+
+def test_large_input_to_a_program_that_does_not_read_it_does_not_hang(where):
+    assert brig.run("print('done')", stdin=b"x" * (1 << 20), **where).stdout == "done\n"
+    assert brig.run("import sys; len(sys.stdin.read())", stdin=b"x" * (1 << 20), **where).value == 1 << 20
+
+
+def test_output_is_handed_over_as_it_is_written(where):
+    seen = []
+    result = brig.run("import sys; print(1, flush=True); print(input())", stdin="2\n", on_stdout=seen.append, **where)
+    assert b"".join(seen) == b"1\n2\n" == result.stdout_raw
+
+
+def test_a_command_runs_and_one_that_is_not_there_is_127(where):
+    assert brig.command(["echo", "a b"], **where).stdout == "a b\n"
+    missing = brig.command(["no-such-command"], **where)
+    assert (missing.exec_error, missing.status, missing.ok) == ("ENOENT", 127, False)
+    with pytest.raises(TypeError, match="list of words"):
+        brig.command("ls", **where)
+
+
+@pytest.mark.parametrize("options, error, words", [
+    ({"pids": 1000}, brig.Refused, "limits.pids: .*ceiling"), ({"profile": "none"}, brig.Refused, "none"), ({"cwd": "/nope"}, brig.SetupFailed, "No such file"),
+    ({"env": {"LD_PRELOAD": "x"}}, brig.Refused, "env"), ({"ro": {"main.py": "/usr"}}, brig.Refused, "ro"), ({"args": ["x" * 70000]}, ValueError, "at most 65536"),
+], ids=lambda value: str(value)[:30])
+def test_what_cannot_be_asked_for_is_an_exception_that_says_what(where, options, error, words):
+    with pytest.raises(error, match=words):
+        brig.run("1", **options, **where)
+
+
+@pytest.mark.parametrize("said", ["{}", "[]", "null", "{\"result\": 1}", "x" * 3000000, "[" * 100000, "\"\\" + "\\\"" * 400000, "{\"result\": NaN}", "\xff\xfe"],
+                         ids=["nothing in it", "a list", "null", "one key", "too large", "too deep", "quotes without an end", "NaN", "no text"])
+def test_a_report_that_the_program_forges_is_none(where, said):
+    program = f"import os\ndata = {said!r}.encode('latin-1')\nwhile data: data = data[os.write(5, data):]\nos._exit(0)"
+    result = brig.run(program, **where)
+    assert result.value is None and (result.report_error or result.verdict == "output_limit"), result.report_error
+
+
+def test_a_program_that_prints_a_record_forges_nothing(where):
+    result = brig.run("print('{\"exit_reason\": \"exited\", \"exit_code\": 0}'); import os; os._exit(3)", **where)
+    assert (result.status, result.record["exit_code"]) == (3, 3)
+
+
+def test_output_that_is_no_text_is_there_byte_for_byte(where):
+    result = brig.run("import sys; sys.stdout.buffer.write(bytes(range(256)))", **where)
+    assert result.stdout_raw == bytes(range(256)) and "\ufffd" in result.stdout
+
+
+def test_many_programs_have_their_results_in_order(where):
+    assert [result.value for result in brig.map((f"{n} ** 2" for n in range(40)), workers=6, **where)] == [n ** 2 for n in range(40)]
+
+
+def test_map_keeps_to_the_quota_by_itself(service):
+    results = list(brig.map((f"{n}" for n in range(60)), server="service", path=str(service.path)))
+    assert [result.value for result in results] == list(range(60))
+
+
+def test_tasks_wait_side_by_side_and_a_cancelled_one_ends_its_run(service):
+    where = {"server": "service", "path": str(service.path)}
+
+    async def main():
+        both = await asyncio.gather(brig.arun("1 + 1", **where), brig.acommand(["echo", "x"], **where))
+        up = threading.Event()
+        task = asyncio.ensure_future(brig.arun("import time; print('up', flush=True); time.sleep(600)", on_stdout=lambda _: up.set(), **where))
+        await asyncio.get_running_loop().run_in_executor(None, up.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return both
+    first, second = asyncio.run(main())
+    assert (first.value, second.stdout) == (2, "x\n")
+    with brig.Connection(**where) as asked:
+        assert host.poll(lambda: asked.ask("list")["runs"] == [])
+
+
+def test_one_connection_serves_many_runs(where):
+    with brig.Connection(where["server"], where.get("path")) as connection:
+        assert [brig.run(f"{n}", connection=connection).value for n in range(3)] == [0, 1, 2]
+        assert connection.ask("hello")["version"] == 1
+
+
+def test_nothing_stays_open_after_runs_good_and_bad(where):
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+    brig.run("1", **where)
+    before = descriptors()
+    for code in "1", "1 / 0", "import os; os._exit(1)":
+        brig.run(code, **where)
+    for options in {"pids": 1000}, {"cwd": "/nope"}, {"ro": ["/usr", "/nope"]}:
+        with pytest.raises((brig.BrigError, OSError)):
+            brig.run("1", **options, **where)
+    assert descriptors() == before
+
+
+def test_a_service_that_goes_away_in_the_middle_is_told(tmp_path):
+    with daemons.Daemon() as mortal:
+        up = threading.Event()
+        killer = threading.Thread(target=lambda: (up.wait(host.HANG), os.kill(mortal.pid if hasattr(mortal, "pid") else mortal.process.pid, signal.SIGKILL)))
+        killer.start()
+        with pytest.raises(brig.ServiceLost, match="brigd was killed"):
+            brig.run("import time; print('up', flush=True); time.sleep(600)", on_stdout=lambda _: up.set(), server="service", path=str(mortal.path))
+        killer.join()
+
+
+def test_no_service_is_an_exception_that_says_what_to_do(tmp_path):
+    with pytest.raises(brig.ServiceUnavailable, match="start brigd, or say server=\"private\""):
+        brig.run("1", server="service", path=str(tmp_path / "none.sock"))
+
+
+@pytest.mark.parametrize("answer", [b"no json", b"[]", b"{}", b'{"event":"ended"}', b'{"event":"started","run":"x","streams":["stdout"],"output_bytes":1}'],
+                         ids=["no JSON", "a list", "nothing", "an end without a record", "a start without its streams"])
+def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
+    def script(door):
+        door.receive()
+        door.sock.send(answer)
+    with fake.door(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
+        brig.run("1", server="service", path=env["BRIG_SOCKET"])
+
+
+def test_the_guide_works_as_written(tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/guide/python.md").read_text(), re.M | re.S)
+    done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True, text=True, timeout=host.HANG,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "BRIG_SOCKET": ""})
+    assert len(blocks) >= 4 and done.returncode == 0, done.stderr
+
+
+def test_its_statuses_are_those_of_the_sources():
+    from brig import result
+    said = dict(re.findall(r"^EXIT\((\w+), +(-?\d+),", (ROOT / "jail/spec/exit.def").read_text(), re.M))
+    assert {name: str(status) for name, status in result._STATUS.items()} == {name: said[name] for name in result._STATUS}
