@@ -78,5 +78,5 @@ class Parent:
 
     def is_wrong(self, said):
         """Nothing but what was meant may have been seen, at least once, or the run was refused for this reason."""
-        refused = ("is another one by now", "No such file or directory", "Not a directory", "Permission denied")
+        refused = ("is another one by now", "No such file or directory", "Not a directory", "namei -l shows which, --private does without")
         return self.INSIDE not in said or [one for one in said if one != self.INSIDE and not one.endswith(refused)]
