@@ -259,10 +259,10 @@ static const struct {
 	{ "type",       rule_type,       "a device node in the tree is a door to the host's devices" },
 	{ "setid",      rule_setid,      "no program of the tree may gain rights by being started" },
 	{ "attributes", rule_attributes, "file capabilities are setuid by another name, and no manifest covers the rest" },
-	{ "hardlink",   rule_hardlink,   "whoever has a second name of a file can change it from outside" },
+	{ "hardlink",   rule_hardlink,   "a file with a second name can be changed from outside" },
 	{ "owner",      rule_owner,      "the owner of a file can change it" },
 	{ "writable",   rule_writable,   "so can a group or the world" },
-	{ "link",       rule_link,       "a link that climbs out names a file of the host to whoever looks from outside; /proc is exempt, it is empty until a jail mounts it" },
+	{ "link",       rule_link,       "a link that climbs out names a file of the host when it is followed from outside; /proc is exempt, it is empty until a jail mounts it" },
 	{ "libraries",  rule_libraries,  "a program that cannot start is found here, not in a run" },
 };
 /* clang-format on */
