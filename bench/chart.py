@@ -31,7 +31,7 @@ def table(page):
 
 def readme_rows(rows):
     peer = rows[WHOLE + "bwrap + seccomp"]
-    out = ["| `print(1)`, whole process, ms | median | p95 | against bubblewrap |", "|---|---:|---:|---:|"]
+    out = ["| `print(1)`, whole process, ms | median | p95 | times as fast as bubblewrap |", "|---|---:|---:|---:|"]
     for name, words in ROWS:
         if name not in rows:
             continue
