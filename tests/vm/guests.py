@@ -58,6 +58,7 @@ DAEMON_LEFT_OUT = (
     "test_talks.py::test_with_the_service", "test_limits.py", "test_queue.py", # the same, of messages, profiles and quotas
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
+    "test_workdir.py", # the same, of the order and of a path in the jail
     "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the door looks at
     "test_descriptors.py::test_253_that_not_every_kernel_has", # this kernel has none that the other host lacks
     "test_reload.py", "test_metrics_http.py", "test_metrics.py::test_fifty_runs", # files, figures and HTTP; tests/service reloads under systemd
