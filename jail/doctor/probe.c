@@ -16,7 +16,7 @@
 /* In the order in which a jail is built: the first missing row is the one to mend first. */
 const struct probe_row probe_rows[] = {
 	/* name                 needed by      probe                      since    kernel option           what brig does with it */
-	{ "user-namespace",     NEED_DEFAULT,  probe_user_namespace,      "3.8",   "CONFIG_USER_NS",       "the jail's root is nobody on the host; two levels deep" },
+	{ "user-namespace",     NEED_DEFAULT,  probe_user_namespace,      "3.8",   "CONFIG_USER_NS",       "the jail's root has no rights on the host; two levels deep" },
 	{ "id-range",           NEED_SERVICE,  probe_id_range,            "3.8",   "CONFIG_USER_NS",       "the program and its PID 1 have different host uids" },
 	{ "mount-namespace",    NEED_DEFAULT,  probe_mount_namespace,     "3.8",   NULL,                   "mounts of a jail never reach the host" },
 	{ "pid-namespace",      NEED_DEFAULT,  probe_pid_namespace,       "3.8",   "CONFIG_PID_NS",        "a jail sees its own processes and dies as a whole" },
@@ -56,10 +56,10 @@ const struct probe_row probe_rows[] = {
 	{ "profile",            NEED_DEFAULT,  probe_profile,             NULL,    NULL,                   "the profile basic" },
 	{ "rootfs",             NEED_DEFAULT,  probe_rootfs,              NULL,    NULL,                   "the tree that becomes / of a jail" },
 	{ "runtime-dir",        NEED_DEFAULT,  probe_runtime_dir,         NULL,    NULL,                   "sockets and the locks on host uids" },
-	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids for jails that nobody else has" },
+	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids that only jails have" },
 	{ "program",            NEED_DEFAULT,  probe_program,             NULL,    NULL,                   "all of it at once: a program runs in a jail" },
 	{ "kernel",             NEED_INFO,     probe_kernel,              NULL,    NULL,                   "where brig runs" },
-	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may say no here" },
+	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "which security modules and containers may refuse things here" },
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },
 	{ "namespace-limits",   NEED_INFO,     probe_namespace_limits,    NULL,    NULL,                   "how many jails may live at once" },
 	{ "socket-memory",      NEED_INFO,     probe_socket_memory,       NULL,    NULL,                   "what sockets of all jails may hold, of what the host has" },
