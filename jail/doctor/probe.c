@@ -59,7 +59,7 @@ const struct probe_row probe_rows[] = {
 	{ "id-pool",            NEED_SERVICE,  probe_id_pool,             NULL,    NULL,                   "host uids that only jails have" },
 	{ "program",            NEED_DEFAULT,  probe_program,             NULL,    NULL,                   "all of it at once: a program runs in a jail" },
 	{ "kernel",             NEED_INFO,     probe_kernel,              NULL,    NULL,                   "where brig runs" },
-	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "which security modules and containers may refuse things here" },
+	{ "layers",             NEED_INFO,     probe_layers,              NULL,    NULL,                   "what may refuse things here" },
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which of the two kinds of control groups" },
 	{ "namespace-limits",   NEED_INFO,     probe_namespace_limits,    NULL,    NULL,                   "how many jails may live at once" },
 	{ "socket-memory",      NEED_INFO,     probe_socket_memory,       NULL,    NULL,                   "what sockets of all jails may hold, of what the host has" },
