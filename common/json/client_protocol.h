@@ -20,7 +20,7 @@ enum {
 	PROTOCOL_ENV_MAX  = 64,
 	PROTOCOL_RO_MAX   = 16,
 	PROTOCOL_MAIN_MAX = 1024, /* of cwd, too */
-	PROTOCOL_FDS_MAX  = 1 + PROTOCOL_RO_MAX,
+	PROTOCOL_FDS_MAX  = 2 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
 	RUN_ID_LEN        = 36,
@@ -70,7 +70,7 @@ struct protocol_request {
 	const char       *main;   /* a path below a name of ro, or NULL */
 	const char       *cwd;    /* a path in the jail, or NULL: /workspace */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
-	bool              wants_stdin, cold;
+	bool              wants_stdin, cold, has_files;
 	uint64_t          wait_ms;
 	const json_t     *allow_missing; /* a list of texts, or NULL */
 	unsigned          mode;    /* enum run_mode */

@@ -19,6 +19,7 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_ENV     { "env",     FIELD_WORDS,  AT(env),          0,     PROTOCOL_ENV_MAX,  0,                "More variables for the program, each NAME=VALUE", NULL, NULL }
 #define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; else it is empty", NULL, NULL }
 #define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories and files to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
+#define KEY_FILES   { "files",   FIELD_BOOL,   AT(has_files),    0,     1,                 0,                "Whether files go into /workspace or come out of it, see FILES; for them comes a descriptor", NULL, NULL }
 #define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
 #define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
@@ -32,8 +33,8 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
@@ -56,8 +57,8 @@ static const struct request_row {
 
 static const char *const fds_words[] = {
 	[FDS_NONE]        = "none",
-	[FDS_RO]          = "one for each name in ro",
-	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro",
+	[FDS_RO]          = "one for each name in ro, then the socket for files",
+	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro, then the socket for files",
 };
 
 /* An answer to a request that is refused should still find its way. */
@@ -140,6 +141,12 @@ static int check_cwd(const struct protocol_request *r, struct denial *d)
 	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
 }
 
+/* Who only reads the program needs no files of its. */
+static int check_files(const struct protocol_request *r, struct denial *d)
+{
+	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "a program that is only read has no files") : 0;
+}
+
 static int check_import(const char *name, size_t i, struct denial *d)
 {
 	char field[32];
@@ -163,7 +170,7 @@ static int check_imports(const struct protocol_request *r, struct denial *d)
 static int check_fds(const struct protocol_request *r, size_t fds, struct denial *d)
 {
 	const struct request_row *row  = &requests[r->kind];
-	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro);
+	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro) + r->has_files;
 
 	if (fds == want)
 		return 0;
@@ -198,7 +205,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -32,7 +32,7 @@ static int reach(struct server *server, const struct request *r, struct err *e)
 	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 
-int one_run_failure(const struct request *r, const struct err *why, tell_fn *tell)
+int one_run_failure(struct request *r, const struct err *why, tell_fn *tell)
 {
 	const struct session none = { .request = r, .lost = *why };
 

@@ -9,7 +9,7 @@ typedef int tell_fn(const struct session *s);
 int one_run(struct request *r, tell_fn *tell);
 
 /* No request was sent: why. */
-int one_run_failure(const struct request *r, const struct err *why, tell_fn *tell);
+int one_run_failure(struct request *r, const struct err *why, tell_fn *tell);
 
 /* Of a command line that makes no sense. */
 int one_run_complain(const char *command, const struct err *e);

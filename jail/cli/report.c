@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_NOT_SAVED = 74, STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
 
 /* --- the record --- */
 
@@ -115,6 +115,8 @@ json_t *report_make_record(const struct session *s)
 		return bare_record(s->request, "", EXIT_denied, &s->lost);
 	record = s->ended ? json_incref(json_object_get(s->ended, "record")) : bare_record(s->request, s->run, EXIT_cancelled, &s->lost);
 	fill_output(s, record);
+	if (s->files)
+		json_object_set(record, "files", s->files);
 	return record;
 }
 
@@ -339,6 +341,8 @@ int report_session(const struct session *s)
 
 	report_print_story(s, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
+	if (run_files_tell(s->files, s->request->quiet) && status == 0)
+		status = STATUS_NOT_SAVED;
 	if (s->request->why)
 		why_print_all(s, record);
 	else if (status && !s->request->json && !s->request->quiet)

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "request.h"
+#include "run_files.h"
 
 #include "early.h"
 #include "fd.h"
@@ -52,6 +53,9 @@ const struct option_row request_options[] = {
 	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file"),
 	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program; K alone takes over your own", NULL, NULL }, 'e', "K[=V]", set_env, false },
 	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
+	{ { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
+	{ { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace: into LOCAL, or this directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false },
+	OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into this directory"),
 	OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Where the program works: a directory in the jail, from /workspace on"),
 	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL, false },
 	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, and nothing else"),
@@ -78,7 +82,7 @@ const struct option_row check_options[] = {
 
 void request_init(struct request *r)
 {
-	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS };
+	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS };
 	for (const struct option_row *row = request_options; row->field.name; row++)
 		if (row->field.preset == FIELD_UNSAID)
 			*(uint64_t *)((char *)r + row->field.offset) = FIELD_UNSAID;
@@ -90,6 +94,7 @@ void request_done(struct request *r)
 		close(r->fd[--r->fds]);
 	fd_closep(&r->stdin_fd);
 	fd_closep(&r->record_fd);
+	fd_closep(&r->files_sock);
 	json_decref(r->message);
 	r->message = NULL;
 	free(r->in_shown);
@@ -275,7 +280,7 @@ static int put_common(struct request *r, struct err *e)
 		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
 	if (r->cold)
 		json_object_set_new(r->message, "cold", json_true());
-	return put_allow_missing(r, e);
+	return put_allow_missing(r, e) < 0 ? -1 : run_files_open(r, e);
 }
 
 /* --- a program that lies in a directory which is shown --- */
@@ -486,6 +491,8 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "arguments");
 	else if (strcmp(field, "cwd") == 0)
 		snprintf(buf, len, "--workdir");
+	else if (strcmp(field, "files") == 0)
+		snprintf(buf, len, "--put, --get and --out");
 	else if (strncmp(field, "allow_missing", 13) == 0)
 		snprintf(buf, len, "--allow-missing");
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)

@@ -11,12 +11,15 @@
 #include "limits.h"
 #include "option.h"
 
+enum { FILES_ASKED_MAX = 63 }; /* fewer than the protocol's, for --out is one more */
+
 struct request {
 	/* asked */
 	const char   *profile;
 	struct limits limits;                     /* FIELD_UNSAID: the profile's default */
 	const char   *env[PROTOCOL_ENV_MAX + 1];  /* these three end with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
+	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */
 	const char   *allow_missing[3];
 	const char   *code, *module; /* -c and -m */
 	const char   *program;    /* the file or directory, "stdin", the command, or how else it was asked for */
@@ -34,6 +37,8 @@ struct request {
 	int     fd[PROTOCOL_FDS_MAX];
 	size_t  fds;
 	int     stdin_fd;
+	int     files_sock;   /* our end; -1 */
+	bool    has_files_fd; /* the last of fd is the other end */
 };
 
 extern const struct option_row request_options[], check_options[];

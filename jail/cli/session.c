@@ -25,7 +25,7 @@ void session_init(struct session *s, struct server *server, struct request *requ
 {
 	bool keep = request->json || request->mode == MODE_check;
 
-	*s        = (struct session){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1 };
+	*s        = (struct session){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1, .moving = RUN_FILES_NONE };
 	s->out    = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
 	s->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
 	s->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
@@ -44,6 +44,7 @@ void session_done(struct session *s)
 	stream_done(&s->report);
 	free(s->pending);
 	json_decref(s->ended);
+	json_decref(s->files);
 	json_decref(s->refused);
 	(void)server_close(&s->server);
 }
@@ -335,8 +336,9 @@ void session_take_up(struct session *s, const struct early *early)
  */
 void session_run(struct session *s)
 {
-	if (!s->sent && s->lost.kind == ERR_NONE)
+	if (!s->sent && s->lost.kind == ERR_NONE && run_files_start(&s->moving, s->request, &s->lost) == 0)
 		send_request(s);
+	run_files_sent(s->request);
 	while (!s->ended && !s->refused && s->lost.kind == ERR_NONE)
 		attend(s);
 	stream_drain(&s->out);
@@ -345,4 +347,5 @@ void session_run(struct session *s)
 	close_stdin(s);
 	interrupt_disarm();
 	fd_closep(&s->server.sock); /* a private brigd ends while we print */
+	s->files = run_files_finish(&s->moving);
 }

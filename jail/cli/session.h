@@ -9,12 +9,13 @@
 #pragma once
 #include "early.h"
 #include "request.h"
+#include "run_files.h"
 #include "server.h"
 #include "stream.h"
 
 struct session {
 	struct server         server;
-	const struct request *request;
+	struct request       *request;
 	struct stream         out, err;
 	struct stream         report; /* of the guest runner: hostile, too */
 	int                   stdin_from, stdin_to; /* -1: closed */
@@ -23,6 +24,8 @@ struct session {
 	bool                  sent, started, cancelled;
 	char                  run[RUN_ID_LEN + 1]; /* "": not started */
 	char                  limit[48]; /* "--timeout 0.5": the one that ended it; "": none did */
+	struct run_files      moving;
+	json_t               *files;   /* of the record; NULL: none were asked for */
 	json_t               *ended;   /* the event */
 	json_t               *refused; /* the error */
 	struct err            lost;    /* kind NONE: nothing was */

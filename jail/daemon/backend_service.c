@@ -201,6 +201,7 @@ static int fill(struct keeper_word *word, const struct backend_order *o, const s
 	run->stdin_pipe  = o->stdin_pipe;
 	run->result_pipe = o->result_pipe;
 	run->warm        = is_warm(o);
+	run->files       = o->files_fd >= 0;
 	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }
@@ -219,6 +220,8 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 		fds[n++] = o->code_fd;
 	for (size_t i = 0; i < o->shown_len; i++)
 		fds[n++] = o->shown_fd[i];
+	if (o->files_fd >= 0)
+		fds[n++] = o->files_fd;
 	r = send_to_keeper(keeper, &word, fds, n);
 	if (r == -EAGAIN)
 		return err_set(e, ERR_LIMIT, "the keeper has as much to do as it can");
@@ -320,7 +323,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	struct launch_order order;
 	struct ticket      *t;
 
-	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len) /* such a cell has a main.py, and shows nothing */
+	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0) /* such a cell has a main.py, and nothing else */
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,25 @@ static int take_shown(struct run_plan *p, const json_t *names, const int *fds, s
 		p->shown_len++;
 	}
 	return 0;
+}
+
+static bool socket_has(int fd, int option, int want)
+{
+	int       value;
+	socklen_t len = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
+}
+
+/* Connected, and on this host; the keeper looks whether the other end has a name. */
+static int check_files(int fd, struct denial *why)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t    len  = sizeof peer;
+
+	if (socket_has(fd, SO_DOMAIN, AF_UNIX) && socket_has(fd, SO_TYPE, SOCK_STREAM) && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0)
+		return 0;
+	return deny(why, DENIAL_bad_descriptors, "files", "is no end of socketpair(AF_UNIX, SOCK_STREAM)");
 }
 
 static int plan_mounts(struct run_plan *p, struct denial *why)
@@ -252,7 +272,7 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
-	if (take_shown(p, r->ro, fds + has_code, why) < 0 || plan_mounts(p, why) < 0)
+	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || plan_mounts(p, why) < 0)
 		return -1;
 	return make_words(p, r, why);
 }

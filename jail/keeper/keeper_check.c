@@ -97,7 +97,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 {
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 ||
+	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 || r->files > 1 ||
 	    !limits_must_is_sane(&r->limits) || !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
@@ -134,7 +134,7 @@ int keeper_word_fds(const struct keeper_word *w)
 	case KEEPER_RUN:
 		if (w->run.shown_len > MOUNT_SHOWN_MAX)
 			return -1;
-		return 2 + !!w->run.code_len + (int)w->run.shown_len;
+		return 2 + !!w->run.code_len + (int)w->run.shown_len + !!w->run.files;
 	}
 	return -1;
 }

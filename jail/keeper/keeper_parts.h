@@ -99,6 +99,7 @@ void         keeper_call_ticket_in(struct keeper *k, struct seat *s);
 void         keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which);
 /* One of a pair of SOCK_SEQPACKET: what is sent over it, and our name with it, goes nowhere else. */
 bool         keeper_is_pair(int fd);
+bool         keeper_is_stream(int fd); /* the same, of bytes */
 
 /* keeper_run.c */
 void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds);

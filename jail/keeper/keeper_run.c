@@ -40,6 +40,8 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	for (uint32_t i = 0, at = run->code_len ? 3 : 2; i < run->shown_len; i++)
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
+	if (run->files && !keeper_is_stream(fds[(run->code_len ? 3 : 2) + run->shown_len]))
+		return err_set(e, ERR_PROTOCOL, "run: where its files come from is no socket of a pair");
 	return 0;
 }
 
@@ -83,7 +85,7 @@ static int start_run(struct keeper *k, const struct keeper_run *run, const int *
 
 	if (keeper_open_tree(k, run->profile, e) < 0)
 		return -1;
-	if (!run->shown_len && keeper_fits_ready(&run->limits, &k->post[run->profile].plan.limits))
+	if (!run->shown_len && !run->files && keeper_fits_ready(&run->limits, &k->post[run->profile].plan.limits))
 		answer = take_waiting(k, run, fds, e);
 	if (answer == SEAT_IS_GONE)
 		answer = take_new(k, run, fds, e);

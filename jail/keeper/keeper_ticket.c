@@ -10,14 +10,24 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-bool keeper_is_pair(int fd)
+static bool is_pair(int fd, int wanted)
 {
 	struct sockaddr_un peer;
 	socklen_t          len = sizeof peer, size = sizeof(int);
 	int                type;
 
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == wanted &&
 	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;
+}
+
+bool keeper_is_pair(int fd)
+{
+	return is_pair(fd, SOCK_SEQPACKET);
+}
+
+bool keeper_is_stream(int fd)
+{
+	return is_pair(fd, SOCK_STREAM);
 }
 
 /* --- what a supervisor gives, which has rights in its profile only --- */

@@ -52,6 +52,8 @@ static void fill_word(struct supervisor_cell *cell, const struct seat *s, const 
 	if (w->run) {
 		cell->shown_len = w->run->shown_len;
 		memcpy(cell->shown, w->run->shown, sizeof cell->shown);
+		cell->files    = w->run->files;
+		cell->has_code = w->run->code_len > 0;
 	}
 }
 
@@ -69,6 +71,8 @@ static int call_supervisor(const struct seat *s, const struct seat_wishes *w, in
 		fds[n++] = s->group.leaf[i].fd;
 	for (uint32_t i = 0; i < cell.shown_len; i++)
 		fds[n++] = w->shown_fd[i];
+	if (cell.files)
+		fds[n++] = w->shown_fd[cell.shown_len];
 	r     = packet_send(w->realm->supervisor, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or worse: everybody else would wait with us */
 		realm_stop(w->realm);

@@ -43,7 +43,7 @@ struct seat_wishes {
 	const struct store_tree *tree;
 	const struct limits     *limits;
 	const struct keeper_run *run;   /* what it shows; NULL: nothing */
-	const int               *shown_fd;
+	const int               *shown_fd; /* then the socket for files, if the run has some */
 	bool                     lends; /* the supervisor has other ids than we */
 	bool                     warm;  /* for a zygote's fork */
 };

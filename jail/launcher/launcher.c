@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "launcher.h"
 
+#include "clock.h"
 #include "filter_cache.h"
 #include "filter_notice.h"
 #include "group_sweep.h"
@@ -11,12 +12,15 @@
 #include "verdict.h"
 #include "watch_tell.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { DIE_MS_MAX = 2000 };
 
 /* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
 static int take_signals(void)
@@ -102,7 +106,31 @@ static int build(struct watch *w, struct own_filter *f, struct forker *forker, s
 	*forker = (struct forker){ .orders = -1, .pidfd = -1, .is_for_one = true,
 		.is_first_victim = w->cell.missing & LAYER_BIT(MEMORY), .filter = &f->program, .telling = &f->telling };
 	w->cell.warm.forker = forker;
+	if (w->order->files_fd >= 0 && files_start(&w->files, w->order->files_fd, &w->cell, w->order, e) < 0)
+		return -1;
 	return forker_start(forker, e);
+}
+
+/* Until they are sent, the client is gone, or it takes too long. */
+static void send_files(struct watch *w)
+{
+	struct pollfd pid1 = { .fd = w->cell.pidfd, .events = POLLIN };
+	double        end  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX, left;
+	struct err    e;
+
+	if (w->cell.pidfd >= 0)
+		poll(&pid1, 1, DIE_MS_MAX);
+	if (!files_send(&w->files, w->started > 0 && w->client >= 0))
+		return;
+	while (w->files.state == FILES_SENDS && (left = end - clock_ms(CLOCK_MONOTONIC)) > 0) {
+		struct pollfd fds[] = { { w->files.sock, POLLIN, 0 }, { w->client, 0, 0 } };
+
+		if (poll(fds, 2, (int)left + 1) < 0 || fds[1].revents)
+			break;
+		if (fds[0].revents)
+			(void)files_hear(&w->files, &e);
+	}
+	files_close(&w->files);
 }
 
 _Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
@@ -116,13 +144,15 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	w.client  = sock;
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &filter, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 || cell_give_letter(&w.cell, order, true, &e) < 0)
+	if (build(&w, &filter, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 ||
+	    (order->files_fd < 0 && cell_give_letter(&w.cell, order, true, &e) < 0))
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);
 	verdict_fill(&w);
 	forker_kill(&forker);
 	cell_end(&w.cell);
+	send_files(&w);
 	reap_all(); /* a fork that was not told of is among them: PID 1 is not gone as long as that is not reaped */
 	(void)!cell_reap(&w.cell, &w.end.left);
 	watch_tell_ended(&w);

@@ -25,8 +25,8 @@
  */
 static void keep_only(const struct run_order *order, int sock)
 {
-	int    keep[3 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd };
-	size_t n                         = 3;
+	int    keep[4 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd, order->files_fd };
+	size_t n                         = 4;
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = order->shown_fd[i];

@@ -2,8 +2,8 @@
  * supervisor_protocol.h - what the keeper says to the supervisor of a profile
  *
  * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h),
- * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves
- * and the directories to show. The answers come over the control sockets (launch.h). The supervisor ends with the keeper.
+ * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves,
+ * the directories to show and the socket for files. The answers come over the control sockets (launch.h). The supervisor ends with the keeper.
  */
 #pragma once
 #include "group.h"
@@ -47,4 +47,6 @@ struct supervisor_cell {
 	} leaf[GROUP_TREES_MAX];
 	uint32_t shown_len;
 	char     shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX];
+	uint32_t files;    /* 0 or 1: its run takes files along, or leaves some */
+	uint32_t has_code; /* of this run */
 };

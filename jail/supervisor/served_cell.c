@@ -56,6 +56,8 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind, cons
 		.rootfs         = kind->setup->rootfs,
 		.filter         = kind->filter,
 		.telling        = kind->telling,
+		.files_fd       = -1,
+		.code_len       = word->has_code,
 	};
 }
 
@@ -105,13 +107,21 @@ static void go_home(const struct served_cell *c)
 	_exit(EXIT_FAILURE);
 }
 
+static int start_files(struct served_cell *c, struct err *e)
+{
+	scoped_fd client = fd_take(&c->files_fd);
+
+	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.served, e);
+}
+
 static void build(struct served_cell *c, const struct cell_kind *kind)
 {
 	struct err e = kind->unfit;
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = kind->base;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && cell_let_go(&c->watch.cell, &e) == 0)
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0 &&
+	    cell_let_go(&c->watch.cell, &e) == 0)
 		return;
 	go_home(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
@@ -208,10 +218,11 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 	struct err          e;
 
 	if (!c) {
-		packet_drop((int *)fds, 3 + word->leaves + word->shown_len);
+		packet_drop((int *)fds, 3 + word->leaves + word->shown_len + word->files);
 		return NULL;
 	}
 	fill(c, kind, word, fds);
+	c->files_fd = word->files ? fds[3 + word->leaves + word->shown_len] : -1;
 	c->opening                = -1;
 	c->watch.cell.warm.zygote = *zygote;
 	if (!word->shown_len)
@@ -260,6 +271,10 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 		c->wake = now + DIE_MS;
 		only(fds, c->watch.cell.pidfd);
 		return;
+	case CELL_SENDS:
+		only(fds, c->watch.files.sock);
+		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* its end only */
+		return;
 	}
 }
 
@@ -275,9 +290,31 @@ static bool leave(struct served_cell *c, struct cell_kind *kind)
 		net_pool_give(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
 	fd_closep(&c->opening);
+	fd_closep(&c->files_fd);
 	watch_close(w);
 	free(c);
 	return false;
+}
+
+/* PID 1 is gone, and with it every process of the cell. */
+static bool after_death(struct served_cell *c, struct cell_kind *kind)
+{
+	struct watch *w = &c->watch;
+
+	if (!files_send(&w->files, w->started > 0 && w->client >= 0))
+		return leave(c, kind);
+	c->state = CELL_SENDS;
+	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
+	return true;
+}
+
+static bool hear_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
+{
+	struct err e;
+
+	if (is_told && files_hear(&c->watch.files, &e) == FILES_GO_ON)
+		is_told = false;
+	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : true;
 }
 
 /* Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. */
@@ -287,14 +324,14 @@ static bool end(struct served_cell *c, struct cell_kind *kind)
 
 	watch_take_late_order(w); /* the cell may have ended by itself */
 	verdict_fill(w);
-	c->is_left = w->is_alone;
+	c->is_left = w->is_alone && w->files.state == FILES_NONE;
 	if (c->is_left) {
 		watch_tell_ended(w);
 		fd_closep(&w->client);
 	}
 	cell_end(&w->cell);
 	c->state = CELL_DIES;
-	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? true : leave(c, kind);
+	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? true : after_death(c, kind);
 }
 
 bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
@@ -315,7 +352,9 @@ bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struc
 	case CELL_AWAITS:
 		return fds[WATCH_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : true;
 	case CELL_DIES:
-		return fds[WATCH_FDS - 1].revents ? leave(c, kind) : true;
+		return fds[WATCH_FDS - 1].revents ? after_death(c, kind) : true;
+	case CELL_SENDS:
+		return hear_files(c, kind, fds[WATCH_FDS - 1].revents, fds[0].revents);
 	}
 	return false;
 }

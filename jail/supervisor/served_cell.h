@@ -1,12 +1,12 @@
 /*
  * served_cell.h - one cell of a supervisor, from the keeper's word to its last trace
  *
- *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> gone
+ *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
  *
  * OPENS: what the run is shown is opened by a helper process, because a file system whose server does not answer makes that wait.
  * LIVES: a watch (watch.h), which is given its turns here and waits nowhere. AWAITS: the cell has failed sooner than the run
  * that it was built for has asked for it; the reason is told on the socket that comes with the order. DIES: PID 1 is killed,
- * and waited for.
+ * and waited for. SENDS: what the program has left for its client is on its way (files.h).
  */
 #pragma once
 #include "net_pool.h"
@@ -24,7 +24,7 @@ struct cell_kind {
 };
 
 struct served_cell {
-	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES } state;
+	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
 	bool              is_left; /* its end was told before it was gone */
 	double            wake;    /* CLOCK_MONOTONIC ms: when it wants a turn, whatever can be read */
 	struct watch      watch;
@@ -32,6 +32,7 @@ struct served_cell {
 	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
 	const char       *shown_to[MOUNT_SHOWN_MAX];
 	int               shown_fd[MOUNT_SHOWN_MAX];
+	int               files_fd;  /* until the cell is built; -1 */
 	int               opening;   /* OPENS: socket to the helper, which is */
 	pid_t             helper;
 };

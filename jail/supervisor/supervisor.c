@@ -223,7 +223,8 @@ static size_t free_seat(const struct supervisor *s)
 
 static bool is_sound(const struct supervisor_cell *word, size_t fds)
 {
-	return word->leaves <= GROUP_TREES_MAX && word->shown_len <= MOUNT_SHOWN_MAX && fds == 3 + word->leaves + word->shown_len;
+	return word->leaves <= GROUP_TREES_MAX && word->shown_len <= MOUNT_SHOWN_MAX && word->files <= 1 && word->has_code <= 1 &&
+	       fds == 3 + word->leaves + word->shown_len + word->files;
 }
 
 static void hear_keeper(struct supervisor *s)

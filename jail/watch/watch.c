@@ -20,7 +20,7 @@ enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, TAKEN_MS = 3, CPU_
 
 void watch_init(struct watch *w, const struct run_order *order)
 {
-	*w = (struct watch){ .order = order, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE };
+	*w = (struct watch){ .order = order, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 
@@ -30,6 +30,7 @@ void watch_close(struct watch *w)
 	fd_closep(&w->control);
 	fd_closep(&w->signals);
 	fd_closep(&w->ticket);
+	files_close(&w->files);
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
 }
@@ -407,6 +408,28 @@ static void on_control(struct watch *w)
 		on_control_end(w);
 }
 
+/* --- the files --- */
+
+/* A private run has its order from the start: only its letter is held back. */
+static void on_files(struct watch *w)
+{
+	struct err e;
+
+	switch (files_hear(&w->files, &e)) {
+	case FILES_GO_ON:
+	case FILES_DONE:
+		return;
+	case FILES_FILLED:
+		if (w->control < 0 && cell_give_letter(&w->cell, w->order, true, &e) < 0)
+			watch_fail(w, EXIT_setup_failed, &e);
+		return;
+	case FILES_FAILED:
+		if (!w->started) /* else it is missed when its files are due */
+			watch_fail(w, EXIT_setup_failed, &e);
+		return;
+	}
+}
+
 /* --- the clocks --- */
 
 static double least(double a, double b)
@@ -454,6 +477,10 @@ static double check_clocks(struct watch *w)
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline, patience;
 	struct err e;
 
+	if (w->files.state == FILES_FILLS && now >= w->asked + SETUP_MS_MAX && !w->decided) {
+		err_set(&e, ERR_SETUP, "files: they did not come within %d s", SETUP_MS_MAX / 1000);
+		watch_fail(w, EXIT_setup_failed, &e);
+	}
 	if (!w->ordered && w->ready)
 		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
 	if (!w->started) {
@@ -502,6 +529,7 @@ static const struct source {
 	{ AT(cell.notice.heard_fd), on_notice },
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
+	{ AT(files.sock), on_files },
 	{ AT(control), on_control }, /* a keeper that is gone is the reason, the door's cancel a consequence */
 	{ AT(client), on_client },
 	{ AT(signals), on_signal },
@@ -513,6 +541,8 @@ static const struct source {
 /* When all is decided nothing more is read: watch_take_late_order() has read what there was, or will. */
 static bool is_heard(const struct watch *w, const struct source *s)
 {
+	if (s->hear == on_control && w->files.state == FILES_FILLS) /* the order waits until the program's files are there */
+		return false;
 	return !w->decided || (s->hear != on_control && s->hear != on_client);
 }
 

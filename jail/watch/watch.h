@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "cell.h"
+#include "files.h"
 #include "launch.h"
 
 #include <poll.h>
@@ -42,6 +43,7 @@ struct watch {
 	bool                    told;     /* the client has the streams of a warm run */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct program_end      program;
+	struct files            files;
 };
 
 void watch_init(struct watch *w, const struct run_order *order);
@@ -61,7 +63,7 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason);
  * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
  * process of the cell, or is the last one (is_alone). Fills started, streams and how the program ended.
  */
-enum { WATCH_FDS = 13 };
+enum { WATCH_FDS = 14 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);

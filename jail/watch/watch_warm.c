@@ -93,6 +93,7 @@ void watch_warm_prepared(struct watch *w, const int *fds, size_t n)
 		watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	}
+	files_give_workspace(&w->files, w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1]);
 	tell_streams(w);
 	ask(w);
 }

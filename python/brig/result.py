@@ -46,6 +46,8 @@ class Result:
     warnings: List[str] = dataclasses.field(default_factory=list)
     security_event: Optional[str] = None  # "blocked_import"
     report_error: Optional[str] = None  # why what the program reported counts as nothing
+    files: Dict[str, bytes] = dataclasses.field(default_factory=dict)   # what get asked for: names below /workspace
+    left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # what matched and did not come: link, special, size, unreadable, deep; "": cut
 
     @property
     def ok(self) -> bool:

@@ -94,7 +94,7 @@ int main(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
 		many[i] = null;
-	tap_ok(datagram_send(pair[0], hello, many, ARRAY_LEN(many), &e) < 0 && strstr(e.text, "18 descriptors"), "18 descriptors are not sent");
+	tap_ok(datagram_send(pair[0], hello, many, ARRAY_LEN(many), &e) < 0 && strstr(e.text, "19 descriptors"), "19 descriptors are not sent");
 	large = json_pack("{ss%}", "op", big, (size_t)PROTOCOL_MAX);
 	tap_ok(datagram_send(pair[0], large, NULL, 0, &e) < 0 && strstr(e.text, "at most 65536"), "more than 64 KiB are not sent");
 	json_decref(large);

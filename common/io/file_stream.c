@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include "file_stream.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *file_left_name(enum file_left why)
+{
+	static const char *const names[] = {
+		[FILE_LEFT_link] = "link", [FILE_LEFT_special] = "special", [FILE_LEFT_size] = "size", [FILE_LEFT_unreadable] = "unreadable",
+		[FILE_LEFT_deep] = "deep",
+	};
+
+	return (unsigned)why < FILE_LEFT_COUNT ? names[why] : "unknown";
+}
+
+/* --- names --- */
+
+static const char *component_fault(const char *at, size_t n)
+{
+	if (n == 0)
+		return "has an empty component";
+	if (n > 255)
+		return "has a component of more than 255 bytes";
+	if ((n == 1 && *at == '.') || (n == 2 && at[0] == '.' && at[1] == '.'))
+		return "has . or .. in it";
+	return NULL;
+}
+
+const char *file_name_fault(const char *name, size_t len)
+{
+	const char *fault = NULL;
+	unsigned    depth = 0;
+
+	if (len == 0 || len > FILE_NAME_BYTES)
+		return len ? "is longer than 1024 bytes" : "is empty";
+	if (memchr(name, 0, len))
+		return "has a NUL in it";
+	for (const char *at = name, *end = name + len; !fault && at <= end; depth++) {
+		const char *slash = memchr(at, '/', (size_t)(end - at));
+		size_t      n     = (size_t)((slash ? slash : end) - at);
+
+		fault = component_fault(at, n);
+		at += n + 1;
+	}
+	return fault ? fault : depth > FILE_DEPTH_MAX ? "is more than 32 directories deep" : NULL;
+}
+
+size_t file_pattern_matches(const char *pattern, const char *name)
+{
+	char   part[FILE_NAME_BYTES + 1];
+	size_t len = strlen(name);
+
+	for (size_t n = 0; n < len && len <= FILE_NAME_BYTES;) {
+		n += strcspn(name + n, "/");
+		memcpy(part, name, n);
+		part[n] = 0;
+		if (fnmatch(pattern, part, FNM_PATHNAME) == 0)
+			return n;
+		n++;
+	}
+	return 0;
+}
+
+/* --- bytes --- */
+
+static bool may_try_again(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	if (errno == EINTR)
+		return true;
+	return errno == EAGAIN && (poll(&p, 1, -1) >= 0 || errno == EINTR);
+}
+
+int file_stream_read(int fd, void *bytes, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = read(fd, (char *)bytes + done, len - done);
+
+		if (n == 0)
+			errno = EPIPE;
+		if (n == 0 || (n < 0 && !may_try_again(fd, POLLIN)))
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int file_stream_write(int fd, const void *bytes, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = write(fd, (const char *)bytes + done, len - done);
+
+		if (n < 0 && !may_try_again(fd, POLLOUT))
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int file_stream_put(int fd, enum file_kind kind, const char *name, uint64_t bytes)
+{
+	struct file_entry entry = { .kind = kind, .name_len = (uint32_t)strlen(name), .bytes = bytes };
+
+	return file_stream_write(fd, &entry, sizeof entry) < 0 ? -1 : file_stream_write(fd, name, entry.name_len);
+}
+
+int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e)
+{
+	const char *fault;
+
+	if (file_stream_read(fd, entry, sizeof *entry) < 0)
+		return errno == EPIPE ? err_set(e, ERR_PROTOCOL, "files: they ended in the middle") : err_sys(e, "files");
+	if (entry->kind > FILE_LEFT || entry->name_len > FILE_NAME_BYTES)
+		return err_set(e, ERR_PROTOCOL, "files: a header makes no sense");
+	if (file_stream_read(fd, name, entry->name_len) < 0)
+		return err_sys(e, "files");
+	name[entry->name_len] = 0;
+	fault = entry->kind == FILE_END ? NULL : file_name_fault(name, entry->name_len);
+	return fault ? err_set(e, ERR_BAD_SPEC, "files: the name \"%.80s\" %s", name, fault) : 0;
+}
+
+int file_stream_copy(int to, int from, uint64_t len)
+{
+	char block[64 * 1024];
+
+	while (len) {
+		size_t  want = len < sizeof block ? (size_t)len : sizeof block;
+		ssize_t n    = read(from, block, want);
+
+		if (n == 0)
+			errno = ENODATA;
+		if (n == 0 || (n < 0 && !may_try_again(from, POLLIN)) || (n > 0 && file_stream_write(to, block, (size_t)n) < 0))
+			return -1;
+		len -= n > 0 ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
+/* --- files --- */
+
+static int enter(int dir, const char *name)
+{
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return -1;
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int create(int dir, const char *name, bool executable, bool replace)
+{
+	int         fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, executable ? 0755 : 0644);
+	struct stat st;
+
+	if (fd >= 0 || errno != EEXIST || !replace)
+		return fd;
+	fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) == 0)
+		return fd;
+	fd_closep(&fd);
+	errno = EEXIST;
+	return -1;
+}
+
+int file_stream_create(int dir, const char *name, bool executable, bool replace)
+{
+	char        part[256];
+	const char *slash;
+	scoped_fd   here = -1;
+
+	while ((slash = strchr(name, '/'))) {
+		size_t n = (size_t)(slash - name);
+		int    next;
+
+		if (n >= sizeof part) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, name, n);
+		part[n] = 0;
+		next = enter(here < 0 ? dir : here, part);
+		fd_closep(&here);
+		here = next;
+		if (here < 0)
+			return -1;
+		name = slash + 1;
+	}
+	return create(here < 0 ? dir : here, name, executable, replace);
+}

@@ -1,0 +1,456 @@
+#define _GNU_SOURCE
+#include "run_files.h"
+
+#include "exact.h"
+#include "fd.h"
+#include "file.h"
+#include "file_stream.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROWS_MAX = 10000 };
+
+/* --- what was asked for --- */
+
+/* "PATH:NAME" or "PATTERN:LOCAL"; second: behind the last colon, or NULL. */
+struct pair {
+	char       *first; /* owned */
+	const char *second;
+};
+
+static void pair_done(struct pair *p)
+{
+	free(p->first);
+}
+#define scoped_pair scoped(pair_done) struct pair
+
+static struct pair split(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return (struct pair){ .first = colon ? strndup(text, (size_t)(colon - text)) : strdup(text), .second = colon ? colon + 1 : NULL };
+}
+
+/* A path with a colon in it is a path. Its name is its last component. */
+static struct pair put_of(const char *text)
+{
+	struct stat st;
+	struct pair p;
+
+	if (stat(text, &st) < 0)
+		return split(text);
+	p = (struct pair){ .first = strdup(text) };
+	for (size_t n = strlen(text); !p.second && n > 0; n--)
+		if (text[n - 1] == '/' && text[n] && text[n] != '/' && strcmp(text + n, ".") != 0 && strcmp(text + n, "..") != 0)
+			p.second = text + n;
+	if (!p.second && !strchr(text, '/') && strcmp(text, ".") != 0 && strcmp(text, "..") != 0)
+		p.second = text;
+	return p;
+}
+
+bool run_files_are_wanted(const struct request *r)
+{
+	return *r->put || *r->get || r->out;
+}
+
+static int check_put(const char *text, struct err *e)
+{
+	scoped_pair p = put_of(text);
+	struct stat st;
+	const char *fault;
+
+	if (!p.first || stat(p.first, &st) < 0)
+		return err_sys(e, "--put %s", text);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_BAD_SPEC, "--put %s: is neither a file nor a directory", text);
+	if (!p.second)
+		return err_set(e, ERR_BAD_SPEC, "--put %s: has no name of its own; write --put %s:NAME", text, text);
+	fault = file_name_fault(p.second, strlen(p.second));
+	return fault ? err_set(e, ERR_BAD_SPEC, "--put %.60s: the name %.60s %s", text, p.second, fault) : 0;
+}
+
+static int check_get(const char *text, struct err *e)
+{
+	scoped_pair p     = split(text);
+	const char *fault = p.first ? file_name_fault(p.first, strlen(p.first)) : "out of memory";
+
+	if (fault)
+		return err_set(e, ERR_BAD_SPEC, "--get %.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", text, fault);
+	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "--get %s: nothing behind the colon; name a directory or a file", text) : 0;
+}
+
+int run_files_open(struct request *r, struct err *e)
+{
+	int pair[2];
+
+	if (!run_files_are_wanted(r))
+		return 0;
+	for (size_t i = 0; r->put[i]; i++)
+		if (check_put(r->put[i], e) < 0)
+			return -1;
+	for (size_t i = 0; r->get[i]; i++)
+		if (check_get(r->get[i], e) < 0)
+			return -1;
+	if (r->out && mkdir(r->out, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, "--out %s", r->out);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	r->files_sock     = pair[0];
+	r->fd[r->fds++]   = pair[1];
+	r->has_files_fd   = true;
+	json_object_set_new(r->message, "files", json_true());
+	return 0;
+}
+
+/* --- in: the process that moves them --- */
+
+static int put_file(int sock, int dir, const char *path, const char *name)
+{
+	scoped_fd   fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		fprintf(stderr, "brig: --put %s: %m\n", name);
+		return -1;
+	}
+	if (file_stream_put(sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
+		return -1;
+	if (file_stream_copy(sock, fd, (uint64_t)st.st_size) == 0)
+		return 0;
+	if (errno == ENODATA)
+		fprintf(stderr, "brig: --put %s: became shorter while it was read\n", name);
+	return -1;
+}
+
+static int put_tree(int sock, int dir, const char *name);
+
+/* A link is not followed: what it leads to may be anywhere. */
+static int put_entry(int sock, int dir, const char *last, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -1;
+	if (S_ISREG(st.st_mode))
+		return put_file(sock, dir, last, name);
+	if (S_ISDIR(st.st_mode)) {
+		scoped_fd below = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (below >= 0)
+			return put_tree(sock, below, name);
+	}
+	fprintf(stderr, "brig: --put: %s is left out: it is %s\n", name, S_ISLNK(st.st_mode) ? "a link" : S_ISDIR(st.st_mode) ? "not readable" : "no regular file");
+	return 0;
+}
+
+static int put_tree(int sock, int dir, const char *name)
+{
+	struct dirent **list;
+	int             n = scandirat(dir, ".", &list, NULL, alphasort), r = 0;
+
+	for (int i = 0; i < n; i++) {
+		char *path = NULL;
+
+		if (r == 0 && strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
+			r = asprintf(&path, "%s/%s", name, list[i]->d_name) < 0 ? -1 : put_entry(sock, dir, list[i]->d_name, path);
+		free(path);
+		free(list[i]);
+	}
+	if (n >= 0)
+		free(list);
+	return n < 0 ? -1 : r;
+}
+
+static int put_one(int sock, const char *text)
+{
+	scoped_pair p     = put_of(text);
+	scoped_fd   below = p.first ? open(p.first, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return below >= 0 ? put_tree(sock, below, p.second) : p.first ? put_file(sock, AT_FDCWD, p.first, p.second) : -1;
+}
+
+static int send_files(const struct request *r, int sock)
+{
+	for (size_t i = 0; r->put[i]; i++)
+		if (put_one(sock, r->put[i]) < 0)
+			return -1;
+	return file_stream_put(sock, FILE_END, "", 0);
+}
+
+static int send_patterns(const struct request *r, int sock)
+{
+	for (size_t i = 0; r->get[i]; i++) {
+		scoped_pair p = split(r->get[i]);
+
+		if (!p.first || file_stream_put(sock, FILE_GET, p.first, 0) < 0)
+			return -1;
+	}
+	if (r->out && file_stream_put(sock, FILE_GET, "out", 0) < 0)
+		return -1;
+	return file_stream_put(sock, FILE_END, "", 0);
+}
+
+/* --- out --- */
+
+struct taker {
+	const struct request *request;
+	json_t               *rows;
+	bool                  found[FILE_GETS_MAX + 1]; /* of each pattern; --out is the last one */
+};
+
+static json_t *text_of(const char *name)
+{
+	size_t  len;
+	char   *text = text_as_utf8(name, strlen(name), &len);
+	json_t *j    = text ? json_stringn_nocheck(text, len) : json_null();
+
+	free(text);
+	return j;
+}
+
+static void add_row(struct taker *t, const char *name, json_t *bytes, const char *saved, const char *left_out)
+{
+	if (json_array_size(t->rows) < ROWS_MAX)
+		json_array_append_new(t->rows, json_pack("{so so so ss?}", "name", text_of(name), "bytes", bytes, "saved", saved ? text_of(saved) : json_null(),
+							 "left_out", left_out));
+	else
+		json_decref(bytes);
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* Where it goes: below dir (which is made), or the file that was named. */
+struct target {
+	char       *dir; /* owned; NULL: path is what the caller wrote */
+	const char *path;
+	bool        replace; /* it was asked for by its name */
+};
+
+static bool find_target(struct taker *t, const char *name, struct target *ret)
+{
+	for (size_t i = 0; t->request->get[i]; i++) {
+		scoped_pair p       = split(t->request->get[i]);
+		size_t      n       = p.first ? file_pattern_matches(p.first, name) : 0;
+		bool        is_same = n && strcmp(p.first, name) == 0;
+		const char *slash   = strrchr(name, '/');
+
+		if (!n)
+			continue;
+		t->found[i] = true;
+		*ret        = (struct target){ .path = name, .replace = is_same };
+		if (!p.second)
+			ret->dir = strdup(".");
+		else if (is_same && !is_directory(p.second))
+			ret->path = p.second; /* in the request's own text */
+		else {
+			ret->dir  = strdup(p.second);
+			ret->path = name[n] ? name + n + 1 : slash ? slash + 1 : name;
+		}
+		return true;
+	}
+	if (!t->request->out || strncmp(name, "out", 3) != 0 || (name[3] && name[3] != '/'))
+		return false;
+	t->found[FILE_GETS_MAX] = true;
+	*ret = (struct target){ .dir = strdup(t->request->out), .path = name[3] ? name + 4 : name };
+	return true;
+}
+
+/* What a program makes executable is not executable here. */
+static int open_target(const struct target *to)
+{
+	scoped_fd dir = -1;
+
+	if (!to->dir)
+		return open(to->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (mkdir(to->dir, 0777) < 0 && errno != EEXIST)
+		return -1;
+	dir = open(to->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -1 : file_stream_create(dir, to->path, false, to->replace);
+}
+
+/* The bytes come whether there is a place for them or not. -1: no more can be read. */
+static int take_file(struct taker *t, int sock, const struct file_entry *entry, const char *name)
+{
+	struct target to = { .path = NULL };
+	bool          is_ours = find_target(t, name, &to);
+	scoped_fd     fd      = is_ours ? open_target(&to) : -1;
+	int           why     = fd < 0 ? errno : 0, r = 0;
+	uint64_t      left    = entry->bytes;
+	char          block[64 * 1024], *saved = NULL;
+
+	while (left && r == 0) {
+		size_t n = left < sizeof block ? (size_t)left : sizeof block;
+
+		r = file_stream_read(sock, block, n);
+		if (r == 0 && fd >= 0 && why == 0 && file_stream_write(fd, block, n) < 0)
+			why = errno;
+		left -= n;
+	}
+	if (r < 0)
+		why = why ? why : EPIPE;
+	if (is_ours && asprintf(&saved, "%s%s%s", to.dir && strcmp(to.dir, ".") != 0 ? to.dir : "", to.dir && strcmp(to.dir, ".") != 0 ? "/" : "", to.path) < 0)
+		saved = NULL;
+	if (is_ours)
+		add_row(t, name, json_integer((json_int_t)entry->bytes), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
+	free(saved);
+	free(to.dir);
+	return r;
+}
+
+static void tell_missing(struct taker *t)
+{
+	for (size_t i = 0; t->request->get[i]; i++) {
+		scoped_pair p = split(t->request->get[i]);
+
+		if (!t->found[i] && p.first)
+			add_row(t, p.first, json_null(), NULL, "none");
+	}
+}
+
+static void take_files(struct taker *t, int sock)
+{
+	struct file_entry entry;
+	char              name[FILE_NAME_BYTES + 1];
+	struct target     to;
+	struct err        e;
+
+	while (file_stream_next(sock, &entry, name, &e) == 0) {
+		switch (entry.kind) {
+		case FILE_END:
+			tell_missing(t);
+			return;
+		case FILE_REGULAR:
+		case FILE_EXECUTABLE:
+			if (take_file(t, sock, &entry, name) < 0)
+				return;
+			continue;
+		case FILE_LEFT:
+			to = (struct target){ .dir = NULL };
+			(void)find_target(t, name, &to);
+			free(to.dir);
+			add_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry.bytes));
+			continue;
+		default:
+			return;
+		}
+	}
+	if (*t->request->get || t->request->out)
+		add_row(t, "", json_null(), NULL, "cut");
+}
+
+/* Ctrl-C is brig's to hear: what there is comes, or the end. */
+static _Noreturn void move(const struct request *r, int sock, int rows)
+{
+	struct taker t    = { .request = r, .rows = json_array() };
+	size_t       len  = 0;
+	char        *text = NULL;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	if (send_files(r, sock) == 0 && send_patterns(r, sock) == 0)
+		take_files(&t, sock);
+	text = exact_dump(t.rows, 0, &len);
+	if (text)
+		(void)!file_write_all(rows, text, len);
+	_exit(EXIT_SUCCESS);
+}
+
+/* --- brig --- */
+
+int run_files_start(struct run_files *f, struct request *r, struct err *e)
+{
+	if (r->files_sock < 0)
+		return 0;
+	f->rows = memfd_create("files", MFD_CLOEXEC);
+	f->pid  = f->rows < 0 ? -1 : fork();
+	if (f->pid == 0) {
+		fd_closep(&r->fd[r->fds - 1]);
+		move(r, r->files_sock, f->rows);
+	}
+	fd_closep(&r->files_sock);
+	if (f->pid > 0)
+		return 0;
+	f->pid = 0;
+	return err_sys(e, "--put and --get");
+}
+
+void run_files_sent(struct request *r)
+{
+	if (r->has_files_fd)
+		fd_closep(&r->fd[--r->fds]);
+	r->has_files_fd = false;
+}
+
+json_t *run_files_finish(struct run_files *f)
+{
+	json_t *rows = NULL;
+
+	if (f->pid > 0)
+		while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	if (f->pid > 0 && lseek(f->rows, 0, SEEK_SET) == 0)
+		rows = json_loadfd(f->rows, JSON_ALLOW_NUL, NULL);
+	fd_closep(&f->rows);
+	f->pid = 0;
+	return rows;
+}
+
+static const char *explain(const char *left_out)
+{
+	static const char *const rows[][2] = {
+		{ "none", "the program left no such file" },
+		{ "exists", "there is a file of this name already" },
+		{ "link", "it is a link" },
+		{ "special", "it is no regular file" },
+		{ "size", "it is larger than /workspace" },
+		{ "unreadable", "the program may not read it" },
+		{ "deep", "its path is too long" },
+		{ "cut", "it did not come as a whole" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strcmp(rows[i][0], left_out) == 0)
+			return rows[i][1];
+	return left_out;
+}
+
+bool run_files_tell(const json_t *rows, bool is_quiet)
+{
+	bool is_missing = false;
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *row  = json_array_get(rows, i);
+		const char   *why  = json_string_value(json_object_get(row, "left_out"));
+		const char   *name = json_string_value(json_object_get(row, "name"));
+		char          plain[200];
+
+		if (!why)
+			continue;
+		is_missing = true;
+		snprintf(plain, sizeof plain, "%s", name && *name ? name : "files");
+		text_make_plain(plain);
+		if (!is_quiet)
+			fprintf(stderr, "brig: not saved: %s: %s\n", plain, explain(why));
+	}
+	return is_missing;
+}

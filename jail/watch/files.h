@@ -1,0 +1,38 @@
+/*
+ * files.h - what a run takes along into /workspace, and what it leaves there for its client
+ *
+ * A helper process reads the client's socket (file_stream.h), and nothing else of brig does. It has the program's id, no
+ * capability and the program's system call filter, and reaches /workspace by a descriptor of it, without following a link. What
+ * it writes there is counted for the cell. It fills /workspace before the program is started, and sends what was asked for
+ * when every process of the cell is dead.
+ *
+ *   FILLS -> WAITS -> SENDS -> NONE
+ */
+#pragma once
+#include "cell.h"
+
+enum files_state { FILES_NONE, FILES_FILLS, FILES_WAITS, FILES_SENDS };
+
+struct files {
+	enum files_state state;
+	int              sock;  /* to the helper; -1: there is none */
+	int              pidfd;
+};
+#define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
+
+/* The helper is there, and waits for /workspace. client: borrowed. Whoever calls it may take any id of the cell. */
+must_use int files_start(struct files *f, int client, const struct cell *c, const struct run_order *order, struct err *e);
+/* The cell is prepared; dir is borrowed. */
+void files_give_workspace(struct files *f, int dir);
+
+/* sock can be read. */
+enum files_answer { FILES_GO_ON, FILES_FILLED, FILES_FAILED, FILES_DONE };
+enum files_answer files_hear(struct files *f, struct err *e);
+
+/* Every process of the cell is dead: true when there is something to wait for. A program that never ran has left nothing. */
+must_use bool files_send(struct files *f, bool has_run);
+/* The helper dies with it. */
+void          files_close(struct files *f);
+
+/* So long it may send at most. */
+enum { FILES_SEND_MS_MAX = 60000 };
