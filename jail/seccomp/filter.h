@@ -1,11 +1,9 @@
 /*
  * filter.h - a syscall policy as the program that the kernel runs before every call.
  *
- * libseccomp makes the tree over call numbers; the conditions on arguments are
- * ours, appended behind it (filter_compile.c says why). The memory belongs to
- * the caller: filter_done(). filter_install() may be called after clone().
- * Only filter_compile() needs libseccomp; a binary that does not call it, nor
- * filter_open(), does not load that library.
+ * The memory belongs to the caller: filter_done(). filter_install() may be called after clone().
+ * libseccomp knows the names of calls (call_number.h); a binary that calls neither that nor
+ * filter_open() does not load that library.
  */
 #pragma once
 #include "bpf.h"
