@@ -145,6 +145,8 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
+	if (group_open_joins(&c->group, e) < 0)
+		return -1;
 	c->child.join_len = group_join_fds(&c->group, c->child.join_fd);
 	return group_watch_oom(&c->group, &c->oom, e);
 }

@@ -33,8 +33,22 @@ int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX])
 
 	for (size_t i = 0; i < g->n; i++)
 		if (!g->leaf[i].v2)
-			fds[n++] = g->leaf[i].fd;
+			fds[n++] = g->leaf[i].join_fd;
 	return n;
+}
+
+int group_open_joins(struct group *g, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct group_leaf *leaf = &g->leaf[i];
+
+		if (leaf->v2 || leaf->join_fd >= 0)
+			continue;
+		leaf->join_fd = openat(leaf->fd, "tasks", O_WRONLY | O_CLOEXEC);
+		if (leaf->join_fd < 0)
+			return err_sys(e, "set-up step join-groups: tasks");
+	}
+	return 0;
 }
 
 void group_kill(const struct group *g)
@@ -165,7 +179,7 @@ static void open_home(struct group_home *home, const struct group_trees *trees)
 	for (size_t i = 0; i < trees->n; i++) {
 		struct group_leaf *base = &home->base[home->n];
 
-		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
+		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
 		if (group_trees_open_below(trees, i, "brig", base) == 0) {
 			group_limit_home(base);
 			home->n++;
@@ -279,6 +293,7 @@ int group_close(struct group *g, struct err *e)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
 		if (leaf->borrowed)
 			remove_base(leaf);
+		fd_closep(&leaf->join_fd);
 		fd_closep(&leaf->fd);
 		close_base(leaf);
 	}
@@ -350,7 +365,11 @@ static int lend_leaf(const struct group_leaf *leaf, struct err *e)
 		return lend_leaf_v2(leaf, e);
 	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
 		return -1;
-	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "cgroup.event_control", 0220, e) : 0;
+	if (leaf->controllers & GROUP_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* to be set back */
+		return -1;
+	if (!(leaf->controllers & GROUP_MEMORY))
+		return 0;
+	return lend_file(leaf->fd, "memory.max_usage_in_bytes", 0664, e) < 0 ? -1 : lend_file(leaf->fd, "cgroup.event_control", 0220, e);
 }
 
 int group_lend(const struct group *g, struct err *e)

@@ -31,6 +31,7 @@ enum group_controller {
 struct group {
 	struct group_leaf {
 		int      base_fd, fd; /* the group above, and the leaf */
+		int      join_fd;     /* v1, in the process that builds cells: its tasks, open for writing; else -1 */
 		bool     v2, made;
 		bool     borrowed;    /* the group above is below somebody else's: it goes when it is empty */
 		bool     kept;        /* the group above is a home that stays open, and base_fd is the home's */
@@ -42,8 +43,20 @@ struct group {
 	struct group_held {
 		uint64_t memory_bytes, pids, cpus;
 	} held;                   /* what group_limit() has set; pids 0: not all, or not in each leaf */
+	struct group_files *files; /* of a process that reads the counters again and again; NULL: they are opened each time */
 	uint64_t layers, missing; /* bits of enum layer that group_limit() put in force, or could not */
 	char     why[160];        /* of the first that is missing */
+};
+
+/* Descriptors of files of the leaves, opened when they are read for the first time. All zero: none. */
+struct group_files {
+	size_t n;
+	struct {
+		int         dir; /* of the leaf */
+		const char *name;
+		int         fd;  /* -errno: it could not be opened */
+	} file[16];
+	int64_t throttled, charged; /* as group_set_back() and group_begin_peak() found it */
 };
 
 /* Where leaves are made: the groups above them. */
@@ -78,8 +91,8 @@ void         group_home_close(struct group_home *home);
 
 /*
  * For a supervisor with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
- * them, and kill what is in there. The limits stay ours. On v2 the kernel also asks who may write to the group above
- * both (group_home_lend()).
+ * them, and kill what is in there; v1: and set back the counters of CPU time and of the peak. The limits stay ours.
+ * On v2 the kernel also asks who may write to the group above both (group_home_lend()).
  */
 must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
@@ -104,7 +117,12 @@ void group_limit_home(const struct group_leaf *base);
 /* For clone3(): the v2 leaf, or -1. */
 int group_clone_fd(const struct group *g);
 
-/* The v1 leaves, which the cell joins by itself. Borrowed; returns how many. */
+/*
+ * v1: a process joins by writing "0" into the tasks of each leaf. The kernel asks for the effective id of the process that opened the
+ * file: it must be the real or the saved id of the one that joins (cgroup1_procs_write()), or the host's root.
+ */
+must_use int group_open_joins(struct group *g, struct err *e);
+/* Borrowed; returns how many. */
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
 /*
@@ -152,6 +170,18 @@ bool group_is_empty(const struct group *g);
  * set back is removed and made again; false when that cannot be done, and all are to be removed.
  */
 must_use bool group_renew(struct group *g);
+/*
+ * The same for the process that watches the cells, with ->files, of leaves that it had before: the cell is gone, and what it has left is set back.
+ * False: they go back to the process that made them. The charge of memory is left out: the kernel frees late.
+ */
+must_use bool group_set_back(struct group *g);
+void          group_keep_files(struct group *g, struct group_files *none);
+/*
+ * When the next program is there, and waits: the peak of memory starts from what is charged now. False when that is more than it was
+ * when the first program of these leaves waited: the rest is of the cells before.
+ */
+must_use bool group_begin_peak(struct group *g);
+void          group_files_close(struct group_files *f);
 /* Where killing PID 1 did not do it: every process that is still there. */
 void group_kill_members(const struct group *g);
 
@@ -170,3 +200,7 @@ const struct group_leaf *group_leaf_with(const struct group *g, unsigned control
 
 /* A kernel file of at most a page or so, NUL-terminated; "" and false when it is not there. */
 bool group_read_file(int dir, const char *name, char *buf, size_t len);
+/* The same of a leaf of g, by ->files if there are some. name: a constant. */
+bool group_read_count(const struct group *g, const struct group_leaf *leaf, const char *name, char *buf, size_t len);
+/* For reading, and for writing if that is allowed. A descriptor that stays theirs, or -errno. */
+int  group_kept_file(struct group_files *f, const struct group_leaf *leaf, const char *name);

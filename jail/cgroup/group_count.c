@@ -56,7 +56,7 @@ static int64_t read_counter(const struct group *g, const struct counter *c)
 	char                     text[4096];
 	int64_t                  value;
 
-	if (!leaf || leaf->v2 != c->v2 || !group_read_file(leaf->fd, c->file, text, sizeof text))
+	if (!leaf || leaf->v2 != c->v2 || !group_read_count(g, leaf, c->file, text, sizeof text))
 		return -1;
 	if (!c->key)
 		value = strtoll(text, NULL, 10);
@@ -91,8 +91,9 @@ int64_t group_cpu_ns(const struct group *g)
 int64_t group_pids_now(const struct group *g)
 {
 	const struct group_leaf *leaf = group_leaf_with(g, GROUP_PIDS);
+	char                     text[32];
 
-	return leaf ? read_number(leaf, "pids.current") : -1;
+	return leaf && group_read_count(g, leaf, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
 }
 
 /* --- no memory --- */

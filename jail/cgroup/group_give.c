@@ -114,7 +114,7 @@ static void remove_services(int top)
 /* 0; 1: this tree is not for us. */
 static int enter_one(const struct group_trees *trees, size_t i, const char *name, struct group_leaf *top, struct err *e)
 {
-	*top = (struct group_leaf){ .base_fd = -1, .fd = -1, .v2 = trees->tree[i].v2 };
+	*top = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
 	if (group_trees_open_below(trees, i, name, top) < 0)
 		return 1;
 	if (flock(top->base_fd, LOCK_EX | LOCK_NB) < 0) {

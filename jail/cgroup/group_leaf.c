@@ -3,7 +3,9 @@
 
 #include "fd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 bool group_read_file(int dir, const char *name, char *buf, size_t len)
@@ -11,6 +13,53 @@ bool group_read_file(int dir, const char *name, char *buf, size_t len)
 	scoped_fd fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t   n  = fd < 0 ? -1 : read(fd, buf, len - 1);
 
+	buf[n < 0 ? 0 : n] = 0;
+	return n >= 0;
+}
+
+static int open_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int group_kept_file(struct group_files *f, const struct group_leaf *leaf, const char *name)
+{
+	size_t i = 0;
+
+	while (i < f->n && (f->file[i].dir != leaf->fd || strcmp(f->file[i].name, name) != 0))
+		i++;
+	if (i == ARRAY_LEN(f->file))
+		return -EMFILE;
+	if (i == f->n) {
+		f->file[i].dir  = leaf->fd;
+		f->file[i].name = name;
+		f->file[i].fd   = open_file(leaf->fd, name);
+		f->n++;
+	}
+	return f->file[i].fd;
+}
+
+void group_files_close(struct group_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		fd_closep(&f->file[i].fd);
+	*f = (struct group_files){ 0 };
+}
+
+/* kernfs makes the text anew whenever it is read from its beginning. */
+bool group_read_count(const struct group *g, const struct group_leaf *leaf, const char *name, char *buf, size_t len)
+{
+	int     fd;
+	ssize_t n;
+
+	if (!g->files)
+		return group_read_file(leaf->fd, name, buf, len);
+	fd             = group_kept_file(g->files, leaf, name);
+	n              = fd < 0 ? -1 : pread(fd, buf, len - 1, 0);
 	buf[n < 0 ? 0 : n] = 0;
 	return n >= 0;
 }

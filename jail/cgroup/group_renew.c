@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * What the kernel still charges to an empty group: pages that were read from a disk, objects that it will free later, and
@@ -22,19 +23,20 @@ enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
 /* clang-format off */
 static const struct trace {
 	unsigned    controller;
+	bool        at_once;  /* as soon as the cell is gone, by the process that watched it: what it may write to was lent (group_lend()) */
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
 	const char *set_back; /* what is written first; "": its own value; NULL: nothing */
 	int64_t     most;     /* what it may then be */
 } traces[] = {
-	{ GROUP_MEMORY,  "memory.oom_control",              "oom_kill", NULL, 0 },
-	{ GROUP_MEMORY,  "memory.kmem.tcp.usage_in_bytes",  NULL,       NULL, CHARGED_MAX },     /* of sockets that are being closed */
-	{ GROUP_MEMORY,  "memory.max_usage_in_bytes",       NULL,       "0",  CHARGED_MAX },     /* becomes what is charged now */
-	{ GROUP_PIDS,    "pids.current",                    NULL,       NULL, 0 },               /* one that has ended and is not reaped counts */
-	{ GROUP_PIDS,    "pids.events",                     "max",      NULL, 0 },
-	{ GROUP_PIDS,    "pids.peak",                       NULL,       NULL, PIDS_OF_ANY_RUN }, /* or a later run's would be larger than its own */
-	{ GROUP_CPU,     "cpu.cfs_quota_us",                NULL,       "",   INT64_MAX },       /* begins a new period */
-	{ GROUP_CPUACCT, "cpuacct.usage",                   NULL,       "0",  0 },
+	{ GROUP_MEMORY,  true,  "memory.oom_control",             "oom_kill", NULL, 0 },
+	{ GROUP_MEMORY,  true,  "memory.kmem.tcp.usage_in_bytes", NULL,       NULL, CHARGED_MAX },     /* of sockets that are being closed */
+	{ GROUP_MEMORY,  false, "memory.max_usage_in_bytes",      NULL,       "0",  CHARGED_MAX },     /* becomes what is charged now */
+	{ GROUP_PIDS,    true,  "pids.current",                   NULL,       NULL, 0 },               /* one that has ended and is not reaped counts */
+	{ GROUP_PIDS,    true,  "pids.events",                    "max",      NULL, 0 },
+	{ GROUP_PIDS,    true,  "pids.peak",                      NULL,       NULL, PIDS_OF_ANY_RUN }, /* or a later run's would be larger than its own */
+	{ GROUP_CPU,     false, "cpu.cfs_quota_us",               NULL,       "",   INT64_MAX },       /* begins a new period */
+	{ GROUP_CPUACCT, true,  "cpuacct.usage",                  NULL,       "0",  0 },
 };
 /* clang-format on */
 
@@ -56,24 +58,25 @@ static bool set_back(int fd, const char *value)
 	return write(fd, value, strlen(value)) > 0;
 }
 
-static bool is_set_back(const struct group_leaf *leaf, const struct trace *t)
+static bool is_set_back(const struct group *g, const struct group_leaf *leaf, const struct trace *t)
 {
 	char      text[512];
-	scoped_fd fd = openat(leaf->fd, t->file, (t->set_back ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	scoped_fd own = g->files ? -1 : openat(leaf->fd, t->file, (t->set_back ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	int       fd  = g->files ? group_kept_file(g->files, leaf, t->file) : own < 0 ? -errno : own;
 	int64_t   value;
 
 	if (fd < 0)
-		return errno == ENOENT;
+		return fd == -ENOENT;
 	if ((t->set_back && !set_back(fd, t->set_back)) || !read_text(fd, text, sizeof text))
 		return false;
 	value = t->key ? group_key_value(text, t->key) : strtoll(text, NULL, 10);
 	return value >= 0 && value <= t->most;
 }
 
-static bool is_as_new(const struct group_leaf *leaf)
+static bool is_as_new(const struct group *g, const struct group_leaf *leaf, bool at_once)
 {
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
-		if (leaf->controllers & traces[i].controller && !is_set_back(leaf, &traces[i]))
+		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !is_set_back(g, leaf, &traces[i]))
 			return false;
 	return true;
 }
@@ -99,7 +102,47 @@ bool group_is_empty(const struct group *g)
 bool group_renew(struct group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (!is_as_new(&g->leaf[i]) && !group_make_again(g, &g->leaf[i]))
+		if (!is_as_new(g, &g->leaf[i], false) && !group_make_again(g, &g->leaf[i]))
 			return false;
 	return true;
+}
+
+static int64_t count_throttled(const struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_CPU);
+	char                     text[512];
+
+	return leaf && group_read_count(g, leaf, "cpu.stat", text, sizeof text) ? group_key_value(text, "nr_throttled") : -1;
+}
+
+void group_keep_files(struct group *g, struct group_files *none)
+{
+	g->files        = none;
+	none->throttled = count_throttled(g);
+}
+
+bool group_set_back(struct group *g)
+{
+	bool is = count_throttled(g) == g->files->throttled; /* one that has used up its share waits for the next period, and the next cell with it */
+
+	for (size_t i = 0; i < g->n && is; i++)
+		is = is_as_new(g, &g->leaf[i], true);
+	return is;
+}
+
+bool group_begin_peak(struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+	int                      fd   = leaf ? group_kept_file(g->files, leaf, "memory.max_usage_in_bytes") : -ENOENT;
+	char                     text[32];
+	int64_t                  charged;
+
+	if (!leaf)
+		return true;
+	if (fd < 0 || !set_back(fd, "0") || !read_text(fd, text, sizeof text))
+		return false;
+	charged = strtoll(text, NULL, 10);
+	if (!g->files->charged)
+		g->files->charged = charged;
+	return charged <= g->files->charged + CHARGED_MAX;
 }

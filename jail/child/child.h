@@ -70,7 +70,7 @@ struct child_ctx {
 	int                      root_fd;  /* a detached mount of the rootfs */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
 	const char              *hostname;
-	int                      join_fd[GROUP_TREES_MAX]; /* v1 groups to join; the launcher's */
+	int                      join_fd[GROUP_TREES_MAX]; /* tasks of the v1 groups, as group_open_joins() opened them */
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
 	int                      report_fd; /* socket; to PID 1 it brings the word that the id maps are written, and its end is the cell's */

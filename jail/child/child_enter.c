@@ -12,25 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel asks who opened the file: it must be the one who is moved. */
-static int join(int group)
-{
-	int fd = openat(group, "tasks", O_WRONLY | O_CLOEXEC);
-	int r  = fd < 0 || write(fd, "0", 1) != 1 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
 int child_join_groups(struct child_ctx *c)
 {
-	for (int i = 0; i < c->join_len; i++) {
-		int r = join(c->join_fd[i]);
-
-		if (r < 0)
-			return r;
-	}
+	for (int i = 0; i < c->join_len; i++)
+		if (write(c->join_fd[i], "0", 1) != 1)
+			return -errno;
 	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
 	return 0;
 }

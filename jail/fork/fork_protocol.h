@@ -5,7 +5,7 @@
  * descriptors, in this order: the socket on which the server answers, the one on
  * which its fork reports as a program does (child_report), PID 1 of the cell, the
  * end of the order socket at which the fork waits, the letter, main.py, the
- * program's ends of its streams, the v1 groups to join, the v2 group to be cloned
+ * program's ends of its streams, tasks of the v1 groups to join (group.h), the v2 group to be cloned
  * into.
  *
  * The answer is WAITS, when the fork is made as soon as an order is there; then FORKS, and FORKED with a pidfd; or FAILED.

@@ -64,10 +64,22 @@ static bool say(const struct fork_request *r, enum fork_word_kind kind, int valu
 	return packet_send(r->fds[FORK_ANSWER], &word, sizeof word, fd, fd ? 1 : 0) == 0;
 }
 
+/* Those behind the first `stays`. They were received together, so their numbers mostly are in a row. */
+static void close_fds(struct fork_request *r, size_t stays)
+{
+	while (r->n > stays) {
+		size_t last = r->n - 1, first = last;
+
+		while (first > stays && r->fds[first - 1] + 1 == r->fds[first])
+			first--;
+		close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0);
+		r->n = first;
+	}
+}
+
 static void forget(struct fork_request *r)
 {
-	while (r->n)
-		close(r->fds[--r->n]);
+	close_fds(r, 0);
 	free(r);
 }
 
@@ -231,8 +243,7 @@ static pid_t fork_for(struct fork_request *r)
 	if (pid < 0)
 		say(r, FORK_FAILED, errno, NULL);
 	if (pid > 0) {
-		while (r->n > FORK_ANSWER + 1) /* the end of its report is heard by then, whenever this process gets the CPU again */
-			close(r->fds[--r->n]);
+		close_fds(r, FORK_ANSWER + 1); /* the end of its report is heard by then, whenever this process gets the CPU again */
 		say(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}

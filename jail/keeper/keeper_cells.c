@@ -194,7 +194,7 @@ struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct ke
 	struct seat *seat  = fits && (run || is_room_to_wait(k)) ? find_seat(k, number, seats) : NULL;
 	struct seat_wishes w = {
 		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
-		.run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
+		.named = p->named, .run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
 	};
 
 	if (!seat) {
@@ -303,6 +303,21 @@ double keeper_refill(struct keeper *k)
 
 /* --- what they say --- */
 
+/* Fewer may be wanted by now than when it was built, or others. */
+static bool is_wanted(const struct keeper *k, const struct seat *s)
+{
+	const struct post *p = &k->post[s->profile];
+
+	return p->state == POST_SERVING && memcmp(&s->named, &p->named, sizeof s->named) == 0 && count_waiting(k, s->profile) <= p->plan.ready;
+}
+
+/* A cell in the place of another is another cell. */
+static void count_next(struct keeper *k, struct seat *s)
+{
+	s->generation = ++k->made;
+	s->is_next    = false;
+}
+
 void keeper_hear_cell(struct keeper *k, struct seat *s)
 {
 	struct err e;
@@ -315,8 +330,14 @@ void keeper_hear_cell(struct keeper *k, struct seat *s)
 			back_off(&k->post[s->profile], &e);
 		else if (s->state == SEAT_READY)
 			k->post[s->profile].backoff = 0;
-		if (n)
+		if (s->is_next)
+			count_next(k, s);
+		if (n && s->plain && !is_wanted(k, s)) {
+			packet_drop(ticket, n);
+			seat_leave(s);
+		} else if (n) {
 			keeper_give_ticket(k, s, ticket);
+		}
 		return;
 	}
 	keeper_call_ticket_in(k, s);

@@ -103,6 +103,7 @@ int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, str
 	s->warm    = w->warm;
 	s->state   = SEAT_BUILDING;
 	s->since   = clock_ms(CLOCK_MONOTONIC);
+	s->named   = w->named;
 	if (start(s, w, e) == 0)
 		return 0;
 	fd_closep(&s->control);
@@ -153,13 +154,15 @@ static void drop(int *fds, size_t *n)
 }
 
 /* Twice, when it was built before there was a zygote: it has a ticket the second time. */
-static void on_ready(struct seat *s, int *fds, size_t *n)
+static void on_ready(struct seat *s, uint32_t nth, int *fds, size_t *n)
 {
 	bool is_welcome = s->state == SEAT_BUILDING || (s->state == SEAT_READY && !s->ticketed);
 
-	if (!is_welcome || *n != TICKET_FDS)
+	s->is_next = s->state == SEAT_TAKEN && s->plain && nth == s->nth + 1;
+	s->nth += s->is_next;
+	if (!(is_welcome || s->is_next) || *n != TICKET_FDS)
 		drop(fds, n);
-	if (is_welcome)
+	if (is_welcome || s->is_next)
 		s->state = SEAT_READY;
 }
 
@@ -188,7 +191,7 @@ bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 		drop(fds, n);
 	switch (word.kind) {
 	case LAUNCH_READY:
-		on_ready(s, fds, n);
+		on_ready(s, word.number, fds, n);
 		return true;
 	case LAUNCH_TAKEN:
 		on_taken(s);

@@ -1,11 +1,12 @@
 /*
  * seat.h - one cell as the keeper sees it: ids, control groups, a socket to its supervisor
  *
- *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
- *              ^                             |
- *              +---------- RESTING <---------+
+ *   FREE -> BUILDING -> READY <-> TAKEN -> LEAVING -> FREE
+ *              ^                              |
+ *              +----------- RESTING <---------+
  *
- * A seat is opened ahead of any run, or for one; it is taken once. When its
+ * A seat is opened ahead of any run, or for one; it is taken once. After a run that was over at once the supervisor builds the next
+ * cell in its place, and it is READY again. When its
  * cell is gone and the groups are empty, these and the ids rest for the next
  * cell of the profile (group_renew()). Where the supervisor has not closed its
  * end of the socket - it may still kill what is in the groups - or where enough
@@ -29,6 +30,9 @@ struct seat {
 	bool            ticketed; /* READY: the holder of its ticket decides which run gets it */
 	double          leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
 	uint64_t        generation; /* of the cells of this number */
+	uint32_t        nth;      /* cell in this place, from 0 on; see LAUNCH_READY */
+	bool            is_next;  /* READY: with another cell than before */
+	struct timespec named;    /* when the name of its rootfs got the tree that it has */
 	bool            ended;    /* the supervisor has closed its end: it does nothing with the cell any more */
 	double          since;    /* of this state: CLOCK_MONOTONIC ms */
 	struct id_pool *ids;      /* the pool of the slot; NULL: there is no slot */
@@ -41,6 +45,7 @@ struct seat_wishes {
 	struct realm            *realm;
 	const struct group_home *home;
 	const struct store_tree *tree;
+	struct timespec          named; /* since when the tree has its name */
 	const struct limits     *limits;
 	const struct keeper_run *run;   /* what it shows; NULL: nothing */
 	const int               *shown_fd; /* then the socket for files, if the run has some */

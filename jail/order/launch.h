@@ -10,7 +10,7 @@
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
-	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm */
+	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm. number: how many cells there were in its place before */
 	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
 	LAUNCH_STARTED, /* with the streams */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */

@@ -27,64 +27,79 @@ static const int *take_leaves(struct group *g, const struct supervisor_cell *wor
 	*g = (struct group){ .n = word->leaves, .lent = true, .layers = word->layers, .missing = word->missing };
 	memcpy(g->why, word->group_why, sizeof g->why);
 	for (uint32_t i = 0; i < word->leaves; i++)
-		g->leaf[i] = (struct group_leaf){ .base_fd = -1, .fd = *fds++, .v2 = word->leaf[i].v2, .controllers = word->leaf[i].controllers };
+		g->leaf[i] = (struct group_leaf){ .base_fd = -1, .fd = *fds++, .join_fd = -1, .v2 = word->leaf[i].v2, .controllers = word->leaf[i].controllers };
 	return fds;
 }
 
-static void take_shown(struct served_cell *c, const struct supervisor_cell *word, const int *fds)
+static void take_place(struct served_cell *c, const struct supervisor_cell *word, const int *fds)
 {
+	struct cell_place *p = &c->place;
+
+	p->control = fds[0];
+	p->slot    = (struct slot){ .fd = fds[1], .number = word->number, .init_id = word->init_id, .program_id = word->program_id };
+	p->rootfs  = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
+	p->limits  = word->limits;
+	memcpy(p->rootfs.digest, word->digest, sizeof p->rootfs.digest);
+	fds = take_leaves(&p->group, word, fds + 3);
+	c->shown_len = word->shown_len;
 	for (uint32_t i = 0; i < word->shown_len; i++) {
 		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", word->shown[i]);
 		c->shown_to[i] = c->shown[i];
-		c->shown_fd[i] = fds[i];
+		c->shown_fd[i] = *fds++;
 	}
+	c->files_fd = word->files ? *fds : -1;
+	c->has_code = word->has_code;
+	c->is_warm  = word->warm;
 }
 
-static void fill_order(struct served_cell *c, const struct cell_kind *kind, const struct supervisor_cell *word)
+static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;
 
-	w->limits = word->limits;
+	w->limits = c->place.limits;
 	w->served = (struct run_order){
 		.limits         = &w->limits,
 		.code_fd        = -1,
 		.mounts         = &c->mounts,
 		.shown_fd       = c->shown_fd,
-		.shown_len      = word->shown_len,
+		.shown_len      = c->shown_len,
 		.workspace_exec = kind->setup->workspace_exec,
 		.require_all    = kind->setup->require_all,
 		.rootfs         = kind->setup->rootfs,
 		.filter         = kind->filter,
 		.telling        = kind->telling,
 		.files_fd       = -1,
-		.code_len       = word->has_code,
+		.code_len       = c->has_code,
 	};
 }
 
-static void fill_cell(struct cell *cell, struct cell_kind *kind, const struct supervisor_cell *word, const int *fds)
+static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_place *p)
 {
-	cell->slot   = (struct slot){ .fd = fds[1], .number = word->number, .init_id = word->init_id, .program_id = word->program_id };
-	cell->rootfs = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
+	cell->slot   = p->slot;
+	cell->rootfs = p->rootfs;
+	cell->group  = p->group;
 	cell->outer  = (struct outer){ .kind = kind->setup->outer_kind };
 	cell->net    = net_pool_take(&kind->nets);
 	memcpy(cell->outer.why, kind->setup->outer_why, sizeof cell->outer.why);
-	memcpy(cell->rootfs.digest, word->digest, sizeof cell->rootfs.digest);
 }
 
-static void fill(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *word, const int *fds)
+/* The place is the cell's from here on. */
+static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, const struct zygote_place *zygote)
 {
 	struct watch *w = &c->watch;
 
 	watch_init(w, &w->served);
-	w->control     = fds[0];
-	w->awaited     = word->awaited;
-	w->asked       = clock_ms(CLOCK_MONOTONIC);
-	w->wall_ms_max = kind->setup->wall_ms_max;
-	w->cell.warm.is_wanted = word->warm;
+	w->control             = fd_take(&c->place.control);
+	w->awaited             = awaited;
+	w->asked               = clock_ms(CLOCK_MONOTONIC);
+	w->wall_ms_max         = kind->setup->wall_ms_max;
+	w->cell.warm.is_wanted = c->is_warm;
 	w->cell.warm.forker    = &kind->forker;
-	fill_cell(&w->cell, kind, word, fds);
-	take_shown(c, word, take_leaves(&w->cell.group, word, fds + 3));
-	fill_order(c, kind, word);
+	w->cell.warm.zygote    = *zygote;
+	fill_cell(&w->cell, kind, &c->place);
+	fill_order(c, kind);
+	w->nth     = c->nth;
+	c->is_left = false;
 }
 
 static int plan_mounts(struct served_cell *c, struct err *e)
@@ -221,10 +236,12 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 		packet_drop((int *)fds, 3 + word->leaves + word->shown_len + word->files);
 		return NULL;
 	}
-	fill(c, kind, word, fds);
-	c->files_fd = word->files ? fds[3 + word->leaves + word->shown_len] : -1;
-	c->opening                = -1;
-	c->watch.cell.warm.zygote = *zygote;
+	take_place(c, word, fds);
+	c->may_stay = kind->setup->warm && word->warm && !word->awaited && group_is_renewable(&c->place.group);
+	if (c->may_stay)
+		group_keep_files(&c->place.group, &c->files);
+	fill(c, kind, word->awaited, zygote);
+	c->opening = -1;
 	if (!word->shown_len)
 		build(c, kind);
 	else if (start_opening(c, &e) < 0) {
@@ -234,6 +251,67 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 	for (uint32_t i = 0; i < word->shown_len; i++)
 		fd_closep(&c->shown_fd[i]);
 	return c;
+}
+
+/* --- its place, for the next cell --- */
+
+/*
+ * Only after a run that was over at once: after a longer one the keeper has another cell built already. The program has ended by itself, and
+ * has left no process: that PID 1 is reaped says that its groups are empty.
+ */
+static bool keeps_place(const struct served_cell *c)
+{
+	enum { AT_ONCE_MS = 15 };
+	const struct watch *w = &c->watch;
+
+	return c->may_stay && c->is_left && w->has_ticket_order && w->control >= 0 && clock_ms(CLOCK_MONOTONIC) - w->asked < AT_ONCE_MS;
+}
+
+static void take_place_back(struct served_cell *c)
+{
+	struct cell *cell = &c->watch.cell;
+
+	c->place.control = fd_take(&c->watch.control);
+	c->place.slot    = cell->slot;
+	c->place.rootfs  = cell->rootfs;
+	c->place.group   = cell->group;
+	cell->slot.fd    = -1;
+	cell->rootfs     = STORE_TREE_NONE;
+	cell->group.n    = 0;
+	c->is_kept       = true;
+}
+
+static void leave_place(struct served_cell *c)
+{
+	struct err ignored;
+
+	if (!c->is_kept)
+		return;
+	c->is_kept = false;
+	fd_closep(&c->place.control);
+	store_close(&c->place.rootfs);
+	(void)!group_close(&c->place.group, &ignored); /* the keeper's: there is nothing to be removed */
+	slot_done(&c->place.slot);
+}
+
+bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote)
+{
+	if (!group_set_back(&c->place.group)) {
+		served_cell_free(c);
+		return false;
+	}
+	c->is_kept = false;
+	c->nth++;
+	fill(c, kind, false, zygote);
+	build(c, kind);
+	return true;
+}
+
+void served_cell_free(struct served_cell *c)
+{
+	leave_place(c);
+	group_files_close(&c->files);
+	free(c);
 }
 
 /* --- its turns --- */
@@ -278,8 +356,8 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 	}
 }
 
-/* Everything of it that was ours. */
-static bool leave(struct served_cell *c, struct cell_kind *kind)
+/* Everything of it that was ours, but for a place that is kept. */
+static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w        = &c->watch;
 	bool          is_clean = cell_reap(&w->cell, &w->end.left) == 0;
@@ -292,12 +370,14 @@ static bool leave(struct served_cell *c, struct cell_kind *kind)
 	fd_closep(&c->opening);
 	fd_closep(&c->files_fd);
 	watch_close(w);
-	free(c);
-	return false;
+	if (c->is_kept)
+		return SERVED_CELL_MAY_COME;
+	served_cell_free(c);
+	return SERVED_CELL_IS_GONE;
 }
 
 /* PID 1 is gone, and with it every process of the cell. */
-static bool after_death(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn after_death(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;
 
@@ -305,20 +385,20 @@ static bool after_death(struct served_cell *c, struct cell_kind *kind)
 		return leave(c, kind);
 	c->state = CELL_SENDS;
 	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
-	return true;
+	return SERVED_CELL_LIVES;
 }
 
-static bool hear_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
+static enum served_turn hear_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
 {
 	struct err e;
 
 	if (is_told && files_hear(&c->watch.files, &e) == FILES_GO_ON)
 		is_told = false;
-	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : true;
+	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : SERVED_CELL_LIVES;
 }
 
 /* Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. */
-static bool end(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;
 
@@ -329,32 +409,34 @@ static bool end(struct served_cell *c, struct cell_kind *kind)
 		watch_tell_ended(w);
 		fd_closep(&w->client);
 	}
+	if (keeps_place(c))
+		take_place_back(c);
 	cell_end(&w->cell);
 	c->state = CELL_DIES;
-	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? true : after_death(c, kind);
+	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);
 }
 
-bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
+enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
 {
 	switch (c->state) {
 	case CELL_OPENS:
 		if (fds[WATCH_FDS - 1].revents || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
 			end_opening(c, kind, fds[WATCH_FDS - 1].revents);
-		return true;
+		return SERVED_CELL_LIVES;
 	case CELL_LIVES:
 		if (watch_hear(&c->watch, fds) && !is_over(c))
-			return true;
+			return SERVED_CELL_LIVES;
 		if (!watch_awaits_order(&c->watch) || packet_is_there(c->watch.control))
 			return end(c, kind);
 		c->state = CELL_AWAITS;
 		c->wake  = clock_ms(CLOCK_MONOTONIC) + ORDER_MS_MAX;
-		return true;
+		return SERVED_CELL_LIVES;
 	case CELL_AWAITS:
-		return fds[WATCH_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : true;
+		return fds[WATCH_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : SERVED_CELL_LIVES;
 	case CELL_DIES:
-		return fds[WATCH_FDS - 1].revents ? after_death(c, kind) : true;
+		return fds[WATCH_FDS - 1].revents ? after_death(c, kind) : SERVED_CELL_LIVES;
 	case CELL_SENDS:
 		return hear_files(c, kind, fds[WATCH_FDS - 1].revents, fds[0].revents);
 	}
-	return false;
+	return SERVED_CELL_LIVES;
 }

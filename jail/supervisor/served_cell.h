@@ -23,12 +23,28 @@ struct cell_kind {
 	struct forker                  forker;
 };
 
+/* What the keeper has given for a cell, and what outlives the cell if the next one is built in its place. */
+struct cell_place {
+	int               control;
+	struct slot       slot;
+	struct store_tree rootfs;
+	struct group      group;
+	struct limits     limits;
+};
+
 struct served_cell {
 	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
 	bool              is_left; /* its end was told before it was gone */
 	double            wake;    /* CLOCK_MONOTONIC ms: when it wants a turn, whatever can be read */
 	struct watch      watch;
 	struct mount_plan mounts;
+	struct cell_place place;   /* of the cell, while there is one; else its own, if */
+	bool              is_kept;
+	uint32_t          nth;     /* cell in it */
+	bool              may_stay; /* a next cell may come into its place */
+	bool              has_code, is_warm; /* as in supervisor_cell */
+	struct group_files files;
+	size_t            shown_len;
 	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
 	const char       *shown_to[MOUNT_SHOWN_MAX];
 	int               shown_fd[MOUNT_SHOWN_MAX];
@@ -42,5 +58,14 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 
 /* What is to be waited for; entries whose fd is -1 are none. Sets ->wake. */
 void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS]);
-/* After served_cell_fds() and poll(). False when it is gone: then it is freed. */
-bool served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);
+
+enum served_turn {
+	SERVED_CELL_LIVES,
+	SERVED_CELL_MAY_COME, /* it is gone, and its ids and groups are here: served_cell_again() or served_cell_free() */
+	SERVED_CELL_IS_GONE,  /* it is freed */
+};
+/* After served_cell_fds() and poll(). */
+must_use enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);
+/* The next cell, of the profile's own sizes. False: its groups are not as they were; it is freed, and the keeper sees the end of the control socket. */
+must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote);
+void served_cell_free(struct served_cell *c);

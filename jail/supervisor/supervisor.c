@@ -187,6 +187,29 @@ static void arm_cell(struct supervisor *s, size_t i)
 	}
 }
 
+static struct zygote_place want_zygote(struct supervisor *s, int tree_fd, const char *digest)
+{
+	kept_zygote_want(&s->zygote, tree_fd, digest);
+	return kept_zygote_place(&s->zygote);
+}
+
+/* Of the cell before nothing is waited for any more. */
+static bool build_again(struct supervisor *s, size_t i)
+{
+	struct seat_of_cell     *seat = &s->seat[i];
+	const struct store_tree *tree = &seat->cell->place.rootfs;
+	struct zygote_place      zygote;
+
+	if (s->ends > 0) {
+		served_cell_free(seat->cell);
+		return false;
+	}
+	zygote = want_zygote(s, tree->tree_fd, tree->digest);
+	seat->generation++;
+	memset(seat->armed, 0xff, sizeof seat->armed); /* -1 */
+	return served_cell_again(seat->cell, &s->kind, &zygote);
+}
+
 /* What there is to hear is asked for once more: in the order of its sources, whatever came first. */
 static void turn(struct supervisor *s, size_t i)
 {
@@ -202,9 +225,16 @@ static void turn(struct supervisor *s, size_t i)
 	for (size_t n = 0; n < WATCH_FDS; n++)
 		if (fds[n].revents) /* what is heard may be closed, and its number another one's */
 			seat->armed[n] = -1;
-	if (served_cell_hear(seat->cell, &s->kind, fds)) {
+	switch (served_cell_hear(seat->cell, &s->kind, fds)) {
+	case SERVED_CELL_MAY_COME:
+		if (!build_again(s, i))
+			break;
+		/* fall through */
+	case SERVED_CELL_LIVES:
 		arm_cell(s, i);
 		return;
+	case SERVED_CELL_IS_GONE:
+		break;
 	}
 	seat->cell = NULL;
 	seat->generation++;
@@ -251,10 +281,8 @@ static void hear_keeper(struct supervisor *s)
 		return;
 	}
 	s->kind.forker.is_first_victim = s->zygote.is_first_victim = word.missing & LAYER_BIT(MEMORY);
-	if (word.warm) {
-		kept_zygote_want(&s->zygote, fds[2], word.digest);
-		zygote = kept_zygote_place(&s->zygote);
-	}
+	if (word.warm)
+		zygote = want_zygote(s, fds[2], word.digest);
 	s->seat[i].cell = served_cell_open(&s->kind, &word, fds, &zygote);
 	if (!s->seat[i].cell)
 		return; /* the keeper sees the end of its control socket */

@@ -117,8 +117,14 @@ void watch_begin(struct watch *w)
 /* Twice of a cell that was built before there was a zygote: the second time with its ticket. A dying one gives none. */
 void watch_say_ready(struct watch *w)
 {
+	bool has_ticket = w->ticket < 0 && w->cell.warm.state != WARM_PREPARED;
+
 	w->ready = true;
-	if (w->control >= 0 && !w->decided)
+	if (w->control < 0 || w->decided)
+		return;
+	if (has_ticket && w->cell.group.files && !group_begin_peak(&w->cell.group))
+		watch_decide(w, EXIT_cancelled); /* its groups are of no use: the keeper makes others */
+	else
 		watch_tell_ready(w);
 }
 

@@ -40,6 +40,7 @@ struct watch {
 	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* not to be executed; given to the fork by another process */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
+	uint32_t                nth;      /* as number of LAUNCH_READY */
 	bool                    told;     /* the client has the streams of a warm run */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct program_end      program;

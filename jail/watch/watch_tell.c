@@ -62,7 +62,7 @@ static int make_ticket(struct watch *w, int fds[TICKET_FDS])
 
 void watch_tell_ready(struct watch *w)
 {
-	struct launch_word word = { .kind = LAUNCH_READY };
+	struct launch_word word = { .kind = LAUNCH_READY, .number = w->nth };
 	int                fds[TICKET_FDS];
 
 	if (w->ticket >= 0)

@@ -98,6 +98,7 @@ static PyObject *settle(PyObject *self, PyObject *addresses)
 
 	(void)self;
 	heap_trim();
+	heap_copy_text();
 	while (iterator && (address = PyIter_Next(iterator))) {
 		uintptr_t number = (uintptr_t)PyLong_AsUnsignedLongLong(address) >> HEAP_HUGE_BITS;
 
