@@ -36,7 +36,7 @@ MUTANTS = [Mutant(*row) for row in (
     ("no-landlock", "jail/child/landlock.c",
      "		r = child_sys(landlock_restrict_self(rules, quiet));", "		r = 0;",
      "Landlock's rules are made and not applied", ["tests/escape/test_probes.py", "-k", "test_jail and D2"]),
-    ("suid-mounts", "jail/child/child_cell.c",
+    ("suid-mounts", "jail/spec/mount_plan.h",
      "	return MOUNT_ATTR_NOSUID | (m->flags & MF_RO", "	return (m->flags & MF_RO",
      "the cell's own mounts are without nosuid", ["tests/escape/test_probes.py", "-k", "test_jail and B1"]),
     ("processes-shown", "jail/child/child_cell.c",

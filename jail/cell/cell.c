@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
-#include "detach.h"
 #include "fd.h"
 #include "file.h"
 #include "init_image.h"
@@ -81,17 +80,19 @@ static bool has_quotas(void)
 
 int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e)
 {
-	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open(e) };
-	return ret->init_fd < 0 ? -1 : privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e);
+	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open(e), .mounts = BASE_MOUNTS_NONE };
+	if (ret->init_fd < 0 || privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e) < 0)
+		return -1;
+	return base_mounts_open(&ret->mounts, kind == OUTER_NONE, e);
 }
 
 static void note_optional(struct cell *c)
 {
-	c->child.quotas       = c->base.quotas;
-	c->child.landlock_abi = c->base.landlock_abi;
-	note(c, c->base.landlock_abi, LAYER_BIT(LANDLOCK));
-	note(c, c->base.quotas, LAYER_BIT(NO_NESTED_NS));
-	note(c, c->base.no_groups, LAYER_BIT(NO_GROUPS));
+	c->child.quotas       = c->base->quotas;
+	c->child.landlock_abi = c->base->landlock_abi;
+	note(c, c->base->landlock_abi, LAYER_BIT(LANDLOCK));
+	note(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
+	note(c, c->base->no_groups, LAYER_BIT(NO_GROUPS));
 	note(c, c->outer.kind != OUTER_SINGLE, LAYER_BIT(OWN_IDS));
 }
 
@@ -153,41 +154,35 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-/* In a mount namespace of our own, by a descriptor that belongs there. */
-static int reach(const struct cell *c, int dir, const char *what, struct err *e)
-{
-	int fd;
-
-	if (c->outer.kind != OUTER_NONE)
-		return detach_open_again(dir, what, e);
-	fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	return fd < 0 ? err_sys(e, "set-up step open-trees: %s", what) : fd;
-}
-
-int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e)
+static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
 {
 	bool all_inert = true;
 
 	for (size_t i = 0; i < order->shown_len; i++) {
 		bool      inert = false;
-		scoped_fd dir   = reach(c, order->shown_fd[i], "--ro", e);
+		scoped_fd dir   = base_mounts_reach(&c->base->mounts, order->shown_fd[i], "--ro", e);
 
 		c->child.shown_fd[i] = dir < 0 ? -1 : shown_open(dir, c->slot.init_id, &inert, e);
 		if (c->child.shown_fd[i] < 0)
 			return -1;
 		all_inert &= inert;
 	}
-	if (order->shown_len)
-		note(c, all_inert, LAYER_BIT(INERT_RO));
+	note(c, all_inert, LAYER_BIT(INERT_RO));
 	return 0;
+}
+
+int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e)
+{
+	struct base_mounts *mounts = &c->base->mounts;
+
+	if (!order->shown_len)
+		return 0;
+	return base_mounts_go_home(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_go_back(mounts, e);
 }
 
 static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
 {
-	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-	scoped_fd      tree  = reach(c, c->rootfs.tree_fd, order->rootfs, e);
-
-	c->child.root_fd = tree < 0 ? -1 : detach_mount(tree, attrs, order->rootfs, e);
+	c->child.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, order->rootfs, e);
 	if (c->child.root_fd < 0)
 		return -1;
 	return c->child.shown_fd[0] < 0 ? cell_open_shown(c, order, e) : 0;
@@ -230,7 +225,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->program_uid    = PROGRAM_ID;
 	child->program_gid    = PROGRAM_ID;
 	child->slot_fd        = c->slot.fd;
-	child->init_fd        = c->base.init_fd;
+	child->init_fd        = c->base->init_fd;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
 	child->telling        = order->telling;

@@ -7,6 +7,7 @@
  * in struct run_order.
  */
 #pragma once
+#include "base_mounts.h"
 #include "child.h"
 #include "net.h"
 #include "notice.h"
@@ -22,10 +23,11 @@ struct cell_base {
 	bool     no_groups;    /* the process that builds it has left its supplementary groups */
 	unsigned landlock_abi; /* 0: none */
 	int      init_fd;      /* memory file with brig-init, sealed; for as long as the process lives */
+	struct base_mounts mounts;
 };
 
 struct cell {
-	struct cell_base base;
+	struct cell_base *base; /* borrowed */
 	struct outer     outer;
 	struct slot      slot;
 	struct group     group;

@@ -191,6 +191,19 @@ void group_clear_in(const struct group_home *home, uint32_t slot);
 /* At the end of the process that kept it; it stays when other processes have leaves there. */
 void group_home_remove(struct group_home *home);
 
+/* --- group_trace.c --- */
+
+/*
+ * What the kernel still charges to an empty group: pages that were read from a disk, objects that it will free later, and
+ * what each processor holds in advance (256 KiB). It counts against the limit of the next cell.
+ */
+enum { GROUP_CHARGED_MAX = 256 * KIB };
+
+/* Sets back what can be; false when something is left. at_once: as group_set_back() does. */
+bool group_leaf_is_as_new(const struct group *g, const struct group_leaf *leaf, bool at_once);
+/* Of ->files: those that at_once reads. */
+void group_open_traces(struct group *g, const struct group_leaf *leaf);
+
 /* For group_renew.c: removes a leaf that is empty, makes another one of that name, and lends it. */
 must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
 

@@ -67,7 +67,7 @@ struct child_report {
 
 struct child_ctx {
 	const struct mount_plan *mounts;
-	int                      root_fd;  /* a detached mount of the rootfs */
+	int                      root_fd;  /* detached mounts of the rootfs and of the devices in it */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
 	const char              *hostname;
 	int                      join_fd[GROUP_TREES_MAX]; /* tasks of the v1 groups, as group_open_joins() opened them */

@@ -18,7 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 /* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
 static int cell_close_descriptors(struct child_ctx *c)
@@ -81,12 +80,6 @@ static int open_place(const struct child_ctx *c, const char *path, uint64_t flag
 	return openat2(c->root_fd, path, &how, sizeof how);
 }
 
-static uint64_t mount_attrs(const struct mount_step *m)
-{
-	return MOUNT_ATTR_NOSUID | (m->flags & MF_RO ? MOUNT_ATTR_RDONLY : 0) | (m->flags & MF_NOEXEC ? MOUNT_ATTR_NOEXEC : 0) |
-	       (m->flags & MF_NODEV ? MOUNT_ATTR_NODEV : 0);
-}
-
 /* Takes `tree` over: it is closed whatever happens. */
 static int attach(const struct child_ctx *c, const struct mount_step *m, int tree)
 {
@@ -106,34 +99,6 @@ static int mount_root(const struct child_ctx *c)
 	return child_sys(move_mount(c->root_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
 }
 
-/*
- * The node is checked after it was pinned: a host whose /dev/null was replaced
- * must not be believed (CVE-2025-31133).
- */
-static int mount_device(const struct child_ctx *c, const struct mount_step *m)
-{
-	struct mount_attr attr = { .attr_set = mount_attrs(m) };
-	char              path[32] = "/";
-	struct stat       st;
-	int               tree;
-
-	strncat(path, m->to, sizeof path - 2);
-	tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree < 0)
-		return -errno;
-	if (fstat(tree, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(m->major, m->minor)) {
-		close(tree);
-		return -ENODEV;
-	}
-	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) {
-		int r = -errno;
-
-		close(tree);
-		return r;
-	}
-	return attach(c, m, tree);
-}
-
 struct option {
 	const char *key, *value;
 };
@@ -148,7 +113,7 @@ static int mount_fresh(const struct child_ctx *c, const struct mount_step *m, co
 		r = child_sys(fsconfig(fs, FSCONFIG_SET_STRING, options->key, options->value, 0));
 	if (r == 0)
 		r = child_sys(fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0));
-	tree = r == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)mount_attrs(m)) : -1;
+	tree = r == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)mount_step_attrs(m)) : -1;
 	if (r == 0 && tree < 0)
 		r = -errno;
 	close(fs);
@@ -201,8 +166,8 @@ static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 	switch (m->kind) {
 	case MOUNT_ROOT:
 		return mount_root(c);
-	case MOUNT_DEVICE:
-		return mount_device(c, m);
+	case MOUNT_DEVICE: /* comes with the root (base_mounts.h) */
+		return 0;
 	case MOUNT_PROC:
 		return mount_proc(c, m);
 	case MOUNT_TMPFS:

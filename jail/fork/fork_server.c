@@ -72,7 +72,9 @@ static void close_fds(struct fork_request *r, size_t stays)
 
 		while (first > stays && r->fds[first - 1] + 1 == r->fds[first])
 			first--;
-		close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0);
+		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* a cell would wait for ends that stay here */
+			while (r->n > first)
+				close(r->fds[--r->n]);
 		r->n = first;
 	}
 }

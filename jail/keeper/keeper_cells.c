@@ -164,10 +164,10 @@ static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
 	return s;
 }
 
-/* How many cells one supervisor can watch: it holds some two dozen descriptors for each, and only the hard limit bounds it. */
+/* How many cells one supervisor can watch: it holds some four dozen descriptors for each, and only the hard limit bounds it. */
 static size_t count_watched(void)
 {
-	enum { OF_CELL = 30, BESIDE = 64 };
+	enum { OF_CELL = 48, BESIDE = 64 };
 	struct rlimit files;
 
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_max, BESIDE, OF_CELL);

@@ -93,7 +93,7 @@ static int open_filter(struct own_filter *f, const struct run_order *order, stru
 }
 
 /* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
-static int build(struct watch *w, struct own_filter *f, struct forker *forker, struct err *e)
+static int build(struct watch *w, struct own_filter *f, struct cell_base *base, struct forker *forker, struct err *e)
 {
 	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 || open_filter(f, w->order, e) < 0)
 		return -1;
@@ -101,7 +101,8 @@ static int build(struct watch *w, struct own_filter *f, struct forker *forker, s
 	w->served.filter     = &f->program;
 	w->served.telling    = &f->telling;
 	w->order             = &w->served;
-	if (cell_begin(&w->cell.base, w->cell.outer.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
+	w->cell.base         = base;
+	if (cell_begin(base, w->cell.outer.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
 		return -1;
 	*forker = (struct forker){ .orders = -1, .pidfd = -1, .is_for_one = true,
 		.is_first_victim = w->cell.missing & LAYER_BIT(MEMORY), .filter = &f->program, .telling = &f->telling };
@@ -137,6 +138,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 {
 	struct own_filter filter = { .program = { 0 } };
 	struct forker     forker = FORKER_NONE;
+	struct cell_base  base;
 	struct watch      w;
 	struct err        e;
 
@@ -144,7 +146,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	w.client  = sock;
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &filter, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 ||
+	if (build(&w, &filter, &base, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 ||
 	    (order->files_fd < 0 && cell_give_letter(&w.cell, order, true, &e) < 0))
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 /* In this order: a later row may stand on an earlier one. */
-static const struct mount_step base_mounts[] = {
+static const struct mount_step of_every_cell[] = {
 	/* kind           to              flags                        device            */
 	{ MOUNT_ROOT,   "",             MF_RO | MF_NODEV,            .major = 0 },
 	{ MOUNT_DEVICE, "dev/null",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 3 },
@@ -70,8 +70,8 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes,
 	plan->n = 0;
 	if (wishes->shown_len > MOUNT_SHOWN_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d directories", MOUNT_SHOWN_MAX);
-	for (size_t i = 0; i < ARRAY_LEN(base_mounts); i++) {
-		struct mount_step step = base_mounts[i];
+	for (size_t i = 0; i < ARRAY_LEN(of_every_cell); i++) {
+		struct mount_step step = of_every_cell[i];
 
 		if (step.kind == MOUNT_TMPFS)
 			fit_tmpfs(&step, wishes);

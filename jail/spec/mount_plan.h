@@ -14,6 +14,7 @@
 #include "limits.h"
 
 #include <stdio.h>
+#include <sys/mount.h>
 
 enum mount_kind {
 	MOUNT_ROOT,   /* the rootfs from the store */
@@ -61,6 +62,13 @@ const char  *mount_kind_name(enum mount_kind kind);
 
 /* Directories and regular files; an st_mode. Door, keeper and launcher ask, each of a client's descriptor. */
 bool         mount_can_show(unsigned mode);
+
+/* MOUNT_ATTR_* of a step. */
+static inline uint64_t mount_step_attrs(const struct mount_step *m)
+{
+	return MOUNT_ATTR_NOSUID | (m->flags & MF_RO ? MOUNT_ATTR_RDONLY : 0u) | (m->flags & MF_NOEXEC ? MOUNT_ATTR_NOEXEC : 0u) |
+	       (m->flags & MF_NODEV ? MOUNT_ATTR_NODEV : 0u);
+}
 
 /* "ro,nosuid,nodev,noexec" */
 char *mount_flags_text(const struct mount_step *step, char *buf, size_t len);

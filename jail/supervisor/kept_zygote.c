@@ -3,7 +3,6 @@
 
 #include "child.h"
 #include "clock.h"
-#include "detach.h"
 #include "fd.h"
 #include "net.h"
 #include "privilege.h"
@@ -31,9 +30,9 @@ enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
 /* Of what is mounted for a zygote: no run sees it, and none says how large it is. */
 enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
-void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, int filter_fd)
+void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd)
 {
-	*z = (struct kept_zygote){ .setup = setup, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+	*z = (struct kept_zygote){ .setup = setup, .mounts = mounts, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
 				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
 }
 
@@ -57,13 +56,6 @@ static int plan_mounts(struct mount_plan *plan, struct err *e)
 	return 0;
 }
 
-static int open_root(const struct kept_zygote *z, struct err *e)
-{
-	scoped_fd tree = detach_open_again(z->tree_fd, z->setup->rootfs, e);
-
-	return tree < 0 ? -1 : detach_mount(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, z->setup->rootfs, e);
-}
-
 /* The environment of its forks' programs, for those that ask for no other. */
 static int open_program(const struct kept_zygote *z, uint32_t *len, struct err *e)
 {
@@ -73,7 +65,7 @@ static int open_program(const struct kept_zygote *z, uint32_t *len, struct err *
 	return program_env_init(&env, &limits, e) < 0 ? -1 : zygote_image_program(z->setup->preload, &env, len, e);
 }
 
-static int build_place(const struct kept_zygote *z, struct err *e)
+static int build_place(const struct kept_zygote *z, int root, struct err *e)
 {
 	struct mount_plan plan;
 	struct child_ctx  c = { .mounts = &plan, .hostname = "brig" };
@@ -82,8 +74,8 @@ static int build_place(const struct kept_zygote *z, struct err *e)
 
 	if (plan_mounts(&plan, e) < 0)
 		return -1;
-	c.root_fd       = open_root(z, e);
-	c.code_fd       = c.root_fd < 0 ? -1 : open_program(z, &c.code_len, e);
+	c.root_fd       = root;
+	c.code_fd       = open_program(z, &c.code_len, e);
 	c.extension_fd  = c.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
 	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
 		return -1;
@@ -117,7 +109,7 @@ static int arrange(const struct kept_zygote *z, int ready)
 	return open_streams() < 0 ? -1 : close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-static int execute(const struct kept_zygote *z, int ready, struct err *e)
+static int execute(const struct kept_zygote *z, int root, int ready, struct err *e)
 {
 	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
 	const struct limits limits = { .cpus = 1000 }; /* so many threads the numeric libraries start when they are imported: a zygote has one */
@@ -125,7 +117,7 @@ static int execute(const struct kept_zygote *z, int ready, struct err *e)
 	struct program_env  env;
 	size_t              n = 0;
 
-	if (program_env_init(&env, &limits, e) < 0 || build_place(z, e) < 0)
+	if (program_env_init(&env, &limits, e) < 0 || build_place(z, root, e) < 0)
 		return -1;
 	while (env.entry[n])
 		n++;
@@ -138,9 +130,9 @@ static int execute(const struct kept_zygote *z, int ready, struct err *e)
 }
 
 /* The zygote ends with the supervisor: no other process would replace it. */
-static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
+static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int ready)
 {
-	int        keep[] = { z->tree_fd, z->filter_fd, z->orders[1], ready }, log;
+	int        keep[] = { root, z->filter_fd, z->orders[1], ready }, log;
 	sigset_t   none;
 	struct err e;
 
@@ -155,7 +147,7 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int ready)
 	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */
 		signal(number, SIG_DFL);
 	setsid();
-	(void)!execute(z, ready, &e);
+	(void)!execute(z, root, ready, &e);
 	dup2(log, 2);
 	say("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
@@ -170,8 +162,27 @@ static int make_orders(struct kept_zygote *z)
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
 }
 
+/* A supervisor that stays on the host must not build cells. */
+static int clone_tree(struct kept_zygote *z)
+{
+	struct store_tree tree = { .tree_fd = z->tree_fd };
+	struct err        e, second;
+	int               fd;
+
+	memcpy(tree.digest, z->digest, sizeof tree.digest);
+	fd = base_mounts_clone(z->mounts, &tree, z->setup->rootfs, &e);
+	if (fd >= 0)
+		return fd;
+	say("brig supervisor: %s\n", e.text);
+	if (base_mounts_go_back(z->mounts, &second) < 0)
+		_exit(EXIT_FAILURE);
+	errno = e.errnum;
+	return -1;
+}
+
 static int start(struct kept_zygote *z, struct one_zygote *one)
 {
+	scoped_fd         root = clone_tree(z);
 	int               ready[2];
 	struct clone_args args = {
 		.flags       = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
@@ -180,11 +191,11 @@ static int start(struct kept_zygote *z, struct one_zygote *one)
 	};
 	pid_t pid;
 
-	if (make_orders(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
+	if (root < 0 || make_orders(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
 		return -1;
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
-		become_zygote(z, ready[1]);
+		become_zygote(z, root, ready[1]);
 	close(ready[1]);
 	*one = (struct one_zygote){ .pid = pid, .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
 	if (pid < 0)

@@ -11,6 +11,7 @@
  * is ready the old one takes no more orders, and ends; what it has forked goes on.
  */
 #pragma once
+#include "base_mounts.h"
 #include "err.h"
 #include "supervisor_protocol.h"
 #include "store.h"
@@ -33,6 +34,7 @@ struct kept_zygote {
 	const struct supervisor_setup *setup;
 	struct one_zygote now, next;
 	int         filter_fd;
+	struct base_mounts *mounts;   /* borrowed */
 	int         orders[2];        /* [0]: where forks are asked for; non-blocking */
 	bool        is_up;            /* a zygote has served since orders[] were made */
 	uint32_t    generation;       /* of `now` */
@@ -44,8 +46,8 @@ struct kept_zygote {
 	double      measured;         /* when its memory was */
 };
 
-/* Both stay the caller's. */
-void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, int filter_fd);
+/* All stay the caller's. */
+void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
 /* As it is now. The descriptors stay ours. */
 struct zygote_place kept_zygote_place(const struct kept_zygote *z);
 /* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */

@@ -111,12 +111,13 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 	return mount_plan_build(&c->mounts, &wishes, e);
 }
 
-/* Of a cell that failed half-way, while we were in its network or had its id. A supervisor that cannot get back must not go on. */
+/* Of a cell that failed half-way, while we were in its network or on the host, or had its id. A supervisor that cannot get back must not go on. */
 static void go_home(const struct served_cell *c)
 {
 	struct err e;
 
-	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.home_fd, &e) == 0 && privilege_hide(&e) == 0)
+	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.home_fd, &e) == 0 &&
+	    base_mounts_go_back(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
 		return;
 	say("brig supervisor: it cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
@@ -129,12 +130,12 @@ static int start_files(struct served_cell *c, struct err *e)
 	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.served, e);
 }
 
-static void build(struct served_cell *c, const struct cell_kind *kind)
+static void build(struct served_cell *c, struct cell_kind *kind)
 {
 	struct err e = kind->unfit;
 
 	c->state           = CELL_LIVES;
-	c->watch.cell.base = kind->base;
+	c->watch.cell.base = &kind->base;
 	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0 &&
 	    cell_let_go(&c->watch.cell, &e) == 0)
 		return;
@@ -154,12 +155,12 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 {
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
-	int           keep[1 + MOUNT_SHOWN_MAX] = { sock };
+	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.home_fd, cell->base->mounts.own_fd };
 	size_t        n                         = c->watch.served.shown_len;
 
 	memset(&answer, 0, sizeof answer); /* padding too */
-	memcpy(keep + 1, c->shown_fd, n * sizeof *keep);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 1) < 0)
+	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
 	else
 		(void)!cell_open_shown(cell, &c->watch.served, &answer.err);
@@ -169,9 +170,11 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 	_exit(EXIT_SUCCESS);
 }
 
-static int start_opening(struct served_cell *c, struct err *e)
+static int start_opening(struct served_cell *c, struct cell_kind *kind, struct err *e)
 {
 	int pair[2];
+
+	c->watch.cell.base = &kind->base;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step open-trees: --ro");
@@ -208,7 +211,7 @@ static int take_opened(struct served_cell *c, struct err *e)
 }
 
 /* The helper has answered, or is not waited for any longer; it is reaped with what else is left. */
-static void end_opening(struct served_cell *c, const struct cell_kind *kind, bool is_answered)
+static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
 {
 	struct err e;
 
@@ -242,9 +245,9 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 		group_keep_files(&c->place.group, &c->files);
 	fill(c, kind, word->awaited, zygote);
 	c->opening = -1;
-	if (!word->shown_len)
+	if (!word->shown_len || kind->unfit.kind != ERR_NONE)
 		build(c, kind);
-	else if (start_opening(c, &e) < 0) {
+	else if (start_opening(c, kind, &e) < 0) {
 		c->state = CELL_LIVES;
 		watch_fail(&c->watch, EXIT_setup_failed, &e);
 	}

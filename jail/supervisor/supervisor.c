@@ -37,7 +37,8 @@ struct seat_of_cell {
 	struct served_cell *cell;
 	uint32_t            generation;
 	bool                is_due;
-	int                 armed[WATCH_FDS]; /* of each source, as it is known to epoll; -1: not, or its event has come */
+	int                 armed[WATCH_FDS]; /* of each source, as epoll waits for it; -1: not, or its event has come */
+	int                 known[WATCH_FDS]; /* the last one that epoll was told of */
 	double              asked;            /* warm.asked, by then: what is asked for anew may have the descriptors' old numbers */
 };
 
@@ -126,7 +127,7 @@ static void take_setup(struct supervisor *s)
 	s->kind.filter  = &s->filter;
 	s->kind.telling = &s->telling;
 	s->kind.forker  = (struct forker){ .orders = -1, .pidfd = -1, .filter = &s->filter, .telling = &s->telling };
-	kept_zygote_init(&s->zygote, &s->setup, seal_filters(s));
+	kept_zygote_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
 }
 
 /* --- waiting --- */
@@ -138,13 +139,14 @@ enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
  * Each event comes once, and is asked for anew after the turn that it has caused: what is closed, while another process holds the
  * same file, causes one turn at most. What cannot be waited for ends the supervisor: a run that is not watched has no limits.
  */
-static void arm(struct supervisor *s, int fd, short events, uint64_t data)
+static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
 {
 	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT, .data.u64 = data };
+	int first = is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, second = is_known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
-	if (fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_MOD, fd, &e) == 0)
+	if (fd < 0 || epoll_ctl(s->epoll, first, fd, &e) == 0)
 		return;
-	if (errno == ENOENT && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
+	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* another file by now, or the same again */
 		return;
 	if (errno != ENOSPC && errno != ENOMEM)
 		give_up("epoll_ctl");
@@ -163,10 +165,10 @@ static void arm_own(struct supervisor *s)
 	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
 
 	if (!s->ends)
-		arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER);
+		arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER, true);
 	kept_zygote_watch(&s->zygote, zygotes);
 	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
-		arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i);
+		arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
 }
 
 /* --- cells --- */
@@ -182,8 +184,8 @@ static void arm_cell(struct supervisor *s, size_t i)
 	served_cell_fds(seat->cell, fds);
 	for (size_t n = 0; n < WATCH_FDS; n++) {
 		if (fds[n].fd != seat->armed[n] || is_other)
-			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n));
-		seat->armed[n] = fds[n].fd;
+			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == seat->known[n]);
+		seat->armed[n] = seat->known[n] = fds[n].fd;
 	}
 }
 
@@ -449,7 +451,7 @@ static void attend(struct supervisor *s)
 
 /* --- begin --- */
 
-/* Each cell takes two dozen. */
+/* Each cell takes four dozen. */
 static void allow_descriptors(void)
 {
 	struct rlimit files;

@@ -21,7 +21,7 @@ def test_false_null(jail, tmp_path, nothing_left, swap):
     (tmp_path / "program.py").write_text("print(open('/dev/null').read())")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", swap + RUN, "sh", tool.binary(), tmp_path], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, env=tool.environment())
-    assert done.returncode == 125 and "set-up step mounts: /dev/null" in done.stderr and done.stdout == "", done
+    assert done.returncode == 125 and "set-up step base-mounts: /dev/null" in done.stderr and done.stdout == "", done
 
 
 @pytest.mark.control("B16")

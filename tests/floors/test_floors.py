@@ -175,7 +175,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
         "jail/spec": "group_path id_range limits mount_plan mountinfo refusal",
         "jail/privilege": "outer privilege slot sub_ids surroundings",
-        "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trees",
+        "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trace group_trees",
         "jail/order": "words zygote_report", # the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
@@ -183,7 +183,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
         "jail/spec": "bpf filter_notice group_path id_range layer limits mount_plan mountinfo policy_value program_env refusal refused_call",
         "jail/privilege": "outer privilege slot sub_ids surroundings",
-        "jail/cgroup": "group group_count group_leaf group_limit group_place group_trees",
+        "jail/cgroup": "group group_again group_count group_leaf group_limit group_place group_trace group_trees",
         "jail/seccomp": "notice",
         "jail/order": "letter words zygote_report",
         "libraries": ["libcgroup", "libcap", "libnl_3"],

@@ -1,0 +1,253 @@
+#define _GNU_SOURCE
+#include "base_mounts.h"
+
+#include "detach.h"
+#include "fd.h"
+#include "file.h"
+#include "mountinfo.h"
+#include "sys.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static int failed(const char *what, struct err *e)
+{
+	return err_sys(e, "set-up step base-mounts: %s", what);
+}
+
+/* --- a namespace with nothing but procfs and a place for a tree --- */
+
+/*
+ * The kernel lets a procfs be mounted for a cell only where one is in sight that hides no more than this one (mount_too_revealing()).
+ * In containers parts of /proc are covered, and there may be another one.
+ */
+enum { PROCS_MAX = 4 };
+static const char *const proc_places[PROCS_MAX] = { "proc", "proc-1", "proc-2", "proc-3" };
+
+/* Its directories, and no more can be made. */
+static int make_root(struct err *e)
+{
+	scoped_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC), root = -1;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "4096", 0) < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "6", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return failed("tmpfs", e);
+	root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (root < 0 || mkdirat(root, "tree", 0755) < 0)
+		return failed("root", e);
+	for (size_t i = 0; i < PROCS_MAX; i++)
+		if (mkdirat(root, proc_places[i], 0555) < 0)
+			return failed("root", e);
+	return fd_take(&root);
+}
+
+static int clone_mount(const char *path)
+{
+	return open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+static int open_procs(int proc[PROCS_MAX], struct err *e)
+{
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	size_t           at = 0, n = 0;
+
+	proc[n] = clone_mount("/proc");
+	if (proc[n++] < 0)
+		return failed("/proc", e);
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", 4 * MIB, &text, e) < 0)
+		return -1;
+	while (n < PROCS_MAX && mountinfo_next(text.data, text.len, &at, &m))
+		if (strcmp(m.type, "proc") == 0 && strcmp(m.root, "/") == 0 && strcmp(m.at, "/proc") != 0)
+			proc[n++] = clone_mount(m.at); /* what cannot be reached is of no use to cells */
+	return 0;
+}
+
+static int attach_procs(int root, const int proc[PROCS_MAX], struct err *e)
+{
+	for (size_t i = 0; i < PROCS_MAX; i++) {
+		scoped_fd at = proc[i] < 0 ? -1 : openat(root, proc_places[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (proc[i] >= 0 && (at < 0 || move_mount(proc[i], "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
+			return failed("/proc", e);
+	}
+	return 0;
+}
+
+static int move_in(const int proc[PROCS_MAX], struct err *e)
+{
+	scoped_fd root = make_root(e);
+
+	if (root < 0)
+		return -1;
+	if (move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return failed("root", e);
+	if (attach_procs(root, proc, e) < 0)
+		return -1;
+	if (fchdir(root) < 0 || pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return failed("pivot_root", e);
+	return 0;
+}
+
+static int leave_host(struct err *e)
+{
+	int proc[PROCS_MAX] = { -1, -1, -1, -1 };
+	int r               = open_procs(proc, e) < 0 ? -1 : move_in(proc, e);
+
+	for (size_t i = 0; i < PROCS_MAX; i++)
+		fd_closep(&proc[i]);
+	return r;
+}
+
+static int open_own(struct err *e)
+{
+	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? failed("/proc/self/ns/mnt", e) : fd;
+}
+
+int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
+{
+	struct base_mounts b = BASE_MOUNTS_NONE;
+
+	b.is_root = is_root;
+	b.home_fd = open_own(e);
+	if (b.home_fd < 0)
+		return -1;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return failed("unshare", e);
+	if (leave_host(e) < 0)
+		return -1;
+	b.own_fd = open_own(e);
+	if (b.own_fd < 0)
+		return -1;
+	*ret = b;
+	return 0;
+}
+
+/* Root and working directory are then those of the namespace. */
+static int go(int namespace, struct err *e)
+{
+	return setns(namespace, CLONE_NEWNS) < 0 ? failed("setns", e) : 0;
+}
+
+int base_mounts_go_home(const struct base_mounts *b, struct err *e)
+{
+	return go(b->home_fd, e);
+}
+
+int base_mounts_go_back(const struct base_mounts *b, struct err *e)
+{
+	return b->own_fd < 0 ? 0 : go(b->own_fd, e);
+}
+
+int base_mounts_reach(const struct base_mounts *b, int from, const char *what, struct err *e)
+{
+	int fd;
+
+	if (!b->is_root)
+		return detach_open_again(from, what, e);
+	fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? err_sys(e, "set-up step open-trees: %s", what) : fd;
+}
+
+/* --- the tree --- */
+
+struct parts {
+	struct mount_plan plan;
+	int               tree, device[MOUNT_MAX]; /* mounts that lie nowhere yet */
+};
+
+static void close_parts(struct parts *p)
+{
+	fd_closep(&p->tree);
+	for (size_t i = 0; i < MOUNT_MAX; i++)
+		fd_closep(&p->device[i]);
+}
+
+/*
+ * The node is checked after it was pinned: a host whose /dev/null was replaced
+ * must not be believed (CVE-2025-31133).
+ */
+static int open_device(const struct mount_step *m, struct err *e)
+{
+	char        path[32];
+	struct stat st;
+	scoped_fd   host = -1;
+
+	snprintf(path, sizeof path, "/%s", m->to);
+	host = open(path, O_PATH | O_CLOEXEC);
+	if (host < 0 || fstat(host, &st) < 0)
+		return failed(path, e);
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(m->major, m->minor))
+		return err_set(e, ERR_SETUP, "set-up step base-mounts: %s is not the device that it should be (%u, %u)", path, m->major, m->minor);
+	return detach_mount(host, mount_step_attrs(m), path, e);
+}
+
+static int open_parts(struct parts *p, const struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
+{
+	const struct mount_wishes none = { 0 };
+	scoped_fd                 here = -1;
+
+	memset(p->device, 0xff, sizeof p->device); /* -1 */
+	p->tree = -1;
+	if (mount_plan_build(&p->plan, &none, e) < 0 || base_mounts_go_home(b, e) < 0)
+		return -1;
+	here    = base_mounts_reach(b, tree->tree_fd, name, e);
+	p->tree = here < 0 ? -1 : detach_mount(here, mount_step_attrs(&p->plan.step[0]), name, e);
+	for (size_t i = 0; p->tree >= 0 && i < p->plan.n; i++)
+		if (p->plan.step[i].kind == MOUNT_DEVICE && (p->device[i] = open_device(&p->plan.step[i], e)) < 0)
+			return -1;
+	return p->tree < 0 ? -1 : base_mounts_go_back(b, e);
+}
+
+/* A place inside the tree, and nowhere else: no symlink is followed, whoever planted it. */
+static int attach_device(int tree, int device, const char *to, struct err *e)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	scoped_fd       at  = openat2(tree, to, &how, sizeof how);
+
+	return at < 0 || move_mount(device, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? failed(to, e) : 0;
+}
+
+static int attach_parts(struct base_mounts *b, struct parts *p, struct err *e)
+{
+	if (b->tree_fd >= 0 && umount2("/tree", MNT_DETACH) < 0)
+		return failed("/tree", e);
+	fd_closep(&b->tree_fd);
+	if (move_mount(p->tree, "", AT_FDCWD, "/tree", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return failed("/tree", e);
+	for (size_t i = 0; i < p->plan.n; i++)
+		if (p->device[i] >= 0 && attach_device(p->tree, p->device[i], p->plan.step[i].to, e) < 0)
+			return -1;
+	b->tree_fd = fd_take(&p->tree);
+	return 0;
+}
+
+static int replace_tree(struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
+{
+	struct parts p;
+	int          r = open_parts(&p, b, tree, name, e);
+
+	if (r == 0)
+		r = attach_parts(b, &p, e);
+	close_parts(&p);
+	if (r == 0)
+		memcpy(b->digest, tree->digest, sizeof b->digest);
+	return r;
+}
+
+int base_mounts_clone(struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
+{
+	int fd;
+
+	if ((b->tree_fd < 0 || strcmp(b->digest, tree->digest) != 0) && replace_tree(b, tree, name, e) < 0)
+		return -1;
+	fd = open_tree(b->tree_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	return fd < 0 ? failed(name, e) : fd;
+}

@@ -1,0 +1,54 @@
+/* group_again.c - leaves of a cell that is gone, for the next cell of the process that watches it */
+#define _GNU_SOURCE
+#include "group.h"
+#include "group_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int64_t count_throttled(const struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_CPU);
+	char                     text[512];
+
+	return leaf && group_read_count(g, leaf, "cpu.stat", text, sizeof text) ? group_key_value(text, "nr_throttled") : -1;
+}
+
+void group_keep_files(struct group *g, struct group_files *none)
+{
+	struct group_usage ignored;
+
+	g->files        = none;
+	none->throttled = count_throttled(g);
+	group_read(g, &ignored); /* all are opened now: a cell that was used has as many descriptors as one that was not */
+	(void)group_pids_now(g);
+	for (size_t i = 0; i < g->n; i++)
+		group_open_traces(g, &g->leaf[i]);
+}
+
+bool group_set_back(struct group *g)
+{
+	bool is = count_throttled(g) == g->files->throttled; /* one that has used up its share waits for the next period, and the next cell with it */
+
+	for (size_t i = 0; i < g->n && is; i++)
+		is = group_leaf_is_as_new(g, &g->leaf[i], true);
+	return is;
+}
+
+bool group_begin_peak(struct group *g)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+	int                      fd   = leaf ? group_kept_file(g->files, leaf, "memory.max_usage_in_bytes") : -ENOENT;
+	char                     text[32] = "";
+	int64_t                  charged;
+
+	if (!leaf)
+		return true;
+	if (fd < 0 || write(fd, "0", 1) != 1 || pread(fd, text, sizeof text - 1, 0) <= 0)
+		return false;
+	charged = strtoll(text, NULL, 10);
+	if (!g->files->charged)
+		g->files->charged = charged;
+	return charged <= g->files->charged + GROUP_CHARGED_MAX;
+}
