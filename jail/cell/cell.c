@@ -11,6 +11,7 @@
 #include "runner.h"
 #include "shown.h"
 #include "sys.h"
+#include "user_ns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +28,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROGRAM_ID = 1000 };
-
 /* What every cell has once cell_open() succeeded: its steps are fatal. */
 #define LAYERS_OF_STEPS                                                                                                  \
 	(LAYER_BIT(USER_NS) | LAYER_BIT(MOUNT_NS) | LAYER_BIT(RO_ROOTFS) | LAYER_BIT(PROC_SUBSET) | \
@@ -43,6 +42,7 @@ void cell_init(struct cell *c)
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
 	c->child.root_fd = c->child.report_fd = -1;
+	c->user_ns_fd = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
 		c->child.shown_fd[i] = -1;
 }
@@ -88,7 +88,6 @@ int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e)
 
 static void note_optional(struct cell *c)
 {
-	c->child.quotas       = c->base->quotas;
 	c->child.landlock_abi = c->base->landlock_abi;
 	note(c, c->base->landlock_abi, LAYER_BIT(LANDLOCK));
 	note(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
@@ -149,7 +148,7 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 	if (group_open_joins(&c->group, e) < 0)
 		return -1;
 	c->child.join_len = group_join_fds(&c->group, c->child.join_fd);
-	return group_watch_oom(&c->group, &c->oom, e);
+	return c->oom.fd >= 0 ? 0 : group_watch_oom(&c->group, &c->oom, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
@@ -210,20 +209,19 @@ static void close_child_ends(struct cell *c)
 		fd_closep(&c->child.shown_fd[i]);
 }
 
-static bool has_one_id(const struct cell *c)
-{
-	return c->slot.init_id == c->slot.program_id;
-}
-
 static void fill_child(struct cell *c, const struct run_order *order)
 {
 	struct child_ctx *child = &c->child;
 
 	child->mounts         = order->mounts;
 	child->hostname       = "brig";
-	child->init_id        = has_one_id(c) ? PROGRAM_ID : 0;
-	child->program_uid    = PROGRAM_ID;
-	child->program_gid    = PROGRAM_ID;
+	child->init_id        = user_ns_has_one_id(&c->slot) ? USER_NS_PROGRAM_ID : 0;
+	child->program_uid    = USER_NS_PROGRAM_ID;
+	child->program_gid    = USER_NS_PROGRAM_ID;
+	child->owner_id       = c->slot.init_id;
+	child->pipes_id       = c->slot.program_id;
+	child->user_ns_fd     = c->user_ns_fd;
+	child->is_first_victim = c->missing & LAYER_BIT(MEMORY);
 	child->slot_fd        = c->slot.fd;
 	child->init_fd        = c->base->init_fd;
 	child->workspace_exec = order->workspace_exec;
@@ -235,7 +233,7 @@ static int clone_into(struct cell *c, struct err *e)
 {
 	int               group = group_clone_fd(&c->group);
 	struct clone_args args  = {
-		.flags       = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+		.flags       = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
 		.pidfd       = (uint64_t)(uintptr_t)&c->pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -260,39 +258,11 @@ static int clone_cell(struct cell *c, struct err *e)
 	int        r = privilege_become_owner(c->slot.init_id, e);
 	struct err second;
 
-	if (r == 0 && c->outer.kind != OUTER_NONE)
-		r = privilege_show(e);
 	if (r == 0)
 		r = clone_into(c, e);
 	if (privilege_become_root(r == 0 ? e : &second) < 0)
 		r = -1;
 	return r;
-}
-
-/* The pid is our own unreaped child's: it cannot have become somebody else's. */
-static int write_id_maps(const struct cell *c, struct err *e)
-{
-	char      path[48], text[96];
-	scoped_fd proc = -1;
-
-	snprintf(path, sizeof path, "/proc/%d", c->pid);
-	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (proc < 0)
-		return err_sys(e, "set-up step id-maps: %s", path);
-	if (has_one_id(c))
-		snprintf(text, sizeof text, "%d %u 1\n", PROGRAM_ID, c->slot.program_id);
-	else
-		snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", c->slot.init_id, PROGRAM_ID, c->slot.program_id);
-	if (file_put(proc, "uid_map", text) < 0)
-		return err_sys(e, "set-up step id-maps: uid_map");
-	if (file_put(proc, "setgroups", "deny") < 0)
-		return err_sys(e, "set-up step id-maps: setgroups");
-	if (file_put(proc, "gid_map", text) < 0)
-		return err_sys(e, "set-up step id-maps: gid_map");
-	/* without a limit of its own, the cell is what the host kills first when its memory is used up */
-	if (c->missing & LAYER_BIT(MEMORY) && file_put(proc, "oom_score_adj", "1000") < 0 && errno != ENOENT)
-		return err_sys(e, "set-up step id-maps: oom_score_adj");
-	return 0;
 }
 
 /*
@@ -318,12 +288,12 @@ static int open_cell(struct cell *c, const struct run_order *order, struct err *
 	note_optional(c);
 	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
+	if (c->user_ns_fd < 0 && (c->user_ns_fd = user_ns_make(&c->slot, c->base->quotas, e)) < 0)
+		return -1;
 	if (make_channels(c, e) < 0)
 		return -1;
 	fill_child(c, order);
 	if (clone_in_net(c, e) < 0)
-		return -1;
-	if (write_id_maps(c, e) < 0 || privilege_hide(e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
@@ -336,18 +306,6 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 
 	close_child_ends(c);
 	return r;
-}
-
-/* A child whose set-up failed has gone, perhaps with a word of ours unread. Its own last word says why. */
-static bool is_gone(int errnum)
-{
-	return errnum == EPIPE || errnum == ECONNRESET;
-}
-
-/* One that is dead already has said why, which is read next. */
-int cell_let_go(struct cell *c, struct err *e)
-{
-	return send(c->report_fd, "g", 1, MSG_NOSIGNAL) == 1 || is_gone(errno) ? 0 : err_sys(e, "set-up step id-maps: go");
 }
 
 /* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
@@ -368,7 +326,7 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 {
 	const struct child_rlimits rlimits = {
 		.files     = l->files,
-		.processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? has_one_id(c) : BEHIND_PIDS),
+		.processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? user_ns_has_one_id(&c->slot) : BEHIND_PIDS),
 		.data      = data_limit(c, l),
 		.cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S),
 	};
@@ -407,6 +365,7 @@ void cell_end(struct cell *c)
 	notice_close(&c->notice);
 	fd_closep(&c->report_fd);
 	group_oom_close(&c->oom);
+	fd_closep(&c->user_ns_fd);
 	store_close(&c->rootfs);
 }
 

@@ -33,6 +33,7 @@ struct cell {
 	struct group     group;
 	struct store_tree rootfs;   /* its lock keeps brig rootfs gc away */
 	struct child_ctx child;
+	int              user_ns_fd; /* of the slot (user_ns.h); -1: not made yet */
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
 	int              report_fd; /* child_report of PID 1, then a byte of brig-init, and nothing more is read; PID 1 ends with it */
@@ -58,8 +59,6 @@ must_use int cell_open_shown(struct cell *c, const struct run_order *order, stru
 /* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
 must_use int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
-/* The cell waits for this before its next step: its ids are mapped. */
-must_use int cell_let_go(struct cell *c, struct err *e);
 /* What shall run, into the cell's letter, whenever it comes. */
 must_use int cell_give_letter(struct cell *c, const struct run_order *order, bool executes, struct err *e);
 /* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */

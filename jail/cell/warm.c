@@ -154,7 +154,7 @@ int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int
 		return -1;
 	r     = letter_send(w->orders[0], o);
 	errno = -r;
-	return r < 0 ? err_sys(e, "the order cannot be sent") : 0;
+	return r < 0 ? err_sys(e, "set-up step letter: the order") : 0;
 }
 
 /* --- hearing --- */

@@ -73,11 +73,13 @@ struct child_ctx {
 	int                      join_fd[GROUP_TREES_MAX]; /* tasks of the v1 groups, as group_open_joins() opened them */
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
-	int                      report_fd; /* socket; to PID 1 it brings the word that the id maps are written, and its end is the cell's */
+	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen where the cell is built: of what PID 1 makes */
+	int                      user_ns_fd; /* that PID 1 enters last (user_ns.h) */
+	bool                     is_first_victim;
+	int                      report_fd; /* socket; its end is the cell's */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      slot_fd;
 	unsigned                 landlock_abi; /* 0: the kernel has none */
-	bool                     quotas;       /* /proc/sys/user is there and can be written to */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter, *telling; /* as in run_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
@@ -90,13 +92,13 @@ struct child_ctx {
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_rlimits     rlimits;
-	struct letter_order      letter; /* of a fork, once it is there; its text is in lists, and */
+	struct word_lists       *lists;  /* of a fork: room for the words of its order, and */
+	struct letter_order      letter; /* the order, once it is there; its text is in lists, and */
 	char                    *code;
 	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its words in /proc */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
 	int                      detail;
-	struct word_lists        lists; /* of its letter. Last: it is large, and each page that a fork writes to is copied */
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);

@@ -22,8 +22,8 @@
 /* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
 static int cell_close_descriptors(struct child_ctx *c)
 {
-	int    keep[4 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd };
-	size_t n                                           = 4;
+	int    keep[5 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd, c->user_ns_fd };
+	size_t n                                           = 5;
 
 	for (int i = 0; i < c->join_len; i++)
 		keep[n++] = c->join_fd[i];
@@ -46,12 +46,31 @@ static int cell_die_with_launcher(struct child_ctx *c)
 	return launcher.revents & POLLHUP ? -EPIPE : 0;
 }
 
-static int cell_await_id_maps(struct child_ctx *c)
+/* Without a limit of its own, the cell is what the host kills first when its memory is used up. The file is root's while we cannot be dumped. */
+static int cell_first_victim(struct child_ctx *c)
 {
-	char    go;
-	ssize_t n = recv(c->report_fd, &go, 1, 0);
+	int fd, r;
 
-	return n == 1 ? 0 : n < 0 ? -errno : -EPIPE;
+	if (!c->is_first_victim)
+		return 0;
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	r  = fd < 0 ? -errno : 0;
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (r == 0 && write(fd, "1000", 4) != 4)
+		r = -errno;
+	if (fd >= 0)
+		close(fd);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* What is made from here on belongs to PID 1's id: its user namespace is entered later, for nothing here is that namespace's. */
+static int cell_own_files(struct child_ctx *c)
+{
+	if (setresgid(c->owner_id, c->owner_id, c->owner_id) < 0)
+		return -errno;
+	setfsuid(c->owner_id);
+	return (unsigned)setfsuid(c->owner_id) == c->owner_id ? 0 : -EPERM;
 }
 
 static int cell_group_namespace(struct child_ctx *c)
@@ -251,13 +270,13 @@ static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;
 
-	setfsuid(c->program_uid);
-	setfsgid(c->program_gid);
-	if ((unsigned)setfsuid(c->program_uid) != c->program_uid || (unsigned)setfsgid(c->program_gid) != c->program_gid)
+	setfsuid(c->pipes_id);
+	setfsgid(c->pipes_id);
+	if ((unsigned)setfsuid(c->pipes_id) != c->pipes_id || (unsigned)setfsgid(c->pipes_id) != c->pipes_id)
 		return -EPERM;
 	r = make_pipes(fds);
-	setfsuid(c->init_id);
-	setfsgid(c->init_id);
+	setfsuid(c->owner_id);
+	setfsgid(c->owner_id);
 	return r;
 }
 
@@ -293,45 +312,6 @@ static int zygote_write_code(struct child_ctx *c)
 static int zygote_write_extension(struct child_ctx *c)
 {
 	return write_file(c, "workspace/zygote.so", c->extension_fd, c->extension_len);
-}
-
-static int set_quota(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
-
-	if (fd < 0)
-		return -errno;
-	r = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -errno;
-	close(fd);
-	return r;
-}
-
-/*
- * The kernel's own limits, written into the cell's user namespace through the
- * host's procfs, which is still in sight. Without a user namespace there is no
- * capability, and without one no other namespace. Hosts that hide /proc/sys, or
- * show it read-only, keep the filter as the only guard; the launcher's record
- * says which.
- *
- * What a cell of a plain user watches counts for the user as well, who has 128
- * instances for everything, and what cells of a service watch counts for its
- * keeper: a jail must not take his desktop's, nor those of other jails.
- */
-static int cell_quotas(struct child_ctx *c)
-{
-	static const char *const rows[][2] = {
-		{ "/proc/sys/user/max_user_namespaces", "0" },
-		{ "/proc/sys/user/max_inotify_instances", "4" },
-		{ "/proc/sys/user/max_inotify_watches", "8192" },
-	};
-
-	for (size_t i = 0; c->quotas && i < ARRAY_LEN(rows); i++) {
-		int r = set_quota(rows[i][0], rows[i][1]);
-
-		if (r < 0 && (r != -ENOENT || i == 0)) /* a kernel may count no watches */
-			return r;
-	}
-	return 0;
 }
 
 /* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */
@@ -377,6 +357,12 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 	return child_sys(close_range(INIT_FD_SLOT + 1, ~0u, CLOSE_RANGE_CLOEXEC));
 }
 
+/* Nothing of the cell belongs to it: root in it has no power over the cell's mounts, its network, its name. */
+static int cell_enter_user_namespace(struct child_ctx *c)
+{
+	return child_sys(setns(c->user_ns_fd, CLONE_NEWUSER));
+}
+
 static int cell_become_init(struct child_ctx *c)
 {
 	char *const none[] = { NULL };
@@ -389,18 +375,19 @@ static int cell_become_init(struct child_ctx *c)
 const struct child_step child_cell_steps[] = {
 	{ "close-descriptors",  cell_close_descriptors,     "first: nothing of other cells is open here" },
 	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
-	{ "join-groups",        child_join_groups,          "before anything is allocated, and before the ids change" },
-	{ "await-id-maps",      cell_await_id_maps,         "until then every id is 65534" },
-	{ "take-ids",           child_take_ids,             "root of the cell, a nobody on the host" },
+	{ "first-victim",       cell_first_victim,          "where no control group limits memory: while the host's /proc is in sight" },
+	{ "join-groups",        child_join_groups,          "before anything is allocated" },
 	{ "group-namespace",    cell_group_namespace,       "after joining, or the namespace would show the host's path" },
+	{ "own-files",          cell_own_files,             "what is made from here on is PID 1's, a nobody on the host" },
 	{ "new-keyring",        child_new_keyring,          "the caller's keys stay outside" },
-	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the host" },
+	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach those that cells are copied from" },
 	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
-	{ "quotas",             cell_quotas,                "no namespaces; while the host's /proc/sys is in sight, and after our own are made" },
 	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
 	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
 	{ "prepare",            cell_prepare,               "what the program is handed and could not make: main.py and its streams" },
 	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps them: PID 1 need not" },
+	{ "enter-user-namespace", cell_enter_user_namespace, "after the last step that needed power over the cell" },
+	{ "take-ids",           child_take_ids,             "root of nothing but its two ids, a nobody on the host" },
 	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has two, and nothing else is left" },
 	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
 	{ "securebits",         child_securebits,           "locked: its id means nothing" },

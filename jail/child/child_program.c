@@ -263,7 +263,7 @@ static int program_streams(struct child_ctx *c)
 static int enter_workdir(struct child_ctx *c)
 {
 	c->detail = CHILD_DETAIL_ASKED;
-	return c->lists.cwd[0] ? child_sys(chdir(c->lists.cwd[0])) : 0;
+	return c->lists->cwd[0] ? child_sys(chdir(c->lists->cwd[0])) : 0;
 }
 
 /* The order may name another one, from there on. */
@@ -342,8 +342,8 @@ static int program_exec(struct child_ctx *c)
 
 	if (c->stays)
 		return 0;
-	for (int i = 0; c->lists.path[i]; i++) {
-		execve(c->lists.path[i], c->lists.argv, c->lists.envp);
+	for (int i = 0; c->lists->path[i]; i++) {
+		execve(c->lists->path[i], c->lists->argv, c->lists->envp);
 		if (errno != ENOENT && errno != ENOTDIR)
 			return -errno;
 		r = -errno;
@@ -381,9 +381,9 @@ static void show(char *to, const char *from, const char *end)
 
 static void show_words(const struct child_ctx *c)
 {
-	const char *end = c->lists.path[0] + c->letter.words.len, *env = c->letter.words.envc ? c->lists.envp[0] : end;
+	const char *end = c->lists->path[0] + c->letter.words.len, *env = c->letter.words.envc ? c->lists->envp[0] : end;
 
-	show(c->shown, c->lists.argv[0], env);
+	show(c->shown, c->lists->argv[0], env);
 	show(c->shown + CHILD_SHOWN_BYTES, env, end);
 }
 
@@ -394,7 +394,7 @@ int child_take_letter(struct child_ctx *c)
 
 	if (r < 0)
 		return r;
-	if (!words_split(&c->letter.words, text, &c->lists))
+	if (!words_split(&c->letter.words, text, c->lists))
 		return -EBADMSG;
 	if (c->shown)
 		show_words(c);

@@ -42,17 +42,34 @@ static unsigned list_masks(char *buf, size_t len)
  * procfs only to who can see all of a first one. It says EPERM, as do a dozen
  * others, so look for the masks ourselves.
  */
-static bool tell_masked(struct probe *p, const char *masks, unsigned n)
+static bool tell_masked(struct probe *p, bool is_root, const char *masks, unsigned n)
 {
 	char cause[256];
 
 	snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_words(REFUSER_MASK), n, masks);
 	p->finding.by  = REFUSER_MASK;
 	p->finding.errnum = EPERM;
-	return probe_missing(p, cause, where_unmask(p->at->where));
+	if (!is_root)
+		return probe_missing(p, cause, where_unmask(p->at->where));
+	/* root's own runs mount it as root of the host; profiles of a service have user namespaces */
+	strncat(cause, "; brig run of root works, brigd does not", sizeof cause - strlen(cause) - 1);
+	return probe_degraded(p, cause, where_unmask(p->at->where));
 }
 
-static bool mount_proc(struct probe *p, const char *on, const char *options)
+/* Of the host, and not of a user namespace that somebody has made. */
+static bool is_root_of_host(const struct probe *p)
+{
+	unsigned inside = 1, outside = 1, count = 0;
+	FILE    *f      = fopen("/proc/self/uid_map", "re");
+
+	if (f && fscanf(f, "%u %u %u", &inside, &outside, &count) != 3)
+		count = 0;
+	if (f)
+		fclose(f);
+	return p->at->is_root && inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+static bool mount_proc(struct probe *p, bool is_root, const char *on, const char *options)
 {
 	char     masks[160];
 	unsigned n = list_masks(masks, sizeof masks);
@@ -61,7 +78,7 @@ static bool mount_proc(struct probe *p, const char *on, const char *options)
 		return true;
 	/* room_dir() has mounted a tmpfs just now: neither filter nor LSM nor capabilities are in the way of mount() */
 	if (errno == EPERM && n)
-		return tell_masked(p, masks, n);
+		return tell_masked(p, is_root, masks, n);
 	return mounted(p, "proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
 
@@ -74,12 +91,15 @@ static bool shows_only_pids(struct probe *p)
 
 bool probe_proc(struct probe *p)
 {
+	bool is_root;
+
 	if (!has_procfs())
 		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a first",
 		                     "mount -t proc proc /proc");
+	is_root = is_root_of_host(p);
 	return room_enter(p, CLONE_NEWNS | CLONE_NEWPID) && room_become_child(p) && room_dir(p) &&
-	       did(p, mkdir("proc", 0755), "mkdir on a tmpfs") && mount_proc(p, "proc", "hidepid=2,subset=pid") &&
-	       shows_only_pids(p) && probe_detail(p, "hidepid=2,subset=pid");
+	       did(p, mkdir("proc", 0755), "mkdir on a tmpfs") && mount_proc(p, is_root, "proc", "hidepid=2,subset=pid") &&
+	       (p->finding.result == RESULT_DEGRADED || (shows_only_pids(p) && probe_detail(p, "hidepid=2,subset=pid")));
 }
 
 bool probe_tmpfs(struct probe *p)

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -261,9 +260,10 @@ pid_t fork_server_fork(struct fork_request *r)
 	return pid;
 }
 
-void fork_server_fill(struct child_ctx *c, const struct fork_server *s, const struct fork_request *r)
+void fork_server_fill(struct child_ctx *c, struct word_lists *lists, const struct fork_server *s, const struct fork_request *r)
 {
-	memset(c, 0, offsetof(struct child_ctx, lists));
+	memset(c, 0, sizeof *c);
+	c->lists          = lists;
 	c->rlimits        = r->order.rlimits;
 	c->init_id        = r->order.init_id;
 	c->program_uid    = r->order.program_id;

@@ -33,5 +33,5 @@ must_use int fork_server_open(struct fork_server *s);
 must_use bool fork_server_await(struct fork_server *s, struct fork_request **ret);
 /* 0 in the fork, which still has all of its parent's; else what it could do it has told, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
-/* In the fork: what its steps need to know. */
-void fork_server_fill(struct child_ctx *ret, const struct fork_server *s, const struct fork_request *r);
+/* In the fork: what its steps need to know. lists: room. */
+void fork_server_fill(struct child_ctx *ret, struct word_lists *lists, const struct fork_server *s, const struct fork_request *r);

@@ -39,9 +39,10 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await(s, &r)) {
 		if (fork_as_owner(r) == 0) {
-			struct child_ctx c;
+			struct word_lists lists;
+			struct child_ctx  c;
 
-			fork_server_fill(&c, s, r);
+			fork_server_fill(&c, &lists, s, r);
 			child_become_program(&c); /* its last row execs */
 			_exit(EXIT_FAILURE);
 		}

@@ -164,10 +164,10 @@ static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
 	return s;
 }
 
-/* How many cells one supervisor can watch: it holds some four dozen descriptors for each, and only the hard limit bounds it. */
+/* How many cells one supervisor can watch: it holds some fifty descriptors for each, and only the hard limit bounds it. */
 static size_t count_watched(void)
 {
-	enum { OF_CELL = 48, BESIDE = 64 };
+	enum { OF_CELL = 56, BESIDE = 64 };
 	struct rlimit files;
 
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_max, BESIDE, OF_CELL);
@@ -311,11 +311,12 @@ static bool is_wanted(const struct keeper *k, const struct seat *s)
 	return p->state == POST_SERVING && memcmp(&s->named, &p->named, sizeof s->named) == 0 && count_waiting(k, s->profile) <= p->plan.ready;
 }
 
-/* A cell in the place of another is another cell. */
-static void count_next(struct keeper *k, struct seat *s)
+/* A cell in the place of another is another cell. It has no ticket while there is no zygote. */
+static bool take_next(struct keeper *k, struct seat *s)
 {
 	s->generation = ++k->made;
 	s->is_next    = false;
+	return is_wanted(k, s);
 }
 
 void keeper_hear_cell(struct keeper *k, struct seat *s)
@@ -330,9 +331,7 @@ void keeper_hear_cell(struct keeper *k, struct seat *s)
 			back_off(&k->post[s->profile], &e);
 		else if (s->state == SEAT_READY)
 			k->post[s->profile].backoff = 0;
-		if (s->is_next)
-			count_next(k, s);
-		if (n && s->plain && !is_wanted(k, s)) {
+		if (s->is_next && !take_next(k, s)) {
 			packet_drop(ticket, n);
 			seat_leave(s);
 		} else if (n) {

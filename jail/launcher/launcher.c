@@ -146,7 +146,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	w.client  = sock;
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &filter, &base, &forker, &e) < 0 || privilege_drop(&e) < 0 || cell_let_go(&w.cell, &e) < 0 ||
+	if (build(&w, &filter, &base, &forker, &e) < 0 || privilege_drop(&e) < 0 ||
 	    (order->files_fd < 0 && cell_give_letter(&w.cell, order, true, &e) < 0))
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else

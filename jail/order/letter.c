@@ -49,7 +49,7 @@ int letter_write(int letter, const struct letter_order *o, const char *words, co
 	while (n < 0 && errno == EINTR);
 	if (n >= 0 && n != all)
 		errno = ENOSPC; /* a memory file is short of nothing else */
-	return n == all ? 0 : err_sys(e, "letter of the cell");
+	return n == all ? 0 : err_sys(e, "set-up step letter");
 }
 
 static int copy(int to, off_t at, int from, size_t len)
@@ -60,6 +60,8 @@ static int copy(int to, off_t at, int from, size_t len)
 	while (done < len) {
 		ssize_t n = pread(from, block, len - done < sizeof block ? len - done : sizeof block, (off_t)done);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n <= 0 || pwrite(to, block, (size_t)n, at + (off_t)done) != n) {
 			errno = n == 0 ? ENODATA : errno;
 			return -1;
@@ -72,7 +74,7 @@ static int copy(int to, off_t at, int from, size_t len)
 int letter_copy(int letter, const struct letter_order *o, int words, int code, struct err *e)
 {
 	if (copy(letter, 0, words, o->words.len) < 0 || (o->code_len && copy(letter, (off_t)code_at(o), code, o->code_len) < 0))
-		return err_sys(e, "letter of the cell");
+		return err_sys(e, "set-up step letter");
 	return 0;
 }
 

@@ -39,6 +39,8 @@ static void take_place(struct served_cell *c, const struct supervisor_cell *word
 	p->slot    = (struct slot){ .fd = fds[1], .number = word->number, .init_id = word->init_id, .program_id = word->program_id };
 	p->rootfs  = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
 	p->limits  = word->limits;
+	p->user_ns_fd = -1;
+	p->oom        = GROUP_OOM_NONE;
 	memcpy(p->rootfs.digest, word->digest, sizeof p->rootfs.digest);
 	fds = take_leaves(&p->group, word, fds + 3);
 	c->shown_len = word->shown_len;
@@ -78,6 +80,8 @@ static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_pla
 	cell->slot   = p->slot;
 	cell->rootfs = p->rootfs;
 	cell->group  = p->group;
+	cell->oom        = p->oom;
+	cell->user_ns_fd = p->user_ns_fd;
 	cell->outer  = (struct outer){ .kind = kind->setup->outer_kind };
 	cell->net    = net_pool_take(&kind->nets);
 	memcpy(cell->outer.why, kind->setup->outer_why, sizeof cell->outer.why);
@@ -136,8 +140,7 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = &kind->base;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0 &&
-	    cell_let_go(&c->watch.cell, &e) == 0)
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0)
 		return;
 	go_home(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
@@ -278,6 +281,9 @@ static void take_place_back(struct served_cell *c)
 	c->place.slot    = cell->slot;
 	c->place.rootfs  = cell->rootfs;
 	c->place.group   = cell->group;
+	c->place.user_ns_fd = fd_take(&cell->user_ns_fd);
+	c->place.oom     = cell->oom;
+	cell->oom        = GROUP_OOM_NONE;
 	cell->slot.fd    = -1;
 	cell->rootfs     = STORE_TREE_NONE;
 	cell->group.n    = 0;
@@ -292,6 +298,8 @@ static void leave_place(struct served_cell *c)
 		return;
 	c->is_kept = false;
 	fd_closep(&c->place.control);
+	fd_closep(&c->place.user_ns_fd);
+	group_oom_close(&c->place.oom);
 	store_close(&c->place.rootfs);
 	(void)!group_close(&c->place.group, &ignored); /* the keeper's: there is nothing to be removed */
 	slot_done(&c->place.slot);

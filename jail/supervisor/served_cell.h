@@ -27,8 +27,10 @@ struct cell_kind {
 struct cell_place {
 	int               control;
 	struct slot       slot;
+	int               user_ns_fd; /* of the slot, made with its first cell; else -1 */
 	struct store_tree rootfs;
 	struct group      group;
+	struct group_oom  oom;        /* watched with the first cell */
 	struct limits     limits;
 };
 

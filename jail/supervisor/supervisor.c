@@ -18,6 +18,7 @@
 #include "served_cell.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ struct supervisor {
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that are no cell's were looked for */
 	uint32_t                answered; /* cells whose programs make calls that are answered here */
 	bool                    is_told; /* how its zygote is: nothing has happened since */
+	bool                    has_freed; /* memory of cells, which lies between that of others */
 	struct seat_of_cell     seat[KEEPER_CELLS_MAX];
 	size_t                  top; /* seats from here on are free */
 };
@@ -202,7 +204,7 @@ static bool build_again(struct supervisor *s, size_t i)
 	const struct store_tree *tree = &seat->cell->place.rootfs;
 	struct zygote_place      zygote;
 
-	if (s->ends > 0) {
+	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* by now there are cells of another rootfs */
 		served_cell_free(seat->cell);
 		return false;
 	}
@@ -238,7 +240,8 @@ static void turn(struct supervisor *s, size_t i)
 	case SERVED_CELL_IS_GONE:
 		break;
 	}
-	seat->cell = NULL;
+	seat->cell   = NULL;
+	s->has_freed = true;
 	seat->generation++;
 	while (s->top && !s->seat[s->top - 1].cell)
 		s->top--;
@@ -345,7 +348,7 @@ static void hear_zygotes(struct supervisor *s)
 
 static int wait_ms(const struct supervisor *s)
 {
-	double first = s->is_told || !s->setup.warm ? WAIT_MS_MAX : QUIET_MS, now = clock_ms(CLOCK_MONOTONIC);
+	double first = s->has_freed || !(s->is_told || !s->setup.warm) ? QUIET_MS : WAIT_MS_MAX, now = clock_ms(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < s->top; i++)
 		if (s->seat[i].cell && s->seat[i].cell->wake - now < first)
@@ -445,13 +448,17 @@ static void attend(struct supervisor *s)
 	turn_all(s);
 	reap_others(s);
 	s->is_told = n == 0;
+	if (n == 0 && s->has_freed) {
+		malloc_trim(0); /* after a crowd */
+		s->has_freed = false;
+	}
 	if (s->setup.warm)
 		tell_figures(s, n == 0);
 }
 
 /* --- begin --- */
 
-/* Each cell takes four dozen. */
+/* Each cell takes some fifty. */
 static void allow_descriptors(void)
 {
 	struct rlimit files;

@@ -62,7 +62,7 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 	if (fork_server_fork(request) != 0)
 		return false;
 	prctl(PR_SET_NAME, z->name);
-	fork_server_fill(&ret->child, &z->server, request);
+	fork_server_fill(&ret->child, &ret->lists, &z->server, request);
 	ret->child.stays = true;
 	child_become_program(&ret->child);
 	return true;
@@ -93,10 +93,10 @@ int zygote_take_order(struct zygote_run *run)
 	if (r == 0)
 		r = child_take_streams(c);
 	errno         = -r;
-	environ       = c->lists.envp;
-	run->argv     = c->lists.argv;
-	run->envp     = c->lists.envp;
-	run->env_len  = r < 0 || !c->letter.words.envc ? 0 : (size_t)(c->lists.path[0] + c->letter.words.len - c->lists.envp[0]);
+	environ       = c->lists->envp;
+	run->argv     = c->lists->argv;
+	run->envp     = c->lists->envp;
+	run->env_len  = r < 0 || !c->letter.words.envc ? 0 : (size_t)(c->lists->path[0] + c->letter.words.len - c->lists->envp[0]);
 	run->code     = c->code;
 	run->code_len = c->letter.code_len;
 	run->stdin_pipe = c->letter.stdin_pipe;

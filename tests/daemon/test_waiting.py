@@ -237,7 +237,7 @@ def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
 @pytest.mark.row("I4")
 def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
     """They count for the door until the client reads or closes: above its limit the kernel takes none from it any more."""
-    daemon = start_daemon(MANY, through=[*daemons.with_accounts(), "prlimit", "--nofile=300:300"])
+    daemon = start_daemon(MANY, through=[*daemons.with_accounts(), "prlimit", "--nofile=450:450"])
     silent = [daemon.connect() for _ in range(8)]
 
     def refused():
@@ -247,7 +247,7 @@ def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
             try:
                 other.command("true")
             except client.Refused as e:
-                return e
+                return e if e.code == "busy" else None # or the door had no descriptor for what it sends to the keeper
             except (client.Closed, client.NotStarted): # its own streams were the first that did not get through; there were no descriptors for its cell
                 return None
     try:
@@ -255,7 +255,7 @@ def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
     finally:
         for talk in silent:
             talk.close()
-    assert why and (why.code, why.error["retry_after_ms"] > 0) == ("busy", True) and "do not read" in why.error["message"], why
+    assert why and (why.code, why.error.get("retry_after_ms", 0) > 0) == ("busy", True) and "do not read" in why.error["message"], why.error
     assert host.poll(lambda: starts(daemon)), daemon.words()
 
 

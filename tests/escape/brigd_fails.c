@@ -22,6 +22,7 @@
 #include "run_id.h"
 #include "shown.h"
 #include "store.h"
+#include "user_ns.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static bool fails(const char *name)
 #define CALLS                                                                                                                    \
 	CALL(cell_take_slot,          (struct cell *c, const struct run_order *o, uint32_t first, struct err *e), (c, o, first, e))  \
 	CALL(cell_open,               (struct cell *c, const struct run_order *o, struct err *e), (c, o, e))                         \
-	CALL(cell_let_go,             (struct cell *c, struct err *e), (c, e))                                                       \
+	CALL(user_ns_make,            (const struct slot *slot, bool quotas, struct err *e), (slot, quotas, e))                      \
 	CALL(privilege_forget_caller, (bool on_host, bool *no_groups, struct err *e), (on_host, no_groups, e))                   \
 	CALL(privilege_hide,          (struct err *e), (e))                                                                      \
 	CALL(outer_enter,             (struct outer *ret, struct err *e), (ret, e))                                              \

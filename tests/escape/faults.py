@@ -6,7 +6,7 @@ import subprocess
 
 from support import brig, host
 
-ROLES = ("brig", "brigd", "launcher", "holder", "init", "forker", "program") # in the order of their birth; the holder lends --ro its user namespace
+ROLES = ("brig", "brigd", "launcher", "holder", "owner", "init", "forker", "program") # in the order of their birth; the holder lends --ro its user namespace, the owner makes that of the cell
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
 
 CLASSES = {

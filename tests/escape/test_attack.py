@@ -176,10 +176,10 @@ def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
 @pytest.mark.row("I6")
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
 def test_no_program_runs_while_privilege_is_still_to_be_dropped(jail, brig, tmp_path, token):
-    """The drop, the launcher's second capset, fails after half a second: a cell that was told to go on before would be seen."""
+    """The drop, the launcher's third capset, fails after half a second: a cell that was told to go on before would be seen."""
     program = tmp_path / "program.py"
     program.write_text("import time; time.sleep(600)")
-    inject = "inject=capset:error=EPERM:delay_enter=500000:when=2"
+    inject = "inject=capset:error=EPERM:delay_enter=500000:when=3"
     child = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=capset", "-e", inject, str(brig), "run", program, token],
                              stderr=subprocess.PIPE, text=True)
     seen = host.poll(lambda: child.poll() is not None or [pid for pid, uid in host.with_token(token) if uid >= 65536])

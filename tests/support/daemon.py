@@ -303,7 +303,7 @@ def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
 
 
-OF_CELL = 40 # a supervisor holds no more descriptors for one cell
+OF_CELL = 56 # a supervisor holds no more descriptors for one cell
 SPARE = re.compile(LETTER + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 

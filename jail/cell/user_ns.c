@@ -1,0 +1,147 @@
+#define _GNU_SOURCE
+#include "user_ns.h"
+
+#include "fd.h"
+#include "file.h"
+#include "privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool user_ns_has_one_id(const struct slot *slot)
+{
+	return slot->init_id == slot->program_id;
+}
+
+/* --- inside --- */
+
+/*
+ * The kernel's own limits. Without a user namespace there is no capability, and without one no other namespace. Hosts that hide
+ * /proc/sys, or show it read-only, keep the filter as the only guard; the record says which.
+ *
+ * What a cell of a plain user watches counts for the user as well, who has 128
+ * instances for everything, and what cells of a service watch counts for its
+ * keeper: a jail must not take a desktop's, nor those of other jails.
+ */
+static int set_quotas(void)
+{
+	static const char *const rows[][2] = {
+		{ "/proc/sys/user/max_user_namespaces", "0" },
+		{ "/proc/sys/user/max_inotify_instances", "4" },
+		{ "/proc/sys/user/max_inotify_watches", "8192" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0)) /* a kernel may count no watches */
+			return -1;
+	return 0;
+}
+
+/* Its exit status is an errno. The namespace lives on by its descriptor. */
+static _Noreturn void furnish(int go, bool quotas)
+{
+	char byte;
+
+	errno = ECANCELED;
+	_exit(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go, &byte, 1) != 1 || (quotas && set_quotas() < 0) ? errno : 0);
+}
+
+/* --- outside --- */
+
+/* The pid is that of an unreaped child: it cannot have become another process's. */
+static int open_proc(pid_t pid, struct err *e)
+{
+	char path[48];
+	int  fd;
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, "set-up step user-namespace: %s", path) : fd;
+}
+
+static int write_maps(pid_t pid, const struct slot *slot, struct err *e)
+{
+	char      text[96];
+	scoped_fd proc = open_proc(pid, e);
+
+	if (proc < 0)
+		return -1;
+	if (user_ns_has_one_id(slot))
+		snprintf(text, sizeof text, "%d %u 1\n", USER_NS_PROGRAM_ID, slot->program_id);
+	else
+		snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", slot->init_id, USER_NS_PROGRAM_ID, slot->program_id);
+	if (file_put(proc, "uid_map", text) < 0)
+		return err_sys(e, "set-up step user-namespace: uid_map");
+	if (file_put(proc, "setgroups", "deny") < 0)
+		return err_sys(e, "set-up step user-namespace: setgroups");
+	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "set-up step user-namespace: gid_map") : 0;
+}
+
+static int open_ns(pid_t pid, struct err *e)
+{
+	scoped_fd proc = open_proc(pid, e);
+	int       fd   = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+
+	return proc >= 0 && fd < 0 ? err_sys(e, "set-up step user-namespace: ns/user") : fd;
+}
+
+/*
+ * It belongs to the id of PID 1: the owner has every right in it, where root of a container has none over other processes. A
+ * fork server enters a cell as that (fork_server.h), and it is opened here as that.
+ */
+static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
+{
+	struct err second;
+	pid_t      pid = -1;
+
+	if (privilege_become_owner(id, e) == 0 && privilege_show(e) == 0) {
+		pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+		if (pid < 0)
+			err_sys(e, "set-up step user-namespace: clone");
+	}
+	if (pid == 0) {
+		close(go[1]);
+		furnish(go[0], quotas);
+	}
+	*ns = pid < 0 ? -1 : open_ns(pid, e);
+	if (privilege_become_root(*ns < 0 ? &second : e) < 0)
+		fd_closep(ns);
+	return pid;
+}
+
+static int end_of(pid_t pid, struct err *e)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "set-up step user-namespace: waitpid");
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	return status == 0 ? 0 : err_sys(e, "set-up step user-namespace: /proc/sys/user");
+}
+
+int user_ns_make(const struct slot *slot, bool quotas, struct err *e)
+{
+	scoped_fd  fd = -1;
+	struct err second;
+	int        go[2], r = -1;
+	pid_t      pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_sys(e, "set-up step user-namespace: pipe");
+	pid = clone_owner(slot->init_id, go, quotas, &fd, e);
+	if (fd >= 0 && write_maps(pid, slot, e) == 0 && (r = write(go[1], "", 1) == 1 ? 0 : -1) < 0)
+		err_sys(e, "set-up step user-namespace: write");
+	close(go[0]);
+	close(go[1]); /* without a byte it ends, too */
+	if (pid > 0 && end_of(pid, r == 0 ? e : &second) < 0)
+		r = -1;
+	return privilege_hide(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);
+}
