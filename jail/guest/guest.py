@@ -1,4 +1,4 @@
-# guest.py - the way in: python3 -I guest.pyc MODE FD IMPORTS MODULES CALLS --MAIN ARG...
+# guest.py - the way in: python3 -I guest.pyc MODE FD[,TOOLS] IMPORTS MODULES CALLS --MAIN ARG...
 #
 # A zygote executes it with the name `ahead`, which leaves all that a run needs in this namespace, and again in each fork.
 import builtins
@@ -24,12 +24,15 @@ def names_of(text):
 
 
 def start(argv):
-    mode, fd, imports, modules, calls = argv[1:6]
+    mode, fds, imports, modules, calls = argv[1:6]
+    fd, _, bridge = fds.partition(",")
     pipe = open_pipe(int(fd))
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")
         return run_check(pipe, names_of(imports), names_of(modules) if imports == "*" else None, names_of(calls) or [])
-    need("last", "program", *() if imports == "*" else ("policy",))
+    need("last", "program", *() if imports == "*" else ("policy",), *("value", "bridge", "schema", "tools") if bridge else ())
+    if bridge:
+        open_tools(int(bridge))
     return run_report(pipe, names_of(imports), argv[6][2:], argv[7:])
 
 

@@ -1,0 +1,377 @@
+# bridge.py - the program's end of the bridge to its tools: lines of JSON over one socket, many calls at once
+#
+# No thread of ours: of the threads that wait for an answer one reads for all, and hands that on when it has its own. In an event
+# loop the loop reads. What comes is bounded and checked, so that a bridge that was broken raises here and does not hang.
+#
+# _json is what the package json is made of, without its imports, which take longer than a run.
+from _thread import allocate_lock
+from select import poll
+from _json import make_scanner, make_encoder, encode_basestring
+
+LINE_MAX_BYTES = 1 << 20
+NESTED_MAX = 64
+CHUNK_BYTES = 64 << 10
+KINDS = "tool", "denied", "not_found", "bad_arguments", "limit", "lost", "cancelled", "timeout"
+
+
+class ToolError(Exception):
+    def __init__(self, name, message, kind="tool"):
+        super().__init__(f"{name}: {message}" if name else message)
+        self.name, self.message, self.kind = name, message, kind
+
+
+class ToolDenied(ToolError):
+    pass
+
+
+# Docstrings are not compiled into this file.
+ToolError.__doc__ = "A call of a tool that has no result: name, message, and kind (tool, denied, not_found, bad_arguments, limit, lost, cancelled, timeout)."
+ToolDenied.__doc__ = "A call of a tool that was not allowed; another try has the same answer."
+ToolError.__module__ = ToolDenied.__module__ = "builtins" # where they are
+
+
+def error_of(name, kind, message):
+    return (ToolDenied if kind == "denied" else ToolError)(name, message, kind)
+
+
+# --- JSON ---
+
+class BadLine(Exception):
+    pass
+
+
+def unique(pairs):
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BadLine("a key twice")
+    return found
+
+
+def no_constant(text):
+    raise BadLine(f"{text} is no JSON")
+
+
+scan = make_scanner(RECORD(strict=True, object_hook=None, object_pairs_hook=unique, parse_float=float, parse_int=int, parse_constant=no_constant))
+encode = make_encoder(None, None, encode_basestring, None, ": ", ", ", False, False, False)
+
+
+def check_depth(value):
+    level = [value]
+    for _ in range(NESTED_MAX + 1):
+        inner = [item for each in level for item in (each.values() if type(each) is dict else each) if type(item) in (dict, list)]
+        if not inner:
+            return
+        level = inner
+    raise BadLine(f"nested deeper than {NESTED_MAX}")
+
+
+def read_line(line):
+    try:
+        text = line.decode("utf-8").strip(" \t\r")
+        value, end = scan(text, 0)
+    except BadLine:
+        raise
+    except (ValueError, StopIteration, RecursionError) as error:
+        raise BadLine(f"no JSON: {error}") from None
+    if end != len(text) or type(value) is not dict or type(value.get("id")) is not int:
+        raise BadLine("no object with an id")
+    check_depth(value)
+    return value
+
+
+def written(value):
+    """What plain() has made, as JSON."""
+    return "".join(encode(value, 0))
+
+
+# --- values of the program as JSON ---
+
+class NoJson(Exception):
+    pass
+
+
+def as_data(value):
+    """What stands for an object that JSON has no word for, or NoJson."""
+    kind = type(value)
+    name = type_name(kind)
+    if is_a(value, (bool, int, float, str)): # subclasses: IntEnum and their like
+        return next(base(value) if base is not str else str.__str__(value) for base in (int, float, str) if is_a(value, base))
+    if is_a(value, (bytes, bytearray, memoryview)):
+        raise NoJson(f"{name} is no JSON; decode it, or send base64 text")
+    if is_a(value, dict):
+        return dict(value)
+    if is_a(value, (list, tuple, set, frozenset, range)):
+        return list(value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return {field: getattr(value, field) for field in kind.__dataclass_fields__}
+    if name in ("pandas.core.frame.DataFrame", "pandas.DataFrame"):
+        raise NoJson("a DataFrame is no JSON; send .to_dict(\"records\")")
+    for method in "isoformat", "tolist", "item", "__fspath__":
+        if hasattr(kind, method):
+            return getattr(value, method)()
+    if module_of(kind) in WRITTEN_OUT:
+        return str(value)
+    if "enum" in sys.modules and is_a(value, sys.modules["enum"].Enum):
+        return value.value
+    raise NoJson(f"{name} is no JSON; send texts, numbers, lists and dicts")
+
+
+def key_of(key):
+    if type(key) is str:
+        return key
+    if is_a(key, str):
+        return str.__str__(key)
+    if key is None or is_a(key, (bool, int, float)):
+        return written(plain(key))
+    raise NoJson(f"a key of a dict is a {type_name(type(key))}; JSON has texts")
+
+
+def plain(value, depth=2):
+    """A copy that is JSON and nothing else, or NoJson."""
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return value
+    if kind is int:
+        if not -1 << 63 <= value < 1 << 63:
+            raise NoJson("an integer beyond 64 bits; send it as text")
+        return value
+    if kind is float:
+        if value - value != 0:
+            raise NoJson(f"{value} is no JSON")
+        return value
+    if depth >= NESTED_MAX:
+        raise NoJson("nested too deeply, or inside of itself")
+    if kind is list or kind is tuple:
+        return [plain(item, depth + 1) for item in value]
+    if kind is dict:
+        made = {key_of(key): plain(item, depth + 1) for key, item in value.items()}
+        if len(made) != len(value):
+            raise NoJson("a dict has two keys that are one as text")
+        return made
+    return plain(as_data(value), depth + 1)
+
+
+# --- the socket ---
+
+class Waiting:
+    """For the answer to one line: a thread by its lock, a coroutine by its future."""
+    __slots__ = "answer", "lock", "loop", "future"
+
+    def __init__(self, loop=None):
+        self.answer, self.loop = None, loop
+        self.lock = None if loop else allocate_lock()
+        self.future = loop.create_future() if loop else None
+        if self.lock:
+            self.lock.acquire()
+
+    def tell(self, answer):
+        self.answer = answer
+        if self.lock:
+            return self.wake()
+        try:
+            self.loop.call_soon_threadsafe(self.settle)
+        except RuntimeError:
+            pass # the loop has ended, and with it the task that asked
+
+    def wake(self):
+        try:
+            self.lock.release()
+        except RuntimeError:
+            pass # it is awake already
+
+    def settle(self):
+        if not self.future.done():
+            self.future.set_result(self.answer)
+
+
+class Bridge:
+    def __init__(self, fd):
+        self.fd, self.lost, self.last = fd, None, 0
+        self.waiting, self.pieces, self.length = {}, [], 0
+        self.sending, self.reading = allocate_lock(), allocate_lock()
+        self.sender = self.reader = None # the threads that hold these
+        self.poll = poll()
+        self.poll.register(fd, 1) # POLLIN
+        self.loops = {} # how many coroutines of a loop wait
+        set_inheritable(fd, False)
+        register_at_fork(after_in_child=self.leave)
+
+    def leave(self):
+        """In a fork of the program: it would read what is not for it."""
+        try:
+            close(self.fd)
+        except OSError:
+            pass
+        self.fd, self.lost = -1, "a forked process has no tools; call them in the process that the program began in"
+        self.waiting, self.sending, self.reading, self.sender, self.reader = {}, allocate_lock(), allocate_lock(), None, None
+
+    def end(self, why):
+        """For good: each call that waits, and each one from here on, is told."""
+        self.lost = self.lost or why
+        for waiting in list(self.waiting.values()):
+            waiting.tell(self.last_word())
+
+    def last_word(self):
+        return {"error": {"kind": "lost", "message": self.lost}}
+
+    # --- sending ---
+
+    def send(self, body, waiting=None):
+        """body: a line but for its beginning, which is the id."""
+        me = get_ident()
+        if self.sender == me or self.reader == me:
+            raise ToolError("", "a signal handler that interrupts a call cannot make another", "lost")
+        with self.sending:
+            self.sender = me
+            try:
+                return self.send_line(body, waiting)
+            finally:
+                self.sender = None
+
+    def send_line(self, body, waiting):
+        if self.lost:
+            raise ToolError("", self.lost, "lost")
+        self.last += 1
+        try:
+            line = f'{{"id": {self.last}, {body}}}\n'.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ToolError("", "half of a surrogate pair is no text", "bad_arguments") from None
+        if len(line) > LINE_MAX_BYTES:
+            raise ToolError("", f"{len(line)} bytes of arguments, and a call has at most {LINE_MAX_BYTES}", "limit")
+        self.waiting[self.last] = waiting
+        self.write(line)
+        return self.last
+
+    def write(self, line):
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[write(self.fd, rest):]
+        except BaseException as error:
+            if is_a(error, OSError) and error.errno is not None:
+                return self.end("the tools are gone")
+            if len(rest) != len(line):
+                self.end("a line was cut off by a signal")
+            raise
+
+    def cancel(self, number):
+        if self.waiting.pop(number, None) is not None and not self.lost and self.sender != get_ident():
+            with self.sending:
+                self.write(f'{{"id": {number}, "op": "cancel"}}\n'.encode())
+
+    # --- reading ---
+
+    def receive(self, timeout=None):
+        """Waits for something, one read(), and each line that is whole then. Only with self.reading."""
+        if not self.poll.poll(timeout): # here a signal handler of the program may raise what it likes
+            return
+        try:
+            self.take_all(self.read())
+        except BadLine as error:
+            self.end(f"what came from the tools is broken: {error}")
+        except BaseException:
+            self.end("an answer was cut off by a signal")
+            raise
+
+    def read(self):
+        try:
+            return read(self.fd, CHUNK_BYTES)
+        except OSError as error:
+            if error.errno is None: # a signal handler's
+                raise
+            return b""
+
+    def take_all(self, chunk):
+        if not chunk:
+            return self.end("the tools are gone")
+        lines = chunk.split(b"\n")
+        if len(lines) > 1:
+            self.pieces.append(lines[0])
+            lines[0] = b"".join(self.pieces)
+            self.pieces, self.length = [], 0
+        last = lines.pop()
+        if last:
+            self.pieces.append(last)
+            self.length += len(last)
+        for line in lines:
+            self.take(line)
+        if self.length > LINE_MAX_BYTES:
+            raise BadLine("too long")
+
+    def take(self, line):
+        if len(line) > LINE_MAX_BYTES:
+            raise BadLine("too long")
+        answer = read_line(line)
+        if "progress" in answer:
+            return
+        waiting = self.waiting.pop(answer["id"], None)
+        if waiting is not None: # else it was cancelled
+            waiting.tell(answer)
+
+    def hand_on(self):
+        """One of those that wait reads from here on; in an event loop the loop does."""
+        for waiting in list(self.waiting.values()):
+            if waiting is not None and waiting.lock is not None and waiting.answer is None:
+                return waiting.wake()
+
+    def read_until(self, waiting):
+        self.reader = get_ident()
+        try:
+            while waiting.answer is None and not self.lost:
+                self.receive()
+        finally:
+            self.reader = None
+            self.reading.release()
+
+    def wait(self, waiting, number):
+        try:
+            while waiting.answer is None:
+                if self.lost: # it was sent just then
+                    waiting.answer = self.last_word()
+                elif self.reading.acquire(False):
+                    self.read_until(waiting)
+                else:
+                    waiting.lock.acquire()
+        except BaseException: # Ctrl-C, or what a signal handler of the program raises
+            self.cancel(number)
+            raise
+        finally:
+            if self.waiting and not self.reading.locked():
+                self.hand_on()
+        return waiting.answer
+
+    def ask(self, body):
+        """The answer to one line, in a thread."""
+        waiting = Waiting()
+        return self.wait(waiting, self.send(body, waiting))
+
+    # --- in an event loop ---
+
+    def on_readable(self):
+        if not self.reading.acquire(False):
+            return # a thread reads, and tells us
+        try:
+            self.receive(0)
+        finally:
+            self.reading.release()
+            self.hand_on()
+
+    async def ask_in(self, loop, body):
+        """The answer to one line, in a coroutine."""
+        waiting = Waiting(loop)
+        number = self.send(body, waiting)
+        self.loops[loop] = self.loops.get(loop, 0) + 1
+        if self.loops[loop] == 1:
+            loop.add_reader(self.fd, self.on_readable)
+        if self.lost:
+            waiting.tell(self.last_word())
+        try:
+            return await waiting.future
+        except BaseException:
+            self.cancel(number)
+            raise
+        finally:
+            self.loops[loop] -= 1
+            if not self.loops[loop]:
+                del self.loops[loop]
+                loop.remove_reader(self.fd)
