@@ -5,124 +5,200 @@
     result.value            # 42
     result.ok, result.verdict, result.stdout, result.record
 
+    brig.run("tools.add(a=1, b=2)", tools={"add": lambda a, b: a + b})
+
 It speaks brig-protocol(7) to the service of this host, or starts a brigd of its own. Standard library only.
 """
 from __future__ import annotations
 
 import asyncio
-import collections
-import concurrent.futures
 import dataclasses
-import os
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Connection, Shown, Sink, Text, _close_all, _sealed, limits, open_shown, shown
+from .bridge import Bridge
+from .client import Connection, Loop, Run, Shown, Sink, Text, _close_all, _sealed, limits, open_shown, shown
 from .errors import BrigError, Busy, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SetupFailed
+from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Mover
-from .result import ProgramError, Result
+from .result import Check, ProgramError, Result
+from .tools import Ask, Call, Patterns, Tool, Toolbox, ToolError, ToolLimits, toolbox
 
 __all__ = ["run", "command", "map", "arun", "acommand", "Connection", "Result", "ProgramError", "BrigError", "ServiceUnavailable", "ServiceLost",
-           "Refused", "Busy", "SetupFailed", "ProtocolError"]
-MAP_MAX = 64
+           "Refused", "Busy", "check", "Check", "SetupFailed", "ProtocolError", "Toolbox", "Tool", "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
+PLACES = 64 # runs at once of a brigd that names no quota
+
+
+@dataclasses.dataclass
+class _Order:
+    """One run as it was asked for: the request, and what goes along. Its descriptors are closed, and its files brought to an end, in done()."""
+
+    request: Dict[str, Any]
+    fds: List[int]
+    stdin: Optional[Text]
+    sinks: Tuple[Optional[Sink], Optional[Sink]]
+    mover: Optional[Mover]
+    box: Optional[Toolbox]
+
+    def begin(self, loop: Loop) -> Run:
+        fds, self.fds = self.fds, []
+        return loop.begin(self.request, fds, self.stdin, *self.sinks, Bridge(self.box, loop.connection.loop) if self.box else None)
+
+    def done(self) -> None:
+        _close_all(self.fds)
+        self.fds = []
+        if self.mover:
+            self.mover.end()
+
+    def result(self, run: Run) -> Result:
+        result = run.outcome()
+        if not self.mover:
+            return result
+        if self.mover.error:
+            raise self.mover.error
+        left_out = self.mover.left_out if self.mover.is_whole else {**self.mover.left_out, "": "cut"}
+        return dataclasses.replace(result, files=self.mover.taken, left_out=left_out)
+
+
+def _order(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
+           ro: Optional[Shown], cwd: Optional[str], cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
+           on_stdout: Optional[Sink], on_stderr: Optional[Sink]) -> _Order:
+    order = _Order(request, [], stdin, (on_stdout, on_stderr), None, box)
+    try:
+        if code is not None:
+            order.fds.append(_sealed(code))
+        pairs = shown(ro)
+        open_shown(pairs, order.fds)
+        if files or get:
+            order.mover = Mover(files, get)
+            order.fds.append(order.mover.theirs.detach())
+            request["files"] = True
+            order.mover.start()
+        request.update(env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs], wait_ms=round(wait * 1000))
+        if cwd is not None:
+            request["cwd"] = cwd
+        if cold:
+            request["cold"] = True
+    except BaseException:
+        order.done()
+        raise
+    return order
+
+
+def _carry_out(order: _Order, server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
+    try:
+        if connection is None:
+            with Connection(server, path) as own:
+                return _carry_out(order, server, path, own)
+        with Loop(connection) as loop:
+            run = order.begin(loop)
+            while not run.is_over:
+                loop.step()
+    finally:
+        order.done()
+    return order.result(run)
+
+
+def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
+               profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
+               pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
+               wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
+               deny: Patterns = None, ask: Optional[Ask] = None, on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> _Order:
+    request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
+    return _order(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr)
 
 
 def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
         profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
         pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
-        wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None,
-        on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
+        wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
+        deny: Patterns = None, ask: Optional[Ask] = None, on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None, server: str = "any",
+        path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a program in a jail and returns how it ended, whatever it did.
 
     timeout, cpu_time: seconds; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
     files: {name: content or path}, copied into /workspace; get: patterns of what comes back from there in the result's files.
+    tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value). allow, deny: patterns of
+    their names; ask: is asked about each call that these do not decide; or tools is a Toolbox, which has more to set.
     wait: seconds for a place, when a quota is used up. on_stdout, on_stderr get output as it is written. server: "any", "service", "private".
     """
-    request = {"op": "run", "mode": "report", "args": list(args)}
-    said = limits(timeout, cpu_time, memory, pids, cpus, output)
-    return _carry_out(request, [_sealed(code)], said, stdin, env, ro, profile, cwd, cold, wait, files, get, on_stdout, on_stderr, server, path, connection)
+    order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
+                       output=output, cwd=cwd, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
+                       on_stdout=on_stdout, on_stderr=on_stderr)
+    return _carry_out(order, server, path, connection)
 
 
 def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, profile: str = "basic",
             timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None, pids: Optional[int] = None,
             cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False, wait: float = 60,
-            files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None,
-            connection: Optional[Connection] = None) -> Result:
+            files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None,
+            server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a command of the rootfs in a jail, as `brig exec` does; the keywords are those of run()."""
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
-    said = limits(timeout, cpu_time, memory, pids, cpus, output)
-    return _carry_out({"op": "exec", "argv": list(argv)}, [], said, stdin, env, ro, profile, cwd, cold, wait, files, get, on_stdout, on_stderr, server, path,
-                      connection)
+    request = {"op": "exec", "argv": list(argv), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
+    return _carry_out(_order(request, None, None, stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
 
 
-def _carry_out(request: Dict[str, Any], fds: List[int], said: Dict[str, Any], stdin: Optional[Text], env: Optional[Mapping[str, str]], ro: Optional[Shown],
-               profile: str, cwd: Optional[str], cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
-               on_stdout: Optional[Sink], on_stderr: Optional[Sink], server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
-    mover = None
-    try:
-        pairs = shown(ro)
-        open_shown(pairs, fds)
-        if files or get:
-            mover = Mover(files, get)
-            fds.append(mover.theirs.detach())
-            request["files"] = True
-            mover.start()
-        request.update(profile=profile, limits=said, env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs],
-                       wait_ms=round(wait * 1000))
-        if cwd is not None:
-            request["cwd"] = cwd
-        if cold:
-            request["cold"] = True
-        if connection:
-            result = connection.carry_out(request, _taken(fds), stdin, on_stdout, on_stderr)
-        else:
-            with Connection(server, path) as own:
-                result = own.carry_out(request, _taken(fds), stdin, on_stdout, on_stderr)
-    finally:
-        _close_all(fds)
-        if mover:
-            mover.end()
-    return _with_files(result, mover) if mover else result
+def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,
+          connection: Optional[Connection] = None) -> Check:
+    """Reads a program in a jail, and executes nothing of it. imports: the modules that it may import."""
+    request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
+    done = _carry_out(_order(request, code, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
+    if not isinstance(done.value, dict):
+        raise BrigError(f"the program could not be read: {done.report_error or done.verdict}; try again with more memory or time")
+    return Check(**done.value)
 
 
-def _with_files(result: Result, mover: Mover) -> Result:
-    if mover.error:
-        raise mover.error
-    left_out = mover.left_out if mover.is_whole else {**mover.left_out, "": "cut"}
-    return dataclasses.replace(result, files=mover.taken, left_out=left_out)
+# --- many ---
 
-
-def _taken(fds: List[int]) -> List[int]:
-    taken = fds[:]
-    fds.clear()
-    return taken
+def _places(connection: Connection) -> int:
+    runs = connection.ask("hello").get("quota", {}).get("runs")
+    return runs if isinstance(runs, int) and runs > 0 else PLACES
 
 
 def map(programs: Iterable[Text], *, workers: Optional[int] = None, server: str = "any", path: Optional[str] = None, **options: Any) -> Iterator[Result]: # noqa: A001
     """Runs many programs, as many at once as the user's quota has places (at most workers), and yields their results in their order."""
-    if workers is None:
-        with Connection(server, path) as asked:
-            places = asked.ask("hello").get("quota", {}).get("runs")
-        workers = min(places if isinstance(places, int) and places > 0 else 4 * (os.cpu_count() or 1), MAP_MAX)
-    waiting: Deque["concurrent.futures.Future[Result]"] = collections.deque()
-    pool = concurrent.futures.ThreadPoolExecutor(workers, "brig")
-    try:
-        for program in programs:
-            waiting.append(pool.submit(run, program, server=server, path=path, **options))
-            if len(waiting) >= 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
-        pool.shutdown(wait=True)
+    with Connection(server, path) as connection, Loop(connection) as loop:
+        most = workers or min(_places(connection), PLACES)
+        waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Tuple[_Order, Run]], int, Iterator[Tuple[int, Text]]
+        try:
+            while True:
+                while len(loop.runs) < most and len(waiting) < 4 * most:
+                    number, program = next(source, (-1, ""))
+                    if number < 0:
+                        break
+                    order = _run_order(program, **options)
+                    waiting[number] = order, _begun(order, loop)
+                if not waiting:
+                    return
+                while ahead in waiting and waiting[ahead][1].is_over:
+                    order, done = waiting.pop(ahead)
+                    ahead += 1
+                    order.done()
+                    yield order.result(done)
+                if loop.runs:
+                    loop.step()
+        finally:
+            connection.end()
+            for order, _ in waiting.values():
+                order.done()
 
+
+def _begun(order: _Order, loop: Loop) -> Run:
+    try:
+        return order.begin(loop)
+    except BaseException:
+        order.done()
+        raise
+
+
+# --- async ---
 
 async def _in_thread(function: Callable[..., Result], server: str, path: Optional[str], words: Any, options: Dict[str, Any]) -> Result:
     """A task that is cancelled closes the connection, and the service ends its run."""
     loop = asyncio.get_running_loop()
     connection = await loop.run_in_executor(None, Connection, server, path)
+    connection.loop = loop
     try:
         result: Result = await loop.run_in_executor(None, lambda: function(words, connection=connection, **options))
     except asyncio.CancelledError:
@@ -136,7 +212,7 @@ async def _in_thread(function: Callable[..., Result], server: str, path: Optiona
 
 
 async def arun(code: Text, *, server: str = "any", path: Optional[str] = None, **options: Any) -> Result:
-    """run(), awaited. When its task is cancelled, the run is ended."""
+    """run(), awaited; coroutines among its tools run in this event loop. When its task is cancelled, the run is ended."""
     return await _in_thread(run, server, path, code, options)
 
 

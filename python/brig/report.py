@@ -5,21 +5,12 @@ breaks one of them makes the whole report none.
 """
 from __future__ import annotations
 
-import json
-import re
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import exact
+from .exact import Unusable
+
 REPORT_MAX = 1 << 20
-DEPTH_MAX = 32
-WEIGHT_MAX = 1_800_000 # half a MiB of "[],", which is the worst that an honest runner sends, is lighter
-_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*\\?(?:"|\Z)', re.DOTALL) # one without an end goes to the end: else each quote would be tried, in the square of time
-_SIGNS = re.compile(rb"[][{},]")
-
-
-class Unusable(ValueError):
-    """Why a report counts as none."""
-
-
 Shape = Callable[[str, Any], Any]
 
 
@@ -89,60 +80,28 @@ RUN = _object({
 }, may_lack=("figures",))
 
 
-# --- JSON, as strictly as brig reads it ---
-
-def _whole(text: str) -> int:
-    if len(text) > 20 or not -(1 << 63) <= int(text) < 1 << 63: # longer ones take their square of time to read
-        raise Unusable("a number beyond 64 bits")
-    return int(text)
-
-
-def _real(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise Unusable("a number beyond those of JSON")
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unusable(f"{key}: expected true or false")
     return value
 
 
-def _constant(text: str) -> Any:
-    raise Unusable(f"{text} is not JSON")
-
-
-def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise Unusable("a key twice")
-    return found
-
-
-def _check_weight(data: bytes) -> None:
-    """A list or an object counts four: "[]," is three bytes, and many more once it was read."""
-    bare = _TEXTS.sub(b"", data)
-    depth = weight = 0
-    for sign in _SIGNS.findall(bare):
-        weight += 4 if sign in b"[{" else 1
-        depth += 1 if sign in b"[{" else -1 if sign in b"]}" else 0
-        if depth > DEPTH_MAX:
-            raise Unusable(f"nested deeper than {DEPTH_MAX}")
-        if weight > WEIGHT_MAX:
-            raise Unusable("it has too many values")
+_finding = _object({**_line, "message": _text()})
+CHECK = _object({
+    "valid": _flag,
+    "message": _text(),
+    "errors": _list(_finding),
+    "warnings": _list(_finding),
+    "syntax_error": _or_none(_object({"message": _text(), **_line, "text": _or_none(_text())})),
+    "line_count": _count,
+    "character_count": _count,
+    "estimated_complexity": _text(),
+    "imports": _list(_text(1024)),
+    "recommendations": _list(_text()),
+})
 
 
 def read(data: bytes, shape: Shape) -> Dict[str, Any]:
     """The report, or Unusable."""
-    if len(data) > REPORT_MAX:
-        raise Unusable(f"it has more than {REPORT_MAX} bytes")
-    if not data:
-        raise Unusable("it is empty")
-    _check_weight(data)
-    try:
-        text = data.decode("utf-8")
-        value = json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_constant, object_pairs_hook=_unique)
-        if "\\u" in text: # a lone half of a pair can be written no more
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except Unusable:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise Unusable(f"no JSON: {error}") from None
-    judged: Dict[str, Any] = shape("report", value)
+    judged: Dict[str, Any] = shape("report", exact.read(data, REPORT_MAX))
     return judged

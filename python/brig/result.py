@@ -68,6 +68,22 @@ class Result:
         return (self.record.get("wall_ms") or 0.0) / 1000
 
 
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """What reading a program has found. Advice: the jail does not depend on it, and whoever wants to can write code that looks innocent."""
+
+    valid: bool
+    message: str                        # all of it in a sentence
+    errors: List[Dict[str, Any]]        # line, offset, message
+    warnings: List[Dict[str, Any]]
+    syntax_error: Optional[Dict[str, Any]]
+    line_count: int
+    character_count: int
+    estimated_complexity: str           # low, medium, high
+    imports: List[str]
+    recommendations: List[str]
+
+
 def status_of(record: Dict[str, Any], exec_error: Optional[str]) -> int:
     """What `brig run` would exit with."""
     if exec_error:

@@ -1,0 +1,185 @@
+"""Functions of this process that programs in jails may call: their names and schemas, and which calls are allowed."""
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import inspect
+import re
+import types
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import schema
+
+Patterns = Union[str, Iterable[str], None]
+_NAME = re.compile(r"[\w/-]+(\.[\w/-]+)*")
+NAME_MAX = 128
+
+
+class ToolError(Exception):
+    """Raised in a function: the program gets a ToolError with this text and nothing else of it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """What ask() is asked about."""
+
+    name: str
+    args: Dict[str, Any]
+    description: str = ""
+
+
+Ask = Callable[[Call], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    """A function with a description and a schema of its own, in the place of those that are made from it."""
+
+    function: Callable[..., Any]
+    description: str = ""
+    input_schema: Optional[schema.Schema] = None
+    output_schema: Optional[schema.Schema] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolLimits:
+    """What one run may do with its tools. Beyond `calls` and `per_second` a call is an error for the program; beyond `bytes` its tools are gone."""
+
+    calls: int = 1000
+    at_once: int = 64                   # further ones wait for their turn
+    bytes: int = 64 << 20               # each way
+    per_second: Optional[float] = None  # with bursts of a second's calls
+    seconds: Optional[float] = None     # of one call
+
+
+class _Known:
+    """A tool under its name."""
+
+    def __init__(self, name: str, tool: Tool) -> None:
+        if len(name) > NAME_MAX or not _NAME.fullmatch(name):
+            raise ValueError(f"tools: {name[:NAME_MAX]!r} is no name; letters, digits, _ and -, groups with dots, at most {NAME_MAX}")
+        self.name, self.function = name, tool.function
+        self.input = tool.input_schema or schema.of_function(tool.function)
+        self.output = tool.output_schema or schema.of_result(tool.function)
+        self.description = tool.description or inspect.getdoc(tool.function) or ""
+        self.summary = self.description.strip().partition("\n")[0][:200]
+        self.signature = schema.signature_text(name, self.input, self.output)
+        self.words = f"{name} {self.description}".lower()
+        self.by_position = _leading_positionals(tool.function)
+
+    def call(self, args: Dict[str, Any]) -> Any:
+        first = [args.pop(name) for name in self.by_position if name in args]
+        return self.function(*first, **args)
+
+
+def _leading_positionals(function: Callable[..., Any]) -> List[str]:
+    """Arguments that cannot be given by name."""
+    return [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.POSITIONAL_ONLY]
+
+
+# --- what people hand over ---
+
+def _is_public(thing: object, name: str) -> bool:
+    """Without asking properties, which do something."""
+    if name.startswith("_"):
+        return False
+    found = inspect.getattr_static(thing, name)
+    if isinstance(thing, types.ModuleType):
+        return inspect.isfunction(found) and found.__module__ == thing.__name__
+    return isinstance(found, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, staticmethod, classmethod))
+
+
+def _members(source: Any) -> Iterator[Tuple[str, Any]]:
+    if isinstance(source, Mapping):
+        yield from ((str(name), each) for name, each in source.items())
+    elif isinstance(source, (list, tuple, set, frozenset)):
+        yield from ((str(getattr(each, "__name__", "")), each) for each in source)
+    else:
+        yield from ((name, getattr(source, name)) for name in dir(source) if _is_public(source, name))
+
+
+def _collect(source: Any, prefix: str) -> Iterator[_Known]:
+    for name, each in _members(source):
+        if isinstance(each, Tool):
+            yield _Known(prefix + name, each)
+        elif callable(each) and not isinstance(each, type):
+            yield _Known(prefix + name, Tool(each))
+        else:
+            inner = list(_collect(each, f"{prefix}{name}.")) if not isinstance(each, (str, bytes, int, float, type, type(None))) else []
+            if not inner:
+                raise TypeError(f"tools: {prefix}{name} is neither a function nor something with functions")
+            yield from inner
+
+
+def _patterns(patterns: Patterns) -> Optional[List[str]]:
+    return None if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _matches(name: str, patterns: Optional[Sequence[str]]) -> bool:
+    return any(fnmatch.fnmatchcase(name, each) for each in patterns or ())
+
+
+class Toolbox:
+    """
+    tools: {name: function}, functions, an object with methods, a module; {name: {...}} is a group. allow, deny: patterns of names,
+    like "github.*". A call is denied that deny matches; else allowed, if allow matches; else ask(call) decides; without ask it is
+    allowed unless there is an allow. tracebacks: a program that calls a function which raises gets the whole traceback.
+    """
+
+    def __init__(self, tools: Any, *, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, limits: ToolLimits = ToolLimits(),
+                 tracebacks: bool = False) -> None:
+        self._tools: Dict[str, _Known] = {}
+        for each in _collect(tools, ""):
+            if each.name in self._tools:
+                raise ValueError(f"tools: {each.name} is there twice")
+            self._tools[each.name] = each
+        self.allow, self.deny, self.ask = _patterns(allow), _patterns(deny), ask
+        self.limits, self.tracebacks = limits, tracebacks
+
+    # --- questions of the program ---
+
+    def get(self, name: str) -> Optional[_Known]:
+        return self._tools.get(name)
+
+    def names(self, under: str) -> List[str]:
+        return sorted(name for name in self._tools if not under or name == under or name.startswith(under + "."))
+
+    def describe(self, name: str) -> Optional[Dict[str, Any]]:
+        known = self._tools.get(name)
+        if known is None:
+            return None
+        told = {"name": name, "description": known.description, "inputSchema": known.input}
+        return {**told, "outputSchema": known.output} if known.output else told
+
+    def find(self, words: str, most: int) -> List[Dict[str, Any]]:
+        """The best first: those with most of the words, in the name before the description."""
+        wanted = words.lower().split()[:32]
+        scores = {name: sum(2 * (word in name.lower()) + (word in each.words) for word in wanted) for name, each in self._tools.items()}
+        best = sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
+        return [{"name": name, "summary": self._tools[name].summary, "signature": self._tools[name].signature} for name in best[:most]]
+
+    # --- the judge ---
+
+    def verdict(self, name: str) -> Optional[bool]:
+        """Allowed, denied, or to be asked (None)."""
+        if _matches(name, self.deny):
+            return False
+        if _matches(name, self.allow):
+            return True
+        return None if self.ask else self.allow is None
+
+    def why_denied(self, name: str) -> str:
+        return "denied by this run's rules" if _matches(name, self.deny) else "not among the tools that this run is allowed"
+
+
+def toolbox(tools: Any, allow: Patterns, deny: Patterns, ask: Optional[Ask]) -> Optional[Toolbox]:
+    """Of the keywords of run()."""
+    if isinstance(tools, Toolbox):
+        if allow is not None or deny is not None or ask is not None:
+            raise TypeError("allow, deny, ask: the Toolbox has them")
+        return tools
+    if tools is None:
+        if allow is not None or deny is not None or ask is not None:
+            raise TypeError("allow, deny, ask: of which tools? there is no tools=")
+        return None
+    return Toolbox(tools, allow=allow, deny=deny, ask=ask)
