@@ -8,14 +8,14 @@
 #pragma once
 #include "client_protocol.h"
 
-enum { DATAGRAM_FDS_MAX = 4 }; /* of an answer */
+enum { DATAGRAM_FDS_MAX = 5 }; /* of an answer */
 
 struct datagram {
 	struct protocol_answer answer;
 	int                    fd[DATAGRAM_FDS_MAX];
 	size_t                 fds;
 };
-#define DATAGRAM_NONE ((struct datagram){ .fd = { -1, -1, -1, -1 } })
+#define DATAGRAM_NONE ((struct datagram){ .fd = { -1, -1, -1, -1, -1 } })
 void datagram_done(struct datagram *d); /* closes what was not taken */
 #define scoped_datagram scoped(datagram_done) struct datagram
 

@@ -27,7 +27,7 @@ static int take_stream(struct datagram *d, size_t i)
 /* Names that a later brigd may add are left to be closed. */
 static void take_streams(struct run_start *start, struct datagram *d)
 {
-	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin" };
+	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin", "tools" };
 	const json_t            *names             = json_object_get(d->answer.source, "streams");
 
 	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
@@ -38,7 +38,7 @@ static void take_streams(struct run_start *start, struct datagram *d)
 
 static void hear_start(const struct run_talk *to, void *owner, struct datagram *d)
 {
-	struct run_start start = { .fd = { -1, -1, -1, -1 } };
+	struct run_start start = { .fd = { -1, -1, -1, -1, -1 } };
 
 	start.run          = text_of(d->answer.source, "run");
 	start.output_bytes = number_of(d->answer.source, "output_bytes");

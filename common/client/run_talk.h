@@ -6,7 +6,7 @@
 #pragma once
 #include "datagram.h"
 
-enum run_stream { RUN_STDOUT, RUN_STDERR, RUN_RESULT, RUN_STDIN, RUN_STREAMS };
+enum run_stream { RUN_STDOUT, RUN_STDERR, RUN_RESULT, RUN_STDIN, RUN_TOOLS, RUN_STREAMS };
 
 struct run_start {
 	const char *run;

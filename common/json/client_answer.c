@@ -36,6 +36,11 @@ static const struct shape cancel_shape[] = {
 	SHAPE_TAG, SHAPE_RUN,
 	{ 0 },
 };
+static const struct shape tools_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"tools\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ 0 },
+};
 static const struct shape listed_shape[] = {
 	SHAPE_RUN,
 	{ "profile", SHAPE_TEXT,  SHAPE_MUST, "Its profile", NULL },
@@ -169,7 +174,7 @@ static const struct shape waiting_shape[] = {
 static const struct shape started_shape[] = {
 	{ "event",   SHAPE_TEXT,  SHAPE_MUST, "\"started\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
-	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "Which end of which pipe each descriptor is: stdout, stderr and result to read, stdin to write", NULL },
+	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "What each descriptor is: stdout, stderr and result, pipes to read, stdin, one to write, tools, a socket", NULL },
 	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The limit of each stream: who reads keeps so much, and asks for the end beyond eight times as much", NULL },
 	{ 0 },
 };
@@ -209,7 +214,7 @@ static const struct shape error_keys[] = {
 };
 
 static const struct shape *const replies[] = {
-	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,
+	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,   [REQUEST_tools] = tools_shape,
 	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, [REQUEST_reload] = reload_shape, /* run and exec: events */
 };
 /* clang-format on */
@@ -284,13 +289,15 @@ static void begin_event(struct json_text *t, enum event_kind kind, const char *r
 	json_text_integer(t, (int64_t)tag);
 }
 
-void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes)
+void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,
+			  uint64_t output_bytes)
 {
 	begin_event(t, EVENT_started, run, tag);
 	json_text_key(t, "streams");
 	json_text_raw(t, "[\"stdout\",\"stderr\"");
 	json_text_raw(t, with_stdin ? ",\"stdin\"" : "");
-	json_text_raw(t, with_result ? ",\"result\"]" : "]");
+	json_text_raw(t, with_result ? ",\"result\"" : "");
+	json_text_raw(t, with_tools ? ",\"tools\"]" : "]");
 	json_text_key(t, "output_bytes");
 	json_text_integer(t, (int64_t)output_bytes);
 	json_text_raw(t, "}");

@@ -23,6 +23,7 @@ enum {
 	PROTOCOL_FDS_MAX  = 2 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
+	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
 	RUN_ID_LEN        = 36,
 };
 
@@ -70,7 +71,9 @@ struct protocol_request {
 	const char       *main;   /* a path below a name of ro, or NULL */
 	const char       *cwd;    /* a path in the jail, or NULL: /workspace */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
-	bool              wants_stdin, cold, has_files;
+	bool              wants_stdin, cold, has_files, has_tools;
+	bool              is_waiting; /* a call of a tool takes long */
+	const json_t     *calls;      /* a list of objects for protocol_call_fields, or NULL */
 	uint64_t          wait_ms;
 	const json_t     *allow_missing; /* a list of texts, or NULL */
 	unsigned          mode;    /* enum run_mode */
@@ -79,6 +82,12 @@ struct protocol_request {
 	unsigned          reason; /* enum cancel_reason */
 	json_t           *source;
 };
+
+/* One call of a tool, as the client tells it. */
+struct protocol_call {
+	const char *name, *verdict, *args_sha256;
+};
+extern const struct field protocol_call_fields[];
 
 /*
  * fds: how many descriptors came with the bytes. *ret is to be freed also when this failed: it then has what could be
@@ -98,7 +107,8 @@ json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 
 /* What every run says, as text. exec_error and left may be NULL; record and lost are JSON. */
-void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, uint64_t output_bytes);
+void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,
+			  uint64_t output_bytes);
 void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
 			const char *left);
 

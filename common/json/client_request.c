@@ -8,8 +8,17 @@
 static const char *const run_modes[]      = { "script", "report", "check", NULL };
 static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL };
 
-#define AT(member) offsetof(struct protocol_request, member)
 /* clang-format off */
+#define AT(member) offsetof(struct protocol_call, member)
+const struct field protocol_call_fields[] = {
+	{ "name",        FIELD_STR, AT(name),        0,  512, 0, "The tool, as the program named it", NULL, NULL },
+	{ "verdict",     FIELD_STR, AT(verdict),     1,  32,  0, "What came of it: ok, or the kind of its error", NULL, NULL },
+	{ "args_sha256", FIELD_STR, AT(args_sha256), 64, 64,  0, "SHA-256 of its arguments", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct protocol_request, member)
 /*                name        type          where             least  most               preset            meaning */
 #define KEY_OP      { "op",      FIELD_STR,    AT(op),           0,     63,                0,                "Which request", NULL, NULL }
 #define KEY_TAG     { "tag",     FIELD_COUNT,  AT(tag),          0,     TAG_MAX,           TAG_NONE,         "Comes back in the reply, and in every event of the run", NULL, NULL }
@@ -20,6 +29,7 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; else it is empty", NULL, NULL }
 #define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories and files to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
 #define KEY_FILES   { "files",   FIELD_BOOL,   AT(has_files),    0,     1,                 0,                "Whether files go into /workspace or come out of it, see FILES; for them comes a descriptor", NULL, NULL }
+#define KEY_TOOLS   { "tools",   FIELD_BOOL,   AT(has_tools),    0,     1,                 0,                "Whether the program may call tools of the client, see TOOLS: the stream tools comes with started", NULL, NULL }
 #define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
 #define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
@@ -30,11 +40,14 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
 #define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     2,                 MODE_script,      "Who executes the program: the interpreter (script), or the guest runner, which reports on the stream result what came of it (report) or only reads it and reports what it finds (check)", run_modes, NULL }
 #define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; any when not said", NULL, NULL }
+#define KEY_WAITING { "waiting", FIELD_BOOL,   AT(is_waiting),   0,     1,                 0,                "Whether a call takes long just now: the wall clock of the program stands still until the next message says false", NULL, NULL }
+#define KEY_CALLS   { "calls",   FIELD_ROWS,   AT(calls),        0,     PROTOCOL_CALLS_MAX, 0,               "Calls that have ended, for the audit", NULL, protocol_call_fields }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field tools_fields[]   = { KEY_OP, KEY_TAG, KEY_RUN, KEY_WAITING, KEY_CALLS, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
 static const struct field stats_fields[]   = { KEY_OP, KEY_TAG, { 0 } };
@@ -147,6 +160,11 @@ static int check_files(const struct protocol_request *r, struct denial *d)
 	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "a program that is only read has no files") : 0;
 }
 
+static int check_tools(const struct protocol_request *r, struct denial *d)
+{
+	return r->has_tools && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "tools", "a program that is only read calls nothing") : 0;
+}
+
 static int check_import(const char *name, size_t i, struct denial *d)
 {
 	char field[32];
@@ -205,7 +223,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -346,8 +346,9 @@ int cell_give_letter(struct cell *c, const struct run_order *order, bool execute
 	letter.code_len    = order->code_fd < 0 ? 0 : order->code_len;
 	letter.stdin_pipe  = order->stdin_pipe;
 	letter.result_pipe = order->result_pipe;
+	letter.tools       = order->tools_fd >= 0;
 	letter.executes    = executes;
-	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, e);
+	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, order->tools_fd, e);
 }
 
 void cell_kill(const struct cell *c)

@@ -145,14 +145,14 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *r
 	return r;
 }
 
-int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e)
+int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, int tools_fd, struct err *e)
 {
 	int r;
 
 	w->has_code = o->code_len != 0;
 	if (letter_copy(w->letter, o, words_fd, code_fd, e) < 0)
 		return -1;
-	r     = letter_send(w->orders[0], o);
+	r     = letter_send(w->orders[0], o, tools_fd);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step letter: the order") : 0;
 }

@@ -80,8 +80,8 @@ bool         warm_awaits_fork(const struct warm *w);
 /* program_fd can be read: the program has ended, and is reaped. *status as from wait4(). -1 with *e: it cannot be known. */
 must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
-/* May come before there is anybody who would read it. Both are memory files. */
-must_use int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, struct err *e);
+/* May come before there is a fork that would read it. Words and code are memory files; tools_fd: as letter_send() takes it. */
+must_use int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, int tools_fd, struct err *e);
 /* One that says nothing: the process that keeps it starts another one. */
 void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

@@ -387,11 +387,25 @@ static void show_words(const struct child_ctx *c)
 	show(c->shown + CHILD_SHOWN_BYTES, env, end);
 }
 
+/* To its place, which nothing has but what a hook of a module may have opened there: that is not closed behind its back. */
+static int take_tools(const struct child_ctx *c)
+{
+	int fd = letter_take_tools(c->handed_fd[HANDED_ORDERS]);
+
+	if (fd < 0 || fd == TOOLS_FD)
+		return fd < 0 ? fd : 0;
+	if (fcntl(TOOLS_FD, F_GETFD) >= 0)
+		return -EBUSY;
+	return dup2(fd, TOOLS_FD) < 0 ? -errno : child_sys(close(fd));
+}
+
 int child_take_letter(struct child_ctx *c)
 {
 	char *text;
 	int   r = letter_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_LETTER], &c->letter, &text, &c->code);
 
+	if (r == 0 && c->letter.tools)
+		r = take_tools(c);
 	if (r < 0)
 		return r;
 	if (!words_split(&c->letter.words, text, c->lists))

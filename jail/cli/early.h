@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EARLY_ID_LEN = 36, EARLY_DATAGRAM_MAX = 64 * 1024, EARLY_FDS_MAX = 4 }; /* RUN_ID_LEN, PROTOCOL_MAX and DATAGRAM_FDS_MAX */
+enum { EARLY_ID_LEN = 36, EARLY_DATAGRAM_MAX = 64 * 1024, EARLY_FDS_MAX = 5 }; /* RUN_ID_LEN, PROTOCOL_MAX and DATAGRAM_FDS_MAX */
 #define EARLY_WAIT_MS 60000 /* for a place, when nothing else is said */
 
 struct early_stream {

@@ -4,6 +4,8 @@
 #include "audit.h"
 #include "clock.h"
 
+#include <string.h>
+
 static int64_t now_us(void)
 {
 	return (int64_t)(clock_ms(CLOCK_REALTIME) * 1000);
@@ -94,4 +96,23 @@ void attempt_turned_away(struct door *d, const struct peer *peer, const struct d
 	audit_entry_init(&entry);
 	entry.op = "connect";
 	refused(d->audit, &entry, peer, why);
+}
+
+/* A call that was not allowed counts as what is refused: of one user so many a minute are written. */
+void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call)
+{
+	struct audit_entry entry;
+
+	if (!c->door->audit)
+		return;
+	audit_entry_init(&entry);
+	fill_peer(&entry, &c->peer);
+	entry.time_us     = now_us();
+	entry.reason      = strcmp(call->verdict, "denied") == 0 ? EXIT_denied : EXIT_exited;
+	entry.op          = "tool";
+	entry.run_id      = run_id;
+	entry.tool        = call->name;
+	entry.error       = strcmp(call->verdict, "ok") == 0 ? NULL : call->verdict;
+	entry.code_sha256 = call->args_sha256;
+	audit_write(c->door->audit, &entry);
 }

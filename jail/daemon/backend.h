@@ -23,7 +23,7 @@ struct backend_order {
 	const char *const           *shown; /* "workspace/NAME" for each of shown_fd */
 	const int                   *shown_fd;
 	size_t                       shown_len;
-	int                          files_fd; /* -1: none */
+	int                          files_fd, tools_fd; /* -1: none */
 	bool                         stdin_pipe, result_pipe, cold;
 };
 

@@ -14,6 +14,7 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 		.shown_fd       = o->shown_fd,
 		.shown_len      = o->shown_len,
 		.files_fd       = o->files_fd,
+		.tools_fd       = o->tools_fd,
 		.stdin_pipe     = o->stdin_pipe,
 		.result_pipe    = o->result_pipe,
 		.workspace_exec = profile->workspace_exec,

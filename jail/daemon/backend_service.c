@@ -202,6 +202,7 @@ static int fill(struct keeper_word *word, const struct backend_order *o, const s
 	run->result_pipe = o->result_pipe;
 	run->warm        = is_warm(o);
 	run->files       = o->files_fd >= 0;
+	run->tools       = o->tools_fd >= 0;
 	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }
@@ -218,6 +219,8 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 	fds[n++] = o->words->fd;
 	if (word.run.code_len)
 		fds[n++] = o->code_fd;
+	if (o->tools_fd >= 0)
+		fds[n++] = o->tools_fd;
 	for (size_t i = 0; i < o->shown_len; i++)
 		fds[n++] = o->shown_fd[i];
 	if (o->files_fd >= 0)
@@ -294,6 +297,7 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 	order->code_len    = o->code_len;
 	order->stdin_pipe  = o->stdin_pipe;
 	order->result_pipe = o->result_pipe;
+	order->tools       = o->tools_fd >= 0;
 	order->warm        = is_warm(o);
 	order->asked       = clock_ms(CLOCK_MONOTONIC);
 }
@@ -331,7 +335,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 			leave_to_keeper(b, o, t, seat);
 			return false;
 		}
-		if (ticket_use(t, &order, o->words_text, o->code)) {
+		if (ticket_use(t, &order, o->words_text, o->code, o->tools_fd)) {
 			take_over(b->spent = t, ret, o, streams);
 			return true;
 		}

@@ -10,7 +10,7 @@
 #include "client_protocol.h"
 #include "door.h"
 
-enum { UNSENT_MAX = 512, UNSENT_BYTES_MAX = 512 * 1024 };
+enum { UNSENT_MAX = 512, UNSENT_BYTES_MAX = 512 * 1024, ENDED_MAX = 16 };
 
 struct unsent;
 
@@ -22,6 +22,11 @@ struct connection {
 	struct peer               peer;
 	const struct access_rule *may; /* NULL: its access was withdrawn */
 	size_t                    runs; /* that have not ended */
+	struct {
+		char     id[RUN_ID_LEN + 1];
+		uint32_t calls; /* that were told */
+	} ended[ENDED_MAX];               /* the last runs with tools that have ended */
+	unsigned                  ended_next;
 	uint64_t                  reload, reload_tag; /* the reading that it waits for (reload.h), or 0 */
 	double                    heard_ms;
 	TAILQ_HEAD(, unsent)      unsent;

@@ -189,7 +189,7 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
 	static const char *const nothing[] = { NULL };
-	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main };
+	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools };
 	struct err               e;
 
 	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
@@ -222,10 +222,17 @@ static int fill_command(struct command *c, const struct profile *p, const struct
 	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
-static int fill_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
+/* The runner is told by its words; whatever else is executed finds the number of the socket here. */
+static bool names_socket(const struct protocol_request *r)
 {
-	struct err e;
-	char       field[32];
+	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
+}
+
+static int fill_env(struct program_env *env, const struct limits *limits, const struct protocol_request *r, struct denial *why)
+{
+	const json_t *added = r->env;
+	struct err    e;
+	char          field[32], tools[24];
 
 	if (program_env_init(env, limits, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
@@ -234,7 +241,8 @@ static int fill_env(struct program_env *env, const struct limits *limits, const 
 		if (program_env_add(env, json_string_value(json_array_get(added, i)), &e) < 0)
 			return deny_err(why, DENIAL_bad_field, field, &e);
 	}
-	return 0;
+	snprintf(tools, sizeof tools, "BRIG_TOOLS=%d", TOOLS_FD);
+	return names_socket(r) && program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
 }
 
 static int pack_words(struct run_plan *p, const struct command *c, const char *cwd, const struct program_env *env, struct denial *why)
@@ -256,7 +264,7 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 
 	done = fill_command(&c, &p->profile->profile, r, why);
 	if (done == 0)
-		done = fill_env(&env, &p->limits, r->env, why);
+		done = fill_env(&env, &p->limits, r, why);
 	if (done == 0)
 		done = pack_words(p, &c, r->cwd, &env, why);
 	command_done(&c);

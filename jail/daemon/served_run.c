@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* --- what is told --- */
 
@@ -31,10 +33,16 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 {
 	char             text[STARTED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
+	int              fds[PIPES_MAX + 1];
+	size_t           n = pipes_count(r->with_stdin, r->with_result);
 
-	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->limits.output_bytes);
-	tell(r, &t, streams, pipes_count(r->with_stdin, r->with_result));
+	memcpy(fds, streams, n * sizeof *fds);
+	if (r->with_tools)
+		fds[n++] = r->tools;
+	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->with_tools, r->limits.output_bytes);
+	tell(r, &t, fds, n);
 	close_streams(streams);
+	fd_closep(&r->tools);
 }
 
 static void on_limit(struct served_run *r, const struct run_hit *hit)
@@ -43,10 +51,22 @@ static void on_limit(struct served_run *r, const struct run_hit *hit)
 		connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
 }
 
+/* Its client may tell of its last calls. */
+static void remember(struct connection *c, const struct served_run *r)
+{
+	unsigned i = c->ended_next++ % ENDED_MAX;
+
+	memcpy(c->ended[i].id, r->id, sizeof c->ended[i].id);
+	c->ended[i].calls = r->calls;
+}
+
 static void destroy(struct served_run *r)
 {
 	struct door *d = r->door;
 
+	if (r->connection && r->with_tools)
+		remember(r->connection, r);
+	fd_closep(&r->tools);
 	quota_give(&d->quota, r->peer.uid, r->limits.memory_bytes);
 	if (r->connection) {
 		r->connection->runs--;
@@ -113,7 +133,7 @@ static int refuse(const struct err *e, struct denial *why)
 	return -1;
 }
 
-static int start(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
+static int start(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds, int tools,
 		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
@@ -130,6 +150,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.shown_fd    = fds + has_code,
 		.shown_len   = plan->shown_len,
 		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
+		.tools_fd    = tools,
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
 		.cold        = request->cold,
@@ -144,6 +165,24 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 	close_streams(streams);
 	backend_settle(&r->door->backend);
 	return -1;
+}
+
+/* None of the client's descriptors enters a jail: the socket to its tools is made here, one end for each. */
+static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
+			    int streams[PIPES_MAX], struct err *e)
+{
+	int pair[2], done;
+
+	if (!request->has_tools)
+		return start(r, request, plan, fds, -1, streams, e);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "the socket for tools");
+	r->tools = pair[0];
+	done     = start(r, request, plan, fds, pair[1], streams, e);
+	close(pair[1]);
+	if (done < 0)
+		fd_closep(&r->tools);
+	return done;
 }
 
 static void enter(struct served_run *r)
@@ -168,14 +207,15 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
-				  .tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .asked_ms = now,
+				  .tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .with_tools = request->has_tools,
+				  .tools = -1, .asked_ms = now,
 				  .run = { .sock = -1 } };
 	memcpy(r->id, id, sizeof r->id);
 	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
 		free(r);
 		return -1;
 	}
-	if (start(r, request, plan, fds, streams, &e) < 0) {
+	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
 		quota_take_back(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
 		free(r);
 		return refuse(&e, why);
@@ -192,6 +232,13 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 void served_run_cancel(struct served_run *r, enum exit_reason reason)
 {
 	run_cancel(&r->run, reason);
+}
+
+void served_run_wait(struct served_run *r, bool waits)
+{
+	if (r->is_waiting != waits)
+		run_wait(&r->run, waits);
+	r->is_waiting = waits;
 }
 
 size_t served_runs_young(const struct door *d, uid_t uid, double now_ms)

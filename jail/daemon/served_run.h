@@ -28,6 +28,9 @@ struct served_run {
 	struct limits                limits;
 	uint64_t                     tag;
 	bool                         with_stdin, with_result;
+	int                          tools;      /* the client's end of the socket to them, until it has it; -1 */
+	bool                         with_tools, is_waiting;
+	uint32_t                     calls;      /* that were told */
 	char                         id[RUN_ID_LEN + 1];
 	double                       asked_ms;
 	struct run                   run;
@@ -39,6 +42,8 @@ struct served_run {
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
+/* A call of a tool takes long, or none does any more. */
+void         served_run_wait(struct served_run *r, bool waits);
 
 /* Of this user, that began a moment ago: most of what they cost is in no run's account. */
 size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);

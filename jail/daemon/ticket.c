@@ -97,7 +97,7 @@ void ticket_box_done(struct ticket_box *b)
  * The supervisor first: when the program begins, its order is there. A supervisor that has the order of a cell, and then sees
  * the end of its client, ends the cell: so when the letter cannot be sent, nothing begins.
  */
-bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code)
+bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code, int tools)
 {
 	const struct letter_order letter = {
 		.executes    = !order->warm,
@@ -105,9 +105,10 @@ bool ticket_use(const struct ticket *t, const struct launch_order *order, const 
 		.code_len    = order->code_len,
 		.stdin_pipe  = order->stdin_pipe,
 		.result_pipe = order->result_pipe,
+		.tools       = order->tools,
 	};
 	struct err ignored;
 
 	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
-	       letter_write(t->fd[TICKET_LETTER], &letter, words, code, &ignored) == 0 && letter_send(t->fd[TICKET_ORDERS], &letter) == 0;
+	       letter_write(t->fd[TICKET_LETTER], &letter, words, code, &ignored) == 0 && letter_send(t->fd[TICKET_ORDERS], &letter, tools) == 0;
 }

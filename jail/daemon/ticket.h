@@ -34,6 +34,6 @@ void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
 bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
 void ticket_box_done(struct ticket_box *b);
 
-/* What goes to the supervisor and to the fork that waits. false: the ticket is void, and nothing has begun. */
-must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code);
+/* What goes to the supervisor and to the fork that waits; tools: the program's end of the socket, if the order has one. false: the ticket is void, and nothing has begun. */
+must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code, int tools);
 void ticket_free(struct ticket *t); /* with those of its descriptors that are still there; NULL is fine */

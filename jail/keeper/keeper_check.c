@@ -97,7 +97,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 {
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 || r->files > 1 ||
+	if (!words_are_bounded(&r->words) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 || r->warm > 1 || r->files > 1 || r->tools > 1 ||
 	    !limits_must_is_sane(&r->limits) || !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
@@ -114,6 +114,11 @@ bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uin
 	return asked->files == made->files && asked->pids == made->pids && !(missing & asked->must) &&
 	       (!(missing & LAYER_BIT(MEMORY)) || (asked->memory_bytes == made->memory_bytes && asked->waived == made->waived)) &&
 	       (missing & LAYER_BIT(CPU_TIME) ? asked->cpu_ms == made->cpu_ms : asked->cpu_ms <= made->cpu_ms);
+}
+
+size_t keeper_order_fds(const struct keeper_run *r)
+{
+	return (size_t)2 + (r->code_len != 0) + (r->tools != 0);
 }
 
 int keeper_word_fds(const struct keeper_word *w)
@@ -134,7 +139,7 @@ int keeper_word_fds(const struct keeper_word *w)
 	case KEEPER_RUN:
 		if (w->run.shown_len > MOUNT_SHOWN_MAX)
 			return -1;
-		return 2 + !!w->run.code_len + (int)w->run.shown_len + !!w->run.files;
+		return (int)keeper_order_fds(&w->run) + (int)w->run.shown_len + !!w->run.files;
 	}
 	return -1;
 }

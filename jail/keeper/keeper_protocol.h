@@ -21,7 +21,8 @@
  * From the door, after the first SEAL:
  *
  *   RUN                                the run's client (a socket), the words, the program if code_len,
- *                                      then the directories to show, then the
+ *                                      the program's end of the socket to its tools if it
+ *                                      has some; then the directories to show, then the
  *                                      socket for files
  *   RETURN                             none: the door does not have this ticket, or not any more
  *   STATS                              none; answered
@@ -120,7 +121,7 @@ struct keeper_run {
 	uint32_t      warm; /* the words are python3 -I FILE ARG..., which a zygote can carry out */
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
-	uint32_t      files; /* 0 or 1 */
+	uint32_t      files, tools; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 

@@ -27,7 +27,7 @@ static void refuse(int client, enum exit_reason reason, const struct err *why)
 
 static int check_descriptors(const struct keeper_run *run, const int *fds, struct err *e)
 {
-	size_t      len;
+	size_t       len, at = keeper_order_fds(run);
 	struct statx st;
 
 	if (!keeper_is_pair(fds[0]))
@@ -37,10 +37,12 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	if (run->code_len &&
 	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
-	for (uint32_t i = 0, at = run->code_len ? 3 : 2; i < run->shown_len; i++)
+	if (run->tools && !keeper_is_stream(fds[at - 1]))
+		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
+	for (uint32_t i = 0; i < run->shown_len; i++)
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
-	if (run->files && !keeper_is_stream(fds[(run->code_len ? 3 : 2) + run->shown_len]))
+	if (run->files && !keeper_is_stream(fds[at + run->shown_len]))
 		return err_set(e, ERR_PROTOCOL, "run: where its files come from is no socket of a pair");
 	return 0;
 }
@@ -66,7 +68,7 @@ static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *
 
 static enum seat_answer take_new(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
-	struct seat     *s = keeper_open_seat(k, run->profile, run, fds + (run->code_len ? 3 : 2), e);
+	struct seat     *s = keeper_open_seat(k, run->profile, run, fds + keeper_order_fds(run), e);
 	enum seat_answer answer;
 
 	if (!s)

@@ -133,6 +133,7 @@ static int send_setup(const struct realm *r, const struct realm_wishes *w, struc
 	setup.zygote_ms      = w->profile->zygote_ms;
 	setup.cpus           = w->profile->limits.cpus;
 	setup.wall_ms_max    = w->profile->ceilings.wall_ms;
+	setup.tool_wait_ms_max = w->profile->ceilings.tool_wait_ms;
 	setup.outer_kind     = w->outer->kind;
 	errno                = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
 	return errno ? err_sys(e, "supervisor: setup") : 0;

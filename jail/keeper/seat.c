@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "keeper_check.h"
 #include "packet.h"
 #include "supervisor_protocol.h"
 #include "text.h"
@@ -129,9 +130,10 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const i
 	order.code_len    = run->code_len;
 	order.stdin_pipe  = run->stdin_pipe;
 	order.result_pipe = run->result_pipe;
+	order.tools       = run->tools;
 	order.warm        = run->warm;
 	order.asked       = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
-	r                 = packet_send(s->control, &order, sizeof order, fds, run->code_len ? 3 : 2);
+	r                 = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
 	if (r < 0)
 		return SEAT_IS_GONE;
 	s->state = SEAT_TAKEN;

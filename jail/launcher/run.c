@@ -25,8 +25,8 @@
  */
 static void keep_only(const struct run_order *order, int sock)
 {
-	int    keep[4 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd, order->files_fd };
-	size_t n                         = 4;
+	int    keep[5 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd, order->files_fd, order->tools_fd };
+	size_t n                         = 5;
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = order->shown_fd[i];
@@ -176,11 +176,25 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 	return RUN_GOES_ON;
 }
 
+/* Where there is no room, others are waiting to be read. */
+static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason)
+{
+	struct launch_ask ask;
+
+	memset(&ask, 0, sizeof ask); /* padding too */
+	ask.kind   = kind;
+	ask.reason = reason;
+	(void)!send(run->sock, &ask, sizeof ask, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void run_cancel(const struct run *run, enum exit_reason reason)
 {
-	struct launch_cancel cancel = { .reason = reason };
+	ask(run, LAUNCH_CANCEL, reason);
+}
 
-	(void)!send(run->sock, &cancel, sizeof cancel, MSG_NOSIGNAL | MSG_DONTWAIT); /* where there is no room, others are waiting to be read */
+void run_wait(const struct run *run, bool waits)
+{
+	ask(run, waits ? LAUNCH_WAITS : LAUNCH_GOES_ON, EXIT_cancelled);
 }
 
 void run_done(struct run *run)

@@ -42,4 +42,6 @@ must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct
 
 /* Ask for the end, once or often. */
 void run_cancel(const struct run *run, enum exit_reason reason);
+/* Its wall clock stands still while a call of a tool takes long. */
+void run_wait(const struct run *run, bool waits);
 void run_done(struct run *run);

@@ -25,26 +25,34 @@ struct launch_word {
 };
 
 /* From the client. */
-struct launch_cancel {
-	enum exit_reason reason;
+enum launch_ask_kind {
+	LAUNCH_CANCEL,  /* reason */
+	LAUNCH_WAITS,   /* a call of a tool takes long: the wall clock stops */
+	LAUNCH_GOES_ON, /* none does any more */
+};
+
+struct launch_ask {
+	enum launch_ask_kind kind;
+	enum exit_reason     reason;
 };
 
 /*
  * A warm cell that waits for its order can be reached without who made it: these descriptors come with READY, in this
  * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
- * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_cancel; the launcher's
+ * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_ask; the launcher's
  * words come back over it, but for STARTED. The order's bytes: letter.h.
  */
 enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_LETTER, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
  * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the words, the
- * text of the program if there is one.
+ * text of the program if there is one, the program's end of the socket to its tools if it has some. Over a ticket it comes without any: that socket
+ * goes to the fork with its order.
  */
 struct launch_order {
 	struct limits limits;
 	struct words  words; /* fd: as received */
 	uint32_t      code_len;
-	uint32_t      stdin_pipe, result_pipe, warm; /* 0 or 1 */
+	uint32_t      stdin_pipe, result_pipe, tools, warm; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
 };

@@ -2,6 +2,7 @@
 #include "letter.h"
 
 #include "fd.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static size_t code_at(const struct letter_order *o)
 
 bool letter_is_bounded(const struct letter_order *o)
 {
-	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->executes <= 1;
+	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->executes <= 1;
 }
 
 /* --- writing --- */
@@ -78,14 +79,16 @@ int letter_copy(int letter, const struct letter_order *o, int words, int code, s
 	return 0;
 }
 
-int letter_send(int orders, const struct letter_order *o)
+int letter_send(int orders, const struct letter_order *o, int tools)
 {
 	ssize_t n;
 
 	do
 		n = send(orders, o, sizeof *o, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof *o ? 0 : n < 0 ? -errno : -EMSGSIZE;
+	if (n != (ssize_t)sizeof *o)
+		return n < 0 ? -errno : -EMSGSIZE;
+	return o->tools ? packet_send(orders, "t", 1, &tools, 1) : 0;
 }
 
 /* --- reading --- */
@@ -142,4 +145,28 @@ int letter_read(int orders, int letter, struct letter_order *ret, char **text, c
 	*text = copy;
 	*code = ret->code_len ? copy + code_at(ret) : NULL;
 	return 0;
+}
+
+/* Not by packet_receive(): a program that is executed shall have it. */
+int letter_take_tools(int orders)
+{
+	union {
+		struct cmsghdr head;
+		char           room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char          byte;
+	struct iovec  io = { &byte, 1 };
+	struct msghdr m  = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+	ssize_t       n;
+	int           fd;
+
+	do
+		n = recvmsg(orders, &m, 0);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n != 1)
+		return n < 0 ? -errno : -EPIPE;
+	if (m.msg_controllen < CMSG_LEN(sizeof fd) || control.head.cmsg_level != SOL_SOCKET || control.head.cmsg_type != SCM_RIGHTS)
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(&control.head), sizeof fd);
+	return fd;
 }

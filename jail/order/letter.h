@@ -3,7 +3,8 @@
  *
  * The fixed size goes over the cell's order socket, the bytes into its letter: a
  * memory file that was made with the cell, so that no descriptor travels with an
- * order. Words first, the text of the program at the next multiple of 16.
+ * order; but for the socket of a run with tools, which follows it in a datagram of its own: to make one for each cell that stands
+ * ready would cost every run. Words first, the text of the program at the next multiple of 16.
  *
  * A letter is not sealed, and who writes it may be a door that was taken over: the
  * reader takes a private copy before it looks at anything.
@@ -17,6 +18,7 @@ struct letter_order {
 	struct words words; /* fd: without meaning */
 	uint32_t     code_len;
 	uint32_t     stdin_pipe, result_pipe;
+	uint32_t     tools;    /* a socket follows */
 	uint32_t     executes; /* the fork, which may be a zygote's, executes the first of these words */
 };
 
@@ -29,8 +31,8 @@ must_use int letter_make(struct err *e);
 must_use int letter_write(int letter, const struct letter_order *o, const char *words, const char *code, struct err *e);
 /* The same from memory files; code: -1 when there is none. */
 must_use int letter_copy(int letter, const struct letter_order *o, int words, int code, struct err *e);
-/* Tells who waits. 0 or -errno; waits for nobody. */
-must_use int letter_send(int orders, const struct letter_order *o);
+/* Tells the fork that waits; tools: the program's end of the socket, if the order has one, and it stays the caller's. 0 or -errno; does not block. */
+must_use int letter_send(int orders, const struct letter_order *o, int tools);
 
 /*
  * In the fork, after clone() and under the program's filter: read, pread64, mmap and munmap are all it calls. Waits for
@@ -38,3 +40,5 @@ must_use int letter_send(int orders, const struct letter_order *o);
  * code: NULL when there is none. EPIPE: who would have sent an order is gone.
  */
 must_use int letter_read(int orders, int letter, struct letter_order *ret, char **text, char **code);
+/* In the fork, after an order that has tools: the socket, which a program that is executed inherits. recvmsg() is called. Or -errno. */
+must_use int letter_take_tools(int orders);

@@ -19,6 +19,7 @@ struct run_order {
 	const int             *shown_fd; /* opened by the caller, as many as the plan has */
 	size_t                 shown_len;
 	int                    files_fd; /* where its files come from and go to, see files.h; -1: it has none */
+	int                    tools_fd; /* the program's end of the socket to its tools; -1: it has none */
 	bool                   stdin_pipe, result_pipe, workspace_exec;
 	bool                   warm; /* words as a zygote can carry them out: python3 -I FILE ARG... */
 	bool                   require_all; /* every layer, also those that kernels may lack */

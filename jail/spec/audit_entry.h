@@ -13,7 +13,7 @@
 #include "record.h"
 
 #define AUDIT_NONE     (-1)
-#define AUDIT_LINE_MAX 4096
+#define AUDIT_LINE_MAX 5120
 
 /* Limits that were said: bit n for row n of limits_fields. */
 struct audit_limits {
@@ -26,7 +26,8 @@ struct audit_limits {
 struct audit_entry {
 	int64_t             time_us;           /* of the attempt, since 1970 */
 	const char         *run_id;            /* NULL: refused before it had one */
-	const char         *op;                /* "run", "exec"; "connect" for a peer that was turned away */
+	const char         *op;                /* "run", "exec"; "connect" for a peer that was turned away; "tool" for a call that a program made */
+	const char         *tool;              /* of that call; with error and code_sha256 as its client told them */
 	const char         *mode;              /* as asked; NULL: a command, or not asked */
 	const char         *profile;           /* as asked */
 	int                 reason;            /* enum exit_reason; EXIT_denied or EXIT_busy for what was refused */
@@ -35,7 +36,7 @@ struct audit_entry {
 	const char         *why;               /* of setup_failed; not the sentence of a refusal, which may hold what was asked */
 	int64_t             peer_uid, peer_pid;
 	const char         *peer_comm;
-	const char         *code_sha256; /* NULL: a command, or refused before the code was looked at */
+	const char         *code_sha256; /* NULL: a command, or refused before the code was looked at. Of a call: of its arguments */
 	int64_t             code_bytes;
 	struct audit_limits asked, granted;
 	double              wall_ms, cpu_ms, setup_ms;

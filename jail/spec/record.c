@@ -214,6 +214,7 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("security_event", json_text_raw, "null");
 	PUT("security_warnings", json_text_raw, "null");
 	PUT("files", json_text_raw, "null");
+	PUT("tool_calls", json_text_raw, "null");
 	json_text_raw(t, "}");
 #undef PUT
 }

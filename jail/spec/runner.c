@@ -33,7 +33,7 @@ static char *dashes(const char *main)
 int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e)
 {
 	*ret = (struct runner_words){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
-	snprintf(ret->fd, sizeof ret->fd, "%d", RUNNER_FD);
+	snprintf(ret->fd, sizeof ret->fd, lists->tools ? "%d,%d" : "%d", RUNNER_FD, TOOLS_FD);
 	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
 		if (!ret->list[i])
 			return err_set(e, ERR_LIMIT, "out of memory");

@@ -1,7 +1,7 @@
 /*
  * runner.h - the guest runner: where it lies in a rootfs, how it is told what to do, and where it reports
  *
- *   python3 -I RUNNER MODE FD IMPORTS MODULES CALLS --MAIN ARG...
+ *   python3 -I RUNNER MODE FD[,TOOLS] IMPORTS MODULES CALLS --MAIN ARG...
  *
  * MAIN is the program's path below the working directory, /workspace, and empty for main.py; of a program that works
  * elsewhere it begins with "/workspace/".
@@ -19,12 +19,14 @@
 
 enum {
 	RUNNER_FD        = 5, /* on which it reports; the program's own are 0 to 2 */
+	TOOLS_FD         = 4, /* the socket to the tools of a program that has some */
 	RUNNER_WORDS_MAX = 9,
 };
 
 struct runner_lists {
 	const json_t *imports, *modules, *calls; /* of texts without commas; NULL: none was said */
 	const char   *main;                      /* NULL: main.py */
+	bool          tools;
 };
 
 struct runner_words {

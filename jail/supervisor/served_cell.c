@@ -71,6 +71,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.filter         = kind->filter,
 		.telling        = kind->telling,
 		.files_fd       = -1,
+		.tools_fd       = -1,
 		.code_len       = c->has_code,
 	};
 }
@@ -97,6 +98,7 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, co
 	w->awaited             = awaited;
 	w->asked               = clock_ms(CLOCK_MONOTONIC);
 	w->wall_ms_max         = kind->setup->wall_ms_max;
+	w->tool_wait_ms_max    = kind->setup->tool_wait_ms_max;
 	w->cell.warm.is_wanted = c->is_warm;
 	w->cell.warm.forker    = &kind->forker;
 	w->cell.warm.zygote    = *zygote;

@@ -206,15 +206,39 @@ void watch_hear_fork(struct watch *w)
 
 /* --- from the running cell --- */
 
+static void stop_clock(struct watch *w, bool waits)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (w->waits_since > 0)
+		w->waited_ms += now - w->waits_since;
+	w->waits_since = waits ? now : 0;
+}
+
+/* False: it makes no sense. */
+static bool hear_ask(struct watch *w, const struct launch_ask *ask)
+{
+	switch (ask->kind) {
+	case LAUNCH_CANCEL:
+		if (ask->reason != EXIT_cancelled && ask->reason != EXIT_output_limit && ask->reason != EXIT_client_gone)
+			return false;
+		watch_decide(w, ask->reason);
+		return true;
+	case LAUNCH_WAITS:
+	case LAUNCH_GOES_ON:
+		stop_clock(w, ask->kind == LAUNCH_WAITS);
+		return true;
+	}
+	return false;
+}
+
 static void on_client(struct watch *w)
 {
-	struct launch_cancel cancel;
-	ssize_t              n = recv(w->client, &cancel, sizeof cancel, MSG_DONTWAIT);
+	struct launch_ask ask;
+	ssize_t           n = recv(w->client, &ask, sizeof ask, MSG_DONTWAIT);
 
-	if (n == sizeof cancel && (cancel.reason == EXIT_cancelled || cancel.reason == EXIT_output_limit || cancel.reason == EXIT_client_gone)) {
-		watch_decide(w, cancel.reason);
+	if (n == sizeof ask && hear_ask(w, &ask))
 		return;
-	}
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	watch_decide(w, EXIT_client_gone);
@@ -267,13 +291,13 @@ static void on_control_end(struct watch *w)
 
 static bool says_yes_or_no(const struct launch_order *o)
 {
-	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->warm <= 1;
+	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->warm <= 1;
 }
 
 /* From a process of brig; checked all the same, for what it lets into the cell. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
-	return words_are_bounded(&o->words) && fds == (o->code_len ? 3 : 2) && says_yes_or_no(o);
+	return words_are_bounded(&o->words) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
 }
 
 static void take_figures(struct watch *w, const struct launch_order *o)
@@ -317,10 +341,12 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	w->served.words    = &o->words;
 	w->served.code_fd  = o->code_len ? fds[2] : -1;
 	w->served.code_len = o->code_len;
+	w->served.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
 	if (!is_late)
 		carry_out(w, o->warm);
-	w->served.words = NULL; /* they are in the cell's hands now */
-	for (size_t i = 1; i < (o->code_len ? 3 : 2); i++)
+	w->served.words    = NULL; /* they are in the cell's hands now */
+	w->served.tools_fd = -1;
+	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
 		close(fds[i]);
 }
 
@@ -332,6 +358,7 @@ static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
 	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
 	built.output_bytes = asked->output_bytes; /* the reader of the output holds to it */
+	built.tool_wait_ms = asked->tool_wait_ms <= w->tool_wait_ms_max ? asked->tool_wait_ms : built.tool_wait_ms;
 	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
 		return false;
 	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
@@ -371,7 +398,7 @@ bool watch_take_ticket(struct watch *w)
 static bool hear_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;
-	int                 fds[3];
+	int                 fds[4];
 	size_t              n;
 	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
 
@@ -478,6 +505,15 @@ static const char *what_is_late(const struct warm *warm)
 	return warm->state == WARM_ASKED ? "no zygote answered" : "the cell was not built";
 }
 
+/* When its wall time is used up, as it looks now. While a call takes long that is as late as all calls together may make it. */
+static double wall_end(const struct watch *w, double now)
+{
+	double most   = (double)w->order->limits->tool_wait_ms;
+	double waited = w->waited_ms + (w->waits_since > 0 ? now - w->waits_since : 0);
+
+	return w->started + (double)w->order->limits->wall_ms + (w->waits_since > 0 ? most : least(waited, most));
+}
+
 static double check_clocks(struct watch *w)
 {
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline, patience;
@@ -501,7 +537,7 @@ static double check_clocks(struct watch *w)
 		}
 		return least(deadline - now, patience);
 	}
-	deadline = w->started + (double)w->order->limits->wall_ms;
+	deadline = wall_end(w, now);
 	if (now >= deadline)
 		watch_decide(w, EXIT_timeout_wall);
 	if (now >= w->next_cpu)

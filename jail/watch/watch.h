@@ -28,11 +28,12 @@ struct watch {
 	bool                    awaited;  /* as in launch.h */
 	int                     control;  /* of a cell of a service: brings the order; else -1 */
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
-	uint64_t                wall_ms_max; /* that he may ask for */
+	uint64_t                wall_ms_max, tool_wait_ms_max; /* that its user may ask for */
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */
 	int                     streams[PIPES_MAX];
 	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
+	double                  waits_since, waited_ms; /* a call of a tool takes long since then, or 0; of all before it */
 	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
 	double                  next_oom; /* until then no process looks for memory that can be taken back; 0: one may */
 	double                  started_at;

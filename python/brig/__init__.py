@@ -102,8 +102,10 @@ def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = 
                profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
                pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
                wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
-               deny: Patterns = None, ask: Optional[Ask] = None, on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> _Order:
-    request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
+               deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
+               on_stderr: Optional[Sink] = None) -> _Order:
+    said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
+    request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": said}
     return _order(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr)
 
 
@@ -111,19 +113,20 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
         profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
         pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
         wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
-        deny: Patterns = None, ask: Optional[Ask] = None, on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None, server: str = "any",
-        path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
+        deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
+        on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a program in a jail and returns how it ended, whatever it did.
 
     timeout, cpu_time: seconds; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
     files: {name: content or path}, copied into /workspace; get: patterns of what comes back from there in the result's files.
     tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value). allow, deny: patterns of
-    their names; ask: is asked about each call that these do not decide; or tools is a Toolbox, which has more to set.
+    their names; ask: is asked about each call that these do not decide; or tools is a Toolbox, which has more to set. A call that takes
+    long stops the clock of timeout, for tool_wait seconds at most.
     wait: seconds for a place, when a quota is used up. on_stdout, on_stderr get output as it is written. server: "any", "service", "private".
     """
     order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
                        output=output, cwd=cwd, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
-                       on_stdout=on_stdout, on_stderr=on_stderr)
+                       tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)
     return _carry_out(order, server, path, connection)
 
 

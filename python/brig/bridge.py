@@ -134,7 +134,8 @@ class Bridge:
         self._length = 0
         self._reading, self._writing, self._state, self._asking = threading.Lock(), threading.Lock(), threading.Lock(), threading.Lock()
         self._idle = self._threads = self._running = 0
-        self._jobs: Dict[int, _Job] = {}
+        self._jobs: Dict[int, _Job] = {}    # that were not answered; of these
+        self._begun: Dict[int, _Job] = {}   # those that do not wait for their turn: one that does could wait for the program itself
         self._held: Deque[_Job] = collections.deque()
         self.ended = ""                     # why there is no bridge any more
         self._is_watched = False            # wake_fd was written to, and what waits for it looks at oldest()
@@ -190,9 +191,9 @@ class Bridge:
         return self._wake_read
 
     def oldest(self) -> Optional[float]:
-        """Since when the oldest call waits for its answer."""
+        """Since when the oldest call is under way."""
         with self._state:
-            return next(iter(self._jobs.values())).started if self._jobs else None
+            return next(iter(self._begun.values())).started if self._begun else None
 
     def watch(self) -> None:
         """wake_fd was readable."""
@@ -230,7 +231,7 @@ class Bridge:
         self._failed += verdict not in ("ok", "denied")
         if len(self._listed) < LISTED_MAX:
             self._listed.append({"name": job.name[:128], "ms": round((time.monotonic() - job.started) * 1000, 3), "verdict": verdict})
-        self._told.append({"name": job.name[:128], "verdict": verdict, "args_sha256": _digest(job.args)})
+        self._told.append({"name": job.name[:128].replace("\0", "\ufffd"), "verdict": "tool" if verdict == "failed" else verdict, "args_sha256": _digest(job.args)})
 
     # --- lines ---
 
@@ -302,8 +303,19 @@ class Bridge:
         with self._state:
             if self.ended or not self._held or self._running >= self.limits.at_once:
                 return None
-            self._running += 1
-            return self._held.popleft()
+            job = self._held.popleft()
+            self._begin(job)
+            return job
+
+    def _begin(self, job: _Job) -> None:
+        """Under _state."""
+        self._running += 1
+        if job.is_over: # cancelled while it waited for its turn
+            return
+        job.started = time.monotonic()
+        if not self._begun:
+            self._waits_since = job.started
+        self._begun[job.number] = job
 
     def _lead(self) -> Optional[_Job]:
         """Reads until there is a call for this thread; by then another one reads."""
@@ -352,13 +364,11 @@ class Bridge:
             self._send(job.number, _error_text("limit", refusal))
             return None
         with self._state:
-            if not self._jobs:
-                self._waits_since = job.started
             self._jobs[job.number] = job
             wakes, self._is_watched = not self._is_watched, True
             is_turn = self._running < self.limits.at_once
             if is_turn:
-                self._running += 1
+                self._begin(job)
             else:
                 self._held.append(job)
             if wakes and self._wake_write >= 0:
@@ -394,8 +404,10 @@ class Bridge:
                 return
             job.is_over = True
             self._jobs.pop(job.number, None)
-            if not self._jobs:
-                self._waited += time.monotonic() - self._waits_since
+            if self._begun.get(job.number) is job:
+                del self._begun[job.number]
+                if not self._begun:
+                    self._waited += time.monotonic() - self._waits_since
             self._note(job, verdict)
         if text is not None:
             self._send(job.number, text)

@@ -171,6 +171,15 @@ class Connection:
         self._tag += 1
         return self._tag
 
+    def carry_out(self, request: Dict[str, Any], fds: List[int], stdin: Optional[Text], on_stdout: Optional[Sink], on_stderr: Optional[Sink],
+                  bridge: Optional[Bridge] = None) -> Result:
+        """One run. Takes the descriptors over."""
+        with Loop(self) as loop:
+            run = loop.begin(request, fds, stdin, on_stdout, on_stderr, bridge)
+            while not run.is_over:
+                loop.step()
+        return run.outcome()
+
 
 def _check(body: Dict[str, Any]) -> None:
     error = body.get("error")
@@ -441,9 +450,9 @@ def _told(said: Dict[str, Any]) -> Dict[str, Any]:
 # --- requests ---
 
 def limits(timeout: Optional[float], cpu_time: Optional[float], memory: Union[int, str, None], pids: Optional[int], cpus: Optional[float],
-           output: Union[int, str, None]) -> Dict[str, Any]:
+           output: Union[int, str, None], tool_wait: Optional[float] = None) -> Dict[str, Any]:
     said = {"wall_ms": None if timeout is None else round(timeout * 1000), "cpu_ms": None if cpu_time is None else round(cpu_time * 1000),
-            "memory_bytes": memory, "pids": pids, "cpus": cpus, "output_bytes": output}
+            "memory_bytes": memory, "pids": pids, "cpus": cpus, "output_bytes": output, "tool_wait_ms": None if tool_wait is None else round(tool_wait * 1000)}
     return {name: value for name, value in said.items() if value is not None}
 
 

@@ -59,7 +59,10 @@ class _Known:
         if len(name) > NAME_MAX or not _NAME.fullmatch(name):
             raise ValueError(f"tools: {name[:NAME_MAX]!r} is no name; letters, digits, _ and -, groups with dots, at most {NAME_MAX}")
         self.name, self.function = name, tool.function
-        self.input = tool.input_schema or schema.of_function(tool.function)
+        try:
+            self.input = tool.input_schema or schema.of_function(tool.function)
+        except ValueError: # of some that are written in C
+            raise TypeError(f"tools: {name}: Python does not know its arguments; wrap it into a function with named ones, or say Tool(function, input_schema=...)") from None
         self.output = tool.output_schema or schema.of_result(tool.function)
         self.description = tool.description or inspect.getdoc(tool.function) or ""
         self.summary = self.description.strip().partition("\n")[0][:200]
@@ -74,7 +77,11 @@ class _Known:
 
 def _leading_positionals(function: Callable[..., Any]) -> List[str]:
     """Arguments that cannot be given by name."""
-    return [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.POSITIONAL_ONLY]
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return []
+    return [name for name, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
 
 
 # --- what people hand over ---

@@ -120,7 +120,7 @@ static void send_letter(const struct ticket *t, const struct launch_order *o, co
 	struct err          e;
 
 	(void)!letter_write(t->fd[TICKET_LETTER], &letter, words, code, &e);
-	(void)!letter_send(t->fd[TICKET_ORDERS], &letter);
+	(void)!letter_send(t->fd[TICKET_ORDERS], &letter, -1);
 }
 
 /* Until the program's last byte. */
@@ -271,7 +271,7 @@ static void lie_in_letter(const struct mad_door *d, const struct ticket *t, void
 
 	(void)more;
 	send_order(t, &o);
-	(void)!letter_send(t->fd[TICKET_ORDERS], &l);
+	(void)!letter_send(t->fd[TICKET_ORDERS], &l, -1);
 	judge(t);
 }
 

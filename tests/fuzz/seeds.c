@@ -325,7 +325,7 @@ static void put_started(struct seeds *s)
 	char             text[512];
 	struct json_text t = json_text_in(text, sizeof text);
 
-	protocol_put_started(&t, "r", 1, true, true, 1);
+	protocol_put_started(&t, "r", 1, true, true, true, 1);
 	put_text_answer(s, &t, 'D');
 }
 

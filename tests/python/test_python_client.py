@@ -182,11 +182,24 @@ def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
         brig.run("1", server="service", path=env["BRIG_SOCKET"])
 
 
-def test_the_guide_works_as_written(tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/guide/python.md").read_text(), re.M | re.S)
+@pytest.mark.parametrize("guide", ["python", "tools"])
+def test_the_guide_works_as_written(guide):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / f"docs/guide/{guide}.md").read_text(), re.M | re.S)
     done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True, text=True, timeout=host.HANG,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "BRIG_SOCKET": ""})
     assert len(blocks) >= 4 and done.returncode == 0, done.stderr
+
+
+def test_the_examples_with_tools_say_what_the_guide_says():
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "BRIG_SOCKET": ""}
+    done = subprocess.run([sys.executable, ROOT / "examples/tools/orders.py"], capture_output=True, text=True, timeout=host.HANG, env=env)
+    assert "shop.remind: denied by this run's rules\n62 calls, 1 denied" in done.stdout, done
+    one_by_one, code = re.search(r"read and write (\d+) characters; with code, (\d+)", done.stdout).groups()
+    guide = (ROOT / "docs/guide/tools.md").read_text()
+    assert f"one by one | {one_by_one} |" in guide and f"what it prints | {code} |" in guide
+    for answer, said in (("y\n", "three bottles"), ("", "notes.write: declined")):
+        done = subprocess.run([sys.executable, ROOT / "examples/tools/approve.py"], input=answer, capture_output=True, text=True, timeout=host.HANG, env=env)
+        assert said in done.stdout and "notes.delete: denied by this run's rules" in done.stdout, done
 
 
 def test_its_statuses_are_those_of_the_sources():

@@ -16,7 +16,7 @@ RECORD = {
     "run_id": STARTED["run"], "profile": "basic", "rootfs": "basic@sha256:00", "exit_reason": "exited", "exit_code": 0, "signal": None, "limits_hit": [], "refused": [],
     "wall_ms": 1.5, "cpu_ms": 1.0, "memory_peak_bytes": 1 << 20, "pids_peak": 1, "io_read_bytes": None, "io_write_bytes": None, "stdout_bytes": None,
     "stderr_bytes": None, "truncated": None, "started_at": "2026-01-01T00:00:00.000000Z", "setup_ms": 2.0, "warm": False, "isolation": [],
-    "result": None, "result_repr": None, "error": None, "variables": None, "security_event": None, "security_warnings": None, "files": None,
+    "result": None, "result_repr": None, "error": None, "variables": None, "security_event": None, "security_warnings": None, "files": None, "tool_calls": None,
 }
 
 

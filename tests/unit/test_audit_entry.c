@@ -64,7 +64,7 @@ static void check_line(void)
 	line_of(&entry, line);
 	tap_is(line, "{\"time\":\"2025-11-20T14:03:22.012345Z\",\"exit_reason\":\"signaled\",\"exit_code\":139,\"signal\":\"SIGSEGV\",\"error\":null,\"field\":null,"
 		     "\"op\":\"run\",\"mode\":\"report\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"peer_uid\":1000,\"peer_pid\":4242,"
-		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
+		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"tool\":null,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
 		     "\"limits_granted\":null,\"wall_ms\":31.204,\"cpu_ms\":null,\"setup_ms\":null,\"memory_peak_bytes\":null,\"pids_peak\":null,"
 		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"why\":null,\"suppressed\":null}\n",
 	       "a line has every key, and null for what is not known");
@@ -72,6 +72,22 @@ static void check_line(void)
 	tap_is(line, "2025-11-20T14:03:22.012345Z signaled 139 SIGSEGV op run mode report profile basic run 7d444840-9dc0-11d1-b245-5ffdce74fad2 uid 1000 pid 4242 comm python3 "
 		     "code_bytes 312 wall_ms 31.204",
 	       "the line for people has what is known");
+}
+
+static void check_call(void)
+{
+	struct audit_entry entry = entry_of(NULL);
+	char               line[AUDIT_LINE_MAX + 1];
+
+	entry.op          = "tool";
+	entry.mode        = NULL;
+	entry.reason      = EXIT_denied;
+	entry.error       = "denied";
+	entry.tool        = "git\nhub";
+	entry.code_sha256 = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+	words_of(&entry, line);
+	tap_is(line, "2025-11-20T14:03:22.012345Z denied denied op tool uid 1000 code 44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a tool \"git\\nhub\"",
+	       "a call of a tool is a line with its name, its error and the digest of its arguments");
 }
 
 /* What a peer may call itself, or its profile: nothing of it reaches a log as it is. */
@@ -296,6 +312,7 @@ static void check_own_words(void)
 int main(void)
 {
 	check_line();
+	check_call();
 	check_hostile();
 	check_cut();
 	check_bounds();

@@ -121,7 +121,7 @@ static bool is_started(uint64_t tag, bool with_stdin, bool with_result, size_t f
 	char             text[512];
 	struct json_text t = json_text_in(text, sizeof text);
 
-	protocol_put_started(&t, "id", tag, with_stdin, with_result, 1024);
+	protocol_put_started(&t, "id", tag, with_stdin, with_result, false, 1024);
 	return is_text_answer(&t, fds, e);
 }
 

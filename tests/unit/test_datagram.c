@@ -47,7 +47,7 @@ static const struct {
 	{ "[1]",                       "object",    "what is no object is broken",       0, 0 },
 	{ "{} {}",                     "end of",    "left-over bytes are broken",        0, 0 },
 	{ "{\"a\":\"\\u0000\"}",       "line 1",    "a NUL in a text is broken",         0, 0 },
-	{ "{}",                        "too long",  "five descriptors are broken",       0, 5 },
+	{ "{}",                        "too long",  "six descriptors are broken",        0, 6 },
 	{ NULL,                        "too long",  "more than 64 KiB are broken",       PROTOCOL_MAX + 1, 1 },
 	{ "{}",                        "missing",   "what is no answer is broken",       0, 0 },
 	{ CANCELLED("\"x\":1"),        "x",         "an unknown key is broken",          0, 0 },

@@ -5,6 +5,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ static void arrives(void)
 	char               *text = NULL, *program = NULL;
 	struct err          e;
 
-	tap_ok(letter_write(d.letter, &o, words, code, &e) == 0 && letter_send(d.orders[0], &o) == 0, "a letter is written and sent");
+	tap_ok(letter_write(d.letter, &o, words, code, &e) == 0 && letter_send(d.orders[0], &o, -1) == 0, "a letter is written and sent");
 	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == 0, "it can be read");
 	tap_ok(memcmp(&got, &o, sizeof o) == 0, "its numbers arrive");
 	tap_ok(words_split(&got.words, text, &lists) && strcmp(lists.argv[1], "a b") == 0 && strcmp(lists.envp[0], "K=V") == 0, "its words arrive");
@@ -86,7 +87,7 @@ static void is_copied(void)
 	o.code_len = sizeof big;
 	from[0]    = sealed_open("words", words, sizeof words, &e);
 	from[1]    = sealed_open("code", big, sizeof big, &e);
-	tap_ok(letter_copy(d.letter, &o, from[0], from[1], &e) == 0 && letter_send(d.orders[0], &o) == 0, "memory files are copied into a letter");
+	tap_ok(letter_copy(d.letter, &o, from[0], from[1], &e) == 0 && letter_send(d.orders[0], &o, -1) == 0, "memory files are copied into a letter");
 	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == 0 && memcmp(text, words, sizeof words) == 0 &&
 	               memcmp(program, big, sizeof big) == 0, "a long program arrives, too");
 	o.code_len = sizeof big + 1;
@@ -104,12 +105,42 @@ static void without_program(void)
 	struct err          e;
 
 	o.code_len = 0;
-	tap_ok(letter_write(d.letter, &o, words, NULL, &e) == 0 && letter_send(d.orders[0], &o) == 0 &&
+	tap_ok(letter_write(d.letter, &o, words, NULL, &e) == 0 && letter_send(d.orders[0], &o, -1) == 0 &&
 	               letter_read(d.orders[1], d.letter, &got, &text, &program) == 0 && !program, "a letter may have no program");
 	close(d.orders[0]);
 	tap_ok(letter_read(d.orders[1], d.letter, &got, &text, &program) == -EPIPE, "the end of who would have sent one is noticed");
 	d.orders[0] = dup(d.orders[1]);
-	tap_ok(letter_send(d.orders[0], &o) == -EPIPE, "the end of who would have read one is noticed");
+	tap_ok(letter_send(d.orders[0], &o, -1) == -EPIPE, "the end of who would have read one is noticed");
+	desk_close(&d);
+}
+
+static void brings_a_socket(void)
+{
+	struct desk         d = desk_open();
+	struct letter_order o = order(), got;
+	char               *text, *program;
+	struct err          e;
+	int                 pair[2], fd;
+	char                said[8] = "";
+
+	o.tools = 1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		tap_ok(false, "a pair can be made");
+	tap_ok(letter_write(d.letter, &o, words, code, &e) == 0 && letter_send(d.orders[0], &o, pair[1]) == 0 &&
+	               letter_read(d.orders[1], d.letter, &got, &text, &program) == 0 && got.tools == 1, "an order may say that a socket follows");
+	fd = letter_take_tools(d.orders[1]);
+	tap_ok(fd >= 0 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC), "it does, and a program that is executed inherits it");
+	tap_ok(write(fd, "hello", 5) == 5 && read(pair[0], said, sizeof said) == 5 && strcmp(said, "hello") == 0, "it is the other end of that pair");
+	close(fd);
+	send(d.orders[0], "t", 1, 0);
+	tap_ok(letter_take_tools(d.orders[1]) == -EPROTO, "a datagram without one is refused");
+	send(d.orders[0], "xy", 2, 0);
+	tap_ok(letter_take_tools(d.orders[1]) < 0, "and so is a longer one");
+	close(d.orders[0]);
+	tap_ok(letter_take_tools(d.orders[1]) == -EPIPE, "the end of the process that would have sent it is noticed");
+	d.orders[0] = -1;
+	close(pair[0]);
+	close(pair[1]);
 	desk_close(&d);
 }
 
@@ -136,6 +167,9 @@ static void lies(void)
 	o             = order();
 	o.result_pipe = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a truth that is neither 0 nor 1 is refused");
+	o       = order();
+	o.tools = 2;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "nor is a socket two sockets");
 	o          = order();
 	o.executes = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a number that means nothing must be 0");
@@ -146,6 +180,7 @@ int main(void)
 	arrives();
 	is_copied();
 	without_program();
+	brings_a_socket();
 	lies();
 	return tap_done();
 }

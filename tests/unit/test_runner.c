@@ -22,9 +22,11 @@ int main(void)
 
 	check("no list is any, and no call to warn of", "report", &(struct runner_lists){ .main = NULL },
 	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [report] [5] [*] [*] [] [--]");
-	check("an empty list is none", "check", &(struct runner_lists){ none, none, none, NULL }, "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [] [] [] [--]");
-	check("names stand between commas, and the program's place behind the dashes", "check", &(struct runner_lists){ two, two, two, "proj/main.py" },
+	check("an empty list is none", "check", &(struct runner_lists){ none, none, none, NULL, false }, "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [] [] [] [--]");
+	check("names stand between commas, and the program's place behind the dashes", "check", &(struct runner_lists){ two, two, two, "proj/main.py", false },
 	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [check] [5] [os,xml.etree] [os,xml.etree] [os,xml.etree] [--proj/main.py]");
+	check("the socket to tools stands behind the pipe of the report", "report", &(struct runner_lists){ .tools = true },
+	      "[python3] [-I] [/usr/lib/brig/guest.pyc] [report] [5,4] [*] [*] [] [--]");
 	json_decref(two);
 	json_decref(none);
 	return tap_done();

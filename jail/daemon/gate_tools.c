@@ -1,0 +1,68 @@
+/* gate_tools.c - what a client tells of the calls that the program of its run makes: its own word, for the clock and the audit */
+#include "attempt.h"
+#include "gate.h"
+#include "served_run.h"
+
+#include <string.h>
+
+enum { CALLS_MAX = 1000 /* of one run: what is beyond is not written */, DIGEST_HEX = 64 };
+
+/* A run that has ended may still be told of: its last calls are known when it is over. */
+static uint32_t *count_of(struct connection *c, struct served_run *r, const char *id)
+{
+	if (r)
+		return &r->calls;
+	for (size_t i = 0; i < ARRAY_LEN(c->ended); i++)
+		if (*c->ended[i].id && strcmp(c->ended[i].id, id) == 0)
+			return &c->ended[i].calls;
+	return NULL;
+}
+
+struct calls {
+	struct protocol_call of[PROTOCOL_CALLS_MAX];
+	size_t               n;
+};
+
+static int decode(const json_t *object, struct protocol_call *ret, struct err *e)
+{
+	*ret = (struct protocol_call){ NULL, NULL, NULL };
+	if (fields_decode(protocol_call_fields, object, ret, e) < 0)
+		return -1;
+	if (!ret->name || !ret->verdict || !ret->args_sha256)
+		return err_set(e, ERR_BAD_SPEC, "name, verdict and args_sha256 must be there");
+	return strspn(ret->args_sha256, "0123456789abcdef") == DIGEST_HEX && !ret->args_sha256[DIGEST_HEX]
+		       ? 0 : err_set(e, ERR_BAD_SPEC, "args_sha256 is no digest; it has %d hexadecimal digits", DIGEST_HEX);
+}
+
+static int take_calls(struct calls *ret, const json_t *calls, struct denial *why)
+{
+	struct err e;
+
+	for (ret->n = 0; ret->n < json_array_size(calls); ret->n++)
+		if (decode(json_array_get(calls, ret->n), &ret->of[ret->n], &e) < 0)
+			return deny_setting(why, DENIAL_bad_field, "calls", &e);
+	return 0;
+}
+
+int gate_tools(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	struct served_run *r     = served_run_find(c->door, request->run);
+	struct served_run *own   = r && r->connection == c && r->with_tools ? r : NULL;
+	uint32_t          *count = count_of(c, own, request->run);
+	struct calls       calls;
+	json_t            *reply;
+
+	(void)fds, (void)n;
+	if (!count)
+		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools", request->run);
+	if (take_calls(&calls, request->calls, why) < 0)
+		return -1;
+	if (own)
+		served_run_wait(own, request->is_waiting);
+	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
+		attempt_called(c, request->run, &calls.of[i]);
+	reply = protocol_reply(REQUEST_tools, request->tag);
+	json_object_set_new(reply, "run", json_string(request->run));
+	connection_send(c, reply, NULL, 0);
+	return 0;
+}
