@@ -15,8 +15,7 @@ def row(key, claim, escape="", waits=""):
     return Row(key, claim, tuple(escape.split()), waits)
 
 
-SESSIONS, PROXY, BRIDGE, SDK, BATCH = ("sessions", "a network that leads anywhere: allow-list and proxy", "the bridge for tools",
-                                       "a Python library for callers", "a tool for many programs at once")
+SESSIONS, PROXY, BATCH = "sessions", "a network that leads anywhere: allow-list and proxy", "a tool for many programs at once"
 
 ROWS = [
     # --- the features ---
@@ -174,24 +173,24 @@ ROWS = [
     row("B38", "attempts and their results are in the audit"),
     row("B39", "everything is reset after each run", escape="F8"),
     # --- C ---
-    row("C1", "an executor with timeout, output size and tools", waits=SDK + "; " + BRIDGE),
-    row("C2", "tools run outside, and each call is judged", waits=BRIDGE),
-    row("C3", "the object tools inside", waits=BRIDGE),
+    row("C1", "an executor with timeout, output size and tools"),
+    row("C2", "tools run outside, and each call is judged"),
+    row("C3", "the object tools inside"),
     row("C4", "any module and feature of Python"),
     row("C5", "no substring is forbidden"),
     row("C6", "risky calls are pointed out by the check, as advice"),
     row("C7", "a refusal names the operation and its line"),
-    row("C8", "json is there without import where tools are", waits=BRIDGE),
+    row("C8", "json is there without import where tools are"),
     row("C9", "__return_value__ is a name for the result"),
-    row("C10", "success, output, error, execution_time, return_value", waits=SDK),
+    row("C10", "success, output, error, execution_time, return_value"),
     row("C11", "the text of a time-out says timeout, and how long"),
     row("C12", "the text of a syntax error says so"),
     row("C13", "an exception is told as Type: message"),
-    row("C14", "one text of stdout and stderr for those who want it", waits=SDK),
+    row("C14", "one text of stdout and stderr for those who want it"),
     row("C15", "cut output says that it was cut"),
     row("C16", "being verbose disturbs no message"),
-    row("C17", "the check as a pair of verdict and text", waits=SDK),
+    row("C17", "the check as a pair of verdict and text"),
     row("C18", "who is out of time is ended, not left running", escape="D4"),
-    row("C19", "an error of a tool is raised inside", waits=BRIDGE),
-    row("C20", "calls of tools are counted", waits=BRIDGE),
+    row("C19", "an error of a tool is raised inside"),
+    row("C20", "calls of tools are counted"),
 ]

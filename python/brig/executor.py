@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from .result import Result
-from .tools import Toolbox
+from .tools import toolbox
 
 CUT = "\n... (output truncated)"
 
@@ -36,8 +36,7 @@ class SandboxExecutor:
 
     def __init__(self, tools_api: Any = None, timeout: float = 30.0, max_output_size: int = 1_000_000, verbose: bool = False, **options: Any) -> None:
         self.tools_api, self.timeout, self.max_output_size, self.verbose, self.options = tools_api, timeout, max_output_size, verbose, options
-        rules = {name: self.options.pop(name) for name in ("allow", "deny", "ask") if name in self.options}
-        self._box = tools_api if isinstance(tools_api, Toolbox) or tools_api is None else Toolbox(tools_api, **rules)
+        self._box = toolbox(tools_api, *(self.options.pop(name, None) for name in ("allow", "deny", "ask")))
 
     def execute(self, code: str) -> ExecutionResult:
         """Runs it. What the code does is a result; a jail that cannot be had is an exception."""
