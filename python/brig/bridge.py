@@ -1,8 +1,9 @@
 """
 The outer end of the bridge between a program and its tools (brig-protocol(7), TOOLS). What comes over it is a stranger's.
 
-Each line is read by one thread, which carries out the call itself, while another one reads on: a call needs no thread to be woken
-before it begins. Threads are started as they are needed. One that hangs in a function is left alone when the run ends.
+Each line is read by one thread, the leader, which carries out the call itself. When the function took long the last time, another thread is
+woken first, which leads from there on; when it did not, the leader reads on afterwards: between two short calls no thread is woken.
+Threads are started as they are needed. One that hangs in a function is left alone when the run ends.
 """
 from __future__ import annotations
 
@@ -38,6 +39,7 @@ CHUNK = 64 << 10
 TEXT_MAX = 16 << 10     # of an error
 LISTED_MAX = 200        # calls that a record names
 TOLD_MAX = 10_000       # calls that wait to be told to the audit
+QUICK = 0.001           # seconds: a function that took less the last time is waited for
 LONG = 0.02             # seconds: a call that takes longer stops the wall clock
 IDS_MAX = 1 << 53
 _KEYS: Dict[str, Set[str]] = {"call": {"name", "args"}, "cancel": set(), "find": {"words", "max"}, "describe": {"name"}, "names": {"under"}}
@@ -132,8 +134,9 @@ class Bridge:
         self._lines: Deque[bytes] = collections.deque()
         self._pieces: List[bytes] = []
         self._length = 0
-        self._reading, self._writing, self._state, self._asking = threading.Lock(), threading.Lock(), threading.Lock(), threading.Lock()
+        self._writing, self._state, self._asking, self._wanted = threading.Lock(), threading.Lock(), threading.Lock(), threading.Semaphore(0)
         self._idle = self._threads = self._running = 0
+        self._is_led = False
         self._jobs: Dict[int, _Job] = {}    # that were not answered; of these
         self._begun: Dict[int, _Job] = {}   # those that do not wait for their turn: one that does could wait for the program itself
         self._held: Deque[_Job] = collections.deque()
@@ -155,15 +158,15 @@ class Bridge:
         self._add_thread()
 
     def close(self) -> None:
-        """The run has ended. Functions that still run are not waited for; what they return goes nowhere."""
+        """The run has ended. Functions that still run are not waited for; what they return goes nowhere. Twice is fine."""
         self._end("the run has ended")
         with self._state:
-            jobs = list(self._jobs.values())
+            jobs, stops, self._own_loop = list(self._jobs.values()), self._own_loop, False
         for job in jobs:
             self._finish(job, "lost", None)
             if job.task:
                 job.task.cancel()
-        if self._own_loop and self._loop:
+        if stops and self._loop:
             self._loop.call_soon_threadsafe(self._loop.stop)
         with self._state:
             for fd in self._wake_read, self._wake_write:
@@ -177,6 +180,10 @@ class Bridge:
         if self._sock:
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
+        with self._state:
+            idle, self._idle = self._idle, 0
+        for _ in range(idle):
+            self._wanted.release()
 
     def _add_thread(self) -> None:
         with self._state:
@@ -199,6 +206,13 @@ class Bridge:
         """wake_fd was readable."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake_read, 64)
+
+    def relieve(self) -> None:
+        """To be called as oldest() is: a function that used to be quick may hang, and with it the thread that would read on."""
+        with self._state:
+            has_hung = bool(self._begun) and not self._is_led
+        if has_hung:
+            self._call_leader()
 
     def rest(self, seen: int) -> bool:
         """True, and wake_fd will say so, when no call has come since `seen` (calls) and none waits."""
@@ -236,7 +250,7 @@ class Bridge:
     # --- lines ---
 
     def _line(self) -> Optional[bytes]:
-        """None at the end. Only with _reading."""
+        """None at the end. Only of the leader."""
         while not self._lines:
             chunk = self._receive()
             if not chunk:
@@ -280,13 +294,12 @@ class Bridge:
 
     def _work(self) -> None:
         try:
-            while True:
+            while not self.ended:
                 job = self._next_held() or self._lead()
-                if job is None:
-                    return
-                self._carry_out(job)
-                with self._state:
-                    self._running -= 1
+                if job:
+                    self._carry_out(job)
+                    with self._state:
+                        self._running -= 1
         except _Broken as error:
             self._end(f"what came from the program is broken: {error}")
         except Exception: # ours
@@ -298,6 +311,15 @@ class Bridge:
                 is_last = not self._threads
             if is_last and self._sock:
                 self._sock.close() # not before: another thread could still read from a descriptor of this number
+
+    def _call_leader(self) -> None:
+        with self._state:
+            is_there = self._idle > 0
+            self._idle -= is_there
+        if is_there:
+            self._wanted.release()
+        elif not self.ended:
+            self._add_thread()
 
     def _next_held(self) -> Optional[_Job]:
         with self._state:
@@ -318,20 +340,40 @@ class Bridge:
         self._begun[job.number] = job
 
     def _lead(self) -> Optional[_Job]:
-        """Reads until there is a call for this thread; by then another one reads."""
+        """Reads until there is a call for this thread; or waits until another one does not read any more."""
         with self._state:
-            self._idle += 1
-        with self._reading:
+            leads = not self._is_led
+            if leads:
+                self._is_led = True
+            elif not self.ended:
+                self._idle += 1
+            else:
+                return None
+        if not leads:
+            self._wanted.acquire()
+            return None
+        try:
+            job = self._read_call()
+        finally:
             with self._state:
-                self._idle -= 1
-            while not self.ended:
-                line = self._line()
-                if line is None:
-                    self._end("the program has closed it")
-                    break
-                job = self._take(_request_of(line))
-                if job:
-                    return job
+                self._is_led = False
+        if job and not self._is_quick(job):
+            self._call_leader()
+        return job
+
+    def _is_quick(self, job: _Job) -> bool:
+        known = self.box.get(job.name)
+        return known is None or (known.seconds < QUICK and self.box.verdict(job.name) is not None)
+
+    def _read_call(self) -> Optional[_Job]:
+        while not self.ended:
+            line = self._line()
+            if line is None:
+                self._end("the program has closed it")
+                break
+            job = self._take(_request_of(line))
+            if job:
+                return job
         return None
 
     def _take(self, body: Dict[str, Any]) -> Optional[_Job]:
@@ -373,8 +415,6 @@ class Bridge:
                 self._held.append(job)
             if wakes and self._wake_write >= 0:
                 os.write(self._wake_write, b"w")
-        if is_turn and not self._idle:
-            self._add_thread()
         return job if is_turn else None
 
     def _over_limit(self) -> str:
@@ -455,7 +495,9 @@ class Bridge:
         if job.is_over:
             raise _Failure("cancelled", "")
         try:
+            began = time.perf_counter()
             value = self._awaited(known.call(dict(job.args)), job)
+            known.seconds = time.perf_counter() - began
         except _Failure:
             raise
         except (asyncio.CancelledError, concurrent.futures.CancelledError):

@@ -305,6 +305,7 @@ class Run:
         """While one takes long, the wall clock of the program stands still; of short ones nothing is said."""
         if not self.bridge:
             return
+        self.bridge.relieve()
         now, oldest = time.monotonic(), self.bridge.oldest()
         is_waiting = oldest is not None and now - oldest >= LONG
         if is_waiting != self.is_waiting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import inspect
+import math
 import re
 import types
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -69,6 +70,7 @@ class _Known:
         self.signature = schema.signature_text(name, self.input, self.output)
         self.words = f"{name} {self.description}".lower()
         self.by_position = _leading_positionals(tool.function)
+        self.seconds = math.inf # that its last call took
 
     def call(self, args: Dict[str, Any]) -> Any:
         first = [args.pop(name) for name in self.by_position if name in args]

@@ -507,3 +507,32 @@ def test_types_are_found_in_whatever_can_be_called(program):
     assert box.describe("object")["outputSchema"] == {"type": "array", "items": {"type": "integer"}}
     assert box.describe("part")["inputSchema"]["properties"]["a"] == {"type": "integer"}
     assert program("tools.object(1), tools.part(1), tools.method('x')", box).value == [[1], 3, "read x"]
+
+
+def test_the_end_may_be_said_twice():
+    with Raw({"f": a_coroutine}) as raw:
+        assert raw.ask(call(1, "f")) == {"id": 1, "result": 1}
+        raw.bridge.close()
+        end = time.monotonic() + host.HANG
+        while any(thread.name == "brig-tools-loop" for thread in threading.enumerate()) and time.monotonic() < end:
+            time.sleep(0.001)
+        raw.bridge.close()
+
+
+def test_a_function_that_was_quick_and_then_hangs_holds_up_no_other_call(program):
+    gate, times = threading.Event(), []
+
+    def sometimes():
+        times.append(1)
+        return gate.wait(host.HANG) if len(times) > 20 else "quick"
+    done = program("""
+import threading
+quick = [tools.sometimes() for _ in range(20)]
+thread = threading.Thread(target=tools.sometimes)
+thread.start()
+for _ in range(20):
+    tools.add(1)
+tools.open_gate()
+thread.join()
+quick[-1], tools.add(2)""", {"sometimes": sometimes, "open_gate": gate.set, **TOOLS})
+    assert done.value == ["quick", 7]

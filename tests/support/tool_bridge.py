@@ -1,4 +1,5 @@
 """Both ends of the bridge between a program and its tools without a jail: the runner under the host's Python, and brig's end of the socket."""
+import contextlib
 import json
 import os
 import pathlib
@@ -42,6 +43,24 @@ class Done:
         return error and f"{error['type']}: {error['message']}"
 
 
+@contextlib.contextmanager
+def looked_after(bridge):
+    """As the loop of a run does, which waits for events beside it."""
+    is_over = threading.Event()
+
+    def look():
+        while not is_over.wait(0.02):
+            bridge.relieve()
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        bridge.close()
+
+
 class Program:
     """Runs a program with tools. imports: those that it may import."""
 
@@ -74,10 +93,8 @@ class Program:
         with theirs:
             bridge.open(ours.detach())
             process, reading = self.start(source, theirs.fileno(), imports)
-        try:
+        with looked_after(bridge):
             done = self.end(process, reading)
-        finally:
-            bridge.close()
         done.figures = bridge.figures()
         return done
 
