@@ -16,7 +16,7 @@ import dataclasses
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .bridge import Bridge
-from .client import Connection, Loop, Run, Shown, Sink, Text, _close_all, _sealed, limits, open_shown, shown
+from .client import Connection, Loop, Run, Shown, Sink, Text, _close_all, _sealed, keep, lease, limits, open_shown, shown
 from .errors import BrigError, Busy, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Mover
@@ -86,13 +86,17 @@ def _order(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox]
 
 def _carry_out(order: _Order, server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
     try:
+        with Loop(connection or lease(server, path)) as loop:
+            try:
+                run = order.begin(loop)
+                while not run.is_over:
+                    loop.step()
+            except BaseException:
+                if connection is None:
+                    loop.connection.close()
+                raise
         if connection is None:
-            with Connection(server, path) as own:
-                return _carry_out(order, server, path, own)
-        with Loop(connection) as loop:
-            run = order.begin(loop)
-            while not run.is_over:
-                loop.step()
+            keep(loop.connection, server, path)
     finally:
         order.done()
     return order.result(run)

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import array
 import asyncio
+import atexit
 import collections
+import contextlib
 import fcntl
 import functools
 import json
@@ -115,6 +117,11 @@ class Connection:
             self._process.wait()
             self._process = None
 
+    def is_quiet(self) -> bool:
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        return not poll.poll(0)
+
     def end(self) -> None:
         """From another thread than the one that waits for its run: the run is ended, and that thread hears of it and closes."""
         try:
@@ -179,6 +186,47 @@ class Connection:
             while not run.is_over:
                 loop.step()
         return run.outcome()
+
+
+# --- connections to a service that are used again ---
+
+Key = Tuple[int, int, str, str]
+_kept: Dict[Key, List[Connection]] = {}
+KEPT_MAX = 8
+
+
+def _key(server: str, path: Optional[str]) -> Key:
+    """A fork has none, and neither has another user."""
+    return os.getpid(), os.geteuid(), server, path or os.environ.get("BRIG_SOCKET") or ""
+
+
+def lease(server: str, path: Optional[str]) -> Connection:
+    """One that has nothing to say, which one that was closed has; else a new one."""
+    kept = _kept.get(_key(server, path), [])
+    while server != "private" and kept:
+        with contextlib.suppress(IndexError): # another thread has taken it
+            connection = kept.pop()
+            if connection.is_quiet():
+                return connection
+            connection.close()
+    return Connection(server, path)
+
+
+def keep(connection: Connection, server: str, path: Optional[str]) -> None:
+    """After a run that has ended well. A brigd of our own ends with its run."""
+    kept = _kept.setdefault(_key(server, path), [])
+    if connection._process or connection.is_closed or len(kept) >= KEPT_MAX:
+        connection.close()
+    else:
+        kept.append(connection)
+
+
+@atexit.register
+def _let_go() -> None:
+    for kept in _kept.values():
+        for connection in kept:
+            connection.close()
+    _kept.clear()
 
 
 def _check(body: Dict[str, Any]) -> None:

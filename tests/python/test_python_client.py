@@ -206,3 +206,36 @@ def test_its_statuses_are_those_of_the_sources():
     from brig import result
     said = dict(re.findall(r"^EXIT\((\w+), +(-?\d+),", (ROOT / "jail/spec/exit.def").read_text(), re.M))
     assert {name: str(status) for name, status in result._STATUS.items()} == {name: said[name] for name in result._STATUS}
+
+
+def test_a_connection_is_used_again_and_one_that_was_closed_is_not(monkeypatch):
+    """In a service of this test's own, which is started anew in between."""
+    with daemons.Daemon() as running:
+        where = {"server": "service", "path": str(running.path)}
+
+        def connected():
+            return running.connect().ask("stats")["connected"]
+        before = connected()
+        assert [brig.run(f"{n}", **where).value for n in range(5)] == list(range(5))
+        assert connected() - before == 2 # one, and ours
+        with pytest.raises(brig.Refused):
+            brig.run("1", profile="none", **where)
+        assert brig.run("1 / 0", **where).status == 1
+        running.stop()
+        running.start()
+        assert brig.run("7", **where).value == 7
+
+
+def test_a_fork_of_the_caller_has_connections_of_its_own(where):
+    assert brig.run("1", **where).value == 1
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(writing, b"%d" % brig.run("2", **where).value)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    assert brig.run("3", **where).value == 3 and os.read(reading, 10) == b"2"
+    os.waitpid(pid, 0)
+    os.close(reading)
