@@ -147,8 +147,16 @@ int letter_read(int orders, int letter, struct letter_order *ret, char **text, c
 	return 0;
 }
 
+static bool socket_is(int fd, int option, int want)
+{
+	int       value;
+	socklen_t len = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
+}
+
 /* Not by packet_receive(): a program that is executed shall have it. */
-int letter_take_tools(int orders)
+static int take_descriptor(int orders)
 {
 	union {
 		struct cmsghdr head;
@@ -169,4 +177,14 @@ int letter_take_tools(int orders)
 		return -EPROTO;
 	memcpy(&fd, CMSG_DATA(&control.head), sizeof fd);
 	return fd;
+}
+
+int letter_take_tools(int orders)
+{
+	int fd = take_descriptor(orders);
+
+	if (fd < 0 || (socket_is(fd, SO_DOMAIN, AF_UNIX) && socket_is(fd, SO_TYPE, SOCK_STREAM)))
+		return fd;
+	close(fd);
+	return -EPROTO;
 }

@@ -40,5 +40,8 @@ must_use int letter_send(int orders, const struct letter_order *o, int tools);
  * code: NULL when there is none. EPIPE: who would have sent an order is gone.
  */
 must_use int letter_read(int orders, int letter, struct letter_order *ret, char **text, char **code);
-/* In the fork, after an order that has tools: the socket, which a program that is executed inherits. recvmsg() is called. Or -errno. */
+/*
+ * In the fork, after an order that has tools: the socket, which a program that is executed inherits. Anything else would be a way out of the jail, a
+ * directory above all, and is refused here: of a ticket no other process has looked at it. recvmsg(), getsockopt() and close() are called. Or -errno.
+ */
 must_use int letter_take_tools(int orders);

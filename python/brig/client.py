@@ -346,7 +346,7 @@ class Run:
         """To the audit."""
         calls = bridge.told(CALLS_MAX)
         while calls:
-            self.loop.note({"op": "tools", "run": self.id, "calls": calls})
+            self.loop.note({"op": "tools", "run": self.id, "waiting": self.is_waiting, "calls": calls})
             calls = bridge.told(CALLS_MAX)
 
     def watch_calls(self) -> None:
@@ -379,6 +379,7 @@ class Run:
         if self.bridge:
             self.loop.forget(self.bridge.wake_fd)
             self.bridge.close()
+            self.is_waiting = False
             self.tell_calls(self.bridge)
             record["tool_calls"] = self.bridge.figures()
         self.result = self.made_result(record, exec_error, body.get("lost") or [])

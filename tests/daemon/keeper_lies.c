@@ -227,6 +227,13 @@ LIE(words_pipe)          { exchange(l, 1, a_pipe()); }
 LIE(words_unsealed)      { exchange(l, 1, memory(words, sizeof words, 0)); }
 LIE(words_of_the_host)   { exchange(l, 1, opened("/etc/passwd", O_RDONLY)); }
 LIE(stdin_flag)          { l->word.run.stdin_pipe = 2; }
+LIE(tools_flag)          { l->word.run.tools = 2; put_fd(l, a_pipe()); }
+LIE(tools_lacking)       { l->word.run.tools = 1; }
+LIE(tools_pipe)          { l->word.run.tools = 1; put_fd(l, a_pipe()); }
+LIE(tools_of_the_host)   { l->word.run.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
+LIE(tools_directory)     { l->word.run.tools = 1; put_fd(l, opened("/", O_PATH)); }
+LIE(tools_datagrams)     { l->word.run.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
+LIE(tools_network)       { l->word.run.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
 LIE(result_flag)         { l->word.run.result_pipe = 2; }
 LIE(result)              { l->word.run.result_pipe = 1; }
 LIE(shown_many)          { l->word.run.shown_len = MOUNT_SHOWN_MAX + 1; }
@@ -391,6 +398,13 @@ static const struct row {
 	{ "run: unsealed words",                SERVED, KEEPER_RUN, lie_words_unsealed, HARMLESS },
 	{ "run: a file of the host as words",   SERVED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
 	{ "run: a flag of 2",                   SERVED, KEEPER_RUN, lie_stdin_flag, REFUSED },
+	{ "run: tools of 2",                    SERVED, KEEPER_RUN, lie_tools_flag, REFUSED },
+	{ "run: tools without a socket",        SERVED, KEEPER_RUN, lie_tools_lacking, ENDS },
+	{ "run: a pipe to tools",               SERVED, KEEPER_RUN, lie_tools_pipe, REFUSED },
+	{ "run: a file of the host as tools",   SERVED, KEEPER_RUN, lie_tools_of_the_host, REFUSED },
+	{ "run: a directory as tools",          SERVED, KEEPER_RUN, lie_tools_directory, REFUSED },
+	{ "run: datagrams to tools",            SERVED, KEEPER_RUN, lie_tools_datagrams, REFUSED },
+	{ "run: a network to tools",            SERVED, KEEPER_RUN, lie_tools_network, REFUSED },
 	{ "run: a report of 2",                 SERVED, KEEPER_RUN, lie_result_flag, REFUSED },
 	{ "run: a report that is not read",     SERVED, KEEPER_RUN, lie_result, HARMLESS },
 	{ "run: a directory called ..",         SERVED, KEEPER_RUN, lie_shown_up, REFUSED },

@@ -22,6 +22,8 @@ KILLED = r"output [04]\n(hung up|ended cancelled: .*|ended client_gone: .*)"
 FATES = {
     "an order that is too short": KILLED, "an order with a descriptor": KILLED, "a letter without an order": KILLED, "an order, and gone": KILLED,
     "a letter that is none": r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )", # a ready fork can no longer report it
+    **dict.fromkeys(["a letter with tools and no socket", "a letter with tools, which is a directory"],
+                    r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )"),
     "an order of tomorrow": WALL,
     # By the clock of the set-up, or by that of a program where a fork stood there already.
     "an order of tomorrow, no letter": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",

@@ -175,6 +175,8 @@ static void run_honestly(const struct mad_door *d)
 MORE(nothing, (void)o)
 MORE(wall,      o->limits.wall_ms++)
 MORE(cpu,       o->limits.cpu_ms++)
+MORE(waiting,   o->limits.tool_wait_ms++)
+MORE(sockets,   o->tools = 2)
 MORE(memory,    o->limits.memory_bytes += 4096)
 MORE(less,      o->limits.memory_bytes -= 4096)
 MORE(pids,      o->limits.pids++)
@@ -264,6 +266,28 @@ static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void
 	judge(t);
 }
 
+/* The letter says that a socket follows: what does, if anything, is no socket of a pair. */
+static void lie_about_tools(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+	struct letter_order letter = { .words = o.words, .code_len = o.code_len, .tools = 1 };
+	struct err          e;
+
+	send_order(t, &o);
+	(void)!letter_write(t->fd[TICKET_LETTER], &letter, words, program, &e);
+	(void)!send(t->fd[TICKET_ORDERS], &letter, sizeof letter, MSG_NOSIGNAL);
+	more(&o);
+	if (o.tools) { /* it was said that a directory comes */
+		int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		(void)packet_send(t->fd[TICKET_ORDERS], "t", 1, &root, 1);
+		close(root);
+	} else {
+		(void)!send(t->fd[TICKET_ORDERS], "no socket", 9, MSG_NOSIGNAL);
+	}
+	judge(t);
+}
+
 static void lie_in_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
@@ -283,6 +307,8 @@ static const struct row {
 } rows[] = {
 	{ "more wall time than the ceiling",  lie_in_order,        more_wall },
 	{ "more CPU time",                    lie_in_order,        more_cpu },
+	{ "more waiting for tools than the ceiling", lie_in_order, more_waiting },
+	{ "two sockets to tools",             lie_in_order,        more_sockets },
 	{ "more memory",                      lie_in_order,        more_memory },
 	{ "less memory",                      lie_in_order,        more_less },
 	{ "more processes",                   lie_in_order,        more_pids },
@@ -301,6 +327,8 @@ static const struct row {
 	{ "an order with a descriptor",       lie_with_descriptor, more_nothing },
 	{ "a letter without an order",        lie_without_order,   more_nothing },
 	{ "a letter that is none",            lie_in_letter,       more_nothing },
+	{ "a letter with tools and no socket", lie_about_tools,    more_nothing },
+	{ "a letter with tools, which is a directory", lie_about_tools, more_sockets },
 	{ "an order, and gone",               lie_and_leave,       more_nothing },
 	{ "a ticket used twice",              lie_twice,           more_nothing },
 	{ "a ticket used twice, for more",    lie_twice,           more_all },

@@ -113,6 +113,12 @@ def test_a_call_that_takes_long_stops_the_wall_clock(where):
     assert done.record["tool_calls"]["wait_ms"] >= 1200
 
 
+def test_short_calls_beside_a_long_one_do_not_start_the_clock_again(ready):
+    done = brig.run("import threading, time\nthread = threading.Thread(target=tools.nap, args=(1.2,))\nthread.start()\nwhile thread.is_alive():\n    tools.add(1)\n    time.sleep(0.02)\n'there'",
+                    tools={"nap": nap, "add": add}, timeout=0.6, **ready)
+    assert (done.value, done.verdict) == ("there", "exited"), done.record
+
+
 def test_after_the_call_it_goes_on(where):
     done = brig.run("tools.nap(0.5)\nwhile True: pass", tools={"nap": nap}, timeout=0.4, **where)
     assert done.verdict == "timeout_wall" and done.record["wall_ms"] >= 800, done.record
@@ -274,8 +280,12 @@ def test_a_flood_ends_the_bridge_and_the_record_stays_honest(where):
 
 
 def test_a_flood_that_reads_no_answers_waits_for_itself_until_its_time_is_over(where):
-    done = brig.run(FLOOD.replace("READ", ""), timeout=1, tools=brig.Toolbox({"add": add}, limits=brig.ToolLimits(calls=1000)), **where)
-    assert done.verdict == "timeout_wall" and done.record["tool_calls"]["bytes"] < 4 << 20, done
+    def slow(a: int) -> str:
+        """Not one that is waited for before the next call is read: all places are taken, and calls wait for their turn."""
+        time.sleep(0.002)
+        return "x" * 10_000
+    done = brig.run(FLOOD.replace("READ", ""), timeout=1, tool_wait=10, tools=brig.Toolbox({"add": slow}, limits=brig.ToolLimits(calls=1000)), **where)
+    assert done.verdict == "timeout_wall" and done.record["wall_ms"] < 11_000 and done.record["tool_calls"]["bytes"] < 4 << 20, done # its clock stood still for less than it could
 
 
 def test_a_process_that_outlives_its_program_calls_nothing_after_the_end(ready):

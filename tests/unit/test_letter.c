@@ -1,6 +1,7 @@
 /* test_letter.c - an order as a cell gets it, and as a door that was taken over would send it */
 #define _GNU_SOURCE
 #include "letter.h"
+#include "packet.h"
 #include "sealed.h"
 #include "tap.h"
 
@@ -114,6 +115,31 @@ static void without_program(void)
 	desk_close(&d);
 }
 
+static int directory(void)
+{
+	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int file(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int datagrams(void)
+{
+	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+}
+
+static int network(void)
+{
+	return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static const struct {
+	const char *name;
+	int (*open)(void);
+} wrong[] = { { "a directory", directory }, { "a file", file }, { "a socket of datagrams", datagrams }, { "a socket of a network", network } };
+
 static void brings_a_socket(void)
 {
 	struct desk         d = desk_open();
@@ -134,6 +160,11 @@ static void brings_a_socket(void)
 	close(fd);
 	send(d.orders[0], "t", 1, 0);
 	tap_ok(letter_take_tools(d.orders[1]) == -EPROTO, "a datagram without one is refused");
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		fd = wrong[i].open();
+		tap_ok(fd >= 0 && packet_send(d.orders[0], "t", 1, &fd, 1) == 0 && letter_take_tools(d.orders[1]) == -EPROTO, "%s is refused", wrong[i].name);
+		close(fd);
+	}
 	send(d.orders[0], "xy", 2, 0);
 	tap_ok(letter_take_tools(d.orders[1]) < 0, "and so is a longer one");
 	close(d.orders[0]);
