@@ -143,7 +143,7 @@ class Bridge:
         self.ended = ""                     # why there is no bridge any more
         self._is_watched = False            # wake_fd was written to, and what waits for it looks at oldest()
         # The record.
-        self._n = self._failed = self._denied = self._received = self._sent = 0
+        self._n = self._failed = self._denied = self._received = self._sent = self._questions = 0
         self._listed: List[Dict[str, Any]] = []
         self._told: Deque[Dict[str, Any]] = collections.deque(maxlen=TOLD_MAX)
         self._waited, self._waits_since = 0.0, 0.0
@@ -385,7 +385,9 @@ class Bridge:
         elif op == "call":
             return self._admit(_Job(number, body["name"], body["args"]))
         else:
-            self._send(number, self._answer(op, body))
+            self._questions += 1
+            may = self._questions <= self.limits.calls
+            self._send(number, self._answer(op, body) if may else _error_text("limit", f"a run may ask about tools {self.limits.calls} times"))
         return None
 
     def _answer(self, op: str, body: Dict[str, Any]) -> str:

@@ -46,7 +46,7 @@ class Tool:
 class ToolLimits:
     """What one run may do with its tools. Beyond `calls` and `per_second` a call is an error for the program; beyond `bytes` its tools are gone."""
 
-    calls: int = 1000
+    calls: int = 1000                   # and as many questions about tools
     at_once: int = 64                   # further ones wait for their turn
     bytes: int = 64 << 20               # each way
     per_second: Optional[float] = None  # with bursts of a second's calls

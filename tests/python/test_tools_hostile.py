@@ -147,6 +147,13 @@ def test_a_flood_of_calls_is_bounded_and_each_is_answered():
     assert (figures["n"], figures["failed"], len(figures["calls"])) == (2000, 1950, 200)
 
 
+def test_a_flood_of_questions_is_bounded():
+    """Each looks through all tools."""
+    with Raw({f"t{i}": add for i in range(50)}, limits=brig.ToolLimits(calls=20)) as raw:
+        kinds = [raw.ask({"id": i + 1, "op": "find", "words": "t"}).get("error", {}).get("kind", "ok") for i in range(30)]
+    assert kinds == ["ok"] * 20 + ["limit"] * 10 and raw.bridge.figures()["n"] == 0
+
+
 def test_a_flood_that_reads_no_answers_holds_a_bounded_number_of_threads():
     with Raw({"big": lambda: "x" * 500_000}, limits=brig.ToolLimits(calls=100_000, at_once=4)) as raw:
         raw.sock.settimeout(0.5)
