@@ -12,6 +12,7 @@ REPO = host.REPO
 IO = ["common", "common/json", "common/io"]
 SPEC = [*IO, "jail/spec"]
 CLIENT = [*IO, "common/client"]
+MCP = [*CLIENT, "mcp/rpc"]
 CELL = [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/child", "jail/fork"]
 # Folder: the floors it stands on, each of them further up in this table. A file may include headers of its own folder and of these.
 FLOORS = {
@@ -38,11 +39,12 @@ FLOORS = {
     "jail/cli": [*CLIENT, "jail/spec", "jail/privilege", "jail/seccomp", "jail/profile", "jail/doctor"],
     "jail/metrics": [*CLIENT, "jail/privilege"],
     "rootfs-builder": SPEC,
-    "mcp": CLIENT,
-    "mcp/http": [*CLIENT, "mcp"],
-    "mcp/main": [*CLIENT, "mcp"],
-    "mcp/http/main": [*CLIENT, "mcp", "mcp/http"],
-    "tests/mcp/conformance": [*CLIENT, "mcp", "mcp/http"],
+    "mcp/rpc": IO,
+    "mcp": MCP,
+    "mcp/http": [*MCP, "mcp"],
+    "mcp/main": [*MCP, "mcp"],
+    "mcp/http/main": [*MCP, "mcp", "mcp/http"],
+    "tests/mcp/conformance": [*MCP, "mcp", "mcp/http"],
 }
 FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/keeper", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
