@@ -12,7 +12,7 @@ REPO = host.REPO
 IO = ["common", "common/json", "common/io"]
 SPEC = [*IO, "jail/spec"]
 CLIENT = [*IO, "common/client"]
-MCP = [*CLIENT, "mcp/rpc"]
+MCP = [*CLIENT, "mcp/rpc", "mcp/broker"]
 CELL = [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/child", "jail/fork"]
 # Folder: the floors it stands on, each of them further up in this table. A file may include headers of its own folder and of these.
 FLOORS = {
@@ -40,6 +40,7 @@ FLOORS = {
     "jail/metrics": [*CLIENT, "jail/privilege"],
     "rootfs-builder": SPEC,
     "mcp/rpc": IO,
+    "mcp/broker": [*IO, "mcp/rpc"],
     "mcp": MCP,
     "mcp/http": [*MCP, "mcp"],
     "mcp/main": [*MCP, "mcp"],

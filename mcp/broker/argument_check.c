@@ -1,0 +1,193 @@
+#include "argument_check.h"
+
+#include "signature.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS_MAX = 20000, DEPTH_MAX = 32, REFS_MAX = 16 };
+
+struct check {
+	const json_t *root;
+	int           steps;
+	char          path[200]; /* "entities[2].name" */
+	struct err   *e;
+};
+
+static int printf_like(2, 3) wrong(struct check *c, const char *fmt, ...)
+{
+	char    text[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	err_set(c->e, ERR_BAD_SPEC, "%s%s%s", c->path, *c->path ? ": " : "", text);
+	text_make_plain(c->e->text);
+	return -1;
+}
+
+/* What is appended to the path; the caller cuts it off again. */
+static size_t enter(struct check *c, const char *key, size_t index)
+{
+	size_t n = strlen(c->path);
+
+	if (key)
+		snprintf(c->path + n, sizeof c->path - n, "%s%.60s", n ? "." : "", key);
+	else
+		snprintf(c->path + n, sizeof c->path - n, "[%zu]", index);
+	return n;
+}
+
+/* --- one value --- */
+
+static bool is_whole(const json_t *value)
+{
+	return json_is_integer(value) || (json_is_real(value) && json_real_value(value) == (double)(long long)json_real_value(value));
+}
+
+static bool is_type(const json_t *value, const char *type)
+{
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		return strcmp(type, "string") == 0;
+	case JSON_INTEGER:
+		return strcmp(type, "integer") == 0 || strcmp(type, "number") == 0;
+	case JSON_REAL:
+		return strcmp(type, "number") == 0 || (strcmp(type, "integer") == 0 && is_whole(value));
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return strcmp(type, "boolean") == 0;
+	case JSON_NULL:
+		return strcmp(type, "null") == 0;
+	case JSON_ARRAY:
+		return strcmp(type, "array") == 0;
+	case JSON_OBJECT:
+		return strcmp(type, "object") == 0;
+	}
+	return true;
+}
+
+static bool is_known_type(const char *type)
+{
+	return strstr(" string integer number boolean null array object ", type) != NULL;
+}
+
+static int check_type(struct check *c, const json_t *value, const json_t *type)
+{
+	const char *name = json_string_value(type), *one;
+
+	if (name)
+		return is_type(value, name) || !is_known_type(name) ? 0 : wrong(c, "expected %.20s", name);
+	for (size_t i = 0; i < json_array_size(type) && i < 16; i++)
+		if (!(one = json_string_value(json_array_get(type, i))) || is_type(value, one))
+			return 0;
+	return json_array_size(type) ? wrong(c, "expected another type; see its signature") : 0;
+}
+
+static int check_enum(struct check *c, const json_t *value, const json_t *list)
+{
+	char   known[160] = "";
+	size_t n = 0;
+
+	if (!json_array_size(list) || json_is_array(value) || json_is_object(value))
+		return 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+
+		if (++c->steps > STEPS_MAX || json_equal(value, json_array_get(list, i)))
+			return 0;
+		if (text && n < sizeof known)
+			n += (size_t)snprintf(known + n, sizeof known - n, "%s%.40s", n ? ", " : "", text);
+	}
+	return wrong(c, "it is none of %.150s", *known ? known : "those that there are");
+}
+
+/* --- what is in it --- */
+
+static int check(struct check *c, const json_t *value, const json_t *schema, int depth);
+
+static int check_items(struct check *c, const json_t *list, const json_t *items, int depth)
+{
+	size_t  i, cut;
+	json_t *item;
+
+	if (!json_is_object(items))
+		return 0;
+	json_array_foreach((json_t *)list, i, item) {
+		if (c->steps > STEPS_MAX)
+			return 0;
+		cut = enter(c, NULL, i);
+		if (check(c, item, items, depth + 1) < 0)
+			return -1;
+		c->path[cut] = 0;
+	}
+	return 0;
+}
+
+static int check_required(struct check *c, const json_t *object, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+
+		if (++c->steps > STEPS_MAX)
+			return 0;
+		if (name && !json_object_get(object, name))
+			return wrong(c, "the argument %.60s is missing", name);
+	}
+	return 0;
+}
+
+static int check_keys(struct check *c, const json_t *object, const json_t *schema, int depth)
+{
+	const json_t *known = json_object_get(schema, "properties"), *more = json_object_get(schema, "additionalProperties");
+	bool          closed = json_is_false(more) && !json_object_get(schema, "patternProperties");
+	const char   *key;
+	json_t       *value;
+	size_t        cut;
+
+	json_object_foreach((json_t *)object, key, value) {
+		const json_t *of = json_object_get(known, key);
+
+		if (!of && closed)
+			return wrong(c, "there is no argument %.60s", key);
+		cut = enter(c, key, 0);
+		if (check(c, value, of ? of : json_is_object(more) ? more : NULL, depth + 1) < 0)
+			return -1;
+		c->path[cut] = 0;
+	}
+	return 0;
+}
+
+/* A circle of references ends somewhere. */
+static const json_t *resolve(const struct check *c, const json_t *schema)
+{
+	const char *ref;
+
+	for (int i = 0; i < REFS_MAX && (ref = json_string_value(json_object_get(schema, "$ref"))); i++)
+		schema = schema_follow(c->root, ref);
+	return json_object_get(schema, "$ref") ? NULL : schema;
+}
+
+static int check(struct check *c, const json_t *value, const json_t *schema, int depth)
+{
+	schema = resolve(c, schema);
+	if (!json_is_object(schema) || depth > DEPTH_MAX || ++c->steps > STEPS_MAX)
+		return 0;
+	if (check_type(c, value, json_object_get(schema, "type")) < 0 || check_enum(c, value, json_object_get(schema, "enum")) < 0)
+		return -1;
+	if (json_is_array(value))
+		return check_items(c, value, json_object_get(schema, "items"), depth);
+	if (!json_is_object(value))
+		return 0;
+	return check_required(c, value, json_object_get(schema, "required")) < 0 ? -1 : check_keys(c, value, schema, depth);
+}
+
+int argument_check(const json_t *arguments, const json_t *schema, struct err *e)
+{
+	struct check c = { .root = schema, .e = e };
+
+	return check(&c, arguments, schema, 0);
+}

@@ -1,0 +1,43 @@
+/*
+ * bridge_line.h - what a program says on its bridge, and what it is answered: JSON, a line each. Pure.
+ *
+ * A line of a program is hostile. It has at most BRIDGE_LINE_MAX bytes, nests
+ * at most 64 deep, has every key of its op and no other: else the bridge ends.
+ */
+#pragma once
+#include "err.h"
+
+#include <jansson.h>
+
+#define BRIDGE_LINE_MAX  (1 * MIB)
+enum { BRIDGE_DEPTH = 64, BRIDGE_FOUND = 20, BRIDGE_FOUND_MAX = 100, BRIDGE_NAME_MAX = 512 };
+
+enum bridge_op { BRIDGE_CALL, BRIDGE_CANCEL, BRIDGE_FIND, BRIDGE_DESCRIBE, BRIDGE_NAMES, BRIDGE_OPS };
+
+struct bridge_request {
+	int64_t        id;
+	enum bridge_op op;
+	const char    *text;  /* name, words or under; "" of a cancel */
+	const json_t  *args;  /* an object, of a call */
+	size_t         max;   /* of find */
+	json_t        *source;
+};
+
+/* *ret is to be freed also when it failed. */
+must_use int bridge_request_parse(struct bridge_request *ret, const char *line, size_t len, struct err *e);
+void         bridge_request_done(struct bridge_request *r);
+#define scoped_bridge_request scoped(bridge_request_done) struct bridge_request
+
+enum tool_outcome {
+#define OUTCOME(id, doc) TOOL_OUTCOME_##id,
+#include "tool_outcome.def"
+	TOOL_OUTCOMES,
+};
+const char *tool_outcome_name(enum tool_outcome o);
+
+/* Bodies of answers; new references. key: result, tools, tool, names; takes value over. */
+json_t *bridge_answer(const char *key, json_t *value);
+json_t *bridge_error(enum tool_outcome kind, const char *fmt, ...) printf_like(2, 3);
+
+/* The line of a body, with its id and without a newline; takes body over. Malloc'ed; an answer that is too long becomes an error, and *outcome limit. */
+char *bridge_dump(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome);

@@ -1,0 +1,342 @@
+#define _GNU_SOURCE
+#include "rpc_client.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define READ_AT_ONCE (64 * KIB)
+#define WAITING_MAX  (16 * MIB) /* of what the other side does not read */
+
+/* --- out --- */
+
+static void update(struct rpc_client *c)
+{
+	bool        wants = output_waits(&c->out) && !c->out.broken;
+	struct err  ignored;
+
+	if (wants && !c->writes_wait)
+		c->writes_wait = loop_add_for(c->loop, &c->writes, EPOLLOUT, &ignored) == 0;
+	if (!wants && c->writes_wait) {
+		loop_remove(c->loop, &c->writes);
+		c->writes_wait = false;
+	}
+}
+
+void rpc_client_say(struct rpc_client *c, char *line, size_t len)
+{
+	if (!line || !c->open || c->out.end.fd < 0) {
+		free(line);
+		return;
+	}
+	output_add(&c->out, line, len);
+	update(c);
+}
+
+/* Takes the message over. */
+static void send_message(struct rpc_client *c, json_t *message)
+{
+	size_t len  = 0;
+	char  *line = rpc_dump(message, &len);
+
+	json_decref(message);
+	rpc_client_say(c, line, len);
+}
+
+void rpc_client_tell(struct rpc_client *c, const char *method, json_t *params)
+{
+	send_message(c, rpc_notification(method, params));
+}
+
+static void writes_ready(void *owner)
+{
+	struct rpc_client *c = owner;
+
+	output_send(&c->out);
+	update(c);
+}
+
+/* --- asking --- */
+
+static void end_ask(struct rpc_ask *a, enum rpc_end end, const json_t *said, const char *why)
+{
+	rpc_ask_forget(a, false);
+	a->answered(a->owner, end, said, why);
+}
+
+static void on_late(void *owner)
+{
+	struct rpc_ask *a = owner;
+
+	rpc_ask_forget(a, true);
+	a->answered(a->owner, RPC_END_TIMEOUT, NULL, "it has not answered in time");
+}
+
+bool rpc_client_ask(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms)
+{
+	json_t *id;
+
+	if (c->out.waiting > WAITING_MAX) {
+		json_decref(params);
+		return false;
+	}
+	a->client = c;
+	a->id     = ++c->id;
+	a->late   = (struct loop_timer){ .due = on_late, .owner = a };
+	if (a->progress) {
+		json_t *meta = json_object_get(params, "_meta");
+
+		if (!meta)
+			json_object_set_new(params, "_meta", meta = json_object());
+		json_object_set_new(meta, "progressToken", json_integer(a->id));
+	}
+	TAILQ_INSERT_TAIL(&c->asks, a, link);
+	if (ms)
+		loop_timer_set(c->loop, &a->late, (int64_t)ms);
+	id = json_integer(a->id);
+	send_message(c, rpc_request(id, method, params));
+	json_decref(id);
+	return true;
+}
+
+void rpc_ask_forget(struct rpc_ask *a, bool cancel)
+{
+	struct rpc_client *c = a->client;
+
+	if (!c)
+		return;
+	TAILQ_REMOVE(&c->asks, a, link);
+	loop_timer_clear(c->loop, &a->late);
+	a->client = NULL;
+	if (cancel)
+		rpc_client_tell(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
+}
+
+static struct rpc_ask *find(const struct rpc_client *c, const json_t *id)
+{
+	struct rpc_ask *a;
+
+	TAILQ_FOREACH(a, &c->asks, link)
+		if (json_is_integer(id) && json_integer_value(id) == a->id)
+			break;
+	return a;
+}
+
+/* From the first one each time, and none that is asked meanwhile: who is told may forget any other. */
+static void end_all(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
+{
+	int64_t         last = c->id;
+	struct rpc_ask *a;
+
+	do {
+		TAILQ_FOREACH(a, &c->asks, link)
+			if (a->id <= last && (slow_too || !a->slow))
+				break;
+		if (a)
+			end_ask(a, end, NULL, why);
+	} while (a);
+}
+
+/* --- in --- */
+
+/* A result is an object in this protocol, an error has a code and a text. */
+static void take_response(struct rpc_client *c, const struct rpc_message *m)
+{
+	struct rpc_ask *a = find(c, m->id);
+
+	if (!a)
+		return;
+	if (json_is_object(m->result))
+		end_ask(a, RPC_END_RESULT, m->result, NULL);
+	else if (json_is_string(json_object_get(m->error, "message")))
+		end_ask(a, RPC_END_ERROR, m->error, NULL);
+	else
+		end_ask(a, RPC_END_LOST, NULL, "its answer is none of JSON-RPC");
+}
+
+static void take_request(struct rpc_client *c, const struct rpc_message *m)
+{
+	struct rpc_error e;
+
+	if (strcmp(m->method, "ping") == 0) {
+		send_message(c, rpc_result(m->id, json_object()));
+		return;
+	}
+	rpc_error_set(&e, RPC_METHOD_NOT_FOUND, "this client answers no requests");
+	send_message(c, rpc_failure(m->id, &e));
+}
+
+static void take_notification(struct rpc_client *c, const struct rpc_message *m)
+{
+	struct rpc_ask *a;
+
+	if (strcmp(m->method, "notifications/progress") != 0) {
+		c->events->notified(c->owner, m);
+		return;
+	}
+	a = find(c, json_object_get(m->params, "progressToken"));
+	if (a && a->progress)
+		a->progress(a->owner, m->params);
+}
+
+static void take_message(struct rpc_client *c, json_t *source, const char *line, size_t len)
+{
+	struct rpc_error   e;
+	struct rpc_message m;
+
+	if (rpc_parse_json(&m, source, &e) < 0)
+		c->events->noise(c->owner, line, len);
+	else if (m.kind == RPC_RESPONSE)
+		take_response(c, &m);
+	else if (m.kind == RPC_REQUEST)
+		take_request(c, &m);
+	else
+		take_notification(c, &m);
+	rpc_message_done(&m);
+}
+
+/*
+ * Of a line that cannot be read: the request that it seems to answer. A guess, by which a server can end no requests but
+ * its own; without it the caller would wait for nothing.
+ */
+static struct rpc_ask *guess(const struct rpc_client *c, const char *line, size_t len)
+{
+	static const char  key[] = "\"id\":";
+	const char        *at    = memmem(line, len < 200 ? len : 200, key, sizeof key - 1), *end = line + len;
+	json_int_t         id    = 0;
+	struct rpc_ask    *a;
+
+	if (!at)
+		at = memmem(len > 200 ? end - 200 : line, len > 200 ? 200 : len, key, sizeof key - 1);
+	for (at = at ? at + sizeof key - 1 : end; at < end && *at == ' '; at++)
+		;
+	for (; at < end && *at >= '0' && *at <= '9' && id < 1ll << 53; at++)
+		id = id * 10 + (*at - '0');
+	TAILQ_FOREACH(a, &c->asks, link)
+		if (a->id == id)
+			break;
+	return a;
+}
+
+static void take_unreadable(struct rpc_client *c, const char *line, size_t len, const struct rpc_error *e)
+{
+	struct rpc_ask *a = *line == '{' ? guess(c, line, len) : NULL;
+
+	if (a)
+		end_ask(a, RPC_END_LIMIT, NULL, e->text);
+	else
+		c->events->noise(c->owner, line, len);
+}
+
+static void take_line(struct rpc_client *c, const char *line, size_t len)
+{
+	struct rpc_error e      = { 0 };
+	json_t          *source = *line == '{' || *line == '[' ? rpc_load(line, len, &e) : NULL;
+	size_t           i;
+	json_t          *one;
+
+	if (!json_is_array(source)) {
+		if (source)
+			take_message(c, source, line, len);
+		else
+			take_unreadable(c, line, len, &e);
+		return;
+	}
+	json_array_foreach(source, i, one) /* a batch, of 2025-03-26 */
+		take_message(c, json_incref(one), line, len);
+	json_decref(source);
+}
+
+static void take_lines(struct rpc_client *c)
+{
+	const char     *line;
+	size_t          len;
+	enum lines_next kind;
+
+	while (c->open && (kind = lines_next(&c->lines, &line, &len)) != LINES_NONE) {
+		if (kind == LINES_LINE)
+			take_line(c, line, len);
+		else
+			end_all(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
+	}
+}
+
+static void on_end(struct rpc_client *c)
+{
+	loop_remove(c->loop, &c->reads);
+	c->ended = true;
+	c->events->ended(c->owner);
+}
+
+static void reads_ready(void *owner)
+{
+	struct rpc_client *c    = owner;
+	char              *room = lines_room(&c->lines, READ_AT_ONCE);
+	ssize_t            n    = room ? read(c->reads.fd, room, READ_AT_ONCE) : 0;
+
+	if (n > 0) {
+		lines_filled(&c->lines, (size_t)n);
+		take_lines(c);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		on_end(c);
+	}
+}
+
+void rpc_client_drain(struct rpc_client *c)
+{
+	size_t left = 4 * RPC_MAX; /* who has started others may have left a writer behind */
+
+	while (c->open && !c->ended && left) {
+		char   *room = lines_room(&c->lines, READ_AT_ONCE);
+		ssize_t n    = room ? read(c->reads.fd, room, READ_AT_ONCE) : 0;
+
+		if (n <= 0)
+			return;
+		lines_filled(&c->lines, (size_t)n);
+		left -= (size_t)n < left ? (size_t)n : left;
+		take_lines(c);
+	}
+}
+
+/* --- open and close --- */
+
+int rpc_client_open(struct rpc_client *c, struct loop *loop, int in, int out, const struct rpc_client_events *events, void *owner, struct err *e)
+{
+	*c = (struct rpc_client){ .loop = loop, .events = events, .owner = owner, .lines = { .max = RPC_MAX }, .open = true };
+	TAILQ_INIT(&c->asks);
+	output_open(&c->out, out);
+	c->reads  = (struct loop_source){ .fd = in, .ready = reads_ready, .owner = c };
+	c->writes = (struct loop_source){ .fd = c->out.end.fd, .ready = writes_ready, .owner = c };
+	if (loop_add(loop, &c->reads, e) == 0)
+		return 0;
+	c->ended = true;
+	rpc_client_close(c, e->text);
+	return -1;
+}
+
+void rpc_client_hang_up(struct rpc_client *c)
+{
+	if (!c->open)
+		return;
+	if (c->writes_wait)
+		loop_remove(c->loop, &c->writes);
+	c->writes_wait = false;
+	output_close(&c->out);
+	c->out.broken = true;
+}
+
+void rpc_client_close(struct rpc_client *c, const char *why)
+{
+	if (!c->open)
+		return;
+	rpc_client_hang_up(c);
+	if (!c->ended)
+		loop_remove(c->loop, &c->reads);
+	c->open = false;
+	fd_closep(&c->reads.fd);
+	lines_done(&c->lines);
+	end_all(c, RPC_END_LOST, why, true);
+}

@@ -1,0 +1,382 @@
+#define _GNU_SOURCE
+#include "server_entry.h"
+
+#include "text.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names --- */
+
+static bool is_word_of_python(const char *text)
+{
+	static const char words[] = " False None True and as assert async await break class continue def del elif else except finally for from global if import "
+				    "in is lambda nonlocal not or pass raise return try while with yield match case print self ";
+	char              padded[32];
+
+	return snprintf(padded, sizeof padded, " %s ", text) < (int)sizeof padded && strstr(words, padded);
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+void word_of(const char *name, char *ret, size_t max)
+{
+	size_t n = 0;
+
+	if (!is_letter(*name) && n < max)
+		ret[n++] = '_';
+	for (; *name && n < max; name++)
+		ret[n++] = is_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
+	ret[n] = 0;
+	if (is_word_of_python(ret) && n < max)
+		strcpy(ret + n, "_");
+}
+
+/* --- ${NAME} --- */
+
+/* Behind "${": the name, and what stands in for it. NULL: no such thing. */
+static const char *variable_end(const char *p, size_t *name_len, const char **preset)
+{
+	const char *end = strchr(p, '}');
+
+	*name_len = 0;
+	while (is_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
+		++*name_len;
+	*preset = strncmp(p + *name_len, ":-", 2) == 0 ? p + *name_len + 2 : NULL;
+	if (!end || !*name_len || (!*preset && p[*name_len] != '}'))
+		return NULL;
+	return end;
+}
+
+static void expand_one(FILE *out, const char *p, size_t name_len, const char *preset, const char *end, char *missing, size_t len)
+{
+	char        name[128];
+	const char *value;
+
+	snprintf(name, sizeof name, "%.*s", (int)name_len, p);
+	value = getenv(name);
+	if (value && (*value || !preset))
+		fputs(value, out);
+	else if (preset)
+		fprintf(out, "%.*s", (int)(end - preset), preset);
+	else
+		snprintf(missing, len, "%s", name);
+}
+
+/* As other clients do it; a value is not looked at again. missing: the last variable that is not set, or untouched. */
+static char *expand(const char *text, char *missing, size_t len)
+{
+	char       *made = NULL;
+	size_t      n, name_len;
+	const char *end, *preset;
+	FILE       *out = open_memstream(&made, &n);
+
+	if (!out)
+		return NULL;
+	for (; *text; text++) {
+		if (text[0] != '$' || text[1] != '{' || !(end = variable_end(text + 2, &name_len, &preset))) {
+			putc(*text, out);
+			continue;
+		}
+		expand_one(out, text + 2, name_len, preset, end, missing, len);
+		text = end;
+	}
+	fclose(out);
+	return made;
+}
+
+/* --- one entry --- */
+
+struct parse {
+	struct server_entries *all;
+	struct server_entry   *entry;
+	struct err            *e;
+};
+
+static void note(struct server_entries *s, const char *name, const char *what)
+{
+	json_array_append_new(s->notes, json_sprintf("servers: %s: %s", name, what));
+}
+
+static int wrong(struct parse *p, const char *key, const char *expected)
+{
+	return err_set(p->e, ERR_BAD_SPEC, "mcpServers.%.60s.%.60s: expected %s", p->entry->name, key, expected);
+}
+
+/* A text of the file as it counts: a new reference that is kept. NULL with *e. */
+static json_t *take_text(struct parse *p, const char *key, const json_t *value)
+{
+	char    missing[128] = "", *text;
+	json_t *made;
+
+	if (!json_is_string(value) || json_string_length(value) != strlen(json_string_value(value))) {
+		(void)wrong(p, key, "a text");
+		return NULL;
+	}
+	text = expand(json_string_value(value), missing, sizeof missing);
+	made = text ? json_string(text) : NULL;
+	free(text);
+	if (!made)
+		(void)wrong(p, key, "a text that is UTF-8");
+	if (*missing)
+		snprintf(p->entry->broken, sizeof p->entry->broken, "%.40s: the variable %.100s is not set", key, missing);
+	return made;
+}
+
+static int take_list(struct parse *p, const char *key, const json_t *list, json_t *into)
+{
+	size_t  i;
+	json_t *item, *made;
+
+	if (!json_is_array(list))
+		return wrong(p, key, "a list of texts");
+	json_array_foreach(list, i, item) {
+		if (!(made = take_text(p, key, item)))
+			return -1;
+		json_array_append_new(into, made);
+	}
+	return 0;
+}
+
+static int take_map(struct parse *p, const char *key, const json_t *map, const json_t **ret)
+{
+	json_t     *into = json_object(), *item, *made;
+	const char *name;
+
+	json_array_append_new(p->all->kept, into);
+	if (!json_is_object(map))
+		return wrong(p, key, "an object of texts");
+	json_object_foreach((json_t *)map, name, item) {
+		if (!*name || text_has_control(name) || strchr(name, '='))
+			return wrong(p, key, "names without '=' and control characters");
+		if (!(made = take_text(p, name, item)))
+			return -1;
+		if (text_has_control(json_string_value(made)) && strcmp(key, "headers") == 0) {
+			json_decref(made);
+			return wrong(p, name, "a header without control characters");
+		}
+		json_object_set_new(into, name, made);
+	}
+	*ret = into;
+	return 0;
+}
+
+static int take_word(struct parse *p, const char *key, const json_t *value, const char **ret)
+{
+	json_t *made = take_text(p, key, value);
+
+	if (!made)
+		return -1;
+	json_array_append_new(p->all->kept, made);
+	if (!*json_string_value(made) && !*p->entry->broken)
+		return wrong(p, key, "a text that is not empty");
+	*ret = json_string_value(made);
+	return 0;
+}
+
+static int take_command(struct parse *p, const json_t *said)
+{
+	json_t       *argv = json_array();
+	const json_t *args = json_object_get(said, "args");
+	const char   *command;
+
+	json_array_append_new(p->all->kept, argv);
+	if (take_word(p, "command", json_object_get(said, "command"), &command) < 0)
+		return -1;
+	json_array_append_new(argv, json_string(command));
+	p->entry->argv = argv;
+	return args ? take_list(p, "args", args, argv) : 0;
+}
+
+static int take_url(struct parse *p, const json_t *said)
+{
+	if (take_word(p, "url", json_object_get(said, "url"), &p->entry->url) < 0)
+		return -1;
+	if (*p->entry->broken || strncmp(p->entry->url, "https://", 8) == 0 || strncmp(p->entry->url, "http://", 7) == 0)
+		return 0;
+	return wrong(p, "url", "an address that begins with https:// or http://");
+}
+
+/* --- which kind, and what else it says --- */
+
+static const struct {
+	const char *name, *key;
+} kinds[] = {
+#define KIND(id, name, key, doc) [SERVER_##id] = { name, key },
+#include "server_kind.def"
+};
+
+static const struct {
+	const char      *name;
+	enum server_kind kind;
+} other_names[] = { { "streamable-http", SERVER_http }, { "streamableHttp", SERVER_http }, { "streamable_http", SERVER_http }, { "local", SERVER_stdio } };
+
+/* Without a type the key tells it. SERVER_KINDS: it is none. */
+static enum server_kind kind_of(const json_t *said)
+{
+	const json_t *type = json_object_get(said, "type") ? json_object_get(said, "type") : json_object_get(said, "transport");
+	const char   *name = json_string_value(type);
+
+	for (int k = 0; k < SERVER_KINDS; k++)
+		if (name ? strcmp(name, kinds[k].name) == 0 : !type && json_object_get(said, kinds[k].key) != NULL)
+			return (enum server_kind)k;
+	for (size_t i = 0; name && i < ARRAY_LEN(other_names); i++)
+		if (strcmp(name, other_names[i].name) == 0)
+			return other_names[i].kind;
+	return SERVER_KINDS;
+}
+
+static void note_unknown_keys(struct parse *p, const json_t *said)
+{
+	static const char *const known[] = { "type", "transport", "command", "args", "env", "cwd", "url", "headers", "disabled" };
+	const char              *key;
+	json_t                  *value;
+
+	json_object_foreach((json_t *)said, key, value) {
+		bool found = false;
+		char text[160];
+
+		for (size_t i = 0; i < ARRAY_LEN(known); i++)
+			found |= strcmp(key, known[i]) == 0;
+		snprintf(text, sizeof text, "the key \"%.60s\" is not known here, and not used", key);
+		text_make_plain(text);
+		if (!found)
+			note(p->all, p->entry->name, text);
+	}
+}
+
+static int take_kind(struct parse *p, const json_t *said)
+{
+	p->entry->kind = kind_of(said);
+	switch (p->entry->kind) {
+	case SERVER_stdio:
+		return take_command(p, said);
+	case SERVER_http:
+		return take_url(p, said);
+	case SERVER_KINDS:
+		break;
+	}
+	return wrong(p, "type", "stdio, with a command, or http, with a url");
+}
+
+static int take_entry(struct parse *p, const json_t *said)
+{
+	const json_t *env = json_object_get(said, "env"), *headers = json_object_get(said, "headers"), *cwd = json_object_get(said, "cwd");
+
+	if (take_kind(p, said) < 0)
+		return -1;
+	if ((env && take_map(p, "env", env, &p->entry->env) < 0) || (headers && take_map(p, "headers", headers, &p->entry->headers) < 0))
+		return -1;
+	if (cwd && take_word(p, "cwd", cwd, &p->entry->cwd) < 0)
+		return -1;
+	note_unknown_keys(p, said);
+	if (*p->entry->broken)
+		note(p->all, p->entry->name, p->entry->broken);
+	return 0;
+}
+
+/* --- all of them --- */
+
+/* A client's own file has us in it as well: we would start ourselves, and so on. */
+static bool is_ourselves(const json_t *said)
+{
+	const char *command = json_string_value(json_object_get(said, "command")), *name = command ? strrchr(command, '/') : NULL;
+
+	return command && strcmp(name ? name + 1 : command, "brig-mcp") == 0;
+}
+
+static bool is_left_out(struct server_entries *s, const char *name, const json_t *said)
+{
+	if (json_is_true(json_object_get(said, "disabled"))) {
+		note(s, name, "it is switched off");
+		return true;
+	}
+	if (!is_ourselves(said))
+		return false;
+	note(s, name, "it is brig-mcp itself, and left out");
+	return true;
+}
+
+static int name_entry(struct parse *p, const char *name)
+{
+	p->entry->name = name;
+	if (!*name || strlen(name) > SERVER_NAME_MAX || !text_is_plain(name))
+		return err_set(p->e, ERR_BAD_SPEC, "mcpServers: a name has 1 to %d bytes of plain text", SERVER_NAME_MAX);
+	word_of(name, p->entry->word, SERVER_NAME_MAX);
+	for (const struct server_entry *other = p->all->entry; other < p->entry; other++)
+		if (strcmp(other->word, p->entry->word) == 0)
+			return err_set(p->e, ERR_BAD_SPEC, "mcpServers: \"%.60s\" and \"%.60s\" are both %s in Python; rename one", other->name, name,
+				       other->word);
+	return 0;
+}
+
+static int take_all(struct server_entries *s, const json_t *list, struct err *e)
+{
+	const char *name;
+	json_t     *said;
+
+	json_object_foreach((json_t *)list, name, said) {
+		struct parse p = { .all = s, .entry = &s->entry[s->n], .e = e };
+
+		if (json_is_object(said) && is_left_out(s, name, said))
+			continue;
+		if (name_entry(&p, name) < 0)
+			return -1;
+		if (!json_is_object(said))
+			return err_set(e, ERR_BAD_SPEC, "mcpServers.%.60s: expected an object", name);
+		if (take_entry(&p, said) < 0)
+			return -1;
+		s->n++;
+	}
+	return 0;
+}
+
+static const json_t *find_list(struct server_entries *s, const json_t *file, struct err *e)
+{
+	const json_t *list = json_object_get(file, "mcpServers");
+	const char   *key;
+	json_t       *value;
+
+	json_object_foreach((json_t *)file, key, value)
+		if (list && strcmp(key, "mcpServers") != 0)
+			json_array_append_new(s->notes, json_sprintf("servers: the key \"%.60s\" is not known here, and not used", key));
+	if (json_is_object(list) && json_object_size(list) <= SERVERS_MAX)
+		return list;
+	if (list)
+		err_set(e, ERR_BAD_SPEC, "mcpServers: expected an object of at most %d entries", SERVERS_MAX);
+	else
+		err_set(e, ERR_BAD_SPEC, "there is no object mcpServers%s", json_object_get(file, "servers") ? "; call \"servers\" so" : "");
+	return NULL;
+}
+
+int server_entries_parse(struct server_entries *ret, const char *bytes, size_t len, struct err *e)
+{
+	json_t       *file = wire_parse(bytes, len, SERVERS_FILE_MAX, e);
+	const json_t *list;
+
+	*ret = (struct server_entries){ .kept = json_array(), .notes = json_array() };
+	if (!file)
+		return -1;
+	json_array_append_new(ret->kept, file);
+	list       = find_list(ret, file, e);
+	ret->entry = list ? calloc(json_object_size(list) + 1, sizeof *ret->entry) : NULL;
+	if (list && !ret->entry)
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (ret->entry && take_all(ret, list, e) == 0)
+		return 0;
+	server_entries_done(ret);
+	return -1;
+}
+
+void server_entries_done(struct server_entries *s)
+{
+	free(s->entry);
+	json_decref(s->kept);
+	json_decref(s->notes);
+	*s = (struct server_entries){ 0 };
+}

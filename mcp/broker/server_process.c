@@ -1,0 +1,285 @@
+#define _GNU_SOURCE
+#include "server_process.h"
+
+#include "fd.h"
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+/* --- its environment --- */
+
+/* A name that ends with '*' stands for all that begin so. */
+static const char *const handed_on[] = { "HOME", "LOGNAME", "USER", "SHELL", "TERM", "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_*",
+					 "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+					 "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS" };
+
+static bool is_handed_on(const char *variable)
+{
+	for (size_t i = 0; i < ARRAY_LEN(handed_on); i++) {
+		size_t n = strcspn(handed_on[i], "*");
+
+		if (strncmp(variable, handed_on[i], n) == 0 && (handed_on[i][n] == '*' || variable[n] == '='))
+			return true;
+	}
+	return false;
+}
+
+static void put_variable(json_t *env, const char *variable)
+{
+	size_t n = strcspn(variable, "=");
+	char   name[128];
+
+	if (snprintf(name, sizeof name, "%.*s", (int)n, variable) < (int)sizeof name && variable[n] == '=')
+		json_object_set_new(env, name, json_string(variable + n + 1)); /* one that is not UTF-8 is left out */
+}
+
+/* {name: value}; a new reference. */
+static json_t *environment_of(const struct server_entry *entry)
+{
+	json_t *env = json_object();
+
+	for (char **p = environ; *p; p++)
+		if (is_handed_on(*p))
+			put_variable(env, *p);
+	if (entry->env)
+		json_object_update(env, (json_t *)entry->env);
+	return env;
+}
+
+static void free_words(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+static char **words_of_env(const json_t *env)
+{
+	char      **words = calloc(json_object_size(env) + 1, sizeof *words);
+	const char *name;
+	json_t     *value;
+	size_t      n = 0;
+
+	json_object_foreach((json_t *)env, name, value)
+		if (words && json_string_value(value) && asprintf(&words[n], "%s=%s", name, json_string_value(value)) >= 0)
+			n++;
+	return words;
+}
+
+/* --- what is executed --- */
+
+/* As a shell finds it, with the PATH that the server will have. */
+static char *find_program(const char *command, const json_t *env)
+{
+	const char *path = json_string_value(json_object_get(env, "PATH"));
+	char       *found = NULL;
+
+	if (strchr(command, '/'))
+		return strdup(command);
+	for (const char *p = path ? path : "/usr/local/bin:/usr/bin:/bin"; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if (n && asprintf(&found, "%.*s/%s", (int)n, p, command) >= 0 && access(found, X_OK) == 0)
+			return found;
+		free(n ? found : NULL);
+		found = NULL;
+		p += n;
+	}
+	return NULL;
+}
+
+static char **argv_stdio(const struct server_entry *entry)
+{
+	char  **argv = calloc(json_array_size(entry->argv) + 1, sizeof *argv);
+	size_t  i;
+	json_t *word;
+
+	json_array_foreach((json_t *)entry->argv, i, word)
+		if (argv && !(argv[i] = strdup(json_string_value(word))))
+			break;
+	return argv;
+}
+
+/* Of the build tree, or where it was installed. */
+static char **argv_http(const struct server_entry *entry)
+{
+	struct places places;
+	struct err    ignored;
+	char        **argv = calloc(2, sizeof *argv);
+	char          path[PLACE_MAX + 20];
+
+	(void)entry;
+	if (!argv)
+		return NULL;
+	if (places_find(&places, &ignored) == 0 && snprintf(path, sizeof path, "%s/brig-mcp-remote", places.libexec) > 0 && access(path, X_OK) == 0)
+		argv[0] = strdup(path);
+	else
+		argv[0] = strdup(BRIG_LIBEXECDIR "/brig-mcp-remote");
+	return argv;
+}
+
+static char *greeting_none(const struct server_entry *entry)
+{
+	(void)entry;
+	return NULL;
+}
+
+static char *greeting_http(const struct server_entry *entry)
+{
+	json_t *said = json_pack("{ss so}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object());
+	char   *line = json_dumps(said, JSON_COMPACT);
+
+	json_decref(said);
+	return line;
+}
+
+static const struct {
+	char **(*argv)(const struct server_entry *entry);
+	char  *(*greeting)(const struct server_entry *entry);
+} kinds[] = {
+	[SERVER_stdio] = { argv_stdio, greeting_none },
+	[SERVER_http]  = { argv_http, greeting_http },
+};
+_Static_assert(ARRAY_LEN(kinds) == SERVER_KINDS, "each kind has a row");
+
+char *server_process_greeting(const struct server_entry *entry)
+{
+	return kinds[entry->kind].greeting(entry);
+}
+
+/* --- starting it --- */
+
+struct plan {
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t          state;
+};
+
+static int plan_files(struct plan *p, const int theirs[3], const char *cwd)
+{
+	int r = cwd ? posix_spawn_file_actions_addchdir_np(&p->files, cwd) : 0;
+
+	for (int fd = 0; fd < 3; fd++)
+		r = r ? r : posix_spawn_file_actions_adddup2(&p->files, theirs[fd], fd);
+	return r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, 3);
+}
+
+static int plan_state(struct plan *p)
+{
+	sigset_t all, none;
+	int      r;
+
+	memset(&all, 0xff, sizeof all); /* as in server_private.c */
+	sigemptyset(&none);
+	r = posix_spawnattr_setsigdefault(&p->state, &all);
+	r = r ? r : posix_spawnattr_setsigmask(&p->state, &none);
+	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+}
+
+static int spawn(pid_t *pid, const char *program, char **argv, char **env, const int theirs[3], const char *cwd)
+{
+	struct plan plan;
+	int         r = posix_spawn_file_actions_init(&plan.files);
+
+	if (r)
+		return r;
+	r = posix_spawnattr_init(&plan.state);
+	if (r == 0) {
+		r = plan_files(&plan, theirs, cwd);
+		r = r ? r : plan_state(&plan);
+		r = r ? r : posix_spawn(pid, program, &plan.files, &plan.state, argv, env);
+		posix_spawnattr_destroy(&plan.state);
+	}
+	posix_spawn_file_actions_destroy(&plan.files);
+	return r;
+}
+
+static int open_pipes(int ours[3], int theirs[3])
+{
+	for (int fd = 0; fd < 3; fd++) {
+		int pair[2], mine = fd == 0;
+
+		if (pipe2(pair, O_CLOEXEC) < 0)
+			return -1;
+		ours[fd]   = pair[mine];
+		theirs[fd] = pair[!mine];
+		fcntl(ours[fd], F_SETFL, O_NONBLOCK); /* each end of a pipe is an open file of its own */
+	}
+	return 0;
+}
+
+static void close_three(int fd[3])
+{
+	for (int i = 0; i < 3; i++)
+		fd_closep(&fd[i]);
+}
+
+static int start(struct server_process *ret, const struct server_entry *entry, char **argv, char **env, const char *program, struct err *e)
+{
+	int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
+
+	errno = open_pipes(ours, theirs) < 0 ? errno : spawn(&ret->pid, program, argv, env, theirs, entry->cwd);
+	close_three(theirs);
+	if (errno) {
+		close_three(ours);
+		ret->pid = 0;
+		return err_sys(e, "cannot start %.200s%s%.100s", program, entry->cwd ? " in " : "", entry->cwd ? entry->cwd : "");
+	}
+	ret->out   = ours[0];
+	ret->in    = ours[1];
+	ret->err   = ours[2];
+	ret->pidfd = pidfd_open(ret->pid, 0);
+	return 0;
+}
+
+int server_process_start(struct server_process *ret, const struct server_entry *entry, struct err *e)
+{
+	char  **argv    = kinds[entry->kind].argv(entry);
+	json_t *env     = environment_of(entry);
+	char  **words   = words_of_env(env);
+	char   *program = argv && argv[0] ? find_program(argv[0], env) : NULL;
+	int     r       = -1;
+
+	*ret = SERVER_PROCESS_NONE;
+	if (argv && argv[0] && words && program)
+		r = start(ret, entry, argv, words, program, e);
+	else if (argv && argv[0] && words)
+		err_set(e, ERR_MISSING, "there is no program %.100s in PATH", argv[0]);
+	else
+		err_set(e, ERR_LIMIT, "out of memory");
+	free(program);
+	free_words(argv);
+	free_words(words);
+	json_decref(env);
+	return r;
+}
+
+/* --- its end --- */
+
+void server_process_signal(const struct server_process *p, int number)
+{
+	if (p->pid > 0)
+		kill(-p->pid, number);
+}
+
+void server_process_reap(struct server_process *p, char *how, size_t len)
+{
+	int status = 0;
+
+	server_process_signal(p, SIGKILL); /* what it has left; it is a zombie itself, so the number is still its own */
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		snprintf(how, len, "SIG%s", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+	else
+		snprintf(how, len, "exit status %d", WEXITSTATUS(status));
+	p->pid = 0;
+	fd_closep(&p->pidfd);
+}

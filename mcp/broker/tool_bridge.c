@@ -1,0 +1,509 @@
+#define _GNU_SOURCE
+#include "tool_bridge.h"
+
+#include "fd.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define READ_AT_ONCE (64 * KIB)
+#define WEIGHT_MAX   2000000 /* of the arguments under way together (wire_weight()): about 128 MiB */
+
+enum item_state { ITEM_NEW, ITEM_HELD, ITEM_UNDER_WAY, ITEM_LOOKS, ITEM_OVER };
+
+/* One id. */
+struct bridge_item {
+	TAILQ_ENTRY(bridge_item) link;
+	struct tool_bridge      *bridge;
+	int64_t                  id;
+	enum bridge_op           op;
+	enum item_state          state;
+	char                    *text;   /* of a lookup; of a held call its name */
+	char                    *args;   /* of a held call, as JSON */
+	size_t                   max, weight;
+	int64_t                  came_ms;
+	struct tool_call         call;
+	struct gathering         gathering;
+	struct loop_timer        later;  /* of one that is over: it is freed when nobody has it in hand */
+};
+
+/* --- the end of one --- */
+
+static void item_free(void *owner)
+{
+	struct bridge_item *i = owner;
+
+	loop_timer_clear(i->bridge->loop, &i->later);
+	TAILQ_REMOVE(&i->bridge->items, i, link);
+	tool_call_done(&i->call);
+	free(i->text);
+	free(i->args);
+	free(i);
+}
+
+static void count_name(struct tool_bridge *b, const char *name)
+{
+	const char *key = json_object_size(b->names) < BRIDGE_NAMES_KEPT || json_object_get(b->names, name) ? name : "others";
+
+	json_object_set_new(b->names, key, json_integer(json_integer_value(json_object_get(b->names, key)) + 1));
+}
+
+/* A call may end within its start, so its memory goes a moment later. */
+static void item_over(struct bridge_item *i)
+{
+	if (i->call.own) /* a tool that is there */
+		count_name(i->bridge, i->call.name);
+	if (i->state == ITEM_UNDER_WAY) {
+		i->bridge->under_way--;
+		i->bridge->weight -= i->weight;
+	}
+	i->state = ITEM_OVER;
+	i->later = (struct loop_timer){ .due = item_free, .owner = i };
+	loop_timer_set(i->bridge->loop, &i->later, 0);
+}
+
+/* --- out --- */
+
+static void update(struct tool_bridge *b)
+{
+	bool       wants = b->open && output_waits(&b->out), rests = b->out.waiting > OUTPUT_ENOUGH;
+	struct err ignored;
+
+	if (wants && !b->writes_wait)
+		b->writes_wait = loop_add_for(b->loop, &b->writes, EPOLLOUT, &ignored) == 0;
+	if (!wants && b->writes_wait) {
+		loop_remove(b->loop, &b->writes);
+		b->writes_wait = false;
+	}
+	if (b->open && rests != b->rests)
+		loop_want(b->loop, &b->reads, rests ? 0 : EPOLLIN);
+	b->rests = rests;
+}
+
+static void send_line(struct tool_bridge *b, char *line, size_t len)
+{
+	if (!b->open || !line) {
+		free(line);
+		return;
+	}
+	b->bytes_out += len + 1;
+	output_add(&b->out, line, len);
+	update(b);
+}
+
+/* The one answer of an id; takes body over. */
+static void answer(struct bridge_item *i, json_t *body, enum tool_outcome outcome)
+{
+	struct tool_bridge *b   = i->bridge;
+	size_t              len = 0;
+	int64_t             id  = i->id;
+	char               *line;
+
+	if (b->bytes_out > BRIDGE_BYTES && outcome == TOOL_OUTCOME_ok) {
+		json_decref(body);
+		body    = bridge_error(outcome = TOOL_OUTCOME_limit, "this run was given 64 MiB by its tools, and that is the most");
+	}
+	line = bridge_dump(id, body, &len, &outcome);
+	if (i->op == BRIDGE_CALL) {
+		b->failed += outcome != TOOL_OUTCOME_ok && outcome != TOOL_OUTCOME_denied;
+		b->denied += outcome == TOOL_OUTCOME_denied;
+		b->wait_ms += (double)(loop_now_ms() - i->came_ms);
+	}
+	if (i->call.question)
+		b->asks(b->owner); /* one question less */
+	item_over(i);
+	send_line(b, line, len);
+}
+
+/* --- calls --- */
+
+static struct bridge_item *item_of(struct tool_call *c)
+{
+	return (struct bridge_item *)((char *)c - offsetof(struct bridge_item, call));
+}
+
+static void go_on(struct tool_bridge *b);
+
+static void on_call_ended(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome)
+{
+	answer(item_of(c), body, outcome);
+	go_on(owner);
+}
+
+static void on_call_progress(void *owner, struct tool_call *c, const json_t *params)
+{
+	struct tool_bridge *b = owner;
+	static const char *const keys[] = { "progress", "total", "message" };
+	json_t             *told = json_object(), *line;
+	size_t              len = 0;
+	char               *text;
+
+	for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+		if (json_object_get(params, keys[k]))
+			json_object_set(told, keys[k], json_object_get(params, keys[k]));
+	line = json_pack("{sI so}", "id", (json_int_t)item_of(c)->id, "progress", told);
+	text = rpc_dump(line, &len);
+	json_decref(line);
+	if (len < 16 * KIB && !output_waits(&b->out)) /* news or nothing */
+		send_line(b, text, len);
+	else
+		free(text);
+}
+
+static void on_call_asks(void *owner, struct tool_call *c)
+{
+	struct tool_bridge *b = owner;
+
+	(void)c;
+	b->asks(b->owner);
+}
+
+static void begin_call(struct bridge_item *i, const char *name, const json_t *args)
+{
+	struct tool_bridge *b = i->bridge;
+
+	i->state = ITEM_UNDER_WAY;
+	b->under_way++;
+	b->weight += i->weight;
+	tool_call_start(&i->call, &b->calls, name, args);
+}
+
+static bool has_room(const struct tool_bridge *b, const struct bridge_item *i)
+{
+	return b->under_way < BRIDGE_UNDER_WAY && (!b->under_way || b->weight + i->weight <= WEIGHT_MAX);
+}
+
+static void begin_held(struct bridge_item *i)
+{
+	json_t *args = json_loads(i->args, JSON_ALLOW_NUL, NULL);
+
+	begin_call(i, i->text, args);
+	json_decref(args);
+}
+
+/* The oldest of those that wait has its turn; one may end another, so it is looked for anew each time. */
+static void go_on(struct tool_bridge *b)
+{
+	struct bridge_item *i;
+
+	do {
+		TAILQ_FOREACH(i, &b->items, link)
+			if (i->state == ITEM_HELD)
+				break;
+		if (!i || !has_room(b, i))
+			return;
+		begin_held(i);
+	} while (b->open);
+}
+
+static void hold(struct bridge_item *i, const struct bridge_request *r)
+{
+	size_t len;
+
+	i->text  = strdup(r->text);
+	i->args  = rpc_dump(r->args, &len);
+	i->state = ITEM_HELD;
+	if (!i->text || !i->args)
+		answer(i, bridge_error(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
+}
+
+static bool is_waiting(const struct tool_bridge *b)
+{
+	const struct bridge_item *i;
+
+	TAILQ_FOREACH(i, &b->items, link)
+		if (i->state == ITEM_HELD)
+			return true;
+	return false;
+}
+
+static void take_call(struct bridge_item *i, const struct bridge_request *r)
+{
+	struct tool_bridge *b    = i->bridge;
+	uint64_t            most = b->calls.broker->settings.calls_max;
+
+	if (b->n++ >= most)
+		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
+	else if (b->bytes_in > BRIDGE_BYTES)
+		answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
+	else if (is_waiting(b) || !has_room(b, i))
+		hold(i, r);
+	else
+		begin_call(i, r->text, r->args);
+}
+
+/* --- looking up --- */
+
+static json_t *names_body(struct broker *broker, const char *under)
+{
+	return bridge_answer("names", broker_names(broker, under));
+}
+
+static json_t *tool_body(struct broker *broker, const char *name)
+{
+	const struct catalog_tool *t = broker_tool(broker, name);
+
+	return t ? bridge_answer("tool", catalog_whole(t)) : bridge_error(TOOL_OUTCOME_not_found, "there is no such tool");
+}
+
+static void on_gathered(void *owner)
+{
+	struct bridge_item *i      = owner;
+	struct broker      *broker = i->bridge->calls.broker;
+
+	switch (i->op) {
+	case BRIDGE_FIND:
+		answer(i, bridge_answer("tools", broker_find(broker, i->text, i->max)), TOOL_OUTCOME_ok);
+		return;
+	case BRIDGE_DESCRIBE:
+		answer(i, tool_body(broker, i->text), TOOL_OUTCOME_ok);
+		return;
+	case BRIDGE_NAMES:
+		answer(i, names_body(broker, i->text), TOOL_OUTCOME_ok);
+		return;
+	case BRIDGE_CALL:
+	case BRIDGE_CANCEL:
+	case BRIDGE_OPS:
+		return;
+	}
+}
+
+static void look_up(struct bridge_item *i, const struct bridge_request *r)
+{
+	i->state     = ITEM_LOOKS;
+	i->text      = strndup(r->text, BRIDGE_NAME_MAX);
+	i->max       = r->max;
+	i->gathering = (struct gathering){ .done = on_gathered, .owner = i };
+	if (i->bridge->lookups++ >= BRIDGE_LOOKUPS || !i->text)
+		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
+	else
+		broker_gather(i->bridge->calls.broker, &i->gathering, r->op == BRIDGE_FIND ? "" : i->text);
+}
+
+/* --- in --- */
+
+static struct bridge_item *find(const struct tool_bridge *b, int64_t id)
+{
+	struct bridge_item *i;
+
+	TAILQ_FOREACH(i, &b->items, link)
+		if (i->id == id && i->state != ITEM_OVER)
+			break;
+	return i;
+}
+
+static void cancel(struct bridge_item *i)
+{
+	switch (i->state) {
+	case ITEM_HELD:
+	case ITEM_LOOKS:
+		gathering_leave(&i->gathering);
+		answer(i, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
+		return;
+	case ITEM_UNDER_WAY:
+		tool_call_cancel(&i->call);
+		return;
+	case ITEM_NEW:
+	case ITEM_OVER:
+		return;
+	}
+}
+
+static void end_broken(struct tool_bridge *b, const char *why)
+{
+	snprintf(b->broken, sizeof b->broken, "%.190s", why);
+	tool_bridge_close(b);
+}
+
+static void take_request(struct tool_bridge *b, const struct bridge_request *r, size_t weight)
+{
+	struct bridge_item *i = find(b, r->id);
+
+	if (r->op == BRIDGE_CANCEL) {
+		if (i)
+			cancel(i);
+		return;
+	}
+	if (i) {
+		end_broken(b, "an id that is in use");
+		return;
+	}
+	i = calloc(1, sizeof *i);
+	if (!i) {
+		end_broken(b, "out of memory");
+		return;
+	}
+	*i = (struct bridge_item){ .bridge = b, .id = r->id, .op = r->op, .weight = weight, .came_ms = loop_now_ms() };
+	i->call.all     = &b->calls;
+	i->call.is_over = true;
+	TAILQ_INSERT_TAIL(&b->items, i, link);
+	if (r->op == BRIDGE_CALL)
+		take_call(i, r);
+	else
+		look_up(i, r);
+}
+
+static void take_line(struct tool_bridge *b, const char *line, size_t len)
+{
+	scoped_bridge_request r;
+	struct err            e;
+
+	if (bridge_request_parse(&r, line, len, &e) < 0)
+		end_broken(b, e.text);
+	else
+		take_request(b, &r, wire_weight(line, len));
+}
+
+static void take_lines(struct tool_bridge *b)
+{
+	const char     *line;
+	size_t          len;
+	enum lines_next kind;
+
+	while (b->open && (kind = lines_next(&b->lines, &line, &len)) != LINES_NONE) {
+		if (kind == LINES_LINE)
+			take_line(b, line, len);
+		else
+			end_broken(b, "a line has more than 1 MiB");
+	}
+}
+
+static void reads_ready(void *owner)
+{
+	struct tool_bridge *b    = owner;
+	char               *room = lines_room(&b->lines, READ_AT_ONCE);
+	ssize_t             n    = room ? recv(b->reads.fd, room, READ_AT_ONCE, MSG_DONTWAIT) : 0;
+
+	if (n > 0) {
+		b->bytes_in += (uint64_t)n;
+		lines_filled(&b->lines, (size_t)n);
+		take_lines(b);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		tool_bridge_close(b);
+	}
+}
+
+static void writes_ready(void *owner)
+{
+	struct tool_bridge *b = owner;
+
+	output_send(&b->out);
+	if (b->out.broken)
+		tool_bridge_close(b);
+	else
+		update(b);
+}
+
+/* --- open and close --- */
+
+int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const char *run, void (*asks)(void *owner), void *owner, struct err *e)
+{
+	*b = (struct tool_bridge){ .loop = broker->loop, .lines = { .max = BRIDGE_LINE_MAX }, .open = true, .names = json_object(), .asks = asks, .owner = owner };
+	b->calls = (struct tool_calls){ .broker = broker, .run = run, .granted = json_object(), .refused = json_object(), .ended = on_call_ended,
+					.progress = on_call_progress, .asks = on_call_asks, .owner = b };
+	TAILQ_INIT(&b->items);
+	output_open(&b->out, fd);
+	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = reads_ready, .owner = b };
+	b->writes = (struct loop_source){ .fd = fd, .ready = writes_ready, .owner = b };
+	if (b->reads.fd < 0)
+		(void)err_sys(e, "a second descriptor for a bridge");
+	else if (loop_add(b->loop, &b->reads, e) == 0)
+		return 0;
+	fd_closep(&b->reads.fd);
+	tool_bridge_close(b);
+	return -1;
+}
+
+/* Calls that are under way are dropped: their servers are told to stop. */
+void tool_bridge_close(struct tool_bridge *b)
+{
+	struct bridge_item *i;
+
+	if (!b->open)
+		return;
+	b->open = false;
+	if (b->reads.fd >= 0)
+		loop_remove(b->loop, &b->reads);
+	fd_closep(&b->reads.fd);
+	if (b->writes_wait)
+		loop_remove(b->loop, &b->writes);
+	b->writes_wait = false;
+	output_close(&b->out);
+	TAILQ_FOREACH(i, &b->items, link) {
+		if (i->state == ITEM_OVER)
+			continue;
+		gathering_leave(&i->gathering);
+		tool_call_drop(&i->call);
+		b->failed += i->op == BRIDGE_CALL;
+		item_over(i);
+	}
+}
+
+void tool_bridge_done(struct tool_bridge *b)
+{
+	struct bridge_item *i;
+
+	if (!b->loop)
+		return;
+	tool_bridge_close(b);
+	while ((i = TAILQ_FIRST(&b->items)))
+		item_free(i);
+	lines_done(&b->lines);
+	json_decref(b->names);
+	json_decref(b->calls.granted);
+	json_decref(b->calls.refused);
+	*b = (struct tool_bridge){ 0 };
+}
+
+/* --- questions --- */
+
+size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, size_t max)
+{
+	const struct bridge_item *i;
+	size_t                    n = 0;
+
+	if (!b->open)
+		return 0;
+	TAILQ_FOREACH(i, &b->items, link)
+		if (n < max && i->state == ITEM_UNDER_WAY && i->call.consent)
+			ret[n++] = (struct consent){ i->call.consent, i->call.question };
+	return n;
+}
+
+static struct bridge_item *asked(const struct tool_bridge *b, uint64_t number, const char *name)
+{
+	struct bridge_item *i;
+
+	if (!b->open)
+		return NULL;
+	TAILQ_FOREACH(i, &b->items, link)
+		if (i->state == ITEM_UNDER_WAY && i->call.consent && (name ? strcmp(i->call.name, name) == 0 : i->call.consent == number))
+			break;
+	return i;
+}
+
+void tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer_given, const char *why)
+{
+	struct bridge_item *i    = asked(b, number, NULL);
+	char               *name = i ? strdup(i->call.name) : NULL;
+
+	if (i)
+		tool_call_consent(&i->call, answer_given, why);
+	while (name && (answer_given == CONSENT_RUN || answer_given == CONSENT_NO) && (i = asked(b, 0, name)))
+		tool_call_consent(&i->call, answer_given, why);
+	free(name);
+}
+
+/* --- what it came to --- */
+
+json_t *tool_bridge_summary(const struct tool_bridge *b)
+{
+	return json_pack("{sI sI sI sO sI sI}", "n", (json_int_t)b->n, "failed", (json_int_t)b->failed, "denied", (json_int_t)b->denied, "names", b->names,
+			 "wait_ms", (json_int_t)b->wait_ms, "bytes", (json_int_t)(b->bytes_in + b->bytes_out));
+}

@@ -1,0 +1,321 @@
+#define _GNU_SOURCE
+#include "tool_call.h"
+
+#include "argument_check.h"
+#include "clean.h"
+#include "exact.h"
+#include "tool_value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROGRESS_MS = 100, ARGUMENTS_SHOWN = 1000 };
+
+/* --- its end --- */
+
+static void let_go(struct tool_call *c)
+{
+	server_wait_leave(&c->wait);
+	rpc_ask_forget(&c->ask, true);
+	loop_timer_clear(c->all->broker->loop, &c->expires);
+	c->consent = 0;
+	c->is_over = true;
+}
+
+static void audit_end(struct tool_call *c, enum tool_outcome outcome, const json_t *body)
+{
+	struct broker *b     = c->all->broker;
+	size_t         bytes = outcome == TOOL_OUTCOME_ok ? json_dumpb(json_object_get(body, "result"), NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) : 0;
+
+	if (c->is_audited)
+		tool_audit_end(&b->audit, c->all->run, c->number, c->name, tool_outcome_name(outcome), loop_now_ms() - c->began_ms, bytes);
+	c->is_audited = false;
+}
+
+static void end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
+{
+	let_go(c);
+	audit_end(c, outcome, body);
+	c->all->ended(c->all->owner, c, body, outcome);
+}
+
+/* It never came to the server; the reason is written down in its place. */
+static void refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
+{
+	if (!c->is_audited)
+		tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args);
+	end(c, outcome, bridge_error(outcome, "%s", why));
+}
+
+void tool_call_drop(struct tool_call *c)
+{
+	if (c->is_over)
+		return;
+	let_go(c);
+	audit_end(c, TOOL_OUTCOME_cancelled, NULL);
+}
+
+void tool_call_cancel(struct tool_call *c)
+{
+	if (!c->is_over)
+		end(c, TOOL_OUTCOME_cancelled, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
+}
+
+void tool_call_done(struct tool_call *c)
+{
+	free(c->name);
+	free(c->own);
+	free(c->tool);
+	free(c->question);
+	json_decref(c->args);
+	json_decref(c->definition);
+}
+
+/* --- the server answers --- */
+
+static const char *text_or(const char *text, const char *other)
+{
+	return text ? text : other;
+}
+
+static void end_by_result(struct tool_call *c, const json_t *result)
+{
+	char   *error = NULL;
+	json_t *value = tool_value_of(result, &error);
+
+	tool_server_is_well(c->server);
+	if (value)
+		end(c, TOOL_OUTCOME_ok, bridge_answer("result", value));
+	else
+		end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
+	free(error);
+}
+
+static void end_by_error(struct tool_call *c, const json_t *error)
+{
+	const char *said = text_or(json_string_value(json_object_get(error, "message")), "");
+	size_t      n    = strlen(said);
+	char       *text = clean_text(said, clean_cut(said, n, TOOL_ERROR_MAX), false, &n);
+
+	tool_server_is_well(c->server);
+	end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""),
+					       json_integer_value(json_object_get(error, "code"))));
+	free(text);
+}
+
+static void on_answered(void *owner, enum rpc_end how, const json_t *said, const char *why)
+{
+	struct tool_call *c = owner;
+
+	switch (how) {
+	case RPC_END_RESULT:
+		end_by_result(c, said);
+		return;
+	case RPC_END_ERROR:
+		end_by_error(c, said);
+		return;
+	case RPC_END_TIMEOUT:
+		end(c, TOOL_OUTCOME_timeout, bridge_error(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
+		return;
+	case RPC_END_LIMIT:
+		end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
+		return;
+	case RPC_END_LOST:
+		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
+		return;
+	}
+}
+
+static void on_progress(void *owner, const json_t *params)
+{
+	struct tool_call *c   = owner;
+	int64_t           now = loop_now_ms();
+
+	if (now - c->told_ms < PROGRESS_MS || !json_is_number(json_object_get(params, "progress")))
+		return;
+	c->told_ms = now;
+	c->all->progress(c->all->owner, c, params);
+}
+
+static void send_call(struct tool_call *c)
+{
+	c->ask        = (struct rpc_ask){ .answered = on_answered, .progress = on_progress, .owner = c };
+	c->is_audited = true;
+	if (!tool_server_call(c->server, &c->ask, c->tool, json_incref(c->args), c->all->broker->settings.call_ms))
+		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
+}
+
+static void write_down(struct tool_call *c, const char *verdict, const char *why)
+{
+	tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, verdict, why, c->args);
+}
+
+/* --- a person is asked --- */
+
+/* Between question and answer the server may have ended, or have made another tool of it. */
+static bool is_the_same(const struct tool_call *c)
+{
+	const struct catalog_tool *now = catalog_find(&c->server->catalog, c->name);
+
+	return now && json_equal(now->definition, c->definition);
+}
+
+static void go_on(struct tool_call *c, const char *why)
+{
+	if (!is_the_same(c)) {
+		refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
+	} else if (c->server->state != TOOL_SERVER_READY) {
+		refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");
+	} else {
+		write_down(c, "allow", why);
+		send_call(c);
+	}
+}
+
+void tool_call_consent(struct tool_call *c, enum consent_answer answer, const char *why)
+{
+	struct tool_calls *all = c->all;
+	char               text[400];
+
+	if (!c->consent || c->is_over)
+		return;
+	c->consent = 0;
+	loop_timer_clear(all->broker->loop, &c->expires);
+	switch (answer) {
+	case CONSENT_RUN:
+		json_object_set(all->granted, c->name, c->definition);
+		go_on(c, "a person has allowed it for this run");
+		return;
+	case CONSENT_ONCE:
+		go_on(c, "a person has allowed it once");
+		return;
+	case CONSENT_NO:
+		json_object_set_new(all->refused, c->name, json_true());
+		refuse(c, TOOL_OUTCOME_denied, "a person was asked, and has not allowed it");
+		return;
+	case CONSENT_CANNOT:
+		snprintf(text, sizeof text, "a person must be asked before, and %.150s; --allow-tools %.120s allows it without asking", why, c->own);
+		refuse(c, TOOL_OUTCOME_denied, text);
+		return;
+	}
+}
+
+static void on_expired(void *owner)
+{
+	tool_call_consent(owner, CONSENT_CANNOT, "none has answered in time (--ask-timeout)");
+}
+
+/* All of it is ours but the arguments, which are JSON in ASCII: no newline, no character that hides or turns others. */
+static char *question_of(const struct tool_call *c, const char *why)
+{
+	size_t len  = 0;
+	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, digest[65];
+
+	tool_audit_digest(c->args, digest);
+	if (args && asprintf(&text, "A program wants to call the tool %s: %s.\n\nIts arguments, as the program has written them (%zu bytes, sha256 %.16s):\n%.*s%s",
+			     c->own, why, len, digest, ARGUMENTS_SHOWN, args, len > ARGUMENTS_SHOWN ? " ... (cut here)" : "") < 0)
+		text = NULL;
+	free(args);
+	return text;
+}
+
+static void ask_person(struct tool_call *c, const char *why)
+{
+	struct broker *b = c->all->broker;
+
+	if (json_object_get(c->all->refused, c->name)) {
+		refuse(c, TOOL_OUTCOME_denied, "a person has refused this tool to this run before");
+		return;
+	}
+	if (json_equal(json_object_get(c->all->granted, c->name), c->definition)) {
+		go_on(c, "a person has allowed it for this run");
+		return;
+	}
+	if (c->all->asked++ >= QUESTIONS_MAX || !(c->question = question_of(c, why))) {
+		refuse(c, TOOL_OUTCOME_denied, "this run has asked for more than a person can answer");
+		return;
+	}
+	write_down(c, "ask", why);
+	c->consent = ++b->consents;
+	c->expires = (struct loop_timer){ .due = on_expired, .owner = c };
+	loop_timer_set(b->loop, &c->expires, (int64_t)b->settings.ask_ms);
+	c->all->asks(c->all->owner, c);
+}
+
+/* --- from its name to the verdict --- */
+
+static bool take_tool(struct tool_call *c, const struct catalog_tool *t)
+{
+	char *full = strdup(t->full);
+
+	c->own        = strdup(t->own);
+	c->tool       = strdup(t->name);
+	c->definition = json_incref(t->definition);
+	if (!full || !c->own || !c->tool) {
+		free(full);
+		return false;
+	}
+	free(c->name);
+	c->name = full;
+	return true;
+}
+
+static void judge(struct tool_call *c, const struct catalog_tool *t)
+{
+	char why[200], text[400];
+
+	switch (tool_policy_judge(&c->all->broker->settings.policy, t, why, sizeof why)) {
+	case TOOL_ALLOW:
+		write_down(c, "allow", why);
+		send_call(c);
+		return;
+	case TOOL_ASK:
+		ask_person(c, why);
+		return;
+	case TOOL_DENY:
+		snprintf(text, sizeof text, "it is not allowed here (%s)", why);
+		refuse(c, TOOL_OUTCOME_denied, text);
+		return;
+	}
+}
+
+static void take_server(struct tool_call *c)
+{
+	const struct catalog_tool *t = catalog_find(&c->server->catalog, c->name);
+	struct err                 e;
+
+	if (!t)
+		refuse(c, TOOL_OUTCOME_not_found, "there is no such tool; tools.search(\"words\") finds those that there are");
+	else if (!take_tool(c, t))
+		refuse(c, TOOL_OUTCOME_limit, "out of memory");
+	else if (argument_check(c->args, json_object_get(t->definition, "inputSchema"), &e) < 0)
+		refuse(c, TOOL_OUTCOME_bad_arguments, e.text);
+	else
+		judge(c, t);
+}
+
+static void on_server(void *owner, struct tool_server *s, const char *why)
+{
+	struct tool_call *c = owner;
+
+	c->server = s;
+	if (why)
+		refuse(c, TOOL_OUTCOME_lost, why);
+	else
+		take_server(c);
+}
+
+void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *name, const json_t *args)
+{
+	struct tool_server *s = broker_server_of(all->broker, name);
+
+	*c = (struct tool_call){ .all = all, .number = ++all->broker->calls, .began_ms = loop_now_ms(), .args = json_incref((json_t *)args) };
+	c->wait = (struct server_wait){ .over = on_server, .owner = c };
+	c->name = strndup(name, BRIDGE_NAME_MAX);
+	if (!c->name || strlen(name) > BRIDGE_NAME_MAX || !s)
+		refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
+	else
+		tool_server_need(s, &c->wait);
+}

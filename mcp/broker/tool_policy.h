@@ -1,0 +1,29 @@
+/*
+ * tool_policy.h - may a program call this tool? Pure.
+ *
+ * Patterns of "server.tool", where '*' stands for any text and '?' for one
+ * character. The strictest that fits counts: deny, then ask, then allow. What
+ * no pattern fits is judged by `other`, which usually goes by what the tool
+ * says about itself: one that only reads is allowed, one that says that it
+ * destroys nothing too; every other is asked for.
+ */
+#pragma once
+#include "catalog.h"
+
+enum tool_verdict { TOOL_ALLOW, TOOL_ASK, TOOL_DENY };
+enum tool_other { TOOL_OTHER_HINTS, TOOL_OTHER_ALLOW, TOOL_OTHER_ASK, TOOL_OTHER_DENY };
+
+struct tool_policy {
+	const json_t   *deny, *ask, *allow; /* lists of patterns; NULL: none */
+	enum tool_other other;
+};
+
+const char *tool_verdict_name(enum tool_verdict v); /* "allow" */
+
+/* why: what decided, as "--deny-tools github.*", "it may destroy (destructiveHint)". */
+enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct catalog_tool *t, char *why, size_t len);
+
+/* '*' and '?'; a text of n characters and a pattern of m take at most n times m steps. */
+bool tool_pattern_fits(const char *pattern, const char *text);
+/* Can it be one? A pattern without a '.' fits nothing but "*". */
+bool tool_pattern_is(const char *pattern);

@@ -1,0 +1,594 @@
+#define _GNU_SOURCE
+#include "tool_server.h"
+
+#include "clean.h"
+#include "fd.h"
+#include "text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	START_MS   = 30 * 1000, /* npx may have to fetch it */
+	PROBE_MS   = 3 * 1000,
+	PAGES_MAX  = 200,
+	RELIST_MS  = 1000, /* between two lists, however often it says that something has changed */
+	REST_MS    = 1000,
+	RESTS_MAX  = 6,    /* doublings */
+	LINES_MAX_TOLD = 50,
+	NOISE_MAX_TOLD = 5,
+	LINES_MS   = 10 * 1000,
+	LINE_SHOWN = 400,
+};
+
+/* --- what it says beside the protocol --- */
+
+/* A value of its environment or headers is not written into a log; those that are short stand for too much else. */
+static void hide_values(char *line, const json_t *secrets)
+{
+	const char *name;
+	json_t     *value;
+
+	json_object_foreach((json_t *)secrets, name, value) {
+		const char *text = json_string_value(value);
+		size_t      n    = text ? strlen(text) : 0;
+
+		for (char *at = n >= 6 ? strstr(line, text) : NULL; at; at = strstr(at + 1, text))
+			memset(at, '*', n);
+	}
+}
+
+static void log_line(struct tool_server *s, const char *line)
+{
+	s->log(s->log_owner, line);
+}
+
+static void count_anew_after_a_while(struct tool_server *s)
+{
+	int64_t now = loop_now_ms();
+
+	if (now - s->told_since_ms <= LINES_MS)
+		return;
+	s->told_since_ms = now;
+	s->told = s->told_noise = 0;
+}
+
+/* One line of its own words, within a bound of so many in so long. */
+static void tell(struct tool_server *s, const char *what, const char *bytes, size_t len)
+{
+	size_t n;
+	char  *text, *line;
+
+	count_anew_after_a_while(s);
+	if (s->told++ >= LINES_MAX_TOLD)
+		return;
+	text = clean_text(bytes, len < 4 * LINE_SHOWN ? len : clean_cut(bytes, len, 4 * LINE_SHOWN), false, &n);
+	if (!text)
+		return;
+	hide_values(text, s->entry->env);
+	hide_values(text, s->entry->headers);
+	text[clean_cut(text, n, LINE_SHOWN)] = 0;
+	text_make_plain(text);
+	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->told == LINES_MAX_TOLD ? " (more of it is left out for a while)" : "") >= 0) {
+		log_line(s, line);
+		free(line);
+	}
+	free(text);
+}
+
+static void tell_rest(struct tool_server *s)
+{
+	const char *line;
+	size_t      len;
+
+	while (lines_next(&s->said, &line, &len) == LINES_LINE)
+		tell(s, "", line, len);
+}
+
+static void close_errors(struct tool_server *s)
+{
+	if (s->errors_wait)
+		loop_remove(s->loop, &s->errors);
+	s->errors_wait = false;
+	fd_closep(&s->errors.fd);
+	lines_done(&s->said);
+}
+
+static void on_errors(void *owner)
+{
+	struct tool_server *s    = owner;
+	char               *room = lines_room(&s->said, 4096);
+	ssize_t             n    = room ? read(s->errors.fd, room, 4096) : 0;
+
+	if (n > 0) {
+		lines_filled(&s->said, (size_t)n);
+		tell_rest(s);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close_errors(s);
+	}
+}
+
+/* --- who waits --- */
+
+void server_wait_leave(struct server_wait *w)
+{
+	if (w->server)
+		TAILQ_REMOVE(&w->server->waits, w, link);
+	w->server = NULL;
+}
+
+/* Nobody waits anew meanwhile: it is ready, or it rests. */
+static void wake(struct tool_server *s, const char *why)
+{
+	struct server_wait *w;
+
+	while ((w = TAILQ_FIRST(&s->waits))) {
+		server_wait_leave(w);
+		w->over(w->owner, s, why);
+	}
+}
+
+/* --- its end --- */
+
+static void on_rested(void *owner)
+{
+	struct tool_server *s = owner;
+
+	s->state = TOOL_SERVER_OFF;
+}
+
+/* Nothing of it is in the loop any more; a process that is left is killed and reaped. */
+static void put_away(struct tool_server *s, char *how, size_t len)
+{
+	loop_timer_clear(s->loop, &s->patience);
+	loop_timer_clear(s->loop, &s->relist);
+	if (s->errors_wait)
+		on_errors(s); /* its last words */
+	close_errors(s);
+	if (s->exits_wait)
+		loop_remove(s->loop, &s->exits);
+	s->exits_wait = false;
+	if (s->process.pid > 0) {
+		server_process_signal(&s->process, SIGKILL);
+		server_process_reap(&s->process, how, len);
+	}
+	json_decref(s->pages);
+	s->pages = NULL;
+}
+
+/* The list that it had is kept: names can be looked up while it rests. */
+static void fail(struct tool_server *s, const char *why)
+{
+	char     how[64] = "", text[sizeof s->why];
+	unsigned doubled = s->failures < RESTS_MAX ? s->failures : RESTS_MAX;
+
+	snprintf(text, sizeof text, "%s", why);
+	put_away(s, how, sizeof how);
+	s->failures++;
+	s->state          = TOOL_SERVER_RESTS;
+	s->rests_until_ms = loop_now_ms() + (REST_MS << doubled);
+	s->patience       = (struct loop_timer){ .due = on_rested, .owner = s };
+	loop_timer_set(s->loop, &s->patience, REST_MS << doubled);
+	snprintf(s->why, sizeof s->why, "%s", text);
+	tell(s, "", text, strlen(text));
+	rpc_client_close(&s->rpc, s->why); /* tells the calls */
+	wake(s, s->why);
+}
+
+static void start(struct tool_server *s);
+
+static void on_exit_of(void *owner)
+{
+	struct tool_server *s       = owner;
+	bool                probing = s->probing && s->state == TOOL_SERVER_STARTS && !s->no_probe;
+	char                how[64], why[200];
+
+	loop_remove(s->loop, &s->exits);
+	s->exits_wait = false;
+	server_process_reap(&s->process, how, sizeof how);
+	snprintf(why, sizeof why, "the server has ended (%s)", how);
+	rpc_client_drain(&s->rpc); /* what it has answered before its end counts */
+	if (s->state != TOOL_SERVER_READY && s->state != TOOL_SERVER_STARTS)
+		return;
+	if (!probing) {
+		fail(s, why);
+		return;
+	}
+	s->no_probe = true; /* an old one that does not stand a question it does not know */
+	put_away(s, how, sizeof how);
+	rpc_client_close(&s->rpc, why);
+	start(s);
+}
+
+static void on_silence(void *owner)
+{
+	struct tool_server *s = owner;
+
+	if (s->process.pidfd < 0 && s->process.pid > 0)
+		fail(s, "the server has closed its output");
+	else if (s->state == TOOL_SERVER_READY || s->state == TOOL_SERVER_STARTS)
+		server_process_signal(&s->process, SIGTERM); /* it speaks no more; its end is told soon, or it is late */
+	if (s->state == TOOL_SERVER_READY) {
+		s->state = TOOL_SERVER_STARTS;
+		loop_timer_set(s->loop, &s->patience, REST_MS);
+	}
+}
+
+static void on_late(void *owner)
+{
+	struct tool_server *s = owner;
+
+	fail(s, s->rpc.ended ? "the server has closed its output" : "the server was not ready in 30 s");
+}
+
+/* --- its list of tools --- */
+
+static void list_page(struct tool_server *s, const char *cursor);
+
+static json_t *with_meta(const struct tool_server *s, json_t *params)
+{
+	if (revision_is_modern(s->revision))
+		json_object_set_new(params, "_meta",
+				    json_pack("{ss s{ss ss} s{}}", META_VERSION, revision_name(s->revision), META_CLIENT, "name", "brig", "version",
+					      BRIG_VERSION, META_CAPABILITIES));
+	return params;
+}
+
+/* What once said that it changes something is never taken for harmless again, whatever a later list says. */
+static void remember(struct tool_server *s)
+{
+	for (size_t i = 0; i < s->catalog.n && json_object_size(s->strict) < 5 * CATALOG_MAX; i++) {
+		struct catalog_tool *t = &s->catalog.tool[i];
+
+		if (!t->read_only)
+			json_object_set_new(s->strict, t->name, json_boolean(t->destructive || json_is_true(json_object_get(s->strict, t->name))));
+		else if (json_object_get(s->strict, t->name))
+			t->read_only = false;
+		t->destructive |= json_is_true(json_object_get(s->strict, t->name));
+	}
+}
+
+static void is_ready(struct tool_server *s)
+{
+	if (s->state != TOOL_SERVER_STARTS)
+		return;
+	loop_timer_clear(s->loop, &s->patience);
+	s->state = TOOL_SERVER_READY;
+	wake(s, NULL);
+}
+
+static void on_relist(void *owner)
+{
+	struct tool_server *s = owner;
+
+	if (s->state == TOOL_SERVER_READY && !s->listing.client)
+		list_page(s, NULL);
+}
+
+static void take_list(struct tool_server *s)
+{
+	struct catalog made;
+	struct err     e;
+	char           text[100];
+
+	if (catalog_make(&made, s->entry, s->pages, &e) < 0) {
+		fail(s, e.text);
+		return;
+	}
+	json_decref(s->pages);
+	s->pages = NULL;
+	catalog_done(&s->catalog);
+	s->catalog = made;
+	if (made.left_out) {
+		snprintf(text, sizeof text, "%zu of its tools are left out: no usable name, or too large", made.left_out);
+		tell(s, "", text, strlen(text));
+	}
+	remember(s);
+	s->listed_ms = loop_now_ms();
+	if (s->stale)
+		loop_timer_set(s->loop, &s->relist, RELIST_MS);
+	s->stale = false;
+	is_ready(s);
+}
+
+static void on_listed(void *owner, enum rpc_end end, const json_t *said, const char *why)
+{
+	struct tool_server *s      = owner;
+	const json_t       *tools  = json_object_get(said, "tools");
+	const char         *cursor = json_string_value(json_object_get(said, "nextCursor"));
+
+	if (end == RPC_END_LOST)
+		return; /* who has lost it knows more */
+	if (end != RPC_END_RESULT || !json_is_array(tools)) {
+		char text[200];
+
+		snprintf(text, sizeof text, "tools/list: %.150s", why ? why : end == RPC_END_ERROR ? json_string_value(json_object_get(said, "message")) : "no list of tools");
+		if (s->state == TOOL_SERVER_STARTS)
+			fail(s, text);
+		else
+			tell(s, "", text, strlen(text)); /* the list that there was goes on */
+		return;
+	}
+	json_array_extend(s->pages, (json_t *)tools);
+	if (cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
+		list_page(s, cursor);
+	else
+		take_list(s);
+}
+
+static void list_page(struct tool_server *s, const char *cursor)
+{
+	json_t *params = json_object();
+
+	if (!cursor) {
+		json_decref(s->pages);
+		s->pages = json_array();
+		s->page  = 0;
+	} else {
+		json_object_set_new(params, "cursor", json_string(cursor));
+	}
+	s->listing = (struct rpc_ask){ .answered = on_listed, .owner = s };
+	if (!rpc_client_ask(&s->rpc, &s->listing, "tools/list", with_meta(s, params), START_MS))
+		fail(s, "the server does not read");
+}
+
+/* However often it says so, one list a second is fetched. */
+static void list_again(struct tool_server *s)
+{
+	int64_t since = loop_now_ms() - s->listed_ms;
+
+	if (s->state != TOOL_SERVER_READY || s->listing.client)
+		s->stale = true;
+	else if (!s->relist.set)
+		loop_timer_set(s->loop, &s->relist, since < RELIST_MS ? RELIST_MS - since : 0);
+}
+
+/* --- greeting --- */
+
+static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *said, const char *why)
+{
+	(void)owner, (void)end, (void)said, (void)why; /* it says no more when its list changes */
+}
+
+/* Of a modern server one subscribes to what others tell unasked. */
+static void subscribe(struct tool_server *s)
+{
+	json_t *params = json_pack("{s{sb}}", "notifications", "toolsListChanged", 1);
+
+	s->subscription = (struct rpc_ask){ .answered = on_unsubscribed, .owner = s, .slow = true };
+	(void)!rpc_client_ask(&s->rpc, &s->subscription, "subscriptions/listen", with_meta(s, params), 0);
+}
+
+static void is_greeted(struct tool_server *s, const json_t *said)
+{
+	const json_t *tools = json_object_get(json_object_get(said, "capabilities"), "tools");
+
+	s->probing = false;
+	s->pages   = json_array();
+	if (!tools) {
+		take_list(s);
+		return;
+	}
+	list_page(s, NULL);
+	if (revision_is_modern(s->revision) && json_is_true(json_object_get(tools, "listChanged")) && s->state == TOOL_SERVER_STARTS)
+		subscribe(s);
+}
+
+static void on_initialized(void *owner, enum rpc_end end, const json_t *said, const char *why)
+{
+	struct tool_server *s       = owner;
+	const char         *version = json_string_value(json_object_get(said, "protocolVersion"));
+	char                text[200];
+
+	if (end == RPC_END_LOST)
+		return;
+	if (end == RPC_END_RESULT && version && revision_find(version, &s->revision) && !revision_is_modern(s->revision)) {
+		rpc_client_tell(&s->rpc, "notifications/initialized", NULL);
+		is_greeted(s, said);
+		return;
+	}
+	if (end == RPC_END_RESULT)
+		snprintf(text, sizeof text, "initialize: it speaks the revision %.40s, and this client does not", version ? version : "of no name");
+	else
+		snprintf(text, sizeof text, "initialize: %.150s", why ? why : json_string_value(json_object_get(said, "message")));
+	fail(s, text);
+}
+
+static void initialize(struct tool_server *s)
+{
+	json_t *params = json_pack("{ss s{} s{ss ss}}", "protocolVersion", revision_name(REVISION_LEGACY_NEWEST), "capabilities", "clientInfo", "name", "brig",
+				   "version", BRIG_VERSION);
+
+	s->probing  = false;
+	s->revision = REVISION_LEGACY_NEWEST;
+	s->greeting = (struct rpc_ask){ .answered = on_initialized, .owner = s };
+	if (!rpc_client_ask(&s->rpc, &s->greeting, "initialize", params, START_MS))
+		fail(s, "the server does not read");
+}
+
+static bool has_modern(const json_t *versions)
+{
+	for (size_t i = 0; i < json_array_size(versions); i++)
+		if (json_is_string(json_array_get(versions, i)) && strcmp(json_string_value(json_array_get(versions, i)), revision_name(REVISION_MODERN)) == 0)
+			return true;
+	return false;
+}
+
+/* Any answer but the right one, and none, is that of an older server. */
+static void on_discovered(void *owner, enum rpc_end end, const json_t *said, const char *why)
+{
+	struct tool_server *s = owner;
+
+	(void)why;
+	if (end == RPC_END_LOST)
+		return;
+	if (end == RPC_END_RESULT && has_modern(json_object_get(said, "supportedVersions"))) {
+		is_greeted(s, said);
+		return;
+	}
+	initialize(s);
+}
+
+static void greet(struct tool_server *s)
+{
+	s->revision = REVISION_MODERN;
+	if (s->no_probe) {
+		initialize(s);
+		return;
+	}
+	s->probing  = true;
+	s->greeting = (struct rpc_ask){ .answered = on_discovered, .owner = s };
+	if (!rpc_client_ask(&s->rpc, &s->greeting, "server/discover", with_meta(s, json_object()), PROBE_MS))
+		fail(s, "the server does not read");
+}
+
+/* --- starting --- */
+
+static void on_notified(void *owner, const struct rpc_message *m)
+{
+	if (strcmp(m->method, "notifications/tools/list_changed") == 0)
+		list_again(owner);
+}
+
+static void on_noise(void *owner, const char *bytes, size_t len)
+{
+	struct tool_server *s = owner;
+
+	count_anew_after_a_while(s);
+	if (s->told_noise++ < NOISE_MAX_TOLD)
+		tell(s, "no message: ", bytes, len);
+}
+
+static int open_process(struct tool_server *s, struct err *e)
+{
+	static const struct rpc_client_events events = { .notified = on_notified, .noise = on_noise, .ended = on_silence };
+	char                                 *line;
+
+	if (server_process_start(&s->process, s->entry, e) < 0)
+		return -1;
+	s->errors = (struct loop_source){ .fd = fd_take(&s->process.err), .ready = on_errors, .owner = s };
+	s->said   = (struct lines){ .max = 64 * KIB };
+	s->exits  = (struct loop_source){ .fd = s->process.pidfd, .ready = on_exit_of, .owner = s };
+	if (rpc_client_open(&s->rpc, s->loop, fd_take(&s->process.in), fd_take(&s->process.out), &events, s, e) < 0)
+		return -1;
+	s->errors_wait = loop_add(s->loop, &s->errors, e) == 0;
+	s->exits_wait  = s->exits.fd >= 0 && loop_add(s->loop, &s->exits, e) == 0;
+	if ((line = server_process_greeting(s->entry)))
+		rpc_client_say(&s->rpc, line, strlen(line));
+	return 0;
+}
+
+static void start(struct tool_server *s)
+{
+	struct err e;
+
+	s->state    = TOOL_SERVER_STARTS;
+	s->patience = (struct loop_timer){ .due = on_late, .owner = s };
+	s->relist   = (struct loop_timer){ .due = on_relist, .owner = s };
+	s->stale    = false;
+	loop_timer_set(s->loop, &s->patience, START_MS);
+	if (*s->entry->broken)
+		fail(s, s->entry->broken);
+	else if (open_process(s, &e) < 0)
+		fail(s, e.text);
+	else
+		greet(s);
+}
+
+static void wait_for(struct tool_server *s, struct server_wait *w)
+{
+	w->server = s;
+	TAILQ_INSERT_TAIL(&s->waits, w, link);
+}
+
+void tool_server_need(struct tool_server *s, struct server_wait *w)
+{
+	char why[sizeof s->why + 60];
+
+	switch (s->state) {
+	case TOOL_SERVER_READY:
+		w->over(w->owner, s, NULL);
+		return;
+	case TOOL_SERVER_RESTS:
+		snprintf(why, sizeof why, "%s; it is started again in %lld s at the earliest", s->why,
+			 (long long)(s->rests_until_ms - loop_now_ms() + 999) / 1000);
+		w->over(w->owner, s, why);
+		return;
+	case TOOL_SERVER_STARTS:
+		wait_for(s, w);
+		return;
+	case TOOL_SERVER_OFF:
+		wait_for(s, w);
+		start(s);
+		return;
+	}
+}
+
+/* --- using it --- */
+
+bool tool_server_call(struct tool_server *s, struct rpc_ask *a, const char *tool, json_t *arguments, uint64_t ms)
+{
+	return rpc_client_ask(&s->rpc, a, "tools/call", with_meta(s, json_pack("{ss so}", "name", tool, "arguments", arguments)), ms);
+}
+
+void tool_server_is_well(struct tool_server *s)
+{
+	s->failures = 0;
+}
+
+/* --- open and close --- */
+
+void tool_server_init(struct tool_server *s, const struct server_entry *entry, struct loop *loop, void (*log)(void *owner, const char *line),
+		      void *log_owner)
+{
+	*s = (struct tool_server){ .entry = entry, .loop = loop, .log = log, .log_owner = log_owner, .process = SERVER_PROCESS_NONE, .strict = json_object() };
+	s->errors.fd = -1;
+	TAILQ_INIT(&s->waits);
+}
+
+/* Until all have gone, or the time is over. */
+static void wait_for_ends(struct tool_server *s, size_t n, int ms)
+{
+	int64_t end = loop_now_ms() + ms, left;
+
+	for (size_t i = 0; i < n; i++) {
+		struct pollfd on = { .fd = s[i].process.pidfd, .events = POLLIN };
+		char          how[64];
+
+		if (s[i].process.pid <= 0)
+			continue;
+		left = end - loop_now_ms();
+		if (on.fd < 0 || poll(&on, 1, left > 0 ? (int)left : 0) > 0)
+			server_process_reap(&s[i].process, how, sizeof how);
+	}
+}
+
+void tool_servers_close(struct tool_server *s, size_t n)
+{
+	static const struct {
+		int number, ms;
+	} steps[] = { { 0, 500 }, { SIGTERM, 500 }, { SIGKILL, 500 } };
+	char how[64];
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].exits_wait)
+			loop_remove(s[i].loop, &s[i].exits);
+		s[i].exits_wait = false;
+		rpc_client_close(&s[i].rpc, "the server is ended");
+	}
+	for (size_t step = 0; step < ARRAY_LEN(steps); step++) {
+		for (size_t i = 0; i < n && steps[step].number; i++)
+			server_process_signal(&s[i].process, steps[step].number);
+		wait_for_ends(s, n, steps[step].ms);
+	}
+	for (size_t i = 0; i < n; i++) {
+		put_away(&s[i], how, sizeof how);
+		wake(&s[i], "the server is ended");
+		catalog_done(&s[i].catalog);
+		json_decref(s[i].strict);
+	}
+}

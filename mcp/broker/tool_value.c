@@ -1,0 +1,129 @@
+#define _GNU_SOURCE
+#include "tool_value.h"
+
+#include "clean.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *block, const char *key)
+{
+	const char *text = json_string_value(json_object_get(block, key));
+
+	return text ? text : "";
+}
+
+static bool is_text(const json_t *block)
+{
+	return strcmp(text_of(block, "type"), "text") == 0 && json_is_string(json_object_get(block, "text"));
+}
+
+static bool is_all_text(const json_t *content)
+{
+	for (size_t i = 0; i < json_array_size(content); i++)
+		if (!is_text(json_array_get(content, i)))
+			return false;
+	return true;
+}
+
+/* One block after the other, a line each; a NUL in one is a character like others. */
+static json_t *joined(const json_t *content)
+{
+	char   *text = NULL;
+	size_t  len, i;
+	FILE   *out = open_memstream(&text, &len);
+	json_t *made, *block;
+
+	if (!out)
+		return NULL;
+	json_array_foreach((json_t *)content, i, block) {
+		const json_t *one = json_object_get(block, "text");
+
+		if (is_text(block))
+			fprintf(out, "%s", i ? "\n" : ""), fwrite(json_string_value(one), 1, json_string_length(one), out);
+	}
+	fclose(out);
+	made = text ? json_stringn(text, len) : NULL;
+	free(text);
+	return made;
+}
+
+/* --- what is no text --- */
+
+static const char *type_of(const json_t *of, const char *unsaid)
+{
+	const char *type = text_of(of, "mimeType");
+
+	return *type ? type : unsaid;
+}
+
+static void put(json_t *bundle, const char *key, const json_t *value)
+{
+	if (json_is_string(value))
+		json_object_set(bundle, key, (json_t *)value);
+}
+
+static json_t *bundle_of(const json_t *block)
+{
+	const char   *kind = text_of(block, "type");
+	const json_t *file = json_object_get(block, "resource"), *of = json_is_object(file) ? file : block;
+	json_t       *made = json_object();
+
+	put(made, type_of(of, "application/octet-stream"), json_object_get(block, "data"));
+	put(made, type_of(of, "application/octet-stream"), json_object_get(file, "blob"));
+	put(made, type_of(of, "text/plain"), json_object_get(file, "text"));
+	put(made, "uri", json_object_get(of, "uri"));
+	put(made, "name", json_object_get(of, "name"));
+	if (strcmp(kind, "resource_link") == 0)
+		put(made, "mimeType", json_object_get(of, "mimeType"));
+	return made;
+}
+
+static json_t *blocks(const json_t *content)
+{
+	json_t *made = json_array(), *block;
+	size_t  i;
+
+	json_array_foreach((json_t *)content, i, block) {
+		if (is_text(block))
+			json_array_append(made, json_object_get(block, "text"));
+		else
+			json_array_append_new(made, bundle_of(block));
+	}
+	return made;
+}
+
+/* --- */
+
+static char *error_text(const json_t *content)
+{
+	json_t     *text = joined(content);
+	const char *said = json_string_value(text);
+	size_t      n    = json_string_length(text);
+	char       *made = clean_text(said ? said : "", clean_cut(said ? said : "", n, TOOL_ERROR_MAX), false, &n);
+
+	if (made && !*made) {
+		free(made);
+		made = strdup("the tool has failed, and does not say why");
+	}
+	json_decref(text);
+	return made;
+}
+
+json_t *tool_value_of(const json_t *result, char **error)
+{
+	const json_t *content = json_object_get(result, "content"), *structured = json_object_get(result, "structuredContent");
+	const char   *type    = text_of(result, "resultType");
+
+	*error = NULL;
+	if (*type && strcmp(type, "complete") != 0)
+		*error = strdup("the tool asks for something that a program cannot give (input, or a task)");
+	else if (json_is_true(json_object_get(result, "isError")))
+		*error = error_text(content);
+	if (*error)
+		return NULL;
+	if (structured && !json_is_null(structured))
+		return json_incref((json_t *)structured);
+	return is_all_text(content) ? joined(content) : blocks(content);
+}
