@@ -6,7 +6,7 @@ endif()
 if(TARGET keeper)
   install(TARGETS keeper supervisor RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
-install(TARGETS brig-doctor brig-metrics brig-mcp-http RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
+install(TARGETS brig-doctor brig-metrics brig-mcp-http brig-mcp-remote RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/brig
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ # whatever they are in the clone

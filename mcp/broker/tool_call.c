@@ -95,13 +95,17 @@ static void end_by_result(struct tool_call *c, const json_t *result)
 
 static void end_by_error(struct tool_call *c, const json_t *error)
 {
+	json_int_t  code = json_integer_value(json_object_get(error, "code"));
 	const char *said = text_or(json_string_value(json_object_get(error, "message")), "");
 	size_t      n    = strlen(said);
 	char       *text = clean_text(said, clean_cut(said, n, TOOL_ERROR_MAX), false, &n);
 
-	tool_server_is_well(c->server);
-	end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""),
-					       json_integer_value(json_object_get(error, "code"))));
+	if (code == RPC_NO_ANSWER)
+		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
+	else if (code == RPC_TOO_LARGE)
+		end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
+	else
+		end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
 	free(text);
 }
 

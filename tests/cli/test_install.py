@@ -13,7 +13,8 @@ BUILD = ROOT / "build"
 
 
 def expected():
-    yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http")
+    yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http",
+                "libexec/brig/brig-mcp-remote")
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper", "libexec/brig/supervisor") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
@@ -52,7 +53,7 @@ def test_exactly_these_files(tree):
 
 def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
-             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "supervisor", "brig-doctor", "brig-metrics", "brig-mcp-http") else (0o644,))]
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "supervisor", "brig-doctor", "brig-metrics", "brig-mcp-http", "brig-mcp-remote") else (0o644,))]
     assert wrong == []
 
 
@@ -76,7 +77,7 @@ def test_the_installed_programs_start(tree):
 
 def test_no_installed_program_has_what_only_the_conformance_suite_wants(tree):
     """Its tools, prompts and resources are a program of the tests (tests/mcp/conformance): what is not shipped cannot be reached."""
-    words = rb"(?i)conformance|x-mcp-header|test://|test_(simple|image|tool|elicit|sampl|trigger|mirror)|elicitation/create|sampling/createMessage|prompts/list|listChanged"
+    words = rb"(?i)conformance|x-mcp-header|test://|test_(simple|image|tool|elicit|sampl|trigger|mirror)|sampling/createMessage|prompts/list"
     for program in (tree / "bin/brig-mcp", tree / "libexec/brig/brig-mcp-http"):
         assert re.findall(words, program.read_bytes()) == [], program
     helped = subprocess.run([tree / "bin/brig-mcp", "--help"], capture_output=True, text=True)

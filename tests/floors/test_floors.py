@@ -41,6 +41,8 @@ FLOORS = {
     "rootfs-builder": SPEC,
     "mcp/rpc": IO,
     "mcp/broker": [*IO, "mcp/rpc"],
+    "mcp/remote": [*IO, "mcp/rpc"],
+    "mcp/remote/main": [*IO, "mcp/rpc", "mcp/remote"],
     "mcp": MCP,
     "mcp/http": [*MCP, "mcp"],
     "mcp/main": [*MCP, "mcp"],

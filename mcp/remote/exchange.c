@@ -1,0 +1,328 @@
+#define _GNU_SOURCE
+#include "exchange.h"
+
+#include "file.h"
+#include "mirror.h"
+#include "revision.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { CONNECT_MS = 10 * 1000 };
+
+/* --- what is written --- */
+
+static void write_message(struct remote *r, const json_t *message)
+{
+	size_t len  = 0;
+	char  *line = rpc_dump(message, &len);
+
+	if (line)
+		line[len] = '\n';
+	if (!line || file_write_all(STDOUT_FILENO, line, len + 1) < 0)
+		r->ends = true;
+	free(line);
+}
+
+static void write_failure(struct exchange *x, int code, const char *why)
+{
+	struct rpc_error e;
+	json_t          *message;
+
+	if (!x->id || x->answered)
+		return;
+	rpc_error_set(&e, code, "%s", why);
+	message = rpc_failure(x->id, &e);
+	write_message(x->remote, message);
+	json_decref(message);
+	x->answered = true;
+}
+
+/* --- what is answered --- */
+
+static void learn(struct exchange *x, const json_t *result)
+{
+	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
+
+	if (x->is_initialize && version)
+		snprintf(x->remote->version, sizeof x->remote->version, "%s", version);
+	if (strcmp(x->method, "tools/list") == 0)
+		mirror_learn(x->remote->mirrored, result);
+}
+
+static void take_one(struct exchange *x, json_t *message)
+{
+	const json_t *result = json_object_get(message, "result");
+	bool          ends   = !json_object_get(message, "method") && (result || json_object_get(message, "error"));
+
+	if (!json_is_object(message) || (ends && x->answered))
+		return;
+	if (ends && x->id && (!json_object_get(message, "id") || json_is_null(json_object_get(message, "id"))))
+		json_object_set(message, "id", x->id); /* an error that does not say whose it is: it came with this request */
+	if (ends && x->id && json_equal(json_object_get(message, "id"), x->id)) {
+		x->answered = true;
+		learn(x, result);
+	}
+	write_message(x->remote, message);
+}
+
+static void take_message(void *owner, const char *bytes, size_t len)
+{
+	struct exchange *x = owner;
+	struct rpc_error e;
+	json_t          *message = rpc_load(bytes, len, &e), *one;
+	size_t           i;
+
+	if (!message && !x->is_events && !x->is_refused)
+		write_failure(x, RPC_NO_ANSWER, e.text);
+	if (json_is_array(message))
+		json_array_foreach(message, i, one)
+			take_one(x, one);
+	else if (message)
+		take_one(x, message);
+	json_decref(message);
+}
+
+/* --- bytes as they come --- */
+
+static void look_at_type(struct exchange *x)
+{
+	const char *type = NULL;
+
+	x->knows_type = true;
+	curl_easy_getinfo(x->easy, CURLINFO_CONTENT_TYPE, &type);
+	x->is_events = type && strncasecmp(type, "text/event-stream", 17) == 0;
+}
+
+static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
+{
+	struct exchange *x = owner;
+	char            *larger;
+
+	n *= one;
+	if (!x->knows_type)
+		look_at_type(x);
+	if (x->is_events) {
+		x->too_large = !events_take(&x->events, bytes, n);
+		return x->too_large ? 0 : n;
+	}
+	x->too_large = x->len + n > RPC_MAX;
+	if (x->too_large)
+		return 0;
+	if (x->len + n + 1 > x->room) {
+		if (!(larger = realloc(x->data, (x->len + n + 1) * 2)))
+			return 0;
+		x->data = larger;
+		x->room = (x->len + n + 1) * 2;
+	}
+	memcpy(x->data + x->len, bytes, n);
+	x->len += n;
+	return n;
+}
+
+static size_t on_header(char *bytes, size_t one, size_t n, void *owner)
+{
+	static const char name[] = "mcp-session-id:";
+	struct exchange  *x      = owner;
+	const char       *value  = bytes + sizeof name - 1, *end = bytes + n * one;
+
+	if (!x->is_initialize || n * one < sizeof name || strncasecmp(bytes, name, sizeof name - 1) != 0)
+		return n * one;
+	while (value < end && *value == ' ')
+		value++;
+	while (end > value && (end[-1] == '\r' || end[-1] == '\n' || end[-1] == ' '))
+		end--;
+	for (const char *p = value; p < end; p++)
+		if (*p <= 0x20 || *p >= 0x7f)
+			return n * one; /* no id that may be sent back */
+	snprintf(x->remote->session, sizeof x->remote->session, "%.*s", (int)(end - value), value);
+	return n * one;
+}
+
+/* --- its end --- */
+
+void exchange_drop(struct exchange *x)
+{
+	curl_multi_remove_handle(x->remote->multi, x->easy);
+	curl_easy_cleanup(x->easy);
+	curl_slist_free_all(x->headers);
+	TAILQ_REMOVE(&x->remote->exchanges, x, link);
+	events_done(&x->events);
+	json_decref(x->id);
+	free(x->body);
+	free(x->data);
+	free(x);
+}
+
+/* The stream of a legacy server: there is none, or it has ended and is opened again. */
+static void listen_over(struct exchange *x, long status)
+{
+	struct remote *r = x->remote;
+
+	r->listens       = true;
+	r->listens_at_ms = status == 200 && r->listened < 1000 ? 1 : 0;
+}
+
+static void say(const char *words, const char *more)
+{
+	fprintf(stderr, "%s%s\n", words, more);
+}
+
+static void over_with_status(struct exchange *x, long status)
+{
+	char text[200];
+
+	x->is_refused = status >= 400;
+	if (x->data && x->len && !x->is_events)
+		take_message(x, x->data, x->len);
+	snprintf(text, sizeof text, "HTTP status %ld without an answer", status);
+	write_failure(x, RPC_NO_ANSWER, text);
+	if (!x->id && status >= 400)
+		say(x->method, ": was not taken");
+	if (status == 404 && *x->remote->session && !x->is_initialize) {
+		say("the server has ended the session", "");
+		x->remote->ends   = true;
+		x->remote->status = 1;
+	}
+}
+
+void exchange_over(struct exchange *x, CURLcode code)
+{
+	long status = 0;
+	char text[CURL_ERROR_SIZE + 40];
+
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (x->is_listen) {
+		listen_over(x, code == CURLE_OK || code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ? status : 0);
+	} else if (x->too_large) {
+		write_failure(x, RPC_TOO_LARGE, "the answer has more than 4 MiB");
+	} else if (code != CURLE_OK) {
+		snprintf(text, sizeof text, "%s", *x->why ? x->why : curl_easy_strerror(code));
+		write_failure(x, RPC_NO_ANSWER, text);
+		if (!x->id)
+			say(x->method, ": was not sent");
+	} else {
+		over_with_status(x, status);
+	}
+	if (strcmp(x->method, "notifications/initialized") == 0 && status >= 200 && status < 300 && !x->remote->listens)
+		x->remote->listens_at_ms = 1;
+	exchange_drop(x);
+}
+
+/* --- its beginning --- */
+
+static bool add_header(struct exchange *x, const char *name, const char *value)
+{
+	char              *line = NULL;
+	struct curl_slist *more;
+
+	if (asprintf(&line, "%s: %s", name, value) < 0)
+		return false;
+	more = curl_slist_append(x->headers, line);
+	free(line);
+	if (more)
+		x->headers = more;
+	return more != NULL;
+}
+
+static bool add_headers(struct exchange *x, const json_t *params)
+{
+	struct remote *r  = x->remote;
+	const char    *name = json_string_value(json_object_get(params, "name"));
+	char          *coded;
+	bool           ok = true;
+
+	for (const struct curl_slist *h = r->headers; h; h = h->next) {
+		struct curl_slist *more = curl_slist_append(x->headers, h->data);
+
+		if (!more)
+			return false;
+		x->headers = more;
+	}
+	if (!x->is_listen)
+		ok = add_header(x, "Content-Type", "application/json");
+	ok = ok && add_header(x, "Accept", x->is_listen ? "text/event-stream" : "application/json, text/event-stream") && add_header(x, "Expect", "");
+	if (!x->modern) {
+		ok = ok && (!*r->session || x->is_initialize || add_header(x, "Mcp-Session-Id", r->session));
+		return ok && (!*r->version || x->is_initialize || add_header(x, "MCP-Protocol-Version", r->version));
+	}
+	ok = ok && add_header(x, "MCP-Protocol-Version", revision_name(REVISION_MODERN)) && add_header(x, "Mcp-Method", x->method);
+	if (!ok || !name)
+		return ok;
+	coded = mirror_encode(name);
+	ok    = coded && add_header(x, "Mcp-Name", coded);
+	free(coded);
+	return ok && (x->headers = mirror_headers(x->headers, r->mirrored, params));
+}
+
+/* Nothing is followed, nothing but HTTP is spoken, nothing is unpacked: what comes is no larger than what was sent. */
+static bool set_options(struct exchange *x)
+{
+	CURL *c  = x->easy;
+	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->remote->url) == CURLE_OK;
+
+	ok = ok && curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_USERAGENT, "brig-mcp/" BRIG_VERSION) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_HTTPHEADER, x->headers) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK && curl_easy_setopt(c, CURLOPT_WRITEDATA, x) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK && curl_easy_setopt(c, CURLOPT_HEADERDATA, x) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_ERRORBUFFER, x->why) == CURLE_OK && curl_easy_setopt(c, CURLOPT_PRIVATE, x) == CURLE_OK;
+	if (!ok || x->is_listen)
+		return ok;
+	return curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(x->body)) == CURLE_OK &&
+	       curl_easy_setopt(c, CURLOPT_POSTFIELDS, x->body) == CURLE_OK;
+}
+
+static struct exchange *create(struct remote *r)
+{
+	struct exchange *x = calloc(1, sizeof *x);
+
+	if (!x)
+		return NULL;
+	*x = (struct exchange){ .remote = r, .easy = curl_easy_init() };
+	x->events = (struct events){ .max = RPC_MAX, .event = take_message, .owner = x };
+	TAILQ_INSERT_TAIL(&r->exchanges, x, link);
+	return x;
+}
+
+static struct exchange *begin(struct exchange *x, const json_t *params)
+{
+	if (x->easy && add_headers(x, params) && set_options(x) && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
+		return x;
+	write_failure(x, RPC_NO_ANSWER, "out of memory");
+	exchange_drop(x);
+	return NULL;
+}
+
+struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line)
+{
+	struct exchange *x       = create(r);
+	const json_t    *version = json_object_get(json_object_get(message->params, "_meta"), META_VERSION);
+
+	if (!x) {
+		free(line);
+		return NULL;
+	}
+	x->body   = line;
+	x->modern = version != NULL;
+	x->id     = message->kind == RPC_REQUEST ? json_incref((json_t *)message->id) : NULL;
+	snprintf(x->method, sizeof x->method, "%s", message->method ? message->method : "response");
+	x->is_initialize = strcmp(x->method, "initialize") == 0;
+	return begin(x, message->params);
+}
+
+struct exchange *exchange_listen(struct remote *r)
+{
+	struct exchange *x = create(r);
+
+	if (!x)
+		return NULL;
+	x->is_listen = true;
+	return begin(x, NULL);
+}

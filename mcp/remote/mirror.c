@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "mirror.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_token(const char *text)
+{
+	if (!text || !*text || strlen(text) > 64)
+		return false;
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && *text != '-' && *text != '_')
+			return false;
+	return true;
+}
+
+static void learn_tool(json_t *known, const json_t *tool)
+{
+	json_t     *headers = json_object(), *schema;
+	const char *name    = json_string_value(json_object_get(tool, "name")), *key;
+
+	json_object_foreach(json_object_get(json_object_get(tool, "inputSchema"), "properties"), key, schema)
+	{
+		const char *header = json_string_value(json_object_get(schema, "x-mcp-header"));
+
+		if (is_token(header))
+			json_object_set_new(headers, key, json_string(header));
+	}
+	if (name && json_object_size(headers))
+		json_object_set(known, name, headers);
+	json_decref(headers);
+}
+
+void mirror_learn(json_t *known, const json_t *result)
+{
+	size_t  i;
+	json_t *tool;
+
+	json_array_foreach(json_object_get(result, "tools"), i, tool)
+		learn_tool(known, tool);
+}
+
+/* --- */
+
+static bool is_plain(const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n && (isspace((unsigned char)text[0]) || isspace((unsigned char)text[n - 1])))
+		return false;
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+			return false;
+	return true;
+}
+
+static char *base64(const char *text)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t            len = strlen(text), n = 0;
+	char             *made = malloc(len / 3 * 4 + 8);
+
+	for (size_t i = 0; made && i < len; i += 3) {
+		unsigned bits = (unsigned)(unsigned char)text[i] << 16;
+
+		bits |= i + 1 < len ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
+		bits |= i + 2 < len ? (unsigned char)text[i + 2] : 0;
+		made[n++] = digits[bits >> 18];
+		made[n++] = digits[bits >> 12 & 63];
+		made[n++] = i + 1 < len ? digits[bits >> 6 & 63] : '=';
+		made[n++] = i + 2 < len ? digits[bits & 63] : '=';
+	}
+	if (made)
+		made[n] = 0;
+	return made;
+}
+
+char *mirror_encode(const char *text)
+{
+	char *coded, *made = NULL;
+
+	if (is_plain(text) && strncmp(text, "=?base64?", 9) != 0)
+		return strdup(text);
+	coded = base64(text);
+	if (coded && asprintf(&made, "=?base64?%s?=", coded) < 0)
+		made = NULL;
+	free(coded);
+	return made;
+}
+
+static char *value_of(const json_t *value)
+{
+	if (json_is_string(value))
+		return mirror_encode(json_string_value(value));
+	if (json_is_boolean(value) || json_is_number(value))
+		return json_dumps(value, JSON_ENCODE_ANY);
+	return NULL;
+}
+
+struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *known, const json_t *params)
+{
+	const char *tool = json_string_value(json_object_get(params, "name")), *key;
+	json_t     *header;
+
+	json_object_foreach(tool ? json_object_get(known, tool) : NULL, key, header)
+	{
+		char *value = value_of(json_object_get(json_object_get(params, "arguments"), key)), *line = NULL;
+
+		if (value && asprintf(&line, "Mcp-Param-%s: %s", json_string_value(header), value) >= 0)
+			headers = curl_slist_append(headers, line);
+		free(value);
+		free(line);
+	}
+	return headers;
+}

@@ -1,0 +1,212 @@
+#define _GNU_SOURCE
+#include "remote.h"
+
+#include "clock.h"
+#include "exchange.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, FAREWELL_MS = 400, LISTEN_AGAIN_MS = 1000, LISTEN_AGAIN_MAX_MS = 60 * 1000 };
+#define READ_AT_ONCE (64 * KIB)
+
+/* --- the first line --- */
+
+static int configure(struct remote *r, const char *line, size_t len)
+{
+	struct err   e;
+	scoped_json *said = wire_parse(line, len, 512 * KIB, &e);
+	const char  *url  = json_string_value(json_object_get(said, "url")), *name;
+	json_t      *value;
+
+	if (!url || !(r->url = strdup(url))) {
+		fprintf(stderr, "the first line: expected an address\n");
+		return -1;
+	}
+	json_object_foreach(json_object_get(said, "headers"), name, value)
+	{
+		char              *header = NULL;
+		struct curl_slist *more   = NULL;
+
+		/* One without a value is written with ';', or libcurl takes it as one to be left out. */
+		if (asprintf(&header, *json_string_value(value) ? "%s: %s" : "%s;%s", name, json_string_value(value)) >= 0)
+			more = curl_slist_append(r->headers, header);
+		free(header);
+		if (!more)
+			return -1;
+		r->headers = more;
+	}
+	return 0;
+}
+
+/* --- lines --- */
+
+static struct exchange *find(const struct remote *r, const json_t *id)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH(x, &r->exchanges, link)
+		if (x->id && id && json_equal(x->id, id))
+			break;
+	return x;
+}
+
+/* A modern server hears that its connection is closed, an older one must be told. true: that was all. */
+static bool take_cancel(struct remote *r, const struct rpc_message *m)
+{
+	struct exchange *x = m->method && strcmp(m->method, "notifications/cancelled") == 0 ? find(r, json_object_get(m->params, "requestId")) : NULL;
+	bool             modern;
+
+	if (!x)
+		return false;
+	modern = x->modern;
+	exchange_drop(x);
+	return modern;
+}
+
+static void take_line(struct remote *r, const char *line, size_t len)
+{
+	struct rpc_error e;
+	scoped_rpc       m;
+
+	if (!r->url) {
+		if (configure(r, line, len) < 0) {
+			r->ends   = true;
+			r->status = 1;
+		}
+		return;
+	}
+	if (rpc_parse(&m, line, len, &e) < 0)
+		fprintf(stderr, "a line that is no message: %s\n", e.text);
+	else if (!take_cancel(r, &m))
+		(void)exchange_post(r, &m, strndup(line, len));
+}
+
+static void take_input(struct remote *r)
+{
+	char       *room = lines_room(&r->lines, READ_AT_ONCE);
+	ssize_t     n    = room ? read(STDIN_FILENO, room, READ_AT_ONCE) : 0;
+	const char *line;
+	size_t      len;
+
+	if (n <= 0) {
+		r->ends = n == 0 || errno != EINTR;
+		return;
+	}
+	lines_filled(&r->lines, (size_t)n);
+	while (!r->ends && lines_next(&r->lines, &line, &len) == LINES_LINE)
+		take_line(r, line, len);
+}
+
+/* --- the loop --- */
+
+static int64_t now_ms(void)
+{
+	return (int64_t)clock_ms(CLOCK_MONOTONIC);
+}
+
+static void take_ends(struct remote *r)
+{
+	struct CURLMsg  *said;
+	struct exchange *x;
+	int              left;
+
+	while ((said = curl_multi_info_read(r->multi, &left)))
+		if (said->msg == CURLMSG_DONE && curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &x) == CURLE_OK)
+			exchange_over(x, said->data.result);
+}
+
+/* What a legacy server says unasked comes on a stream of its own, which is opened again when it ends. */
+static void listen_if_due(struct remote *r)
+{
+	int64_t now = now_ms();
+
+	if (r->listens_at_ms == 1) {
+		int64_t rest = (int64_t)LISTEN_AGAIN_MS * r->listened;
+
+		r->listens_at_ms = now + (rest < LISTEN_AGAIN_MAX_MS ? rest : LISTEN_AGAIN_MAX_MS);
+	}
+	if (!r->listens_at_ms || now < r->listens_at_ms)
+		return;
+	r->listens       = true;
+	r->listens_at_ms = 0;
+	r->listened++;
+	(void)exchange_listen(r);
+}
+
+static int wait_ms(const struct remote *r)
+{
+	int64_t left = r->listens_at_ms ? r->listens_at_ms - now_ms() : WAIT_MS;
+
+	return left < 0 ? 0 : left > WAIT_MS ? WAIT_MS : (int)left;
+}
+
+static void turn(struct remote *r)
+{
+	struct curl_waitfd input = { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
+	int                running;
+
+	if (curl_multi_perform(r->multi, &running) != CURLM_OK)
+		r->ends = true;
+	take_ends(r);
+	listen_if_due(r);
+	if (r->ends)
+		return;
+	if (curl_multi_poll(r->multi, &input, 1, wait_ms(r), NULL) != CURLM_OK)
+		r->ends = true;
+	if (input.revents)
+		take_input(r);
+}
+
+/* --- the end --- */
+
+/* A session is given back; nobody waits long for that. */
+static void say_farewell(struct remote *r)
+{
+	struct exchange *x;
+
+	if (!*r->session || r->status)
+		return;
+	if (!(x = exchange_listen(r)))
+		return;
+	curl_multi_remove_handle(r->multi, x->easy);
+	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
+	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)FAREWELL_MS);
+	(void)curl_easy_perform(x->easy);
+}
+
+static void drop_all(struct remote *r)
+{
+	struct exchange *x;
+
+	while ((x = TAILQ_FIRST(&r->exchanges)))
+		exchange_drop(x);
+}
+
+int remote_serve(void)
+{
+	struct remote r = { .lines = { .max = RPC_MAX }, .mirrored = json_object() };
+
+	TAILQ_INIT(&r.exchanges);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(r.multi = curl_multi_init())) {
+		fprintf(stderr, "libcurl does not start\n");
+		return 1;
+	}
+	curl_multi_setopt(r.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
+	while (!r.ends)
+		turn(&r);
+	drop_all(&r);
+	say_farewell(&r);
+	drop_all(&r);
+	curl_multi_cleanup(r.multi);
+	curl_slist_free_all(r.headers);
+	lines_done(&r.lines);
+	json_decref(r.mirrored);
+	free(r.url);
+	curl_global_cleanup();
+	return r.status;
+}
