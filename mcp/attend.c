@@ -1,5 +1,6 @@
 #include "attend.h"
 
+#include "asking.h"
 #include "clean.h"
 #include "executions.h"
 #include "facts.h"
@@ -24,6 +25,7 @@ static void visit_end(struct visit *v)
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
+	asking_call_ends(v->call);
 	execution_leave(v->execution, &v->attendant);
 	free(v);
 }
@@ -62,6 +64,36 @@ static void on_waited(void *owner)
 static void cancel(struct call *c)
 {
 	visit_end(c->work);
+}
+
+/* --- a person is asked --- */
+
+/* The call ends with the question; the run goes on, and has a handle by which the next call finds it. */
+static void answer_with_question(struct visit *v)
+{
+	struct call *c      = v->call;
+	json_t      *result = asking_result(c, v->execution);
+
+	visit_end(v);
+	call_result(c, result);
+}
+
+static bool on_asks(void *owner, struct execution *x)
+{
+	struct visit *v    = owner;
+	bool          lent = !*x->handle;
+
+	if (!asking_can(v->call))
+		return false;
+	if (!revision_is_modern(v->call->revision)) {
+		asking_elicit(v->call, x);
+		return true;
+	}
+	if (!executions_keep(x))
+		return false;
+	x->is_lent |= lent;
+	answer_with_question(v);
+	return true;
 }
 
 /* --- progress --- */
@@ -105,7 +137,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		return;
 	}
 	*v = (struct visit){ .call = c, .execution = x };
-	v->attendant = (struct attendant){ .ended = on_ended, .owner = v };
+	v->attendant = (struct attendant){ .ended = on_ended, .asks = on_asks, .owner = v };
 	v->wait      = (struct loop_timer){ .due = on_waited, .owner = v };
 	v->progress  = (struct loop_timer){ .due = on_progress, .owner = v };
 	c->work      = v;
@@ -115,6 +147,8 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		answer(v);
 		return;
 	}
+	if (x->bridge.open) /* it may have asked already, when nobody was there */
+		loop_timer_set(&c->mcp->loop, &x->asks, 0);
 	if (wait_ms)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);
 	if (c->progress_token)

@@ -31,6 +31,7 @@ struct channel_ops {
 struct channel {
 	const struct channel_ops *ops;
 	enum revision             legacy;  /* what initialize agreed on; REVISION_LEGACY_NEWEST before */
+	bool                      elicits; /* its client said then that it asks a person if it is asked to */
 	char                      principal[64]; /* whose handles these are: "stdio", or a digest of the bearer token */
 };
 

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "execution.h"
 
+#include "asking.h"
+#include "broker.h"
 #include "denial.h"
 #include "fd.h"
 #include "metrics.h"
@@ -45,10 +47,13 @@ static void destroy(struct execution *x)
 		stream_done(&pipes[i]->stream);
 	}
 	fd_closep(&x->code);
+	asking_forget(x);
+	tool_bridge_done(&x->bridge);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
 	json_decref(x->record);
 	json_decref(x->said);
+	json_decref(x->round_of);
 	json_decref(x->wish.warnings);
 	free(x->profile);
 	free(x->input_text);
@@ -73,6 +78,8 @@ static void end(struct execution *x)
 	close_pipe(&x->err);
 	close_pipe(&x->report);
 	fd_closep(&x->code);
+	tool_bridge_close(&x->bridge);
+	asking_forget(x);
 	execution_attend(x, &last);
 	for (a = TAILQ_FIRST(&x->attendants); a != &last; a = next) {
 		next = TAILQ_NEXT(a, link);
@@ -200,6 +207,30 @@ static void open_input(struct execution *x, int fd)
 		fd_closep(&x->input.fd);
 }
 
+static void on_asks(void *owner)
+{
+	struct execution *x = owner;
+
+	loop_timer_set(&x->mcp->loop, &x->asks, 0);
+}
+
+static void on_ask_now(void *owner)
+{
+	asking_look(owner);
+}
+
+/* Without it the program's calls fail, as all else of it goes on. */
+static void open_bridge(struct execution *x, int fd)
+{
+	struct err ignored;
+
+	x->asks = (struct loop_timer){ .due = on_ask_now, .owner = x };
+	if (fd < 0 || !x->mcp->broker)
+		fd_closep(&fd);
+	else if (tool_bridge_open(&x->bridge, x->mcp->broker, fd, x->id, on_asks, x, &ignored) < 0)
+		tool_bridge_done(&x->bridge);
+}
+
 /* --- what brigd says --- */
 
 static void on_started(void *owner, struct run_start *start)
@@ -214,6 +245,7 @@ static void on_started(void *owner, struct run_start *start)
 	open_pipe(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
 	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
 	open_input(x, fd_take(&start->fd[RUN_STDIN]));
+	open_bridge(x, fd_take(&start->fd[RUN_TOOLS]));
 	fd_closep(&x->code);
 	metrics_run_started(x->mcp->metrics);
 	if (x->cancelled)
@@ -248,6 +280,8 @@ static void fill_figures(struct execution *x)
 
 	json_object_set_new(x->record, "stdout_bytes", json_integer((json_int_t)out->seen));
 	json_object_set_new(x->record, "stderr_bytes", json_integer((json_int_t)err->seen));
+	if (x->bridge.loop)
+		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->bridge));
 	json_object_set_new(x->record, "truncated", json_boolean(stream_is_truncated(out) || stream_is_truncated(err)));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 #include "launcher.h"
 #include "stream.h"
+#include "tool_bridge.h"
 
 enum { EXECUTION_TAIL = 16 * 1024 };
 
@@ -30,6 +31,8 @@ struct execution;
 /* Who wants to know. Leaves by itself; may leave and answer inside of ended(). */
 struct attendant {
 	void                   (*ended)(void *owner, struct execution *x);
+	/* A program waits for a person. true: its client was asked, or the call has ended with the question. NULL, or false: it cannot be. */
+	bool                   (*asks)(void *owner, struct execution *x);
 	void                    *owner;
 	TAILQ_ENTRY(attendant)   link;
 };
@@ -74,6 +77,11 @@ struct execution {
 	char                    exec_error[24];
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
+	struct tool_bridge      bridge;    /* to its tools; zero: it has none */
+	struct loop_timer       asks;      /* a person is to be asked: not in the middle of something else */
+	char                    round[33]; /* of the question that a client holds as a result (2026-07-28); "": none does */
+	json_t                 *round_of;  /* the params of the call that was answered so */
+	bool                    is_lent;   /* its handle was given out with a question, and to nobody else */
 	TAILQ_HEAD(, attendant) attendants;
 	struct answer_wish      wish;
 };

@@ -1,5 +1,7 @@
 #include "mcp.h"
 
+#include "asking.h"
+#include "broker.h"
 #include "call.h"
 #include "executions.h"
 #include "launcher.h"
@@ -18,25 +20,46 @@ static void raise_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static int open_broker(struct mcp *m, struct err *e)
+{
+	static const enum tool_other others[] = { [SETTING_TOOLS_HINTS] = TOOL_OTHER_HINTS, [SETTING_TOOLS_ALLOW] = TOOL_OTHER_ALLOW,
+						  [SETTING_TOOLS_ASK] = TOOL_OTHER_ASK, [SETTING_TOOLS_DENY] = TOOL_OTHER_DENY };
+	const struct settings       *s   = m->settings;
+	const struct broker_settings own = {
+		.file = s->servers, .audit = s->tool_audit, .audit_arguments = s->audit_arguments, .call_ms = s->tool_timeout_ms, .ask_ms = s->ask_timeout_ms,
+		.calls_max = s->tool_calls,
+		.policy = { .deny = s->deny_tools, .ask = s->ask_tools, .allow = s->allow_tools, .other = others[s->other_tools] },
+	};
+
+	if (!*s->servers)
+		return 0;
+	m->broker = broker_create(&m->loop, &own, e);
+	return m->broker ? 0 : -1;
+}
+
 int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 {
 	*ret = (struct mcp){ .settings = settings };
 	TAILQ_INIT(&ret->calls);
+	TAILQ_INIT(&ret->elicitations);
 	raise_files();
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;
 	ret->launcher   = launcher_create(ret);
 	ret->executions = executions_create(ret);
-	if (ret->launcher && ret->executions)
+	if (!ret->launcher || !ret->executions)
+		(void)err_set(e, ERR_LIMIT, "out of memory");
+	else if (open_broker(ret, e) == 0)
 		return 0;
 	mcp_close(ret);
-	return err_set(e, ERR_LIMIT, "out of memory");
+	return -1;
 }
 
 void mcp_close(struct mcp *m)
 {
 	executions_destroy(m->executions);
 	launcher_destroy(m->launcher);
+	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);
 	loop_close(&m->loop);
 }

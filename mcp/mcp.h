@@ -15,6 +15,7 @@ struct call;
 struct launcher;
 struct executions;
 struct metrics;
+struct broker;
 
 struct mcp {
 	struct loop            loop;
@@ -22,6 +23,8 @@ struct mcp {
 	struct launcher       *launcher;   /* the connection to brigd; made at the first tool call */
 	struct executions     *executions; /* runs that have a handle */
 	struct metrics        *metrics;
+	struct broker         *broker;     /* the tools of programs; NULL: they have none */
+	TAILQ_HEAD(elicitation_list, elicitation) elicitations; /* that clients were asked and have not answered; see asking.h */
 	TAILQ_HEAD(call_list, call) calls;
 	struct rates           rates;      /* tool calls by principal */
 	json_t                *tool_list[REVISION_COUNT]; /* see tool_list.c */

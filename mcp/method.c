@@ -1,5 +1,6 @@
 #include "method.h"
 
+#include "asking.h"
 #include "self.h"
 
 #include <string.h>
@@ -149,7 +150,8 @@ void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct r
 	case RPC_NOTIFICATION:
 		take_notification(m, ch, message);
 		return;
-	case RPC_RESPONSE: /* nobody is asked anything */
+	case RPC_RESPONSE:
+		asking_take_response(m, ch, message);
 		return;
 	}
 }

@@ -1,4 +1,5 @@
 /* method_initialize.c - the handshake of the legacy revisions: any number of times, also after server/discover */
+#include "asking.h"
 #include "method.h"
 #include "self.h"
 
@@ -17,6 +18,7 @@ void method_initialize(struct call *c)
 	if (!revision_find(asked, &agreed) || revision_is_modern(agreed))
 		agreed = REVISION_LEGACY_NEWEST;
 	c->channel->legacy = c->revision = agreed;
+	c->channel->elicits = agreed >= REVISION_2025_06_18 && asking_is_offered(json_object_get(c->params, "capabilities"));
 	result = json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),
 			   "serverInfo", self_info(agreed), "instructions", self_instructions(c->mcp));
 	call_result(c, result);

@@ -1,6 +1,7 @@
 /* method_tools.c - tools/list, and the way of a tools/call to its tool */
 #include "method.h"
 #include "metrics.h"
+#include "resume.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -68,8 +69,8 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 
 	if (!text)
 		rpc_error_set(e, RPC_INVALID_PARAMS, "name: expected the name of a tool");
-	else if (json_string_length(name) != strlen(text) || !(found = tool_find(text)))
-		rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
+	else if (json_string_length(name) != strlen(text) || !(found = tool_find(text)) || (found->brokered && !c->mcp->broker))
+		found = NULL, rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
 	return found;
 }
 
@@ -97,6 +98,8 @@ void method_tools_call(struct call *c)
 		call_failure(c, &e);
 	else if (is_too_many(c, t, why, sizeof why))
 		refuse(c, t, why);
+	else if (json_object_get(c->params, "requestState"))
+		resume_call(c);
 	else
 		t->call(c, arguments);
 }

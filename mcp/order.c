@@ -177,6 +177,8 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 		json_object_del(json_object_get(*message, "limits"), "memory_bytes"); /* a preset need not be held at any price */
 	if (json_array_size(s->allow_missing))
 		json_object_set(*message, "allow_missing", s->allow_missing);
+	if (*s->servers)
+		json_object_set_new(*message, "tools", json_true());
 	put_words(*message, arguments);
 	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
 	wish->detail       = flag(arguments, "detail", s->detail);

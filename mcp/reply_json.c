@@ -284,6 +284,26 @@ static json_t *warnings(const struct outcome *o)
 	return json_array_size(o->warnings) ? json_incref(o->warnings) : json_null();
 }
 
+/* A run that has called nothing says nothing of it. */
+static json_t *tool_calls(const struct outcome *o)
+{
+	const json_t *all = recorded(o, "tool_calls");
+
+	return json_integer_value(json_object_get(all, "n")) ? json_incref((json_t *)all) : json_null();
+}
+
+static const char *const brief_calls[] = { "n", "failed", "denied", "names" };
+
+static json_t *brief_tool_calls(const struct outcome *o)
+{
+	json_t *all = tool_calls(o), *made = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(brief_calls) && json_is_object(all); i++)
+		json_object_set(made, brief_calls[i], json_object_get(all, brief_calls[i]));
+	json_decref(all);
+	return made;
+}
+
 static json_t *profile(const struct outcome *o)
 {
 	return text_or_null(o->profile);
@@ -327,6 +347,7 @@ static const struct {
 	{ "return_code",       ALWAYS,    return_code,       NULL },
 	{ "timeout",           ALWAYS,    timeout,           NULL },
 	{ "usage",             SAID,      usage,             brief_usage },
+	{ "tool_calls",        SAID,      tool_calls,        brief_tool_calls },
 	{ "files",             SAID,      NULL,              NULL },
 	{ "security_warnings", ALWAYS,    security_warnings, NULL },
 	{ "security_event",    ALWAYS,    NULL,              NULL },

@@ -72,6 +72,27 @@ static void print_refused(FILE *out, const json_t *record)
 		fprintf(out, " · refused: %s", words);
 }
 
+static void print_tool_calls(FILE *out, const json_t *calls)
+{
+	enum { NAMED_MAX = 6 };
+	const char *name;
+	json_t     *n;
+	int         shown = 0;
+
+	if (json_integer_value(json_object_get(calls, "n")) == 0)
+		return;
+	fprintf(out, " · tools: %" JSON_INTEGER_FORMAT " calls", json_integer_value(json_object_get(calls, "n")));
+	json_object_foreach(json_object_get(calls, "names"), name, n)
+		if (shown++ < NAMED_MAX)
+			fprintf(out, "%s%s ×%" JSON_INTEGER_FORMAT, shown > 1 ? ", " : " (", name, json_integer_value(n));
+	if (shown)
+		fputs(shown > NAMED_MAX ? ", ...)" : ")", out);
+	if (json_integer_value(json_object_get(calls, "failed")))
+		fprintf(out, ", %" JSON_INTEGER_FORMAT " failed", json_integer_value(json_object_get(calls, "failed")));
+	if (json_integer_value(json_object_get(calls, "denied")))
+		fprintf(out, ", %" JSON_INTEGER_FORMAT " denied", json_integer_value(json_object_get(calls, "denied")));
+}
+
 /* In one line: a message may have many. */
 static void print_line(FILE *out, const char *text, size_t max)
 {
@@ -99,6 +120,7 @@ static void print_first_line(FILE *out, const struct outcome *o)
 	print_costs(out, o);
 	print_hits(out, json_object_get(o->record, "limits_hit"));
 	print_refused(out, o->record);
+	print_tool_calls(out, json_object_get(o->record, "tool_calls"));
 	if (*o->error) {
 		fputs(" · ", out);
 		print_flat(out, o->error, 300);

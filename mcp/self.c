@@ -43,6 +43,8 @@ json_t *self_instructions(const struct mcp *m)
 	json_t                *profiles = greeting_profiles(m);
 	const char            *known    = json_string_value(profiles);
 	char                   preset[32], most[32], handle[200] = "", text[INSTRUCTIONS_MAX];
+	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: tools.SERVER.NAME(argument=value). "
+						    "One program that calls many of them costs less than many calls. " : "";
 
 	print_seconds(preset, sizeof preset, s->timeout_ms);
 	print_seconds(most, sizeof most, s->max_timeout_ms);
@@ -56,10 +58,10 @@ json_t *self_instructions(const struct mcp *m)
 		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see. "
 		 "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. "
 		 "There is no network, and nothing of the host can be seen. "
-		 "%sLimits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
+		 "%s%sLimits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
-		 known ? known : "", preset, most, handle);
+		 tools, known ? known : "", preset, most, handle);
 	json_decref(profiles);
 	return json_string(text);
 }

@@ -6,7 +6,7 @@
 
 /* Names that clients show; INSTRUCTIONS_MAX characters are all that models are bothered with. */
 #define SELF_NAME        "brig"
-#define INSTRUCTIONS_MAX 1500
+#define INSTRUCTIONS_MAX 1800
 
 json_t *self_info(enum revision revision);                                /* serverInfo */
 json_t *self_capabilities(void);

@@ -1,6 +1,7 @@
 /* settings_judge.c - settings that are right one by one, and wrong together; and what follows from them. */
 #include "settings.h"
 #include "text.h"
+#include "tool_policy.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -114,6 +115,16 @@ static int judge_list(const struct settings *s, enum setting_id id, const json_t
 	return 0;
 }
 
+static int judge_tools(const struct settings *s, struct err *e)
+{
+	static const char like[] = "a pattern of server.tool, like github.get_* or fs.*";
+
+	if (judge_list(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, like, e) < 0 ||
+	    judge_list(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, like, e) < 0)
+		return -1;
+	return judge_list(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, like, e);
+}
+
 static int judge_lists(const struct settings *s, struct err *e)
 {
 	if (judge_list(s, SETTING_allowed_imports, s->allowed_imports, is_module, "the name of a module, like math or os.path", e) < 0)
@@ -198,7 +209,8 @@ static int judge_http(struct settings *s, struct err *e)
 
 int settings_judge(struct settings *s, struct err *e)
 {
-	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0)
+	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
+	    judge_tools(s, e) < 0)
 		return -1;
 	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
 	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");

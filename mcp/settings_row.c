@@ -175,9 +175,14 @@ static int say_stdio(void *into, const struct option_row *row, const char *value
 	return setting_say(into, SETTING_http, &by, "false", e);
 }
 
+static const char *const others[] = {
+	[SETTING_TOOLS_HINTS] = "hints", [SETTING_TOOLS_ALLOW] = "allow", [SETTING_TOOLS_ASK] = "ask", [SETTING_TOOLS_DENY] = "deny", NULL,
+};
+
 /* What a row has beside its line in settings.def, by its place. A switch takes a value behind '='. */
-#define CHOICES(id)   (id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : NULL
-#define ARG(id, type) (id) == SETTING_token ? "FILE" : (type) == FIELD_BOOL ? "" : NULL
+#define CHOICES(id) \
+	(id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : (id) == SETTING_other_tools ? others : NULL
+#define ARG(id, type) (id) == SETTING_token || (id) == SETTING_servers || (id) == SETTING_tool_audit ? "FILE" : (type) == FIELD_BOOL ? "" : NULL
 #define AT(member)    offsetof(struct settings, member)
 
 const struct option_row setting_rows[] = {

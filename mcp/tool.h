@@ -10,6 +10,7 @@
 
 struct tool {
 	const char            *name, *title, *description; /* about 1 KB at most; the first sentence decides */
+	const char            *with_servers; /* what its description says with --servers, behind their names; NULL: nothing */
 	const struct argument *arguments;   /* rows end with a NULL name */
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
@@ -17,6 +18,7 @@ struct tool {
 	bool                   leaves_nothing; /* read_only as well, unless a setting says no: what it changes ends with the call */
 	bool                   unbounded;   /* is no call too many: it ends others */
 	bool                   in_words;    /* with --reply text: in words only, without outputSchema and structuredContent */
+	bool                   brokered;    /* there with --servers only */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
 	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */

@@ -257,6 +257,8 @@ const struct tool tool_execute_code = {
 		       "A run that takes long answers first with exit_reason \"running\" and an execution_id: go on with wait_execution, "
 		       "or end it with cancel_execution. get_sandbox_info tells packages, profiles and limits. "
 		       "To return an image, make the result a text \"data:image/png;base64,...\".",
+	.with_servers = "Call them as tools.SERVER.NAME(argument=value), without import; find_tools tells names and signatures. Call many in one program and "
+			"print only what you need. A call that fails raises ToolError, one that is not allowed ToolDenied.",
 	.arguments   = rows,
 	.leaves_nothing = true,
 	.read_only   = false,

@@ -1,5 +1,7 @@
+#include "broker.h"
 #include "tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct tool *tool_find(const char *name)
@@ -20,18 +22,29 @@ static json_t *schema_of(const char *text)
 /* All four are said: what is left out counts as destructive and as reaching into the world. */
 static json_t *annotations_of(const struct tool *t, const struct mcp *m, enum revision revision)
 {
-	bool    read_only = t->read_only || (t->leaves_nothing && m->settings->read_only_hint);
-	json_t *hints     = json_pack("{sb sb sb sb}", "readOnlyHint", read_only, "destructiveHint", t->destructive, "idempotentHint", t->idempotent,
-				  "openWorldHint", t->open_world);
+	bool    reaches   = t->leaves_nothing && m->broker; /* its programs can do what the tools of the servers can */
+	bool    hint      = m->settings->read_only_hint && (!reaches || m->settings->origin[SETTING_read_only_hint] != ORIGIN_PRESET);
+	bool    read_only = t->read_only || (t->leaves_nothing && hint);
+	json_t *hints     = json_pack("{sb sb sb sb}", "readOnlyHint", read_only, "destructiveHint", t->destructive || (reaches && !read_only),
+				  "idempotentHint", t->idempotent, "openWorldHint", t->open_world || reaches);
 
 	if (t->title && revision < REVISION_2025_06_18) /* it had no other place then */
 		json_object_set_new(hints, "title", json_string(t->title));
 	return hints;
 }
 
+static json_t *description_of(const struct tool *t, const struct mcp *m)
+{
+	char   *names = t->with_servers && m->broker ? broker_servers_text(m->broker, 400) : NULL;
+	json_t *made  = names ? json_sprintf("%s Programs can call tools of these servers: %s. %s", t->description, names, t->with_servers) : json_string(t->description);
+
+	free(names);
+	return made;
+}
+
 json_t *tool_json(const struct tool *t, const struct mcp *m, enum revision revision)
 {
-	json_t *tool = json_pack("{ss ss}", "name", t->name, "description", t->description);
+	json_t *tool = json_pack("{ss so}", "name", t->name, "description", description_of(t, m));
 
 	json_object_set_new(tool, "inputSchema", t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments));
 	if (revision >= REVISION_2025_03_26)
@@ -51,7 +64,7 @@ json_t *tools_list(struct mcp *m, enum revision revision)
 		return list;
 	m->tool_list[revision] = list = json_array();
 	for (size_t i = 0; tools[i]; i++)
-		if (!tools[i]->unlisted || m->settings->list_all_tools)
+		if ((!tools[i]->unlisted || m->settings->list_all_tools) && (!tools[i]->brokered || m->broker))
 			json_array_append_new(list, tool_json(tools[i], m, revision));
 	return list;
 }

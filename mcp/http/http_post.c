@@ -295,6 +295,23 @@ static void session_begin(struct http_post *p)
 		(void)snprintf(p->session + 2 * i, 3, "%02x", raw[i]);
 }
 
+/* What a client has said of itself is in its session's id: it can lie to itself alone. */
+static const char elicits_mark[] = "-e";
+
+static bool session_elicits(const char *id)
+{
+	size_t n = id ? strlen(id) : 0;
+
+	return n > sizeof elicits_mark && strcmp(id + n - (sizeof elicits_mark - 1), elicits_mark) == 0;
+}
+
+/* Called with the answer to initialize. */
+static void session_mark(struct http_post *p)
+{
+	if (*p->session && p->channel.elicits)
+		strcat(p->session, elicits_mark);
+}
+
 static bool is_cancel_in_session(const struct http_post *p, const struct rpc_message *m)
 {
 	return p->head.session_id && m->kind == RPC_NOTIFICATION && !strcmp(m->method, "notifications/cancelled");
@@ -343,10 +360,12 @@ static void dispatch_one(struct http_post *p, struct rpc_message *m)
 		return;
 	}
 	p->pending += m->kind == RPC_REQUEST;
+	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && session_elicits(p->head.session_id);
 	if (!p->modern && is_cancel_in_session(p, m))
 		cancel_in_session(p, m);
 	else
 		dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
+	session_mark(p);
 }
 
 static void take_single(struct http_post *p, json_t *source)

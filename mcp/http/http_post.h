@@ -26,7 +26,7 @@ struct http_post {
 	size_t                 body_len, body_room, seen; /* seen: with what was thrown away */
 	bool                   began, modern, batch, too_large;
 	bool                   suspended;
-	char                   session[33];    /* given out with the answer to initialize; else empty */
+	char                   session[36];    /* given out with the answer to initialize; else empty */
 	bool                   streams, gone;  /* events have begun; nobody listens any more */
 	size_t                 pending;        /* calls that have not ended */
 	json_t                *answers;        /* of a batch */

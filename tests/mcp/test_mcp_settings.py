@@ -136,7 +136,7 @@ def test_every_published_variable_has_a_test():
 def test_each_setting_can_be_said_in_three_spellings(place, option):
     value = {"profile": "strict", "reply": "text", "imports": "enforce", "server": "private", "host": "127.0.0.2", "allow-origin": "http://a.example",
              "allow-host": "a.example", "allow-missing": "memory", "allowed-imports": "math", "container-image": "x", "timeout": "9", "yield-after": "9", "progress": "9",
-             "output": "9K", "text-size": "9K", "memory": "9M"}.get(option, "true" if place.printed()[option][0] in ("true", "false") else "9")
+             "output": "9K", "text-size": "9K", "memory": "9M", "allow-tools": "fs.*", "ask-tools": "fs.*", "deny-tools": "*", "other-tools": "deny"}.get(option, "true" if place.printed()[option][0] in ("true", "false") else "9")
     plain = option.replace("-", "_")
     if option == "max-timeout":
         value = "90"

@@ -16,7 +16,7 @@ FOLDER = host.REPO / "examples" / "mcp"
 PAGE = host.build_dir() / "man" / "brig-mcp.1"
 FILES = sorted(path.name for path in FOLDER.iterdir())
 SERVERS = {"vscode.json": "servers", "codex.toml": "mcp_servers", "codex-http.toml": "mcp_servers"} # the others say mcpServers
-NOT_CLIENTS = ["gateway.json", "mcp.json"]
+NOT_CLIENTS = ["gateway.json", "mcp.json", "servers.json"]
 # What each client knows of an entry (reference 4.1 to 4.3): another key would be passed over, or refused.
 KNOWN = {
     "claude-code.json": {"type", "command", "args", "env", "timeout", "alwaysLoad"},

@@ -4,6 +4,7 @@
 //   sdk      "v1" (@modelcontextprotocol/sdk) or "v2" (@modelcontextprotocol/client)
 //   mode     of v2: "legacy", "auto", or {"pin": "2026-07-28"}
 //   command  [program, argument...] of a server over stdio, with env; or url, with headers
+//   elicit   how a person answers every question: {action, content}; what was asked is in "asked"
 //   steps    [{do: "list" | "call" | "parallel" | "wait" | "resources" | "read" | "prompts" | "prompt" | "ping", ...}]
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,14 +20,16 @@ function parts() {
 			Client: need('@modelcontextprotocol/sdk/client/index.js').Client,
 			Stdio: need('@modelcontextprotocol/sdk/client/stdio.js').StdioClientTransport,
 			Http: need('@modelcontextprotocol/sdk/client/streamableHttp.js').StreamableHTTPClientTransport,
-			options: { capabilities: {} },
+			Elicit: need('@modelcontextprotocol/sdk/types.js').ElicitRequestSchema,
+			options: { capabilities: config.elicit ? { elicitation: {} } : {} },
 		};
 	}
 	return {
 		Client: need('@modelcontextprotocol/client').Client,
 		Stdio: need('@modelcontextprotocol/client/stdio').StdioClientTransport,
 		Http: need('@modelcontextprotocol/client').StreamableHTTPClientTransport,
-		options: { capabilities: {}, versionNegotiation: { mode: config.mode ?? 'legacy' } },
+		Elicit: 'elicitation/create',
+		options: { capabilities: config.elicit ? { elicitation: {} } : {}, versionNegotiation: { mode: config.mode ?? 'legacy' } },
 	};
 }
 
@@ -103,6 +106,12 @@ const doing = {
 const own = parts();
 const client = new own.Client(info, own.options);
 const noise = [];
+const asked = [];
+if (config.elicit)
+	client.setRequestHandler(own.Elicit, async request => {
+		asked.push(request.params);
+		return config.elicit;
+	});
 client.onerror = e => noise.push(String(e?.message ?? e));
 const began = performance.now();
 const connected = await settle(client.connect(transport(own)));
@@ -119,4 +128,5 @@ if (!connected.error) {
 	said.close_ms = performance.now() - closing;
 }
 said.noise = noise;
+said.asked = asked;
 process.stdout.write(JSON.stringify(said) + '\n');

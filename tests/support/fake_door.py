@@ -50,7 +50,7 @@ class Connection:
         """The event started, with pipes: what is written into pipes["stdout"] brig reads."""
         theirs = []
         for name in ("stdout", "stderr", *more):
-            reading, writing = os.pipe()
+            reading, writing = (one.detach() for one in socket.socketpair()) if name == "tools" else os.pipe()
             self.pipes[name], end = (reading, writing) if name == "stdin" else (writing, reading)
             theirs.append(end)
         self.send({**STARTED, "streams": ["stdout", "stderr", *more], **keys}, theirs)

@@ -26,9 +26,9 @@ def environment():
     return brig.environment({"BRIG_NODE": str(FOLDER), "NO_COLOR": "1"})
 
 
-def drive(steps, *, sdk, mode=None, command=None, env=None, url=None, headers=None, cwd=None, timeout=host.HANG):
+def drive(steps, *, sdk, mode=None, command=None, env=None, url=None, headers=None, cwd=None, elicit=None, timeout=host.HANG):
     """What drive.mjs prints."""
-    config = {"sdk": sdk, "mode": mode, "steps": steps, "cwd": cwd and str(cwd)}
+    config = {"sdk": sdk, "mode": mode, "steps": steps, "cwd": cwd and str(cwd), "elicit": elicit}
     config |= {"url": url, "headers": headers or {}} if url else {"command": [str(word) for word in command], "env": brig.environment(env)}
     done = subprocess.run([PROGRAM, DRIVE, json.dumps({key: value for key, value in config.items() if value is not None})],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment(), timeout=timeout)

@@ -1,0 +1,122 @@
+/* tool_find_tools.c - which tools of other servers a program can call; there with --servers only */
+#define _GNU_SOURCE
+#include "broker.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOUND = 10, FOUND_MAX = 50 };
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ { "query", FIELD_STR,   0, 0, 200,       0,     "Words that its name or description has, as \"search issues\"; all tools when empty", NULL, NULL }, true },
+	{ { "limit", FIELD_COUNT, 0, 1, FOUND_MAX, FIELD_UNSAID, "How many at most; default 10", NULL, NULL }, false },
+	{ { 0 }, false },
+};
+/* clang-format on */
+
+struct work {
+	struct call     *call;
+	json_t          *arguments;
+	struct gathering gathering;
+};
+
+static void work_free(struct work *w)
+{
+	gathering_leave(&w->gathering);
+	w->call->cancel = NULL;
+	json_decref(w->arguments);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static const char *text_of(const json_t *tool, const char *key)
+{
+	return json_string_value(json_object_get(tool, key));
+}
+
+static void print_found(FILE *out, const json_t *found)
+{
+	size_t  i;
+	json_t *tool;
+
+	json_array_foreach((json_t *)found, i, tool)
+		fprintf(out, "tools.%s\n    %s\n", text_of(tool, "signature"), text_of(tool, "summary"));
+	if (!i)
+		fputs("No tool has these words; an empty query lists all.\n", out);
+}
+
+static void print_troubles(FILE *out, struct broker *b)
+{
+	json_t *list = broker_troubles(b), *one;
+	size_t  i;
+
+	json_array_foreach(list, i, one)
+		fprintf(out, "not there: %s\n", json_string_value(one));
+	json_decref(list);
+}
+
+static char *answer_text(struct broker *b, const char *query, size_t max)
+{
+	json_t *found = broker_find(b, query, max);
+	char   *text  = NULL;
+	size_t  len;
+	FILE   *out = open_memstream(&text, &len);
+
+	if (out) {
+		print_found(out, found);
+		print_troubles(out, b);
+		fclose(out);
+	}
+	json_decref(found);
+	return text;
+}
+
+static void on_gathered(void *owner)
+{
+	struct work  *w     = owner;
+	struct call  *c     = w->call;
+	const json_t *limit = json_object_get(w->arguments, "limit");
+	char         *text  = answer_text(c->mcp->broker, text_of(w->arguments, "query"), json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
+
+	work_free(w);
+	tool_answer_text(c, text ? text : "out of memory", !text);
+	free(text);
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct err   e;
+	json_t      *arguments = arguments_take(rows, given, NULL, &e);
+	struct work *w         = arguments ? calloc(1, sizeof *w) : NULL;
+
+	if (!w) {
+		json_decref(arguments);
+		tool_answer_text(c, arguments ? "out of memory" : e.text, true);
+		return;
+	}
+	*w        = (struct work){ .call = c, .arguments = arguments, .gathering = { .done = on_gathered, .owner = w } };
+	c->work   = w;
+	c->cancel = cancel;
+	broker_gather(c->mcp->broker, &w->gathering, "");
+}
+
+const struct tool tool_find_tools = {
+	.name        = "find_tools",
+	.title       = "Find tools for programs",
+	.description = "Find the tools that programs of execute_code can call: the name, the signature in Python and one line about each. "
+		       "Call them in a program as tools.SERVER.NAME(argument=value). "
+		       "In a program, tools.search(\"words\") and help(tools.SERVER.NAME) tell more.",
+	.arguments   = rows,
+	.read_only   = true,
+	.destructive = false,
+	.idempotent  = true,
+	.open_world  = true,
+	.brokered    = true,
+	.call        = call,
+};

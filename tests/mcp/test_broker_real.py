@@ -1,0 +1,131 @@
+"""Servers and clients that nobody here wrote: npm's servers of MCP, called by programs, and SDK clients that ask a person."""
+import json
+import pathlib
+import re
+import socket
+import subprocess
+
+import pytest
+
+from brokered import Brokered, Program, own_server, wait_until
+from support import fake_door, host, node
+from support import mcp as mcp_client
+from test_mcp_tools_brigd import EXPLAINED
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="module", autouse=True)
+def has_node():
+    lack = node.lacks()
+    if lack:
+        pytest.skip(lack)
+
+
+def npm(name, *args, **entry):
+    script = node.FOLDER / "node_modules/@modelcontextprotocol" / f"server-{name}" / "dist/index.js"
+    return {"command": str(node.PROGRAM), "args": [str(script), *map(str, args)], **entry}
+
+
+def test_everything_over_stdio():
+    with Brokered({"everything": npm("everything")}) as b, b.run() as program:
+        assert program.result("everything.echo", message="hello") == "Echo: hello"
+        assert "7" in program.result("everything.get_sum", a=3, b=4)
+        kinds = [block if isinstance(block, str) else next(iter(block)) for block in program.result("everything.get_tiny_image")]
+        assert "image/png" in kinds
+        assert program.result("everything.get_structured_content", location="New York").keys() >= {"temperature"}
+        number = program.begin("everything.trigger_long_running_operation", duration=1, steps=4)
+        assert "completed" in program.answer(number)["result"] and [said["progress"]["progress"] for said in program.heard if "progress" in said][:1] == [1]
+        assert program.error("everything.get_sum", a="x", b=1)[0] == "bad_arguments"
+        signature = program.ask("find", words="sum", max=1)["tools"][0]["signature"]
+        assert signature.startswith("everything.get_sum(a: float, b: float)"), signature
+
+
+def test_a_tool_that_tells_its_environment_tells_what_the_file_gave_it():
+    """Not a leak of ours: brig-security(7) says so. It can be denied."""
+    entry = npm("everything", env={"API_KEY": "for-this-server"})
+    with Brokered({"everything": entry}, env={"OTHER": "not for it"}) as b, b.run() as program:
+        told = program.result("everything.get_env")
+        assert "for-this-server" in json.dumps(told) and "not for it" not in json.dumps(told)
+    with Brokered({"everything": entry}, "--deny-tools", "everything.get-env") as b, b.run() as program:
+        assert program.error("everything.get_env")[0] == "denied"
+
+
+def test_everything_over_http():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    entry = npm("everything", "streamableHttp")
+    server = subprocess.Popen([entry["command"], *entry["args"]], env={**node.environment(), "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        def is_up():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+        wait_until(is_up, "the server")
+        with Brokered({"far": {"url": f"http://127.0.0.1:{port}/mcp"}}) as b, b.run() as program:
+            assert program.result("far.echo", message="hello") == "Echo: hello"
+            assert "7" in program.result("far.get_sum", a=3, b=4)
+            numbers = [program.begin("far.echo", message=str(n)) for n in range(50)]
+            assert [program.answer(number)["result"] for number in numbers] == [f"Echo: {n}" for n in range(50)]
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_files_are_read_at_once_and_written_when_a_person_says_so(tmp_path):
+    (tmp_path / "a.txt").write_text("contents")
+    folder = tmp_path.resolve()
+    with Brokered({"fs": npm("filesystem", folder)}) as b:
+        b.mcp.initialize("2025-11-25", {"elicitation": {}})
+        program = b.begin(revision="2025-11-25")
+        assert program.result("fs.read_text_file", path=str(folder / "a.txt")) == {"content": "contents"}
+        assert program.error("fs.read_text_file", path="/etc/passwd")[0] == "tool", "the server keeps to its folder"
+        number = program.begin("fs.write_file", path=str(folder / "b.txt"), content="new")
+        question = program.asked.wait_question()
+        assert "fs.write_file" in question["params"]["message"] and not (folder / "b.txt").exists()
+        b.mcp.answer(question, {"action": "accept", "content": {"answer": "once"}})
+        assert "result" in program.answer(number) and (folder / "b.txt").read_text() == "new"
+        program.end()
+        program.asked.result()
+
+
+def test_a_memory_grows_and_a_thought_follows_another(tmp_path):
+    with Brokered({"memory": npm("memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}), "thinking": npm("sequential-thinking")}) as b, b.run() as program:
+        program.result("memory.create_entities", entities=[{"name": "brig", "entityType": "tool", "observations": ["jails"]}])
+        assert program.result("memory.read_graph")["entities"][0]["name"] == "brig"
+        assert program.error("memory.create_entities", entities=[{"name": "x"}]) == ("bad_arguments", "entities[0]: the argument entityType is missing")
+        assert program.error("memory.delete_entities", entityNames=["brig"])[0] == "denied"
+        said = program.result("thinking.sequentialthinking", thought="first", nextThoughtNeeded=False, thoughtNumber=1, totalThoughts=1)
+        assert said["thoughtNumber"] == 1
+        assert {name.split(".")[0] for name in program.ask("names", under="")["names"]} == {"memory", "thinking"}
+
+
+@pytest.mark.parametrize("answer, ends", [({"action": "accept", "content": {"answer": "once"}}, "result"), ({"action": "decline"}, "error")])
+@pytest.mark.parametrize("sdk, mode", [("v1", None), ("v2", "legacy"), ("v2", {"pin": mcp_client.MODERN})], ids=["v1", "v2 legacy", "v2 modern"])
+def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"t": own_server()}}))
+    seen = []
+
+    def serve(connection):
+        while (request := connection.receive()) is not None:
+            if request["op"] == "explain":
+                connection.send({**EXPLAINED, "tag": request["tag"]})
+                continue
+            program = Program(connection, request)
+            seen.append(program.call("t.wipe", what="x"))
+            program.end()
+    steps = [{"do": "call", "name": "execute_code", "arguments": {"code": "1"}}]
+    with fake_door.door(serve) as env:
+        said = node.drive(steps, sdk=sdk, mode=mode, command=[mcp_client.binary(), "--servers", file], env=env, elicit=answer)
+    assert said["connect"] is None and ends in seen[0], (said, seen)
+    (question,) = said["asked"]
+    assert "t.wipe" in question["message"] and json.loads(said["steps"][0]["result"]["content"][0]["text"])["tool_calls"]["n"] == 1
+
+
+def test_what_a_person_reads_of_the_manual_is_what_the_servers_are_called():
+    """The names in the guide are those of packages that are pinned."""
+    guide = (host.REPO / "docs/guide/mcp.md").read_text()
+    pinned = json.loads((host.REPO / "tests/node/package.json").read_text())["dependencies"]
+    assert set(re.findall(r"@modelcontextprotocol/server-[\w-]+", guide)) <= set(pinned)
+    assert pathlib.Path(node.FOLDER).exists()
