@@ -69,7 +69,7 @@ static void make_secret(char *ret, size_t digits)
 static bool is_open(const struct execution *x, uint64_t number)
 {
 	struct consent open[BRIDGE_UNDER_WAY];
-	size_t         n = tool_bridge_consents(&x->bridge, open, ARRAY_LEN(open));
+	size_t         n = tool_bridge_consents(&x->tools.bridge, open, ARRAY_LEN(open));
 
 	for (size_t i = 0; i < n; i++)
 		if (open[i].number == number)
@@ -109,8 +109,8 @@ static void deny_all(struct execution *x, const char *why)
 {
 	struct consent open[1];
 
-	while (tool_bridge_consents(&x->bridge, open, 1))
-		tool_bridge_consent(&x->bridge, open[0].number, CONSENT_CANNOT, why);
+	while (tool_bridge_consents(&x->tools.bridge, open, 1))
+		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT, why);
 }
 
 void asking_look(struct execution *x)
@@ -120,7 +120,7 @@ void asking_look(struct execution *x)
 	bool              attended = false;
 
 	take_back_of(x, false);
-	if (!tool_bridge_consents(&x->bridge, open, 1))
+	if (!tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
 	TAILQ_FOREACH(a, &x->attendants, link) {
 		if (!a->asks)
@@ -157,7 +157,7 @@ static bool is_asked(const struct execution *x)
 void asking_elicit(struct call *c, struct execution *x)
 {
 	struct consent      open[1];
-	struct elicitation *e = is_asked(x) || !tool_bridge_consents(&x->bridge, open, 1) ? NULL : calloc(1, sizeof *e);
+	struct elicitation *e = is_asked(x) || !tool_bridge_consents(&x->tools.bridge, open, 1) ? NULL : calloc(1, sizeof *e);
 	json_t             *id, *message;
 
 	if (!e)
@@ -197,9 +197,9 @@ void asking_take_response(struct mcp *m, const struct channel *ch, const struct 
 	TAILQ_REMOVE(&m->elicitations, e, link);
 	free(e);
 	if (message->error)
-		tool_bridge_consent(&x->bridge, number, CONSENT_CANNOT, "this client has refused to ask one");
+		tool_bridge_consent(&x->tools.bridge, number, CONSENT_CANNOT, "this client has refused to ask one");
 	else
-		tool_bridge_consent(&x->bridge, number, read_answer(message->result, &answer) ? answer : CONSENT_NO, NULL);
+		tool_bridge_consent(&x->tools.bridge, number, read_answer(message->result, &answer) ? answer : CONSENT_NO, NULL);
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
@@ -208,7 +208,7 @@ void asking_take_response(struct mcp *m, const struct channel *ch, const struct 
 json_t *asking_result(struct call *c, struct execution *x)
 {
 	struct consent open[ROUND_MAX];
-	size_t         n        = tool_bridge_consents(&x->bridge, open, ROUND_MAX);
+	size_t         n        = tool_bridge_consents(&x->tools.bridge, open, ROUND_MAX);
 	json_t        *requests = json_object();
 
 	for (size_t i = 0; i < n; i++) {
@@ -234,5 +234,5 @@ void asking_take_answers(struct execution *x, const json_t *responses)
 
 	json_object_foreach((json_t *)responses, key, said)
 		if (sscanf(key, "tool-%" SCNu64, &number) == 1 && read_answer(said, &answer))
-			tool_bridge_consent(&x->bridge, number, answer, NULL);
+			tool_bridge_consent(&x->tools.bridge, number, answer, NULL);
 }

@@ -147,7 +147,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		answer(v);
 		return;
 	}
-	if (x->bridge.open) /* it may have asked already, when nobody was there */
+	if (x->tools.bridge.open) /* it may have asked already, when nobody was there */
 		loop_timer_set(&c->mcp->loop, &x->asks, 0);
 	if (wait_ms)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);

@@ -2,7 +2,6 @@
 #include "execution.h"
 
 #include "asking.h"
-#include "broker.h"
 #include "denial.h"
 #include "fd.h"
 #include "metrics.h"
@@ -48,7 +47,7 @@ static void destroy(struct execution *x)
 	}
 	fd_closep(&x->code);
 	asking_forget(x);
-	tool_bridge_done(&x->bridge);
+	run_tools_done(&x->tools);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
 	json_decref(x->record);
@@ -78,7 +77,7 @@ static void end(struct execution *x)
 	close_pipe(&x->err);
 	close_pipe(&x->report);
 	fd_closep(&x->code);
-	tool_bridge_close(&x->bridge);
+	run_tools_close(&x->tools);
 	asking_forget(x);
 	execution_attend(x, &last);
 	for (a = TAILQ_FIRST(&x->attendants); a != &last; a = next) {
@@ -219,16 +218,14 @@ static void on_ask_now(void *owner)
 	asking_look(owner);
 }
 
-/* Without it the program's calls fail, as all else of it goes on. */
-static void open_bridge(struct execution *x, int fd)
+/* Without them the program's calls fail, as all else of it goes on. */
+static void open_tools(struct execution *x, int fd)
 {
-	struct err ignored;
-
 	x->asks = (struct loop_timer){ .due = on_ask_now, .owner = x };
 	if (fd < 0 || !x->mcp->broker)
 		fd_closep(&fd);
-	else if (tool_bridge_open(&x->bridge, x->mcp->broker, fd, x->id, on_asks, x, &ignored) < 0)
-		tool_bridge_done(&x->bridge);
+	else
+		(void)!run_tools_open(&x->tools, x->mcp, fd, x->id, on_asks, x);
 }
 
 /* --- what brigd says --- */
@@ -245,7 +242,7 @@ static void on_started(void *owner, struct run_start *start)
 	open_pipe(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
 	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
 	open_input(x, fd_take(&start->fd[RUN_STDIN]));
-	open_bridge(x, fd_take(&start->fd[RUN_TOOLS]));
+	open_tools(x, fd_take(&start->fd[RUN_TOOLS]));
 	fd_closep(&x->code);
 	metrics_run_started(x->mcp->metrics);
 	if (x->cancelled)
@@ -280,8 +277,8 @@ static void fill_figures(struct execution *x)
 
 	json_object_set_new(x->record, "stdout_bytes", json_integer((json_int_t)out->seen));
 	json_object_set_new(x->record, "stderr_bytes", json_integer((json_int_t)err->seen));
-	if (x->bridge.loop)
-		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->bridge));
+	if (x->tools.mcp)
+		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->tools.bridge));
 	json_object_set_new(x->record, "truncated", json_boolean(stream_is_truncated(out) || stream_is_truncated(err)));
 }
 
@@ -315,6 +312,7 @@ static void on_ended(void *owner, const json_t *event)
 	stream_drain(&x->out.stream);
 	stream_drain(&x->err.stream);
 	stream_drain(&x->report.stream);
+	run_tools_close(&x->tools); /* before they are counted */
 	x->record = json_copy(json_object_get(event, "record"));
 	if (json_is_string(exec_error))
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));

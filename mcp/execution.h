@@ -8,8 +8,8 @@
  */
 #pragma once
 #include "launcher.h"
+#include "run_tools.h"
 #include "stream.h"
-#include "tool_bridge.h"
 
 enum { EXECUTION_TAIL = 16 * 1024 };
 
@@ -77,7 +77,7 @@ struct execution {
 	char                    exec_error[24];
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
-	struct tool_bridge      bridge;    /* to its tools; zero: it has none */
+	struct run_tools        tools;     /* zero: it has none */
 	struct loop_timer       asks;      /* a person is to be asked: not in the middle of something else */
 	char                    round[33]; /* of the question that a client holds as a result (2026-07-28); "": none does */
 	json_t                 *round_of;  /* the params of the call that was answered so */

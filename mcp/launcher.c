@@ -410,6 +410,7 @@ void launcher_tell(struct launcher *l, json_t *message)
 		json_decref(message);
 		return;
 	}
+	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag)); /* so that its answer is nobody's, and no last word */
 	w->message = message;
 	TAILQ_INSERT_TAIL(&l->words, w, link);
 	send_words(l);

@@ -162,6 +162,16 @@ static bool flag(const json_t *arguments, const char *name, bool preset)
 	return json_is_boolean(value) ? json_is_true(value) : preset;
 }
 
+/* A person may take longer than what a profile gives to calls of tools. */
+static void put_tools(json_t *message, const struct settings *s, const json_t *explained)
+{
+	uint64_t own = fact_limit(explained, "limits", "tool_wait_ms"), most = fact_limit(explained, "ceilings", "tool_wait_ms");
+
+	json_object_set_new(message, "tools", json_true());
+	if (most > own)
+		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)least_of(own + s->ask_timeout_ms, most)));
+}
+
 int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
@@ -178,7 +188,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	if (json_array_size(s->allow_missing))
 		json_object_set(*message, "allow_missing", s->allow_missing);
 	if (*s->servers)
-		json_object_set_new(*message, "tools", json_true());
+		put_tools(*message, s, explained);
 	put_words(*message, arguments);
 	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
 	wish->detail       = flag(arguments, "detail", s->detail);

@@ -109,12 +109,11 @@ static json_t *entry_of(const char *event, const char *run, int64_t call, const 
 	return json_pack("{ss ss ss sI ss}", "time", text, "event", event, "run", run, "call", (json_int_t)call, "tool", tool);
 }
 
-void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments)
+void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
+		     const char *digest)
 {
 	json_t *entry = entry_of("call", run, call, tool);
-	char    digest[65];
 
-	tool_audit_digest(arguments, digest);
 	json_object_set_new(entry, "verdict", json_string(verdict));
 	json_object_set_new(entry, "why", json_string(why));
 	json_object_set_new(entry, "args_sha256", json_string(digest));

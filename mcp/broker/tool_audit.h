@@ -27,7 +27,8 @@ void         tool_audit_close(struct tool_audit *a);
 /* Of the compact JSON of the arguments with sorted keys, in hexadecimal. */
 void tool_audit_digest(const json_t *arguments, char ret[65]);
 
-void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments);
+void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
+		     const char *digest);
 void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes);
 /* A sentence of a server, or about it; to stderr only. */
 void tool_audit_say(const char *line);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "tool_bridge.h"
 
+#include "clock.h"
 #include "fd.h"
 #include "wire.h"
 
@@ -27,11 +28,21 @@ struct bridge_item {
 	char                    *text;   /* of a lookup; of a held call its name */
 	char                    *args;   /* of a held call, as JSON */
 	size_t                   max, weight;
-	int64_t                  came_ms;
+	int64_t                  began_us;
 	struct tool_call         call;
 	struct gathering         gathering;
 	struct loop_timer        later;  /* of one that is over: it is freed when nobody has it in hand */
 };
+
+static int64_t now_us(void)
+{
+	return (int64_t)(clock_ms(CLOCK_MONOTONIC) * 1000);
+}
+
+static struct bridge_item *item_of(struct tool_call *c)
+{
+	return (struct bridge_item *)((char *)c - offsetof(struct bridge_item, call));
+}
 
 /* --- the end of one --- */
 
@@ -54,14 +65,35 @@ static void count_name(struct tool_bridge *b, const char *name)
 	json_object_set_new(b->names, key, json_integer(json_integer_value(json_object_get(b->names, key)) + 1));
 }
 
-/* A call may end within its start, so its memory goes a moment later. */
-static void item_over(struct bridge_item *i)
+static void call_over(struct bridge_item *i, enum tool_outcome outcome)
 {
+	struct tool_bridge *b = i->bridge;
+
+	b->failed += outcome != TOOL_OUTCOME_ok && outcome != TOOL_OUTCOME_denied;
+	b->denied += outcome == TOOL_OUTCOME_denied;
+	if (!i->call.name) /* it was held, or one too many */
+		return;
 	if (i->call.own) /* a tool that is there */
-		count_name(i->bridge, i->call.name);
+		count_name(b, i->call.name);
+	if (json_array_size(b->listed) < BRIDGE_LISTED)
+		json_array_append_new(b->listed, json_pack("{ss sf ss}", "name", i->call.name, "ms", (double)(now_us() - i->began_us) / 1000, "verdict",
+							   outcome == TOOL_OUTCOME_tool ? "failed" : tool_outcome_name(outcome)));
+	b->events->ended(b->owner, &i->call, tool_outcome_name(outcome));
+}
+
+/* A call may end within its start, so its memory goes a moment later. */
+static void item_over(struct bridge_item *i, enum tool_outcome outcome)
+{
+	struct tool_bridge *b = i->bridge;
+
+	if (i->op == BRIDGE_CALL)
+		call_over(i, outcome);
 	if (i->state == ITEM_UNDER_WAY) {
-		i->bridge->under_way--;
-		i->bridge->weight -= i->weight;
+		b->weight -= i->weight;
+		if (--b->under_way == 0) {
+			b->wait_us += now_us() - b->busy_since_us;
+			b->events->busy(b->owner, false);
+		}
 	}
 	i->state = ITEM_OVER;
 	i->later = (struct loop_timer){ .due = item_free, .owner = i };
@@ -110,23 +142,13 @@ static void answer(struct bridge_item *i, json_t *body, enum tool_outcome outcom
 		body    = bridge_error(outcome = TOOL_OUTCOME_limit, "this run was given 64 MiB by its tools, and that is the most");
 	}
 	line = bridge_dump(id, body, &len, &outcome);
-	if (i->op == BRIDGE_CALL) {
-		b->failed += outcome != TOOL_OUTCOME_ok && outcome != TOOL_OUTCOME_denied;
-		b->denied += outcome == TOOL_OUTCOME_denied;
-		b->wait_ms += (double)(loop_now_ms() - i->came_ms);
-	}
 	if (i->call.question)
-		b->asks(b->owner); /* one question less */
-	item_over(i);
+		b->events->asks(b->owner); /* one question less */
+	item_over(i, outcome);
 	send_line(b, line, len);
 }
 
 /* --- calls --- */
-
-static struct bridge_item *item_of(struct tool_call *c)
-{
-	return (struct bridge_item *)((char *)c - offsetof(struct bridge_item, call));
-}
 
 static void go_on(struct tool_bridge *b);
 
@@ -161,15 +183,19 @@ static void on_call_asks(void *owner, struct tool_call *c)
 	struct tool_bridge *b = owner;
 
 	(void)c;
-	b->asks(b->owner);
+	b->events->asks(b->owner);
 }
 
 static void begin_call(struct bridge_item *i, const char *name, const json_t *args)
 {
 	struct tool_bridge *b = i->bridge;
 
-	i->state = ITEM_UNDER_WAY;
-	b->under_way++;
+	i->state    = ITEM_UNDER_WAY;
+	i->began_us = now_us();
+	if (b->under_way++ == 0) {
+		b->busy_since_us = i->began_us;
+		b->events->busy(b->owner, true);
+	}
 	b->weight += i->weight;
 	tool_call_start(&i->call, &b->calls, name, args);
 }
@@ -339,7 +365,7 @@ static void take_request(struct tool_bridge *b, const struct bridge_request *r, 
 		end_broken(b, "out of memory");
 		return;
 	}
-	*i = (struct bridge_item){ .bridge = b, .id = r->id, .op = r->op, .weight = weight, .came_ms = loop_now_ms() };
+	*i = (struct bridge_item){ .bridge = b, .id = r->id, .op = r->op, .weight = weight, .began_us = now_us() };
 	i->call.all     = &b->calls;
 	i->call.is_over = true;
 	TAILQ_INSERT_TAIL(&b->items, i, link);
@@ -402,9 +428,11 @@ static void writes_ready(void *owner)
 
 /* --- open and close --- */
 
-int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const char *run, void (*asks)(void *owner), void *owner, struct err *e)
+int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const char *run, const struct tool_bridge_events *events,
+		     void *owner, struct err *e)
 {
-	*b = (struct tool_bridge){ .loop = broker->loop, .lines = { .max = BRIDGE_LINE_MAX }, .open = true, .names = json_object(), .asks = asks, .owner = owner };
+	*b = (struct tool_bridge){ .loop = broker->loop, .lines = { .max = BRIDGE_LINE_MAX }, .open = true, .names = json_object(), .listed = json_array(),
+				  .events = events, .owner = owner };
 	b->calls = (struct tool_calls){ .broker = broker, .run = run, .granted = json_object(), .refused = json_object(), .ended = on_call_ended,
 					.progress = on_call_progress, .asks = on_call_asks, .owner = b };
 	TAILQ_INIT(&b->items);
@@ -440,8 +468,7 @@ void tool_bridge_close(struct tool_bridge *b)
 			continue;
 		gathering_leave(&i->gathering);
 		tool_call_drop(&i->call);
-		b->failed += i->op == BRIDGE_CALL;
-		item_over(i);
+		item_over(i, TOOL_OUTCOME_cancelled);
 	}
 }
 
@@ -456,6 +483,7 @@ void tool_bridge_done(struct tool_bridge *b)
 		item_free(i);
 	lines_done(&b->lines);
 	json_decref(b->names);
+	json_decref(b->listed);
 	json_decref(b->calls.granted);
 	json_decref(b->calls.refused);
 	*b = (struct tool_bridge){ 0 };
@@ -504,6 +532,6 @@ void tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_an
 
 json_t *tool_bridge_summary(const struct tool_bridge *b)
 {
-	return json_pack("{sI sI sI sO sI sI}", "n", (json_int_t)b->n, "failed", (json_int_t)b->failed, "denied", (json_int_t)b->denied, "names", b->names,
-			 "wait_ms", (json_int_t)b->wait_ms, "bytes", (json_int_t)(b->bytes_in + b->bytes_out));
+	return json_pack("{sI sI sI sO sf sI sO}", "n", (json_int_t)b->n, "failed", (json_int_t)b->failed, "denied", (json_int_t)b->denied, "names", b->names,
+			 "wait_ms", (double)b->wait_us / 1000, "bytes", (json_int_t)(b->bytes_in + b->bytes_out), "calls", b->listed);
 }

@@ -45,7 +45,7 @@ static void end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 static void refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
 {
 	if (!c->is_audited)
-		tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args);
+		tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args, c->digest);
 	end(c, outcome, bridge_error(outcome, "%s", why));
 }
 
@@ -153,7 +153,7 @@ static void send_call(struct tool_call *c)
 
 static void write_down(struct tool_call *c, const char *verdict, const char *why)
 {
-	tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, verdict, why, c->args);
+	tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, verdict, why, c->args, c->digest);
 }
 
 /* --- a person is asked --- */
@@ -215,11 +215,10 @@ static void on_expired(void *owner)
 static char *question_of(const struct tool_call *c, const char *why)
 {
 	size_t len  = 0;
-	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, digest[65];
+	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL;
 
-	tool_audit_digest(c->args, digest);
 	if (args && asprintf(&text, "A program wants to call the tool %s: %s.\n\nIts arguments, as the program has written them (%zu bytes, sha256 %.16s):\n%.*s%s",
-			     c->own, why, len, digest, ARGUMENTS_SHOWN, args, len > ARGUMENTS_SHOWN ? " ... (cut here)" : "") < 0)
+			     c->own, why, len, c->digest, ARGUMENTS_SHOWN, args, len > ARGUMENTS_SHOWN ? " ... (cut here)" : "") < 0)
 		text = NULL;
 	free(args);
 	return text;
@@ -318,6 +317,7 @@ void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *na
 	*c = (struct tool_call){ .all = all, .number = ++all->broker->calls, .began_ms = loop_now_ms(), .args = json_incref((json_t *)args) };
 	c->wait = (struct server_wait){ .over = on_server, .owner = c };
 	c->name = strndup(name, BRIDGE_NAME_MAX);
+	tool_audit_digest(args, c->digest);
 	if (!c->name || strlen(name) > BRIDGE_NAME_MAX || !s)
 		refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
 	else

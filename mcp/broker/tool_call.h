@@ -33,6 +33,7 @@ struct tool_call {
 	int64_t            number;     /* in the audit */
 	char              *name;       /* as the program said it; then as the tool is called */
 	json_t            *args;
+	char               digest[65]; /* of them */
 	char              *own;        /* "server.tool" with their own names, and of the tool alone */
 	char              *tool;
 	json_t            *definition; /* as it was judged */

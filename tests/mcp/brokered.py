@@ -123,11 +123,16 @@ class Program:
 class Brokered:
     def __init__(self, servers, *args, env=None, file=None, cwd=None, **keys):
         self.servers, self.args, self.env, self.cwd, self.keys = servers, args, env or {}, cwd, keys
-        self.was_asked = False
+        self.was_asked, self.told = False, []
         self.file, self.runs, self.cancels, self.stack = file, queue.Queue(), queue.Queue(), contextlib.ExitStack()
 
     def serve(self, connection):
+        """A server that has gone has gone: what it was last told, it need not hear."""
         self.was_asked = True
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            self.answer_requests(connection)
+
+    def answer_requests(self, connection):
         while True:
             request = connection.receive()
             if request is None:
@@ -136,6 +141,9 @@ class Brokered:
                 connection.send({**EXPLAINED, "tag": request["tag"]})
             elif request["op"] == "run":
                 self.runs.put(Program(connection, request))
+            elif request["op"] == "tools":
+                self.told.append({key: value for key, value in request.items() if key != "tag"})
+                connection.send({"reply": "tools", "run": request["run"], "tag": request["tag"]})
             else:
                 self.cancels.put(request)
 

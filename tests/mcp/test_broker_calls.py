@@ -50,7 +50,9 @@ def test_servers_of_every_era_are_spoken_to(era, tmp_path):
     heard = [json.loads(line)["method"] for line in (tmp_path / "note").read_text().strip().split("\n")]
     greeting = ["server/discover"] if era == "modern" else ["server/discover", "initialize", "notifications/initialized"]
     assert heard == [*greeting, "tools/list", "tools/call", "tools/call"]
-    assert program.reply["tool_calls"] | {"wait_ms": 0, "bytes": 0} == {"n": 2, "failed": 0, "denied": 0, "names": {"t.echo": 1, "t.add": 1}, "wait_ms": 0, "bytes": 0}
+    said = program.reply["tool_calls"]
+    assert {key: said[key] for key in ("n", "failed", "denied", "names")} == {"n": 2, "failed": 0, "denied": 0, "names": {"t.echo": 1, "t.add": 1}}
+    assert [(call["name"], call["verdict"]) for call in said["calls"]] == [("t.echo", "ok"), ("t.add", "ok")] and said["wait_ms"] >= sum(call["ms"] for call in said["calls"]) - 1
 
 
 def test_a_server_that_is_silent_when_asked_for_its_era_is_an_old_one():
@@ -260,6 +262,28 @@ def test_a_text_reply_tells_the_tools_in_its_first_line():
         program.end()
         first = text_of(asked.result()).splitlines()[0]
     assert first.endswith("tools: 3 calls (t.echo ×2, t.wipe ×1), 1 denied")
+
+
+def test_brigd_is_told_when_a_call_takes_long_and_how_calls_have_ended(tmp_path):
+    """Its clock stands still meanwhile, and its audit has a line for each."""
+    gate = tmp_path / "gate"
+    with Brokered({"t": own_server()}) as b:
+        program = b.begin()
+        program.result("t.echo", text="x")
+        number = program.begin("t.wait", file=str(gate))
+        wait_until(lambda: any(said["waiting"] for said in b.told), "brigd told that it waits")
+        gate.touch()
+        program.answer(number)
+        wait_until(lambda: b.told[-1]["waiting"] is False, "brigd told that it waits no more")
+        program.error("t.wipe", what="x")
+        program.begin("t.never")
+        program.ask("names", under="t")
+        program.end()
+        program.asked.result()
+        wait_until(lambda: sum(len(said.get("calls", [])) for said in b.told) == 4, "four calls")
+        calls = [call for said in b.told for call in said.get("calls", [])]
+    assert [(call["name"], call["verdict"]) for call in calls] == [("t.echo", "ok"), ("t.wait", "ok"), ("t.wipe", "denied"), ("t.never", "cancelled")]
+    assert calls[0]["args_sha256"] == hashlib.sha256(b'{"text":"x"}').hexdigest() and {said["op"] for said in b.told} == {"tools"}
 
 
 # --- the file of servers ---------------------------------------------------------------------------------

@@ -264,6 +264,7 @@ def test_a_run_has_so_many_calls_and_no_more():
         assert [("result" in program.answer(number)) for number in numbers] == [True] * 1000 + [False]
 
 
+@pytest.mark.full
 def test_a_run_sends_and_is_given_so_many_bytes_and_no_more():
     with Brokered({"t": own_server()}) as b, b.run() as program:
         kinds = [program.call("t.echo", text="x" * 900000).get("error", {}).get("kind", "ok") for _ in range(77)]

@@ -1,0 +1,97 @@
+#include "run_tools.h"
+
+#include "client_protocol.h"
+#include "launcher.h"
+
+static void tell(struct run_tools *t)
+{
+	json_t *message = json_pack("{ss ss sb}", "op", "tools", "run", t->run, "waiting", t->is_waiting);
+
+	loop_timer_clear(&t->mcp->loop, &t->tell);
+	if (json_array_size(t->ended))
+		json_object_set(message, "calls", t->ended);
+	json_decref(t->ended);
+	t->ended = json_array();
+	launcher_tell(t->mcp->launcher, message);
+}
+
+static void on_late(void *owner)
+{
+	struct run_tools *t = owner;
+
+	t->is_waiting = true;
+	tell(t);
+}
+
+static void on_tell(void *owner)
+{
+	tell(owner);
+}
+
+static void on_busy(void *owner, bool busy)
+{
+	struct run_tools *t = owner;
+
+	if (busy) {
+		loop_timer_set(&t->mcp->loop, &t->late, RUN_TOOLS_LATE_MS);
+		return;
+	}
+	loop_timer_clear(&t->mcp->loop, &t->late);
+	if (!t->is_waiting)
+		return;
+	t->is_waiting = false;
+	tell(t);
+}
+
+static void on_ended(void *owner, const struct tool_call *c, const char *outcome)
+{
+	struct run_tools *t = owner;
+
+	json_array_append_new(t->ended, json_pack("{ss ss ss}", "name", c->name, "verdict", outcome, "args_sha256", c->digest));
+	if (json_array_size(t->ended) == PROTOCOL_CALLS_MAX)
+		tell(t);
+	else if (!t->tell.set)
+		loop_timer_set(&t->mcp->loop, &t->tell, RUN_TOOLS_TELL_MS);
+}
+
+static void on_asks(void *owner)
+{
+	struct run_tools *t = owner;
+
+	t->asks(t->owner);
+}
+
+int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, void (*asks)(void *owner), void *owner)
+{
+	static const struct tool_bridge_events events = { .asks = on_asks, .busy = on_busy, .ended = on_ended };
+	struct err                             ignored;
+
+	*t = (struct run_tools){ .mcp = m, .run = run, .asks = asks, .owner = owner, .ended = json_array() };
+	t->late = (struct loop_timer){ .due = on_late, .owner = t };
+	t->tell = (struct loop_timer){ .due = on_tell, .owner = t };
+	if (tool_bridge_open(&t->bridge, m->broker, fd, run, &events, t, &ignored) == 0)
+		return 0;
+	run_tools_done(t);
+	return -1;
+}
+
+void run_tools_close(struct run_tools *t)
+{
+	if (!t->mcp)
+		return;
+	tool_bridge_close(&t->bridge);
+	if (json_array_size(t->ended))
+		tell(t);
+}
+
+void run_tools_done(struct run_tools *t)
+{
+	if (!t->mcp)
+		return;
+	run_tools_close(t);
+	loop_timer_clear(&t->mcp->loop, &t->late);
+	loop_timer_clear(&t->mcp->loop, &t->tell);
+	tool_bridge_done(&t->bridge);
+	json_decref(t->ended);
+	*t = (struct run_tools){ 0 };
+}
