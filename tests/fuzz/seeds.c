@@ -816,6 +816,60 @@ static void make_mcp_line(struct seeds *s)
 	put_many(s, "\x40", "aaaaaaaaaaaaaaaa", 8, "\nb\n");
 }
 
+static void make_bridge_line(struct seeds *s)
+{
+	static const char *const known[] = { "\"op\":\"call\"", "\"op\":\"cancel\"", "\"op\":\"find\"", "\"op\":\"describe\"", "\"op\":\"names\"", "\"args\":{}", "\"words\":", "\"under\":", "\"max\":" };
+
+	begin(s, "bridge_line");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, known, ARRAY_LEN(known));
+	put_text(s, "{\"id\":1,\"op\":\"call\",\"name\":\"a.b\",\"args\":{\"x\":[1,2.5,null,true,\"y\"]}}");
+	put_text(s, "{\"id\":1,\"op\":\"cancel\"}");
+	put_text(s, "{\"id\":2,\"op\":\"find\",\"words\":\"x\",\"max\":100}");
+	put_text(s, "{\"id\":3,\"op\":\"describe\",\"name\":\"a.b\"}");
+	put_text(s, "{\"id\":9223372036854775807,\"op\":\"names\",\"under\":\"\"}");
+	put_text(s, "{\"id\":-1,\"op\":\"names\",\"under\":\"\",\"more\":1}");
+}
+
+static void make_tool_catalog(struct seeds *s)
+{
+	static const char *const known[] = { "\"tools\":", "\"name\":", "\"inputSchema\":", "\"outputSchema\":", "\"properties\":", "\"$ref\":\"#/$defs/", "\"$defs\":", "\"items\":", "\"enum\":",
+					     "\"anyOf\":", "\"required\":", "\"additionalProperties\":", "\"annotations\":", "\"readOnlyHint\":", "\"content\":", "\"structuredContent\":", "\"isError\":" };
+
+	begin(s, "tool_catalog");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, known, ARRAY_LEN(known));
+	put_text(s, "{\"tools\":[{\"name\":\"a-b\",\"description\":\"\\u001b[2Jx. y\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{\"type\":\"string\"},\"n\":{\"type\":[\"integer\",\"null\"],\"default\":5}},"
+		    "\"required\":[\"q\"],\"additionalProperties\":false},\"annotations\":{\"readOnlyHint\":true}},{\"name\":\"a_b\"}],\"args\":{\"q\":1}}");
+	put_text(s, "{\"tools\":[{\"name\":\"c\",\"inputSchema\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},\"b\":{\"enum\":[\"p\",1]},\"c\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"type\":\"number\"},{\"$ref\":\"#\"}]}}},"
+		    "\"$defs\":{\"x\":{\"$ref\":\"#/$defs/x\"}}}}],\"args\":{\"a\":1,\"b\":\"p\",\"c\":[1,[2]]}}");
+	put_text(s, "{\"tools\":[],\"content\":[{\"type\":\"text\",\"text\":\"x\"},{\"type\":\"image\",\"data\":\"AA==\",\"mimeType\":\"image/png\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"x:y\",\"text\":\"t\"}}]}");
+	put_text(s, "{\"content\":[{\"type\":\"text\",\"text\":\"no\"}],\"isError\":true,\"resultType\":\"complete\"}");
+}
+
+static void make_servers_file(struct seeds *s)
+{
+	static const char *const known[] = { "\"mcpServers\":", "\"command\":", "\"args\":", "\"env\":", "\"cwd\":", "\"url\":\"https://", "\"headers\":", "\"type\":\"http\"", "${PATH}", "${X:-y}", "\"disabled\":true" };
+
+	begin(s, "servers_file");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, known, ARRAY_LEN(known));
+	put_text(s, "{\"mcpServers\":{\"a-b\":{\"command\":\"x\",\"args\":[\"${PATH}\",\"${NOT_SET}\"],\"env\":{\"K\":\"${X:-y}\"},\"cwd\":\"/tmp\",\"more\":1},"
+		    "\"h\":{\"type\":\"streamable-http\",\"url\":\"https://x/\",\"headers\":{\"A\":\"b\"}},\"me\":{\"command\":\"/usr/bin/brig-mcp\"},\"off\":{\"disabled\":true}},\"inputs\":[]}");
+	put_text(s, "{\"servers\":{}}");
+	put_text(s, "{\"mcpServers\":{\"import\":{\"command\":\"$ ${ ${} ${:-} ${1}\"}}}");
+}
+
+static void make_events(struct seeds *s)
+{
+	static const char *const known[] = { "data:", "data: ", "event: message", "id: 1", "retry: 5", "\r\n\r\n", "\n\n", "\r\r" };
+
+	begin(s, "events");
+	words(s, known, ARRAY_LEN(known));
+	put_text(s, "\x03: hello\n\nid: 1\ndata:\n\ndata: {\"a\":1}\r\n\r\ndata: x\rdata: y\r\r");
+	put_many(s, "\x10", "data: aaaaaaaaaaaaaaaa", 8, "\n\n");
+}
+
 static void make_http(struct seeds *s)
 {
 	static const char *const known[] = { "POST /mcp\n", "Host: localhost\n", "Origin: http://localhost:1\n", "Content-Type: application/json\n", "Content-Length: 5\n",
@@ -890,6 +944,10 @@ int main(int argc, char **argv)
 	make_output(&s);
 	make_rpc(&s);
 	make_mcp_line(&s);
+	make_bridge_line(&s);
+	make_tool_catalog(&s);
+	make_servers_file(&s);
+	make_events(&s);
 	make_http(&s);
 	make_dispatch(&s);
 	return fclose(s.dict) != 0;
