@@ -277,6 +277,25 @@ static int show_run(struct check *k, struct err *e)
 	return 0;
 }
 
+/* Those that can be started, and why the others cannot. */
+static int show_servers(struct check *k, struct err *e)
+{
+	scoped_json *said = k->mcp.broker ? call_tool(k, "find_tools", json_pack("{ss si}", "query", "", "limit", 50), e) : json_object();
+
+	if (!said || !k->mcp.broker)
+		return said ? 0 : -1;
+	for (const char *p = first_text(said); *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		char line[300];
+
+		snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n"), p);
+		if (strncmp(line, "not there: ", 11) == 0)
+			return err_set(e, ERR_SETUP, "--servers: %s", line + 11);
+		if (*line != ' ')
+			show(k, "for programs", line);
+	}
+	return 0;
+}
+
 /* What to put into a client's file: clients may have another PATH. */
 static void show_end(struct check *k)
 {
@@ -295,7 +314,7 @@ static void show_end(struct check *k)
 
 static int show_all(struct check *k, struct err *e)
 {
-	if (show_server(k, e) < 0 || show_tools(k, e) < 0 || show_run(k, e) < 0)
+	if (show_server(k, e) < 0 || show_tools(k, e) < 0 || show_run(k, e) < 0 || show_servers(k, e) < 0)
 		return -1;
 	show_end(k);
 	return 0;

@@ -260,6 +260,8 @@ static void print_mcp_tools(FILE *out)
 
 		fprintf(out, ".Ss %s\n", tools[i]->name);
 		print_prose(tools[i]->description, out);
+		if (tools[i]->brokered)
+			fputs("There with\n.Fl -servers\nonly.\n", out);
 		if (!a || !a->field.name)
 			continue;
 		fputs(".Bl -tag -width Ds\n", out);

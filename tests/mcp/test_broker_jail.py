@@ -1,10 +1,11 @@
 """Programs in real jails, with brig-mcp, brigd and a server of tools: what the tests with a door of their own leave out."""
 import json
+import subprocess
 
 import pytest
 
 from brokered import FORM, own_server, wait_until
-from support import host
+from support import brig, host
 from support.mcp import data_of, text_of
 
 
@@ -94,3 +95,13 @@ with ThreadPoolExecutor(30) as pool:
 def test_a_check_before_the_run_has_no_tools(start_tools):
     said = start_tools().execute("tools.t.echo(text='x')", validate=True)
     assert said["result"] == "x"
+
+
+@pytest.mark.parametrize("servers, status, words", [({"t": own_server()}, 0, "for programs tools.t.add(a: int, b: int = 1) -> dict"),
+                                                    ({"t": {"command": "/nowhere/at/all"}}, 1, "--servers: t: cannot start /nowhere/at/all")])
+def test_a_check_starts_the_servers_as_well(servers, status, words, needs_rootfs, tmp_path):
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    done = subprocess.run([host.build_dir() / "bin/brig-mcp", "--check", "--servers", file], env=brig.environment({"HOME": str(tmp_path)}), cwd=tmp_path, capture_output=True,
+                          text=True, timeout=host.HANG)
+    assert done.returncode == status and words in done.stdout + done.stderr, done.stdout + done.stderr
