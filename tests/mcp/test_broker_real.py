@@ -1,9 +1,11 @@
 """Servers and clients that nobody here wrote: npm's servers of MCP, called by programs, and SDK clients that ask a person."""
+import http.server
 import json
 import pathlib
 import re
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -100,6 +102,60 @@ def test_a_memory_grows_and_a_thought_follows_another(tmp_path):
         assert {name.split(".")[0] for name in program.ask("names", under="")["names"]} == {"memory", "thinking"}
 
 
+class GitHub(http.server.BaseHTTPRequestHandler):
+    """As much of it as a search needs."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.server.heard.append((self.path, self.headers.get("Authorization")))
+        data = json.dumps({"total_count": 1, "incomplete_results": False, "items": [{"number": 7, "title": "it crashes"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def test_github_has_its_token_and_the_program_has_not():
+    """Against a GitHub of the test."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), GitHub) as github:
+        github.heard = []
+        threading.Thread(target=github.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        here = {"NODE_OPTIONS": f"--import={host.REPO / 'tests/node/github_here.mjs'}", "GITHUB_HERE": f"http://127.0.0.1:{github.server_port}"}
+        entry = npm("github", env={**here, "GITHUB_PERSONAL_ACCESS_TOKEN": "${TOKEN}"})
+        with Brokered({"github": entry}, "--allow-tools", "github.search_*", env={"TOKEN": "ghp_of-the-test"}) as b, b.run() as program:
+            found = json.loads(program.result("github.search_issues", q="repo:me/it is:open"))
+            assert found["items"][0]["title"] == "it crashes"
+            assert program.error("github.create_issue", owner="me", repo="it", title="x")[0] == "denied", "it says nothing of itself"
+            seen = json.dumps([found, program.ask("names", under=""), program.ask("describe", name="github.search_issues")])
+        github.shutdown()
+    ((path, authorization),) = github.heard
+    assert path.startswith("/search/issues?q=repo") and authorization == "Bearer ghp_of-the-test"
+    assert "ghp_" not in seen + b.log + json.dumps(program.reply)
+
+
+def test_a_program_in_a_jail_uses_several_of_them_at_once(start_mcp, needs_rootfs, tmp_path):
+    (tmp_path / "data").mkdir()
+    for n in range(5):
+        (tmp_path / "data" / f"{n}.txt").write_text(f"{n * n}\n")
+    folder = str((tmp_path / "data").resolve())
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"fs": npm("filesystem", folder), "everything": npm("everything"),
+                                               "memory": npm("memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")})}}))
+    said = start_mcp("--servers", str(file)).execute(f"""
+names = [line.split()[-1] for line in tools.fs.list_directory(path={folder!r})["content"].splitlines()]
+total = 0
+for name in names:
+    total = int(tools.everything.get_sum(a=total, b=int(tools.fs.read_text_file(path={folder!r} + "/" + name)["content"])).split()[-1].rstrip("."))
+tools.memory.create_entities(entities=[{{"name": "total", "entityType": "number", "observations": [str(total)]}}])
+(total, tools.memory.read_graph()["entities"][0]["observations"])
+""", timeout_s=60)
+    assert said["result"] == [30, ["30"]], said
+    assert said["tool_calls"]["n"] == 13 and said["tool_calls"]["failed"] == 0
+
+
 @pytest.mark.parametrize("answer, ends", [({"action": "accept", "content": {"answer": "once"}}, "result"), ({"action": "decline"}, "error")])
 @pytest.mark.parametrize("sdk, mode", [("v1", None), ("v2", "legacy"), ("v2", {"pin": mcp_client.MODERN})], ids=["v1", "v2 legacy", "v2 modern"])
 def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
@@ -111,6 +167,7 @@ def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
         while (request := connection.receive()) is not None:
             if request["op"] == "explain":
                 connection.send({**EXPLAINED, "tag": request["tag"]})
+            if request["op"] != "run":
                 continue
             program = Program(connection, request)
             seen.append(program.call("t.wipe", what="x"))
