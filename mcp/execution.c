@@ -111,6 +111,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	if (x->cancelled || x->state == EXECUTION_ENDED)
 		return;
 	x->cancelled = true;
+	run_tools_close(&x->tools); /* what a dying program has asked for is not done any more, whoever says yes now */
 	if (*x->id)
 		tell_cancel(x, reason);
 	else if (!x->question.tag || !x->question.sent)

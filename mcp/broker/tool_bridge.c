@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,15 @@ static void on_call_asks(void *owner, struct tool_call *c)
 
 	(void)c;
 	b->events->asks(b->owner);
+}
+
+/* The kernel knows of its end before our loop does: a person's yes must not come between. */
+static bool is_program_gone(void *owner)
+{
+	const struct tool_bridge *b  = owner;
+	struct pollfd             on = { .fd = b->reads.fd, .events = POLLRDHUP };
+
+	return !b->open || (poll(&on, 1, 0) > 0 && (on.revents & (POLLRDHUP | POLLHUP | POLLERR)));
 }
 
 static void begin_call(struct bridge_item *i, const char *name, const json_t *args)
@@ -434,7 +444,7 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 	*b = (struct tool_bridge){ .loop = broker->loop, .lines = { .max = BRIDGE_LINE_MAX }, .open = true, .names = json_object(), .listed = json_array(),
 				  .events = events, .owner = owner };
 	b->calls = (struct tool_calls){ .broker = broker, .run = run, .granted = json_object(), .refused = json_object(), .ended = on_call_ended,
-					.progress = on_call_progress, .asks = on_call_asks, .owner = b };
+					.progress = on_call_progress, .asks = on_call_asks, .is_gone = is_program_gone, .owner = b };
 	TAILQ_INIT(&b->items);
 	output_open(&b->out, fd);
 	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = reads_ready, .owner = b };

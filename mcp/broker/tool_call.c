@@ -168,7 +168,9 @@ static bool is_the_same(const struct tool_call *c)
 
 static void go_on(struct tool_call *c, const char *why)
 {
-	if (!is_the_same(c)) {
+	if (c->all->is_gone(c->all->owner)) {
+		refuse(c, TOOL_OUTCOME_cancelled, "the program has ended");
+	} else if (!is_the_same(c)) {
 		refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
 	} else if (c->server->state != TOOL_SERVER_READY) {
 		refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");

@@ -23,6 +23,7 @@ struct tool_calls {
 	void         (*ended)(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome); /* takes body over; may free the call */
 	void         (*progress)(void *owner, struct tool_call *c, const json_t *params);
 	void         (*asks)(void *owner, struct tool_call *c); /* it waits for a person: consent */
+	bool         (*is_gone)(void *owner); /* the program has hung up, whether that was heard already or not */
 	void          *owner;
 };
 

@@ -360,7 +360,7 @@ static void dispatch_one(struct http_post *p, struct rpc_message *m)
 		return;
 	}
 	p->pending += m->kind == RPC_REQUEST;
-	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && session_elicits(p->head.session_id);
+	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_takes_events(&p->head) && session_elicits(p->head.session_id);
 	if (!p->modern && is_cancel_in_session(p, m))
 		cancel_in_session(p, m);
 	else

@@ -1,6 +1,7 @@
 """Which tools a program may call: patterns, what tools say of themselves, and a person who is asked while the program waits."""
 import json
 import re
+import signal
 import subprocess
 import threading
 
@@ -215,7 +216,7 @@ def test_a_client_that_refuses_to_ask_denies():
         finish(program)
 
 
-@pytest.mark.parametrize("race", ["the program cancels", "the run ends", "the client cancels", "the time is over"])
+@pytest.mark.parametrize("race", ["the program cancels", "the run ends", "the client cancels", "the client cancels, and the run is not over yet", "the program is dead", "the time is over"])
 def test_a_yes_that_comes_too_late_calls_nothing(race, tmp_path):
     note = tmp_path / "note"
     with Brokered({"t": own_server("--note", note)}, *(["--ask-timeout", "1"] if race == "the time is over" else [])) as b:
@@ -227,16 +228,27 @@ def test_a_yes_that_comes_too_late_calls_nothing(race, tmp_path):
             assert program.answer(number)["error"]["kind"] == "cancelled"
         elif race == "the run ends":
             finish(program)
-        elif race == "the client cancels":
+        elif race.startswith("the client cancels"):
             program.asked.cancel()
             b.cancels.get(timeout=host.HANG)
-            program.end()
+            if race == "the client cancels":
+                program.end()
+        elif race == "the program is dead":
+            stopped = b.mcp.process
+            stopped.send_signal(signal.SIGSTOP) # the answer and the end are there together
+            program.sock.close()
+            program.sock = None
+            b.mcp.answer(question, {"action": "accept", "content": {"answer": "run"}})
+            stopped.send_signal(signal.SIGCONT)
+            finish(program)
         else:
             assert program.answer(number)["error"] == {"kind": "denied", "message": "a person must be asked before, and none has answered in time (--ask-timeout); "
                                                        "--allow-tools t.wipe allows it without asking"}
-        if race != "the client cancels":
+        if not race.startswith("the client cancels") and race != "the program is dead":
             wait_until(lambda: any(said["method"] == "notifications/cancelled" and said["params"]["requestId"] == question["id"] for said in b.mcp.notifications), "the question taken back")
         b.mcp.answer(question, {"action": "accept", "content": {"answer": "run"}})
+        if race.endswith("not over yet"):
+            program.end()
         after = program if race in ("the program cancels", "the time is over") else asking(b)
         assert after.result(ECHO[0], **ECHO[1]) == "x"
         assert '"wipe"' not in note.read_text()
