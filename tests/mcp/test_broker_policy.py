@@ -313,7 +313,7 @@ def test_a_run_that_went_on_without_its_call_is_asked_about_by_the_next():
         program = asking(b)
         handle = data_of(program.asked.result())["execution_id"]
         number = program.begin(WIPE[0], **WIPE[1])
-        waits = b.mcp.begin_call("wait_execution", {"execution_id": handle}, revision=ASKERS[-1])
+        waits = b.mcp.begin_call("wait_execution", {"execution_id": handle, "timeout": 60}, revision=ASKERS[-1])
         b.mcp.answer(waits.wait_question(), {"action": "accept", "content": {"answer": "once"}})
         assert "result" in program.answer(number)
         program.end()
