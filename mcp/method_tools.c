@@ -65,12 +65,14 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 {
 	const json_t      *name  = json_object_get(c->params, "name");
 	const char        *text  = json_string_value(name);
-	const struct tool *found = NULL;
+	const struct tool *found = text && json_string_length(name) == strlen(text) ? tool_find(text) : NULL;
 
+	if (found && found->brokered && !c->mcp->broker)
+		found = NULL;
 	if (!text)
 		rpc_error_set(e, RPC_INVALID_PARAMS, "name: expected the name of a tool");
-	else if (json_string_length(name) != strlen(text) || !(found = tool_find(text)) || (found->brokered && !c->mcp->broker))
-		found = NULL, rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
+	else if (!found)
+		rpc_error_set(e, RPC_INVALID_PARAMS, "Unknown tool: %.100s", text);
 	return found;
 }
 
