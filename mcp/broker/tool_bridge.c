@@ -167,9 +167,12 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 	size_t              len = 0;
 	char               *text;
 
-	for (size_t k = 0; k < ARRAY_LEN(keys); k++)
-		if (json_object_get(params, keys[k]))
-			json_object_set(told, keys[k], json_object_get(params, keys[k]));
+	for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+		json_t *value = json_object_get(params, keys[k]);
+
+		if (k < 2 ? json_is_number(value) : json_is_string(value))
+			json_object_set(told, keys[k], value);
+	}
 	line = json_pack("{sI so}", "id", (json_int_t)item_of(c)->id, "progress", told);
 	text = rpc_dump(line, &len);
 	json_decref(line);
@@ -223,19 +226,27 @@ static void begin_held(struct bridge_item *i)
 	json_decref(args);
 }
 
-/* The oldest of those that wait has its turn; one may end another, so it is looked for anew each time. */
+static struct bridge_item *first_held(const struct tool_bridge *b)
+{
+	struct bridge_item *i;
+
+	TAILQ_FOREACH(i, &b->items, link)
+		if (i->state == ITEM_HELD)
+			break;
+	return i;
+}
+
+/* The oldest of those that wait has its turn. One that ends at once comes back here, and must not pile up. */
 static void go_on(struct tool_bridge *b)
 {
 	struct bridge_item *i;
 
-	do {
-		TAILQ_FOREACH(i, &b->items, link)
-			if (i->state == ITEM_HELD)
-				break;
-		if (!i || !has_room(b, i))
-			return;
+	if (b->goes_on)
+		return;
+	b->goes_on = true;
+	while (b->open && (i = first_held(b)) && has_room(b, i))
 		begin_held(i);
-	} while (b->open);
+	b->goes_on = false;
 }
 
 static void hold(struct bridge_item *i, const struct bridge_request *r)
@@ -249,16 +260,6 @@ static void hold(struct bridge_item *i, const struct bridge_request *r)
 		answer(i, bridge_error(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
 }
 
-static bool is_waiting(const struct tool_bridge *b)
-{
-	const struct bridge_item *i;
-
-	TAILQ_FOREACH(i, &b->items, link)
-		if (i->state == ITEM_HELD)
-			return true;
-	return false;
-}
-
 static void take_call(struct bridge_item *i, const struct bridge_request *r)
 {
 	struct tool_bridge *b    = i->bridge;
@@ -268,7 +269,7 @@ static void take_call(struct bridge_item *i, const struct bridge_request *r)
 		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
 	else if (b->bytes_in > BRIDGE_BYTES)
 		answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
-	else if (is_waiting(b) || !has_room(b, i))
+	else if (first_held(b) || !has_room(b, i))
 		hold(i, r);
 	else
 		begin_call(i, r->text, r->args);

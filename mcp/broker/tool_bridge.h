@@ -34,6 +34,7 @@ struct tool_bridge {
 	struct lines                         lines;
 	struct output                        out;
 	bool                                 open, writes_wait, rests; /* rests: it is not read until it has read */
+	bool                                 goes_on;      /* those that wait are having their turn */
 	TAILQ_HEAD(bridge_items, bridge_item) items;  /* every id that has no answer yet */
 	size_t                               under_way, weight;
 	size_t                               lookups;

@@ -307,3 +307,16 @@ def test_a_program_that_hangs_up_in_the_middle_of_everything_leaves_nothing(tmp_
         with b.run() as program:
             still_works(program)
         wait_until(lambda: len(os.listdir(f"/proc/{b.mcp.pid}/fd")) <= before, "descriptors given back")
+
+
+def test_calls_that_wait_and_then_fail_at_once_all_end(tmp_path):
+    """Each ends within its turn, and gives the next one its own."""
+    with Brokered({"t": own_server()}) as b, b.run() as program:
+        gate = tmp_path / "gate"
+        first = [program.begin("t.wait", file=str(gate)) for _ in range(64)]
+        rest = [program.begin("t.nothing") for _ in range(900)]
+        program.ask("names", under="t")
+        gate.touch()
+        assert {program.answer(number)["result"] for number in first} == {"it is there"}
+        assert {program.answer(number)["error"]["kind"] for number in rest} == {"not_found"}
+        still_works(program)
