@@ -100,7 +100,7 @@ void method_tools_call(struct call *c)
 		call_failure(c, &e);
 	else if (is_too_many(c, t, why, sizeof why))
 		refuse(c, t, why);
-	else if (json_object_get(c->params, "requestState"))
+	else if (t->resumes && json_object_get(c->params, "requestState"))
 		resume_call(c);
 	else
 		t->call(c, arguments);

@@ -18,6 +18,7 @@ struct tool {
 	bool                   leaves_nothing; /* read_only as well, unless a setting says no: what it changes ends with the call */
 	bool                   unbounded;   /* is no call too many: it ends others */
 	bool                   in_words;    /* with --reply text: in words only, without outputSchema and structuredContent */
+	bool                   resumes;     /* its answer may be a question of a run; with requestState its call goes on there (resume.h) */
 	bool                   brokered;    /* there with --servers only */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */

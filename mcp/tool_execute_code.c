@@ -261,6 +261,7 @@ const struct tool tool_execute_code = {
 			"print only what you need. A call that fails raises ToolError, one that is not allowed ToolDenied.",
 	.arguments   = rows,
 	.leaves_nothing = true,
+	.resumes     = true,
 	.read_only   = false,
 	.destructive = false,
 	.idempotent  = false,

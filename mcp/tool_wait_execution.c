@@ -42,6 +42,7 @@ const struct tool tool_wait_execution = {
 		       "whole result when the program has ended, or again with \"running\" and the output so far. The result of a program that has ended "
 		       "is kept for ten minutes.",
 	.arguments   = rows,
+	.resumes     = true,
 	.read_only   = true,
 	.destructive = false,
 	.idempotent  = true,

@@ -376,7 +376,10 @@ def test_a_state_is_good_once_for_the_same_call_and_for_nothing_else(tmp_path):
         for wrong in ("", "x", state[:-1], state.swapcase() if state.swapcase() != state else state + "0", state + "0", 1, None, {}):
             assert again(b, {"requestState": wrong}, yes).refused()["code"] == -32602
         assert again(b, result, yes, {"code": "2", "detail": True}).refused()["code"] == -32602, "other arguments"
-        assert b.mcp.begin("tools/call", {"name": "find_tools", "arguments": {"query": ""}, "requestState": state}, capabilities=FORM).refused()["code"] == -32602
+        other = b.mcp.request("tools/call", {"name": "find_tools", "arguments": {"query": ""}, "requestState": state, "inputResponses": yes}, capabilities=FORM)
+        assert "t.add" in other["content"][0]["text"], "a tool that asks nothing does what it always does"
+        wait = {"name": "wait_execution", "arguments": {"execution_id": "x"}, "requestState": state, "inputResponses": yes}
+        assert b.mcp.begin("tools/call", wait, capabilities=FORM).refused()["code"] == -32602, "another tool"
         assert '"wipe"' not in note.read_text()
         asked = again(b, result, yes)
         assert "result" in program.answer(number)
