@@ -359,9 +359,10 @@ int server_entries_parse(struct server_entries *ret, const char *bytes, size_t l
 	json_t       *file = wire_parse(bytes, len, SERVERS_FILE_MAX, e);
 	const json_t *list;
 
-	*ret = (struct server_entries){ .kept = json_array(), .notes = json_array() };
+	*ret = (struct server_entries){ 0 };
 	if (!file)
 		return -1;
+	*ret = (struct server_entries){ .kept = json_array(), .notes = json_array() };
 	json_array_append_new(ret->kept, file);
 	list       = find_list(ret, file, e);
 	ret->entry = list ? calloc(json_object_size(list) + 1, sizeof *ret->entry) : NULL;
