@@ -3,10 +3,26 @@
 # No thread of ours: of the threads that wait for an answer one reads for all, and hands that on when it has its own. In an event
 # loop the loop reads. What comes is bounded and checked, so that a bridge that was broken raises here and does not hang.
 #
-# _json is what the package json is made of, without its imports, which take longer than a run.
+# _json is what the package json is made of, without its imports, which take longer than a run. Extensions are loaded from where they lie, and
+# not looked for: a zygote has mapped this one (main.py), so that takes a tenth of the time.
+import _imp
 from _thread import allocate_lock
-from select import poll
-from _json import make_scanner, make_encoder, encode_basestring
+
+
+def extension(name):
+    """A module of the interpreter's own in C, for us alone."""
+    path = f"{sys.modules['os'].__file__.rpartition('/')[0]}/lib-dynload/{name}{_imp.extension_suffixes()[0]}"
+    spec = sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=path)
+    try:
+        module = _imp.create_builtin(spec) if _imp.is_builtin(name) > 0 else _imp.create_dynamic(spec)
+        _imp.exec_dynamic(module)
+        return module
+    except ImportError: # it lies elsewhere
+        return __import__(name)
+
+
+_json, select = extension("_json"), extension("select")
+make_scanner, make_encoder, encode_basestring = _json.make_scanner, _json.make_encoder, _json.encode_basestring
 
 LINE_MAX_BYTES = 1 << 20
 NESTED_MAX = 64
@@ -190,7 +206,7 @@ class Bridge:
         self.waiting, self.pieces, self.length = {}, [], 0
         self.sending, self.reading = allocate_lock(), allocate_lock()
         self.sender = self.reader = None # the threads that hold these
-        self.poll = poll()
+        self.poll = select.poll()
         self.poll.register(fd, 1) # POLLIN
         self.loops = {} # how many coroutines of a loop wait
         set_inheritable(fd, False)

@@ -70,6 +70,15 @@ def load_guest():
     return code, main
 
 
+def map_extension(name):
+    """The library of one that a run may need, without the module: nothing of it can be seen, and a fork loads it without waiting for it."""
+    path = f"{os.__file__.rpartition('/')[0]}/lib-dynload/{name}{_imp.extension_suffixes()[0]}"
+    try:
+        _imp.create_dynamic(type(sys.__spec__)(name, None, origin=path))
+    except ImportError:
+        pass # it is a part of the interpreter, or lies elsewhere
+
+
 def is_guest_ahead():
     return guest is not None and "OURS" in guest_main.__dict__
 
@@ -211,6 +220,7 @@ def begin():
     for name in names:
         preload(name)
     guest, guest_main = load_guest()
+    map_extension("_json") # for the runner of a program with tools
     set_environ(ENVIRON)
     del pins
     gc.disable()
