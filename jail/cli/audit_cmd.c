@@ -46,7 +46,7 @@ static int set_filter(void *into, const struct option_row *row, const char *valu
 static void make_options(struct option_row rows[AUDIT_FILTERS + 3])
 {
 	const struct option_row others[] = {
-		OPTION_TEXT("file", 0, offsetof(struct asked, file), "FILE", "The file of the audit; usually the one that " CONFIG " names"),
+		OPTION_TEXT("file", 0, offsetof(struct asked, file), "FILE", "Read this file; default: the one that " CONFIG " names"),
 		OPTION_SWITCH("json", 0, offsetof(struct asked, json), "Print the lines as they are in the file"),
 		OPTION_END,
 	};
@@ -235,7 +235,7 @@ static int fail(const struct err *e, int status)
 
 static void usage(const struct option_row *rows)
 {
-	fputs("usage: brig audit [OPTION]...\n\nPrints what was run or refused by brigd on this host, the oldest first.\n\n",
+	fputs("usage: brig audit [OPTION]...\n\nPrint what the service ran or refused on this host, oldest first.\n\n",
 	      stdout);
 	options_print(rows, stdout);
 }

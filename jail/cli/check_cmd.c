@@ -10,7 +10,7 @@ static const char line[] = "brig check [OPTION]... FILE|-";
 
 static void usage(FILE *out)
 {
-	fprintf(out, "usage: %s\n\nSay what is against the rules of a profile in a Python program, which is read in a jail and not executed.\n\n", line);
+	fprintf(out, "usage: %s\n\nReport where a Python program breaks the rules of a profile. The program is read in a jail and not executed.\n\n", line);
 	options_print(check_options, out);
 	fputs("\nPolicy and advice: the jail does not depend on it.\n", out);
 }

@@ -33,7 +33,7 @@ static const struct option_row options[] = {
 
 static int help(void)
 {
-	puts("usage: brig doctor [--json | --quiet]\n\nTry what a jail needs on this host, and say what to change where it is missing.\n"
+	puts("usage: brig doctor [--json | --quiet]\n\nTest what jails need on this host, and print what to change where something is missing.\n"
 	     "The status is 0 when the default profile can run, 1 when it cannot.\n");
 	options_print(options, stdout);
 	return 0;

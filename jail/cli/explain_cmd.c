@@ -27,8 +27,8 @@ struct explain {
 };
 
 static const struct option_row options[] = {
-	OPTION_SWITCH("all", 'a', offsetof(struct explain, all), "Print also what each layer is for, and mounts, environment, modules, set-up steps and system calls"),
-	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print all of it as one JSON object"),
+	OPTION_SWITCH("all", 'a', offsetof(struct explain, all), "Also print what each layer is for, mounts, environment, modules, set-up steps and system calls"),
+	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print everything as one JSON object"),
 	OPTION_END,
 };
 
@@ -106,8 +106,8 @@ static void print_warm(const struct explain *x, FILE *out)
 {
 	static const char *const how[] = {
 		[WARM_NEVER]  = "each run executes a new Python",
-		[WARM_DEMAND] = "a service forks each run from a Python that stands by, when it is asked for",
-		[WARM_READY]  = "a service has forked a Python that stands by into each cell that stands ready, ahead of its run",
+		[WARM_DEMAND] = "a service forks each run from a warm Python, when the run is asked for",
+		[WARM_READY]  = "a service keeps cells ready; in each waits a fork of a warm Python",
 	};
 	const struct profile *p = &x->profile;
 
@@ -119,8 +119,8 @@ static void print_warm(const struct explain *x, FILE *out)
 		fprintf(out, " %s", json_string_value(json_array_get(p->preload, i)));
 	fprintf(out, "%s\n", json_array_size(p->preload) ? "" : " nothing");
 	fprintf(out, "  replaced  after %" PRIu64 " runs or %g s, whichever comes first\n", p->zygote_runs, (double)p->zygote_ms / 1000);
-	fputs("  shared    hash seed and addresses, stack canaries among them, by the runs of one such Python (brig-security(7), Warm runs)\n"
-	      "  cold      brig run --cold, brig exec, --private, and whenever no such Python can be had\n", out);
+	fputs("  shared    hash seed and addresses, stack canaries among them, by all runs of one warm Python (brig-security(7), Warm runs)\n"
+	      "  cold      brig run --cold, brig exec, --private, and runs for which no warm Python can be started\n", out);
 }
 
 static void print_steps(enum child_table table, const char *title, FILE *out)
@@ -158,7 +158,7 @@ static void print_rest(const struct explain *x, FILE *out)
 	print_heading("environment", out);
 	for (size_t i = 0; x->env.entry[i]; i++)
 		fprintf(out, "  %s\n", x->env.entry[i]);
-	print_names(x->profile.modules, "modules that a program may import (brig check: policy and advice, the jail does not depend on it)",
+	print_names(x->profile.modules, "modules that brig check accepts (advice: the jail does not depend on it)",
 		    "  any", out);
 	print_names(x->profile.calls, "calls of which brig check warns", "  none", out);
 	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
@@ -203,9 +203,9 @@ static void print_short(const struct explain *x, FILE *out)
 	print_writable(x, out);
 	print_warm(x, out);
 	print_layers_that_need(NEED_ALWAYS, "layers of every run", out);
-	print_layers_that_need(NEED_ROOT, all ? "required, and only root or a service of root's has them" : "layers that root has, or a service of root's", out);
-	print_layers_that_need(NEED_WHERE_PRESENT, all ? "required, and not every kernel has them" : "layers where the kernel has them", out);
-	fprintf(out, "\nbrig explain --all %s: what each layer is for, mounts, environment, set-up steps, system calls\n", x->profile.name);
+	print_layers_that_need(NEED_ROOT, all ? "required layers that only root and root's service have" : "layers that only root and root's service have", out);
+	print_layers_that_need(NEED_WHERE_PRESENT, all ? "required layers that not every kernel has" : "layers that not every kernel has", out);
+	fprintf(out, "\nbrig explain --all %s prints what each layer is for, mounts, environment, set-up steps and system calls\n", x->profile.name);
 }
 
 static void print_text(const struct explain *x, FILE *out)
@@ -318,7 +318,7 @@ int explain_main(int argc, char **argv)
 		n    = more < 0 ? more : n + 1 + more;
 	}
 	if (n == OPTIONS_HELP) {
-		puts("usage: brig explain [OPTION]... [PROFILE]\n\nPrint what a profile means, layer by layer; basic when none is named.\n");
+		puts("usage: brig explain [OPTION]... [PROFILE]\n\nPrint what a profile gives a run: its limits, its layers, and with --all everything. Default: basic.\n");
 		options_print(options, stdout);
 		return STATUS_OK;
 	}

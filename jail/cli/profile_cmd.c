@@ -109,9 +109,9 @@ static const struct {
 	bool        wants_words;
 	const char *usage, *doc;
 } verbs[] = {
-	{ "list",   list,   false, "list",                    "which profiles there are" },
-	{ "check",  check,  true,  "check NAME|FILE.json...", "read profiles and their policies, say what is wrong" },
-	{ "schema", schema, false, "schema",                  "the JSON schema of a profile" },
+	{ "list",   list,   false, "list",                    "list the profiles" },
+	{ "check",  check,  true,  "check NAME|FILE.json...", "check profiles and their policies for mistakes" },
+	{ "schema", schema, false, "schema",                  "print the JSON schema of a profile" },
 };
 /* clang-format on */
 

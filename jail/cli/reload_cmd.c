@@ -29,7 +29,7 @@ int reload_main(int argc, char **argv)
 	int        status;
 
 	if (ask_words(&a, argc, argv, 0, "brig reload [--json]",
-		      "Have the brigd that runs here read its configuration and profiles again; no run ends. What cannot be used changes nothing.", &status) < 0)
+		      "Make the service read its configuration and profiles again. No run ends. If a file has a mistake, nothing changes.", &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "reload", print_reload);
 }

@@ -46,35 +46,35 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 }
 
 const struct option_row request_options[] = {
-	{ { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "The program itself, in the place of a file; what follows are its arguments", NULL, NULL }, 'c', "CODE", NULL, true },
-	{ { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of what --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true },
-	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Which profile; basic when not said (brig profile list)"),
+	{ { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "Run this text as the program; what follows are its arguments", NULL, NULL }, 'c', "CODE", NULL, true },
+	{ { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of a directory that --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true },
+	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile; default: basic (brig profile list shows all)"),
 #include "limits.def"
-	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "What the program reads from stdin; \"-\" is brig's own, as when that is a pipe or a file"),
-	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "One more variable for the program; K alone takes over your own", NULL, NULL }, 'e', "K[=V]", set_env, false },
-	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program that lies in it finds its modules there", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
+	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file"),
+	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", set_env, false },
+	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program in that directory can import its neighbours", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
 	{ { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
-	{ { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace: into LOCAL, or this directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false },
-	OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into this directory"),
-	OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Where the program works: a directory in the jail, from /workspace on"),
-	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run though this limit (memory, cpus) was asked for and nothing here can hold it", NULL, NULL }, 0, "LIMIT", NULL, false },
-	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, and nothing else"),
-	OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON there, and pass the output on as always"),
-	OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter, also where the profile's runs are warm"),
-	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait for a place when a quota is used up: 60 when not said, 0 not at all", NULL, NULL }, 0, NULL, NULL, false },
-	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, though a service runs here"),
-	OPTION_SWITCH("why", 0, AT(why), "Say what the jail refused to the program, by which line of the policy, and what allows it"),
-	OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary also when the program simply exited"),
-	OPTION_SWITCH("quiet", 'q', AT(quiet), "Print nothing of brig's own but why there was no run"),
+	{ { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false },
+	OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR"),
+	OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace"),
+	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false },
+	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else"),
+	OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output"),
+	OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one"),
+	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false },
+	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running"),
+	OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it"),
+	OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself"),
+	OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run"),
 	OPTION_END,
 };
 #undef LIMIT
 const struct option_row *const request_exec_options = request_options + 2; /* without --code and --module */
 
 const struct option_row check_options[] = {
-	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "Whose modules and calls count; basic when not said (brig explain NAME)"),
-	OPTION_SWITCH("json", 0, AT(json), "Print what was found as JSON"),
-	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, though a service runs here"),
+	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile whose rules count; default: basic (brig explain --all NAME shows them)"),
+	OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON"),
+	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running"),
 	OPTION_END,
 };
 

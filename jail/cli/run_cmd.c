@@ -21,7 +21,7 @@ static void usage(FILE *out, const struct way *way)
 {
 	fprintf(out, "usage: %s\n\n%s\n\n", way->line, way->what);
 	options_print(way->options, out);
-	fputs("\nbrig explain PROFILE shows what each limit is when not said, and the most that may be asked for.\n", out);
+	fputs("\nbrig explain PROFILE prints the default and the ceiling of each limit.\n", out);
 }
 
 /*

@@ -14,9 +14,9 @@ struct top {
 };
 
 static const struct option_row options[] = {
-	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and end, as where the output is no terminal"),
-	OPTION_SWITCH("json", 0, offsetof(struct top, json), "Print the answers to stats and list, once, as one JSON object"),
-	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Between two pages, 0.1 to 3600; 1 when not said", NULL, NULL }, 'd', NULL, NULL, false },
+	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and exit; the default when the output is no terminal"),
+	OPTION_SWITCH("json", 0, offsetof(struct top, json), "Print one page as a JSON object: what brig stats and brig ps print"),
+	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Time between two pages, 0.1 to 3600; default 1", NULL, NULL }, 'd', NULL, NULL, false },
 	OPTION_END,
 };
 
@@ -194,7 +194,7 @@ int top_main(int argc, char **argv)
 	int           n = options_parse(options, argc, argv, &t, &e), r;
 
 	if (n == OPTIONS_HELP) {
-		puts("usage: brig top [OPTION]...\n\nShow zygotes, cells that stand ready, and runs, of the brigd that runs here; q ends it.\n");
+		puts("usage: brig top [OPTION]...\n\nShow the service's runs, its ready cells, and their memory, each second anew; q quits.\n");
 		options_print(options, stdout);
 		return STATUS_OK;
 	}

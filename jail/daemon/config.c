@@ -17,40 +17,40 @@ enum { UID_LAST = 4294967294 };
 static const struct field ids_fields[] = {
 	/* setting    type         where      least  most              preset  meaning */
 	{ "base",     FIELD_COUNT, AT(base),  KEEPER_ID_LEAST,  INT32_MAX, 0,  "The first host id that cells may have", NULL, NULL },
-	{ "count",    FIELD_COUNT, AT(count), KEEPER_IDS_LEAST, 1 << 24,   0,  "How many there are; each cell takes two; profiles have equal shares", NULL, NULL },
+	{ "count",    FIELD_COUNT, AT(count), KEEPER_IDS_LEAST, 1 << 24,   0,  "How many ids there are; each cell takes two, and all profiles get equal shares", NULL, NULL },
 	{ 0 },
 };
 #undef AT
 #define AT(member) offsetof(struct config_audit, member)
 static const struct field audit_fields[] = {
-	{ "file",      FIELD_STR,   AT(file),      0,        255,     0,        "Absolute path of a file that gets a line for each attempt", NULL, NULL },
-	{ "max_bytes", FIELD_SIZE,  AT(max_bytes), 64 * KIB, 4 * GIB, 64 * MIB, "Size at which the file is put aside", NULL, NULL },
-	{ "keep",      FIELD_COUNT, AT(keep),      1,        99,      4,        "How many files that were put aside are kept", NULL, NULL },
+	{ "file",      FIELD_STR,   AT(file),      0,        255,     0,        "Absolute path of the file; it gets a line for each run and each refusal", NULL, NULL },
+	{ "max_bytes", FIELD_SIZE,  AT(max_bytes), 64 * KIB, 4 * GIB, 64 * MIB, "Size at which the file is rotated", NULL, NULL },
+	{ "keep",      FIELD_COUNT, AT(keep),      1,        99,      4,        "How many rotated files are kept", NULL, NULL },
 	{ 0 },
 };
 #undef AT
 #define AT(member) offsetof(struct config_access, member)
 const struct field config_access_fields[] = {
-	{ "user",            FIELD_STR,   AT(user),            0, 63,          0,             "Whom this row is about, by name", NULL, NULL },
-	{ "group",           FIELD_STR,   AT(group),           0, 63,          0,             "Or a group: everybody in it", NULL, NULL },
-	{ "uid",             FIELD_COUNT, AT(uid),             0, UID_LAST,    CONFIG_NO_UID, "Or a user by number", NULL, NULL },
-	{ "profiles",        FIELD_LIST,  AT(profiles),        0, 255,         0,             "Profiles that may be used; every one when not said", NULL, NULL },
-	{ "runs",            FIELD_COUNT, AT(runs),            0, 4096,        16,            "Runs of one user at once; 0 is without bound", NULL, NULL },
-	{ "memory_bytes",    FIELD_SIZE,  AT(memory_bytes),    0, 1024 * GIB,  0,             "Memory limits of one user's runs together; 0 is without bound", NULL, NULL },
-	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     6000,          "Runs that one user may start within a minute; 0 is without bound", NULL, NULL },
+	{ "user",            FIELD_STR,   AT(user),            0, 63,          0,             "The user whom this row is about, by name", NULL, NULL },
+	{ "group",           FIELD_STR,   AT(group),           0, 63,          0,             "Or a group: the row is about each of its members", NULL, NULL },
+	{ "uid",             FIELD_COUNT, AT(uid),             0, UID_LAST,    CONFIG_NO_UID, "Or a user, by number", NULL, NULL },
+	{ "profiles",        FIELD_LIST,  AT(profiles),        0, 255,         0,             "Profiles that may be used; default: all", NULL, NULL },
+	{ "runs",            FIELD_COUNT, AT(runs),            0, 4096,        16,            "Runs of one user at once; 0: no limit", NULL, NULL },
+	{ "memory_bytes",    FIELD_SIZE,  AT(memory_bytes),    0, 1024 * GIB,  0,             "Sum of the memory limits of one user's runs; 0: no limit", NULL, NULL },
+	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     6000,          "Runs that one user may start within a minute; 0: no limit", NULL, NULL },
 	{ 0 },
 };
 #undef AT
 #define AT(member) offsetof(struct config, member)
 const struct field config_fields[] = {
 	{ "comment",      FIELD_NOTE,  0,                0, 4096,              0,  "For people; brigd does not read it", NULL, NULL },
-	{ "ids",          FIELD_TABLE, AT(ids),          0, 0,                 0,  "Host ids for cells; as brig(1) finds them when not said", NULL, ids_fields },
-	{ "ready",        FIELD_COUNT, AT(ready),        0, 64,                2,  "Cells of each profile that are built ahead", NULL, NULL },
+	{ "ids",          FIELD_TABLE, AT(ids),          0, 0,                 0,  "Host ids for cells; the default is described below", NULL, ids_fields },
+	{ "ready",        FIELD_COUNT, AT(ready),        0, 64,                2,  "How many cells of each profile are kept ready", NULL, NULL },
 	{ "runs",         FIELD_COUNT, AT(runs),         1, KEEPER_RUNS_MAX, 64, "Runs of all users at once", NULL, NULL },
-	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Memory limits of all runs together; 0 is without bound", NULL, NULL },
-	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; the installed brig keeps to it, a copy of one's own need not", NULL, NULL },
-	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "Where attempts are written down, beside the journal", NULL, audit_fields },
-	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Who may use the service, and what of it; the first row that fits a user counts, and whom none fits is refused", NULL, config_access_fields },
+	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Sum of the memory limits of all runs; 0: no limit", NULL, NULL },
+	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; the installed brig obeys this, a user's own copy of brig need not", NULL, NULL },
+	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "A file for the audit, beside the journal", NULL, audit_fields },
+	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Which users may use what; the first row that names a user counts, and a user whom no row names is refused", NULL, config_access_fields },
 	{ 0 },
 };
 #undef AT
@@ -98,7 +98,7 @@ static int decode_row(struct config_access *a, const json_t *row, struct err *e)
 	if (fields_decode(config_access_fields, row, a, e) < 0 || check_profiles(a, e) < 0)
 		return -1;
 	if (!!a->user + !!a->group + (a->uid != CONFIG_NO_UID) != 1)
-		return err_set(e, ERR_BAD_SPEC, "say one of user, group and uid");
+		return err_set(e, ERR_BAD_SPEC, "give exactly one of user, group and uid");
 	return 0;
 }
 

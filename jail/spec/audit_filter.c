@@ -10,10 +10,10 @@
 /* clang-format off */
 const struct audit_filter_row audit_filter_rows[] = {
 	{ "run",     "ID",     "run_id",      "Only the run with this id" },
-	{ "uid",     "N",      "peer_uid",    "Only what the user with this number asked for" },
-	{ "profile", "NAME",   "profile",     "Only what asked for this profile" },
-	{ "reason",  "REASON", "exit_reason", "Only what ended so, or was refused with this code" },
-	{ "since",   "TIME",   "time",        "Only what is not older: 10m, 2h, 3d, 2026-11-20, 2026-11-20T14:00:00Z (days begin in UTC)" },
+	{ "uid",     "N",      "peer_uid",    "Only requests of the user with this number" },
+	{ "profile", "NAME",   "profile",     "Only requests for this profile" },
+	{ "reason",  "REASON", "exit_reason", "Only runs with this exit reason, or refusals with this code" },
+	{ "since",   "TIME",   "time",        "Only newer lines: 10m, 2h, 3d, 2026-11-20, 2026-11-20T14:00:00Z (days begin in UTC)" },
 	{ 0 },
 };
 /* clang-format on */

@@ -175,7 +175,7 @@ def test_quiet_prints_what_is_not_ok_and_the_verdict(host):
 
 def test_help_is_no_error(host):
     answer = host.doctor("--help")
-    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json | --quiet]\n\nTry ")
+    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json | --quiet]\n\nTest ")
     assert "--json " in answer.out and "--help " in answer.out
 
 

@@ -16,19 +16,19 @@ static const struct command {
 } commands[] = {
 	{ "run",     run_main,     "run a Python program in a jail" },
 	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
-	{ "check",   check_main,   "say what a Python program may not do, without executing it" },
-	{ "ps",      ps_main,      "list the runs of the brigd that runs here" },
-	{ "kill",    kill_main,    "end one of them" },
-	{ "stats",   stats_main,   "print what that brigd has done, and what it costs" },
-	{ "metrics", metrics_main, "print the figures of that brigd for Prometheus, or serve them over HTTP" },
-	{ "reload",  reload_main,  "have that brigd read its configuration and profiles again" },
-	{ "top",     top_main,     "show zygotes, cells that stand ready, and runs, again and again" },
-	{ "explain", explain_main, "print what a profile means, layer by layer" },
-	{ "doctor",  doctor_command, "try what a jail needs on this host, and say what to change" },
-	{ "profile", profile_main, "list, check or describe profiles" },
+	{ "check",   check_main,   "report where a Python program breaks the rules of a profile, without executing it" },
+	{ "ps",      ps_main,      "list your runs" },
+	{ "kill",    kill_main,    "end a run" },
+	{ "stats",   stats_main,   "print what the service has done, and what it costs" },
+	{ "metrics", metrics_main, "print the figures of the service for Prometheus, or serve them over HTTP" },
+	{ "reload",  reload_main,  "make the service read its configuration and profiles again" },
+	{ "top",     top_main,     "show runs, ready cells and memory, each second anew" },
+	{ "explain", explain_main, "print what a profile gives a run: limits, layers, system calls" },
+	{ "doctor",  doctor_command, "test what jails need on this host, and print what to change" },
+	{ "profile", profile_main, "list profiles, check them, print their JSON schema" },
 	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
-	{ "audit",   audit_main,   "print what was run or refused here, by whom, and what it cost" },
-	{ "help",    help_main,    "print the options of one of these" },
+	{ "audit",   audit_main,   "print what the service ran or refused, for which user, and what it cost" },
+	{ "help",    help_main,    "print the help of a command" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -44,10 +44,10 @@ static const struct command *find(const char *name)
 
 static void usage(FILE *out)
 {
-	fputs("usage: brig COMMAND [OPTION]...\n\nRuns Python that nobody trusts yet, in a jail.\n\n", out);
+	fputs("usage: brig COMMAND [OPTION]...\n\nRuns untrusted Python programs in jails.\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->doc);
-	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  -V, --version  which brig this is\n", out);
+	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  -V, --version  print the version\n", out);
 }
 
 /* A full disk is no success. */

@@ -23,19 +23,19 @@ static const struct option {
 	size_t      offset; /* of a bool, or of a text */
 	const char *doc;
 } options[] = {
-	{ "--foreground", NULL,   offsetof(struct words, foreground)     , "serve without systemd, until a signal" },
-	{ "--socket",     "PATH", offsetof(struct words, wish.socket),     "where clients connect" },
-	{ "--config",     "FILE", offsetof(struct words, wish.config),     "instead of /etc/brig/brig.json" },
-	{ "--private",    NULL,   offsetof(struct words, private),         "serve one client (with --fd; brig starts it so)" },
-	{ "--fd",         "N",    offsetof(struct words, private_fd),      "the connection to that client" },
+	{ "--foreground", NULL,   offsetof(struct words, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
+	{ "--socket",     "PATH", offsetof(struct words, wish.socket),     "listen at this socket" },
+	{ "--config",     "FILE", offsetof(struct words, wish.config),     "read this configuration instead of /etc/brig/brig.json" },
+	{ "--private",    NULL,   offsetof(struct words, private),         "serve one client alone; used by brig, together with --fd" },
+	{ "--fd",         "N",    offsetof(struct words, private_fd),      "the descriptor of the connection to that client" },
 	{ "--help",       NULL,   offsetof(struct words, help),            "this text" },
-	{ "--version",    NULL,   offsetof(struct words, version),         "which brigd this is" },
+	{ "--version",    NULL,   offsetof(struct words, version),         "print the version" },
 };
 /* clang-format on */
 
 static int usage(FILE *out, int status)
 {
-	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nServes jails, see brigd(8).\n\n", out);
+	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nRuns programs in jails for the users of this host. Manual: man brigd\n\n", out);
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		fprintf(out, "  %-13s %-5s %s\n", options[i].name, options[i].arg ? options[i].arg : "", options[i].doc);
 	return status;
