@@ -17,7 +17,7 @@ static const struct shape quota_shape[] = {
 	{ 0 },
 };
 static const struct shape named_shape[] = {
-	{ "name",        SHAPE_TEXT, SHAPE_MUST, "What to ask for", NULL },
+	{ "name",        SHAPE_TEXT, SHAPE_MUST, "Its name", NULL },
 	{ "description", SHAPE_TEXT, SHAPE_MUST, "One line for people", NULL },
 	{ 0 },
 };
@@ -26,13 +26,13 @@ static const struct shape hello_shape[] = {
 	SHAPE_TAG,
 	{ "version",  SHAPE_COUNT, SHAPE_MUST, "The protocol that the service speaks", NULL },
 	{ "brig",     SHAPE_TEXT,  SHAPE_MUST, "The version of the service", NULL },
-	{ "features", SHAPE_TEXTS, SHAPE_MUST, "Names of what later versions add", NULL },
-	{ "profiles", SHAPE_ROWS,  SHAPE_MUST, "What this user may run under", named_shape },
-	{ "quota",    SHAPE_TABLE, SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
+	{ "features", SHAPE_TEXTS, SHAPE_MUST, "Names of additions to version 1, see VERSIONS", NULL },
+	{ "profiles", SHAPE_ROWS,  SHAPE_MUST, "The profiles that this user may use", named_shape },
+	{ "quota",    SHAPE_TABLE, SHAPE_MUST, "What this user may use; null is without limit", quota_shape },
 	{ 0 },
 };
 static const struct shape cancel_shape[] = {
-	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"cancel\"; the event ended comes later, to the connection of the run", NULL },
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"cancel\"; the event ended comes later, on the connection that started the run", NULL },
 	SHAPE_TAG, SHAPE_RUN,
 	{ 0 },
 };
@@ -44,36 +44,36 @@ static const struct shape tools_shape[] = {
 static const struct shape listed_shape[] = {
 	SHAPE_RUN,
 	{ "profile", SHAPE_TEXT,  SHAPE_MUST, "Its profile", NULL },
-	{ "uid",     SHAPE_COUNT, SHAPE_MUST, "Whose it is", NULL },
-	{ "pid",     SHAPE_COUNT, SHAPE_MUST, "Which process asked for it", NULL },
-	{ "comm",    SHAPE_TEXT,  SHAPE_MUST, "What that process was called", NULL },
+	{ "uid",     SHAPE_COUNT, SHAPE_MUST, "The id of its user", NULL },
+	{ "pid",     SHAPE_COUNT, SHAPE_MUST, "The process that asked for it", NULL },
+	{ "comm",    SHAPE_TEXT,  SHAPE_MUST, "The name of that process", NULL },
 	{ "state",   SHAPE_TEXT,  SHAPE_MUST, "starting or running", NULL },
-	{ "age_ms",  SHAPE_COUNT, SHAPE_MUST, "Since the request", NULL },
-	{ "mine",    SHAPE_BOOL,  SHAPE_MUST, "Whether it is the asking user's", NULL },
+	{ "age_ms",  SHAPE_COUNT, SHAPE_MUST, "Milliseconds since the request", NULL },
+	{ "mine",    SHAPE_BOOL,  SHAPE_MUST, "Whether it belongs to the user who asks", NULL },
 	{ 0 },
 };
 static const struct shape list_shape[] = {
 	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"list\"", NULL },
 	SHAPE_TAG,
 	{ "runs",     SHAPE_ROWS,  SHAPE_MUST, "The oldest first, at most 200", listed_shape },
-	{ "left_out", SHAPE_COUNT, SHAPE_MUST, "How many more there are", NULL },
+	{ "left_out", SHAPE_COUNT, SHAPE_MUST, "How many more runs there are", NULL },
 	{ 0 },
 };
 static const struct shape run_counts_shape[] = {
 	{ "started", SHAPE_COUNT,  SHAPE_MUST, "Requests that became a run", NULL },
-	{ "ended",   SHAPE_COUNTS, SHAPE_MUST, "How they ended: exit reasons, and how often", NULL },
+	{ "ended",   SHAPE_COUNTS, SHAPE_MUST, "How runs ended: exit reasons, and how often", NULL },
 	{ 0 },
 };
 static const struct shape zygote_shape[] = {
-	{ "state",             SHAPE_TEXT,  SHAPE_MUST, "none, starting, serving, or replaced: it serves until its successor does", NULL },
-	{ "generation",        SHAPE_COUNT, SHAPE_MUST, "Its number among those of the profile, from 1", NULL },
-	{ "age_ms",            SHAPE_COUNT, SHAPE_NULL, "Since it was started", NULL },
-	{ "runs",              SHAPE_COUNT, SHAPE_NULL, "Cells that were built for it: runs, and those that wait for one", NULL },
-	{ "memory_bytes",      SHAPE_COUNT, SHAPE_NULL, "Its memory, what it shares divided among those who share it (PSS)", NULL },
-	{ "own_bytes",         SHAPE_COUNT, SHAPE_NULL, "Of that, what nobody else has (USS)", NULL },
-	{ "forks",             SHAPE_COUNT, SHAPE_NULL, "Of it, in their cells already, without a program", NULL },
-	{ "fork_memory_bytes", SHAPE_COUNT, SHAPE_NULL, "The memory of one of these (PSS)", NULL },
-	{ "fork_own_bytes",    SHAPE_COUNT, SHAPE_NULL, "Of that, what nobody else has (USS)", NULL },
+	{ "state",             SHAPE_TEXT,  SHAPE_MUST, "none, starting, serving, or replaced: it serves until its successor is ready", NULL },
+	{ "generation",        SHAPE_COUNT, SHAPE_MUST, "1 for the first zygote of the profile, 2 for the next, and so on", NULL },
+	{ "age_ms",            SHAPE_COUNT, SHAPE_NULL, "Milliseconds since it started", NULL },
+	{ "runs",              SHAPE_COUNT, SHAPE_NULL, "Cells that were built for it, with those that wait for a run", NULL },
+	{ "memory_bytes",      SHAPE_COUNT, SHAPE_NULL, "Its memory; each shared page is divided by the number of processes that map it (PSS)", NULL },
+	{ "own_bytes",         SHAPE_COUNT, SHAPE_NULL, "Memory of that which no other process has (USS)", NULL },
+	{ "forks",             SHAPE_COUNT, SHAPE_NULL, "Its forks that wait in their cells for a program", NULL },
+	{ "fork_memory_bytes", SHAPE_COUNT, SHAPE_NULL, "Memory of one such fork (PSS)", NULL },
+	{ "fork_own_bytes",    SHAPE_COUNT, SHAPE_NULL, "Memory of that which no other process has (USS)", NULL },
 	{ 0 },
 };
 static const struct shape profile_counts_shape[] = {
@@ -82,20 +82,20 @@ static const struct shape profile_counts_shape[] = {
 	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
 	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
 	{ "running",  SHAPE_COUNT, SHAPE_MUST, "Cells with a program", NULL },
-	{ "zygote",   SHAPE_TABLE, SHAPE_NULL, "The Python that its runs are forked from; null: each executes its own", zygote_shape },
+	{ "zygote",   SHAPE_TABLE, SHAPE_NULL, "The Python from which its runs are forked; null: each run executes a new one", zygote_shape },
 	{ 0 },
 };
 static const struct shape process_shape[] = {
-	{ "pid",          SHAPE_COUNT,  SHAPE_MUST, "Its process", NULL },
-	{ "memory_bytes", SHAPE_COUNT,  SHAPE_NULL, "What it holds", NULL },
-	{ "cpu_ms",       SHAPE_NUMBER, SHAPE_NULL, "What it has used", NULL },
+	{ "pid",          SHAPE_COUNT,  SHAPE_MUST, "Its process id", NULL },
+	{ "memory_bytes", SHAPE_COUNT,  SHAPE_NULL, "Its memory", NULL },
+	{ "cpu_ms",       SHAPE_NUMBER, SHAPE_NULL, "The CPU time that it used", NULL },
 	{ 0 },
 };
 static const struct shape audit_counts_shape[] = {
-	{ "entries",      SHAPE_COUNT, SHAPE_MUST, "Attempts: runs that have ended, and what was refused", NULL },
-	{ "suppressed",   SHAPE_COUNT, SHAPE_MUST, "Refusals that were not written, because one user had too many", NULL },
-	{ "journal_lost", SHAPE_COUNT, SHAPE_MUST, "Lines that the journal did not take", NULL },
-	{ "file_lost",    SHAPE_COUNT, SHAPE_MUST, "Lines that are not in the file", NULL },
+	{ "entries",      SHAPE_COUNT, SHAPE_MUST, "Runs that have ended, and refusals", NULL },
+	{ "suppressed",   SHAPE_COUNT, SHAPE_MUST, "Refusals that were not written because one user had too many", NULL },
+	{ "journal_lost", SHAPE_COUNT, SHAPE_MUST, "Lines that could not be written to the journal", NULL },
+	{ "file_lost",    SHAPE_COUNT, SHAPE_MUST, "Lines that could not be written to the file", NULL },
 	{ 0 },
 };
 static const struct shape stats_shape[] = {
@@ -103,51 +103,51 @@ static const struct shape stats_shape[] = {
 	SHAPE_TAG,
 	{ "brig",        SHAPE_TEXT,  SHAPE_MUST, "The version of the service", NULL },
 	{ "started_at",  SHAPE_NUMBER, SHAPE_MUST, "When the service started, in seconds since 1970", NULL },
-	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Since then", NULL },
-	{ "rules_age_ms", SHAPE_COUNT, SHAPE_MAY, "Since configuration and profiles were read", NULL },
-	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Since the service started", run_counts_shape },
+	{ "uptime_ms",   SHAPE_COUNT, SHAPE_MUST, "Milliseconds since then", NULL },
+	{ "rules_age_ms", SHAPE_COUNT, SHAPE_MAY, "Milliseconds since configuration and profiles were read", NULL },
+	{ "runs",        SHAPE_TABLE, SHAPE_MUST, "Counts since the service started", run_counts_shape },
 	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
 	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
 	{ "refused",     SHAPE_COUNTS, SHAPE_MUST, "Requests and clients that were answered with an error: its codes, and how often", NULL },
 	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
-	{ "connected",   SHAPE_COUNT, SHAPE_MUST, "Connections that there were", NULL },
-	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Lines of the audit; null where none is written", audit_counts_shape },
-	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "What is kept for each", profile_counts_shape },
+	{ "connected",   SHAPE_COUNT, SHAPE_MUST, "Connections since the service started", NULL },
+	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Counts of the audit's lines; null without an audit", audit_counts_shape },
+	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "The state of each profile", profile_counts_shape },
 	{ "door",        SHAPE_TABLE, SHAPE_MUST, "The process that clients talk to", process_shape },
 	{ "keeper",      SHAPE_TABLE, SHAPE_NULL, "The process that starts runs; null when the door does it itself", process_shape },
-	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "What the door is held by", NULL },
+	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "The restrictions under which the door runs", NULL },
 	{ 0 },
 };
 static const struct shape histogram_shape[] = {
-	{ "sum",     SHAPE_NUMBER, SHAPE_MUST, "Of all that was observed", NULL },
-	{ "buckets", SHAPE_COUNTS, SHAPE_MUST, "A bound, and how many were at most that, the smallest first; the last, +Inf, has all", NULL },
+	{ "sum",     SHAPE_NUMBER, SHAPE_MUST, "The sum of all observations", NULL },
+	{ "buckets", SHAPE_COUNTS, SHAPE_MUST, "Upper bounds, the smallest first, each with the number of observations up to it; the last, +Inf, has all", NULL },
 	{ 0 },
 };
 static const struct shape metrics_shape[] = {
 	{ "reply",             SHAPE_TEXT,   SHAPE_MUST, "\"metrics\"", NULL },
 	SHAPE_TAG,
 	{ "profile",           SHAPE_TEXT,   SHAPE_MUST, "Its name", NULL },
-	{ "cold",              SHAPE_COUNTS, SHAPE_MUST, "How its runs ended that executed a Python of their own: every exit reason, and how often", NULL },
-	{ "warm",              SHAPE_COUNTS, SHAPE_MUST, "The same of those that were forked from a zygote", NULL },
-	{ "wait_seconds",      SHAPE_TABLE,  SHAPE_MUST, "From the request to the start, of runs that were started", histogram_shape },
-	{ "setup_seconds",     SHAPE_TABLE,  SHAPE_MUST, "setup_ms of the records that have one; so are the others", histogram_shape },
-	{ "wall_seconds",      SHAPE_TABLE,  SHAPE_MUST, "wall_ms", histogram_shape },
-	{ "cpu_seconds",       SHAPE_TABLE,  SHAPE_MUST, "cpu_ms", histogram_shape },
-	{ "memory_peak_bytes", SHAPE_TABLE,  SHAPE_MUST, "memory_peak_bytes", histogram_shape },
+	{ "cold",              SHAPE_COUNTS, SHAPE_MUST, "How runs ended that executed a new Python: every exit reason, and how often", NULL },
+	{ "warm",              SHAPE_COUNTS, SHAPE_MUST, "The same for runs that were forked from a zygote", NULL },
+	{ "wait_seconds",      SHAPE_TABLE,  SHAPE_MUST, "Time from the request to the start, of runs that were started", histogram_shape },
+	{ "setup_seconds",     SHAPE_TABLE,  SHAPE_MUST, "setup_ms of all records that have it", histogram_shape },
+	{ "wall_seconds",      SHAPE_TABLE,  SHAPE_MUST, "wall_ms of all records that have it", histogram_shape },
+	{ "cpu_seconds",       SHAPE_TABLE,  SHAPE_MUST, "cpu_ms of all records that have it", histogram_shape },
+	{ "memory_peak_bytes", SHAPE_TABLE,  SHAPE_MUST, "memory_peak_bytes of all records that have it", histogram_shape },
 	{ 0 },
 };
 static const struct shape reload_shape[] = {
-	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"reload\"; what cannot be used is answered by an error, and changes nothing", NULL },
+	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"reload\"; if a file cannot be used, the answer is an error and nothing changes", NULL },
 	SHAPE_TAG,
-	{ "profiles", SHAPE_COUNT, SHAPE_MUST, "How many there are now", NULL },
-	{ "changed",  SHAPE_TEXTS, SHAPE_MUST, "Those that are new, or not as they were", NULL },
-	{ "removed",  SHAPE_TEXTS, SHAPE_MUST, "Those that are no more", NULL },
-	{ "restart",  SHAPE_TEXT,  SHAPE_NULL, "Keys of the configuration that differ from those of the start, and take a restart", NULL },
+	{ "profiles", SHAPE_COUNT, SHAPE_MUST, "The number of profiles now", NULL },
+	{ "changed",  SHAPE_TEXTS, SHAPE_MUST, "Profiles that are new or have changed", NULL },
+	{ "removed",  SHAPE_TEXTS, SHAPE_MUST, "Profiles that are gone", NULL },
+	{ "restart",  SHAPE_TEXT,  SHAPE_NULL, "Keys of the configuration that have changed and take effect at the next start", NULL },
 	{ 0 },
 };
 static const struct shape package_shape[] = {
-	{ "name",    SHAPE_TEXT, SHAPE_MUST, "A package of Debian", NULL },
-	{ "version", SHAPE_TEXT, SHAPE_MUST, "Which of it", NULL },
+	{ "name",    SHAPE_TEXT, SHAPE_MUST, "The name of a Debian package", NULL },
+	{ "version", SHAPE_TEXT, SHAPE_MUST, "Its version", NULL },
 	{ 0 },
 };
 static const struct shape explain_shape[] = {
@@ -158,11 +158,11 @@ static const struct shape explain_shape[] = {
 	{ "policy",        SHAPE_TEXT,   SHAPE_MUST, "The syscall policy", NULL },
 	{ "limits",        SHAPE_OBJECT, SHAPE_MUST, "What a run gets when it asks for nothing, see brig-profile(5)", NULL },
 	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
-	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may have; null is without bound", quota_shape },
-	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "Of the compiled filter", NULL },
-	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "What brig check lets a program import; null is anything", NULL },
-	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Of what it warns", NULL },
-	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "What the tree was made of, when the service started; may be incomplete", package_shape },
+	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may use; null is without limit", quota_shape },
+	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "SHA-256 of the compiled filter", NULL },
+	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "Modules that brig check accepts; null: any", NULL },
+	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Calls that brig check warns about", NULL },
+	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "Packages of the tree when the service started; may be incomplete", package_shape },
 	{ 0 },
 };
 static const struct shape waiting_shape[] = {
@@ -174,21 +174,21 @@ static const struct shape waiting_shape[] = {
 static const struct shape started_shape[] = {
 	{ "event",   SHAPE_TEXT,  SHAPE_MUST, "\"started\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
-	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "What each descriptor is: stdout, stderr and result, pipes to read, stdin, one to write, tools, a socket", NULL },
-	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The limit of each stream: who reads keeps so much, and asks for the end beyond eight times as much", NULL },
+	{ "streams", SHAPE_TEXTS, SHAPE_MUST, "What each descriptor is: stdout, stderr and result are the reading ends of pipes, stdin is a writing end, tools is a socket", NULL },
+	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The output limit of each stream, which the client enforces, see STREAMS", NULL },
 	{ 0 },
 };
 static const struct shape limit_shape[] = {
 	{ "event", SHAPE_TEXT,  SHAPE_MUST, "\"limit\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
 	{ "name",  SHAPE_TEXT,  SHAPE_MUST, "The limit, as in a profile", NULL },
-	{ "value", SHAPE_COUNT, SHAPE_MUST, "What it was set to", NULL },
+	{ "value", SHAPE_COUNT, SHAPE_MUST, "Its value", NULL },
 	{ "ends",  SHAPE_BOOL,  SHAPE_MUST, "Whether it ends the run", NULL },
 	{ 0 },
 };
 static const struct shape lost_shape[] = {
 	{ "layers", SHAPE_TEXTS, SHAPE_MUST, "As in the record's isolation", NULL },
-	{ "why",    SHAPE_TEXT,  SHAPE_MUST, "What this host refuses; may be empty", NULL },
+	{ "why",    SHAPE_TEXT,  SHAPE_MUST, "Why this host cannot provide them; may be empty", NULL },
 	{ 0 },
 };
 static const struct shape ended_shape[] = {
@@ -201,14 +201,14 @@ static const struct shape ended_shape[] = {
 	{ 0 },
 };
 static const struct shape inner_error_shape[] = {
-	{ "code",           SHAPE_TEXT,  SHAPE_MUST, "One of a closed list", NULL },
-	{ "message",        SHAPE_TEXT,  SHAPE_MUST, "A sentence for people, about the field if there is one", NULL },
+	{ "code",           SHAPE_TEXT,  SHAPE_MUST, "One of the codes below", NULL },
+	{ "message",        SHAPE_TEXT,  SHAPE_MUST, "A sentence for people, about the field if there is one; it does not name the field", NULL },
 	{ "field",          SHAPE_TEXT,  SHAPE_NULL, "The key of the request that it is about, like limits.pids or ro[1]", NULL },
-	{ "retry_after_ms", SHAPE_COUNT, SHAPE_MAY,  "When it may be worth another try", NULL },
+	{ "retry_after_ms", SHAPE_COUNT, SHAPE_MAY,  "After how long to try again", NULL },
 	{ 0 },
 };
 static const struct shape error_keys[] = {
-	{ "error", SHAPE_TABLE, SHAPE_MUST, "Why not", inner_error_shape },
+	{ "error", SHAPE_TABLE, SHAPE_MUST, "Why the request was refused", inner_error_shape },
 	SHAPE_TAG,
 	{ 0 },
 };

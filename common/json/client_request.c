@@ -12,7 +12,7 @@ static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL 
 #define AT(member) offsetof(struct protocol_call, member)
 const struct field protocol_call_fields[] = {
 	{ "name",        FIELD_STR, AT(name),        0,  512, 0, "The tool, as the program named it", NULL, NULL },
-	{ "verdict",     FIELD_STR, AT(verdict),     1,  32,  0, "What came of it: ok, or the kind of its error", NULL, NULL },
+	{ "verdict",     FIELD_STR, AT(verdict),     1,  32,  0, "How the call ended: ok, or the kind of its error", NULL, NULL },
 	{ "args_sha256", FIELD_STR, AT(args_sha256), 64, 64,  0, "SHA-256 of its arguments", NULL, NULL },
 	{ 0 },
 };
@@ -21,28 +21,28 @@ const struct field protocol_call_fields[] = {
 #define AT(member) offsetof(struct protocol_request, member)
 /*                name        type          where             least  most               preset            meaning */
 #define KEY_OP      { "op",      FIELD_STR,    AT(op),           0,     63,                0,                "Which request", NULL, NULL }
-#define KEY_TAG     { "tag",     FIELD_COUNT,  AT(tag),          0,     TAG_MAX,           TAG_NONE,         "Comes back in the reply, and in every event of the run", NULL, NULL }
+#define KEY_TAG     { "tag",     FIELD_COUNT,  AT(tag),          0,     TAG_MAX,           TAG_NONE,         "Copied into the reply, the error and every event of the run", NULL, NULL }
 #define KEY_VERSION { "version", FIELD_COUNT,  AT(version),      1,     1,                 PROTOCOL_VERSION, "The protocol that the client speaks", NULL, NULL }
-#define KEY_PROFILE { "profile", FIELD_NAME,   AT(profile),      0,     63,                0,                "Which profile; basic when not said", NULL, NULL }
-#define KEY_LIMITS  { "limits",  FIELD_OBJECT, AT(limits),       0,     0,                 0,                "Settings as in the limits of a profile, see brig-profile(5); none above its ceiling", NULL, NULL }
-#define KEY_ENV     { "env",     FIELD_WORDS,  AT(env),          0,     PROTOCOL_ENV_MAX,  0,                "More variables for the program, each NAME=VALUE", NULL, NULL }
-#define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; else it is empty", NULL, NULL }
-#define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Directories and files to show, read-only, as /workspace/NAME; for each comes a descriptor", NULL, NULL }
-#define KEY_FILES   { "files",   FIELD_BOOL,   AT(has_files),    0,     1,                 0,                "Whether files go into /workspace or come out of it, see FILES; for them comes a descriptor", NULL, NULL }
-#define KEY_TOOLS   { "tools",   FIELD_BOOL,   AT(has_tools),    0,     1,                 0,                "Whether the program may call tools of the client, see TOOLS: the stream tools comes with started", NULL, NULL }
-#define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether a new interpreter must be started", NULL, NULL }
-#define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait for a place when a quota is used up; 0: it is refused at once", NULL, NULL }
-#define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that need not be held where no control group can; else a run that asks for them is refused there", NULL, NULL }
-#define KEY_MAIN    { "main",    FIELD_STR,    AT(main),         0,     PROTOCOL_MAIN_MAX, 0,                "Where in what ro shows the program lies, as NAME/main.py: it is run as that file, beside its neighbours; not said: as /workspace/main.py", NULL, NULL }
-#define KEY_CWD     { "cwd",     FIELD_STR,    AT(cwd),          1,     PROTOCOL_MAIN_MAX, 0,                "Where the program works: a directory in the jail, which begins at /workspace when it is no absolute path; not said: /workspace", NULL, NULL }
+#define KEY_PROFILE { "profile", FIELD_NAME,   AT(profile),      0,     63,                0,                "The profile; default: basic", NULL, NULL }
+#define KEY_LIMITS  { "limits",  FIELD_OBJECT, AT(limits),       0,     0,                 0,                "Limits that differ from those of the profile, see LIMITS; none above its ceiling", NULL, NULL }
+#define KEY_ENV     { "env",     FIELD_WORDS,  AT(env),          0,     PROTOCOL_ENV_MAX,  0,                "More environment variables for the program, each NAME=VALUE", NULL, NULL }
+#define KEY_STDIN   { "stdin",   FIELD_BOOL,   AT(wants_stdin),  0,     1,                 0,                "Whether the client wants to write to the program's stdin; otherwise it is empty", NULL, NULL }
+#define KEY_RO      { "ro",      FIELD_WORDS,  AT(ro),           0,     PROTOCOL_RO_MAX,   0,                "Names of directories and files to show, read-only, as /workspace/NAME; one descriptor comes for each", NULL, NULL }
+#define KEY_FILES   { "files",   FIELD_BOOL,   AT(has_files),    0,     1,                 0,                "Whether files are copied into /workspace or out of it, see FILES; the descriptor of a socket comes for them", NULL, NULL }
+#define KEY_TOOLS   { "tools",   FIELD_BOOL,   AT(has_tools),    0,     1,                 0,                "Whether the program may call tools of the client, see TOOLS; the event started then brings the stream tools", NULL, NULL }
+#define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether to start a new interpreter even if a warm one is there", NULL, NULL }
+#define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait when a quota is used up; 0: it is refused at once", NULL, NULL }
+#define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that a host without control groups need not enforce; otherwise a run that asks for them is refused there", NULL, NULL }
+#define KEY_MAIN    { "main",    FIELD_STR,    AT(main),         0,     PROTOCOL_MAIN_MAX, 0,                "Path of the program below a name of ro, as NAME/main.py: it runs as that file, and can import its neighbours; default: it runs as /workspace/main.py", NULL, NULL }
+#define KEY_CWD     { "cwd",     FIELD_STR,    AT(cwd),          1,     PROTOCOL_MAIN_MAX, 0,                "Directory of the jail in which the program starts; a relative one is below /workspace, which is the default", NULL, NULL }
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
-#define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; without a slash it is looked for in the PATH of the jail", NULL, NULL }
+#define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; a command without a slash is searched in the PATH of the jail", NULL, NULL }
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
-#define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     2,                 MODE_script,      "Who executes the program: the interpreter (script), or the guest runner, which reports on the stream result what came of it (report) or only reads it and reports what it finds (check)", run_modes, NULL }
-#define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; any when not said", NULL, NULL }
-#define KEY_WAITING { "waiting", FIELD_BOOL,   AT(is_waiting),   0,     1,                 0,                "Whether a call takes long just now: the wall clock of the program stands still until the next message says false", NULL, NULL }
-#define KEY_CALLS   { "calls",   FIELD_ROWS,   AT(calls),        0,     PROTOCOL_CALLS_MAX, 0,               "Calls that have ended, for the audit", NULL, protocol_call_fields }
-#define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "What the record shall say", cancel_reasons, NULL }
+#define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     2,                 MODE_script,      "What executes the program: the interpreter (script), or a runner in the jail, which reports the program's result on the stream result (report), or only checks the program and reports what it finds (check)", run_modes, NULL }
+#define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; default: any", NULL, NULL }
+#define KEY_WAITING { "waiting", FIELD_BOOL,   AT(is_waiting),   0,     1,                 0,                "Whether a tool call is taking long: the clock of the limit wall stands still until a message says false", NULL, NULL }
+#define KEY_CALLS   { "calls",   FIELD_ROWS,   AT(calls),        0,     PROTOCOL_CALLS_MAX, 0,               "Calls that have ended, for the audit log", NULL, protocol_call_fields }
+#define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
 static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
