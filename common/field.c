@@ -233,7 +233,7 @@ static void print_range(const struct field *f, bool is_text, FILE *out)
 	print_number(f, f->min, is_text, least, sizeof least);
 	print_number(f, f->max, is_text, most, sizeof most);
 	print_number(f, f->preset, is_text, preset, sizeof preset);
-	fprintf(out, field_has_preset(f) ? "From %s to %s, preset %s.\n" : "From %s to %s.\n", least, most, preset);
+	fprintf(out, field_has_preset(f) ? "From %s to %s, default %s.\n" : "From %s to %s.\n", least, most, preset);
 }
 
 void field_print_bounds(const struct field *f, bool is_text, FILE *out)
@@ -241,11 +241,11 @@ void field_print_bounds(const struct field *f, bool is_text, FILE *out)
 	if (field_is_number(f)) {
 		print_range(f, is_text, out);
 	} else if (f->type == FIELD_BOOL && field_has_preset(f)) {
-		fprintf(out, "Preset %s.\n", f->preset ? "true" : "false");
+		fprintf(out, "Default %s.\n", f->preset ? "true" : "false");
 	} else if (f->type == FIELD_CHOICE) {
 		for (unsigned i = 0; f->choices[i]; i++)
 			fprintf(out, i ? ", %s" : "One of %s", f->choices[i]);
-		fprintf(out, field_has_preset(f) ? "; preset %s.\n" : ".\n", f->choices[field_has_preset(f) ? f->preset : 0]);
+		fprintf(out, field_has_preset(f) ? "; default %s.\n" : ".\n", f->choices[field_has_preset(f) ? f->preset : 0]);
 	} else if (is_list(f) && f->max) {
 		fprintf(out, "At most %" PRIu64 ".\n", f->max);
 	}

@@ -44,7 +44,7 @@ void settings_print(const struct settings *s, FILE *out)
 			return;
 		print_value(s, (enum setting_id)id, to);
 		fclose(to);
-		fprintf(out, "%-18s  %-20s  %s\n", setting_rows[id].field.name, *value ? value : "-", s->where[id] ? s->where[id] : "preset");
+		fprintf(out, "%-18s  %-20s  %s\n", setting_rows[id].field.name, *value ? value : "-", s->where[id] ? s->where[id] : "default");
 		free(value);
 	}
 }
@@ -80,7 +80,7 @@ void settings_print_mdoc(FILE *out)
 		fprintf(out, ".It Fl -%s%s%s\n%s.\n", row->field.name, *arg ? " Ar " : "", arg, row->field.doc);
 		field_print_bounds(&row->field, true, out);
 		if (*texts->preset && strcmp(texts->preset, "false") != 0)
-			fprintf(out, "Preset %s.\n", texts->preset);
+			fprintf(out, "Default %s.\n", texts->preset);
 		if (*texts->older)
 			fprintf(out, id == SETTING_token ? ".Ev %s\nholds the secret itself.\n" : "Also\n.Ev %s .\n", texts->older);
 	}

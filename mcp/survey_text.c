@@ -44,7 +44,7 @@ static void print_libraries(FILE *out, const struct survey *s, const char *name)
 
 static void print_profile(FILE *out, const struct mcp *m, const struct survey *s, const char *name, const json_t *found)
 {
-	fprintf(out, "%s%s: ", name, strcmp(name, s->preset) == 0 ? " (the preset)" : "");
+	fprintf(out, "%s%s: ", name, strcmp(name, s->preset) == 0 ? " (the default)" : "");
 	print_libraries(out, s, name);
 	fprintf(out, "; %g s of time, at most %g; %" PRIu64 " MiB of memory, at most %" PRIu64 "\n", (double)order_preset_wall(m->settings, found) / 1000,
 		(double)order_most_wall(m->settings, found) / 1000, (uint64_t)(fact_limit(found, "limits", "memory_bytes") / MIB),

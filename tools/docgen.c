@@ -38,7 +38,7 @@ static void print_options(FILE *out)
 		field_print_text(f, f->preset, preset, sizeof preset);
 		field_print_text(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
 		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option(f->name), field_arg(f), f->doc);
-		fprintf(out, "From %s to %s; usually %s, at most %s.\n", least, most, preset, ceiling);
+		fprintf(out, "From %s to %s; default %s, ceiling %s.\n", least, most, preset, ceiling);
 	}
 	fputs(".El\n", out);
 }
@@ -52,8 +52,8 @@ static void print_ceilings(FILE *out)
 {
 	char preset[32], ceiling[32];
 
-	fputs(".Bl -column \"workspace_bytes\" \"--workspace-size\" \"preset\" \"ceiling\" -compact\n"
-	      ".It Sy setting Ta Sy option Ta Sy preset Ta Sy ceiling\n", out);
+	fputs(".Bl -column \"workspace_bytes\" \"--workspace-size\" \"default\" \"ceiling\" -compact\n"
+	      ".It Sy setting Ta Sy option Ta Sy default Ta Sy ceiling\n", out);
 	for (const struct field *f = limits_fields; f->name; f++) {
 		field_print_value(f, f->preset, preset, sizeof preset);
 		field_print_value(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);

@@ -61,8 +61,8 @@ def test_print_config_shows_every_setting_with_its_origin(place):
     printed = place.printed()
     told = re.findall(r"^  --([a-z-]+)", place.run("--help").stdout.decode(), re.M)
     assert list(printed) == [option for option in told if option not in NO_SETTINGS] and len(printed) > 30
-    assert {said for _, said in printed.values()} == {"preset"}
-    assert printed["timeout"] == ("30", "preset") and printed["max-timeout"] == ("300", "preset") and printed["port"] == ("9015", "preset")
+    assert {said for _, said in printed.values()} == {"default"}
+    assert printed["timeout"] == ("30", "default") and printed["max-timeout"] == ("300", "default") and printed["port"] == ("9015", "default")
 
 
 def test_help_names_every_option_and_exits_with_0(place):
@@ -96,7 +96,7 @@ def test_options_go_before_the_environment_before_dotenv_before_the_file_before_
     assert printed["max-timeout"] == ("13", "SANDBOX_MAX_TIMEOUT in the environment")
     assert printed["progress"] == ("2", ".env, line 3: BRIG_MCP_PROGRESS")
     assert printed["output"] == ("1K", f"{place.config}, line 1: output")
-    assert printed["yield-after"] == ("45", "preset")
+    assert printed["yield-after"] == ("45", "default")
 
 
 PUBLISHED = [ # row, variable, value, option, value as printed
@@ -254,7 +254,7 @@ def test_a_token_file_that_is_no_file_is_refused(place):
 def test_a_dotenv_that_others_may_write_is_left_out_and_told(place, mode, note):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     place.dotenv.chmod(mode)
-    assert place.printed()["timeout"] == ("30", "preset")
+    assert place.printed()["timeout"] == ("30", "default")
     done = place.run()
     assert done.returncode == 0 and done.stderr.startswith(b"brig-mcp: .env: ") and note in done.stderr
 
@@ -263,14 +263,14 @@ def test_a_dotenv_that_others_may_write_is_left_out_and_told(place, mode, note):
 def test_a_dotenv_of_somebody_else_is_left_out_and_told(place):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     os.chown(place.dotenv, host.own_id(0), host.own_id(0))
-    assert place.printed()["timeout"] == ("30", "preset")
+    assert place.printed()["timeout"] == ("30", "default")
     assert b".env: it belongs to somebody else; not read" in place.run().stderr
 
 
 def test_a_dotenv_that_is_a_link_is_left_out_and_told(place):
     (place.work / "other").write_text("SANDBOX_TIMEOUT=5\n")
     place.dotenv.symlink_to("other")
-    assert place.printed()["timeout"] == ("30", "preset")
+    assert place.printed()["timeout"] == ("30", "default")
     assert b".env: a symbolic link; not read" in place.run().stderr
 
 
@@ -286,7 +286,7 @@ def test_a_folder_or_a_pipe_of_that_name_is_in_nobodys_way(place):
 
 def test_a_dotenv_without_end_is_left_out_and_told(place):
     place.dotenv.write_bytes(b"SANDBOX_TIMEOUT=5\n" + b"A=1\n" * 20000)
-    assert place.printed()["timeout"] == ("30", "preset")
+    assert place.printed()["timeout"] == ("30", "default")
     assert b".env: more than 64 KiB; not read" in place.run().stderr
 
 

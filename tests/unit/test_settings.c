@@ -244,7 +244,7 @@ static void check_print(void)
 	tap_ok(take_all(&s, &r, &e) == 0, "a token is taken");
 	text = printed(settings_print, &s);
 	tap_ok(!strstr(text, "abcdefghij") && strstr(text, "set (43 characters)"), "it is never printed, but its length");
-	tap_ok(strstr(text, "timeout             1.5                   --timeout\n") && strstr(text, "\nport                9015                  preset\n"), "a value is printed with its origin");
+	tap_ok(strstr(text, "timeout             1.5                   --timeout\n") && strstr(text, "\nport                9015                  default\n"), "a value is printed with its origin");
 	free(text);
 }
 
