@@ -246,11 +246,11 @@ struct stage {
 static const struct stage stages[] = {
 	{ "unpack",    stage_unpack },    /* all others work on what it brings */
 	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
-	{ "furnish",   stage_furnish },   /* before compile: the interpreter may want its links and directories */
+	{ "files",     stage_furnish },   /* before compile: the interpreter may want its links and directories */
 	{ "wheels",    stage_wheels },    /* with the tree's own interpreter, like all until compile; what comes later lies over what a wheel brought */
-	{ "guest",     stage_guest },     /* before compile, which is the only one that fails for what others wrote */
+	{ "runner",    stage_guest },     /* before compile, which is the only one that fails for what others wrote */
 	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
-	{ "clear",     stage_prune_last }, /* what only the two before needed */
+	{ "clean",     stage_prune_last }, /* what only the two before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
 	{ "lint",      stage_lint },      /* judges what will be published, so after the last change */
 	{ "manifest",  stage_manifest },  /* hashes only what lint has passed: its lines cannot be forged */
@@ -260,8 +260,8 @@ static const struct stage stages[] = {
 
 static const struct stage import_stages[] = {
 	{ "unpack",    stage_import },    /* the rest is as above, but for what a recipe decides there */
-	{ "fit",       stage_fit },
-	{ "guest",     stage_guest },
+	{ "files",     stage_fit },
+	{ "runner",    stage_guest },
 	{ "compile",   stage_compile_most },
 	{ "normalise", stage_normalise },
 	{ "lint",      stage_lint_import },

@@ -255,15 +255,15 @@ static const struct {
 	bool      (*look)(const struct lint *, const struct tree_entry *, words why);
 	const char *reason;
 } rules[] = {
-	{ "name",       rule_name,       "a manifest is JSON, and its reader a person at a terminal" },
-	{ "type",       rule_type,       "a device node in the tree is a door to the host's devices" },
-	{ "setid",      rule_setid,      "no program of the tree may gain rights by being started" },
-	{ "attributes", rule_attributes, "file capabilities are setuid by another name, and no manifest covers the rest" },
-	{ "hardlink",   rule_hardlink,   "a file with a second name can be changed from outside" },
-	{ "owner",      rule_owner,      "the owner of a file can change it" },
-	{ "writable",   rule_writable,   "so can a group or the world" },
-	{ "link",       rule_link,       "a link that climbs out names a file of the host when it is followed from outside; /proc is exempt, it is empty until a jail mounts it" },
-	{ "libraries",  rule_libraries,  "a program that cannot start is found here, not in a run" },
+	{ "name",       rule_name,       "names are printable UTF-8: manifests are JSON, and terminals show them" },
+	{ "type",       rule_type,       "no device nodes, pipes or sockets: a device node gives access to a device of the host" },
+	{ "setid",      rule_setid,      "no setuid or setgid files: starting a program must not give rights" },
+	{ "attributes", rule_attributes, "no extended attributes: file capabilities give rights, and manifests have no attributes" },
+	{ "hardlink",   rule_hardlink,   "no hard links: a file with a second name outside could be changed there" },
+	{ "owner",      rule_owner,      "one owner for all files: the owner of a file can change it" },
+	{ "writable",   rule_writable,   "not writable by the group or others" },
+	{ "link",       rule_link,       "no links that lead out of the tree or to no file, except into /proc: followed from outside, they name files of the host" },
+	{ "libraries",  rule_libraries,  "programs have their loader and libraries in the tree" },
 };
 /* clang-format on */
 
@@ -393,5 +393,5 @@ void lint_print_rules(FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		fprintf(out, "  %-11s %s\n", rules[i].name, rules[i].reason);
-	fprintf(out, "  %-11s %s\n", "cell", "a cell mounts over what is in the tree and makes nothing in it: /workspace, /proc, /dev/null and their like must be there");
+	fprintf(out, "  %-11s %s\n", "cell", "the directories and files that a jail mounts over are there, such as /workspace, /proc and /dev/null");
 }

@@ -138,7 +138,7 @@ static void explain_layer(const struct policy *p, int source, const char *title,
 {
 	char before[32];
 
-	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only names, or words that others had the last of" : "");
+	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only groups, and statements that later files replace" : "");
 	print_names(p, source, POLICY_ALLOW, 0, out);
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {

@@ -171,12 +171,12 @@ static const struct command {
 	const char *letters; /* of its own options, see below */
 } commands[] = {
 	/* clang-format off */
-	{ "build",  "NAME|RECIPE.json",   "make a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
-	{ "import", "NAME SOURCE",        "put a tree into the store: a directory, a tar, or an image of containers", command_import, 2, 2, "Fm" },
-	{ "verify", "[NAME|DIGEST]...",   "hash trees again (all of them) and show what changed",  command_verify, 0, 256, "" },
-	{ "list",   "",                   "show the rootfs trees of the store",                    command_list,   0, 0,   "j" },
+	{ "build",  "NAME|RECIPE.json",   "build a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
+	{ "import", "NAME SOURCE",        "put a directory, a tar archive or a container image into the store", command_import, 2, 2, "Fm" },
+	{ "verify", "[NAME|DIGEST]...",   "hash the files of trees (default: all) and print what has changed",  command_verify, 0, 256, "" },
+	{ "list",   "",                   "list the rootfs trees of the store",                    command_list,   0, 0,   "j" },
 	{ "gc",     "",                   "remove trees that have no name and are not in use",     command_gc,     0, 0,   "n" },
-	{ "lint",   "DIR",                "check any directory by the rules for a rootfs",         command_lint,   1, 1,   "" },
+	{ "lint",   "DIR",                "check a directory by the rules for a rootfs",         command_lint,   1, 1,   "" },
 	/* clang-format on */
 };
 
@@ -186,13 +186,13 @@ static const struct choice {
 	const char *name, *value, *about;
 } choices[] = {
 	/* clang-format off */
-	{ 'f', "force",   NULL,   "build even when this recipe was built before" },
-	{ 'F', "force",   NULL,   "give a name to this tree that the store has for another one" },
-	{ 'm', "size-max", "SIZE", "the most that all files together may have, with those that a later layer replaces (2G)" },
-	{ 's', "sources", "FILE", "take packages from the sources in FILE, not from /etc/apt" },
+	{ 'f', "force",   NULL,   "build even if the store has the tree of this recipe" },
+	{ 'F', "force",   NULL,   "use the name even if another tree in the store has it" },
+	{ 'm', "size-max", "SIZE", "limit for all files together, with those that a later layer replaces; default 2G" },
+	{ 's', "sources", "FILE", "take packages from the sources in FILE instead of /etc/apt" },
 	{ 'j', "json",    NULL,   "print a JSON array of name, digest, path and size" },
-	{ 'n', "dry-run", NULL,   "say what would be removed, remove nothing" },
-	{ 'S', "store",   "DIR",  "the store (also: BRIG_STORE)" },
+	{ 'n', "dry-run", NULL,   "print what would be removed, and remove nothing" },
+	{ 'S', "store",   "DIR",  "use this store (also: the variable BRIG_STORE)" },
 	{ 'h', "help",    NULL,   "this text" },
 	/* clang-format on */
 };
@@ -207,7 +207,7 @@ static int print_usage(FILE *out)
 	fprintf(out, "usage: brig-rootfs COMMAND [OPTION]... [ARGUMENT]...\n\n");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].about);
-	fprintf(out, "\nbrig-rootfs COMMAND --help tells more. Manual: man brig-rootfs\n");
+	fprintf(out, "\nbrig-rootfs COMMAND --help prints the options of a command. Manual: man brig-rootfs\n");
 	return out == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 		return print_usage(stderr);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
 		return print_usage(stdout);
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("brig-rootfs %s\n", BRIG_VERSION);
 		return 0;
 	}
