@@ -54,8 +54,8 @@ void settings_print(const struct settings *s, FILE *out)
 void settings_help(FILE *out)
 {
 	fputs("usage: brig-mcp [OPTION]...\n\n"
-	      "An MCP server that runs Python in jails. Without options it speaks over stdin and stdout, as clients start it:\n\n"
-	      "  {\"mcpServers\":{\"python\":{\"command\":\"brig-mcp\"}}}\n\n",
+	      "An MCP server that runs Python in jails. Clients start it, and talk to it over standard input and output:\n\n"
+	      "  {\"mcpServers\":{\"python\":{\"command\":\"brig-mcp\",\"args\":[\"--reply\",\"text\"]}}}\n\n",
 	      out);
 	options_print(setting_rows + SETTING_COUNT, out);
 	fputc('\n', out);

@@ -189,12 +189,12 @@ const struct option_row setting_rows[] = {
 #define SETTING(member, type, option, older, min, max, preset, doc) \
 	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_UNSAID, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), say, false },
 #include "settings.def"
-	OPTION_SWITCH("check", 0, AT(check), "Run one program as a client would, and tell what came of it"),
+	OPTION_SWITCH("check", 0, AT(check), "Run one program as a client would, and print the result"),
 	OPTION_SWITCH("print-config", 0, AT(print_config), "Print each setting, and where it comes from"),
 	OPTION_TEXT("config", 0, AT(config), "FILE", "Read this configuration file"),
-	{ { "stdio", FIELD_BOOL, 0, 0, 1, 0, "Serve on standard input and output: what it does when nothing is said", NULL, NULL }, 0, NULL, say_stdio, false },
+	{ { "stdio", FIELD_BOOL, 0, 0, 1, 0, "Serve on standard input and output; the default", NULL, NULL }, 0, NULL, say_stdio, false },
 	{ { "transport", FIELD_STR, 0, 0, 0, 0, "The same as --stdio or --http", NULL, NULL }, 0, "stdio|http", say_transport, false },
-	OPTION_SWITCH("version", 'V', AT(version), "Which brig-mcp this is"),
+	OPTION_SWITCH("version", 'V', AT(version), "Print the version"),
 	OPTION_END,
 };
 
