@@ -10,17 +10,17 @@ PAGE, LOG = ROOT / "docs" / "compatibility.md", ROOT / "docs" / "compatibility-r
 ACCEPTED, MODULES = ROOT / "tests" / "compat" / "accepted.json", ROOT / "tests" / "compat" / "modules.json"
 HEAD = """# Compatibility: CPython's own tests
 
-The tests that CPython 3.11 brings along, run in a jail (the policy `python`, limits raised so that the tests have room) and in the very same tree without one:
-a plain user, all devices, a whole `/proc`, no filter and no limits. What became of every method is compared; the score is of those that pass
-outside, how many pass inside. Warm runs are forks of the profile's zygote, cold ones are executed; both have a filter, mounts and limits that are the same.
-Made by `./dev compat`; changes here are lost. `./dev test full` compares 20 modules, `./dev test long` all of them
-(tests/long/test_cpython.py; [compatibility-run.log](compatibility-run.log) is what the last one said).
+CPython's own tests, version 3.11, run in a jail (with the policy `python`, and limits raised for the tests) and in the same tree without a jail:
+as a plain user, with all devices, a whole `/proc`, no filter and no limits. The results of all methods are compared; the score says how many methods
+that pass outside pass inside. Warm runs are forks of the profile's zygote, cold runs execute a new Python; both have the same filter, mounts and limits.
+`./dev compat` makes this page; changes here are lost. `./dev test full` compares 20 modules, `./dev test long` all of them
+(tests/long/test_cpython.py; [compatibility-run.log](compatibility-run.log) is the log of the last run).
 """
 GROUPS = {
-    "pure": "what their sources use is nothing that a jail could change, or only in a corner",
-    "jail": "processes, threads, signals, files, terminals: what a jail is about",
-    "loopback": "servers and clients that meet on the loopback",
-    "other": "all others but those that want windows",
+    "pure": "modules whose sources use almost nothing that a jail could change",
+    "jail": "modules for processes, threads, signals, files, terminals, which a jail restricts",
+    "loopback": "servers and clients on the loopback interface",
+    "other": "all other modules, except those that need windows",
 }
 
 

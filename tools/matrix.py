@@ -14,12 +14,12 @@ import rows
 TABLE = ROOT / "docs" / "escape-matrix.md"
 HEAD = """# The escape matrix
 
-Every attack that the test suite makes on `brig run` and `brigd`, and what came of it. Made by `./dev matrix` from the results of `./dev test`
+Every attack that the test suite makes on `brig run` and `brigd`, and its result. `./dev matrix` makes this page from the results of `./dev test`
 and `./dev test vm`; changes here are lost.
 
-Each row is tried by one or more tests: a program in a real jail attacks, and somebody outside judges. **held (n)**: the n tests of the
-row passed. **not run**: this host lacks what the test needs, or it takes minutes under emulation. **RED**: a test failed. Most rows have a control, the same attack without a
-jail, on a scratch copy of the host or as a plain user, which must succeed: a wall that nothing pushes against proves nothing.
+One or more tests try each row: a program in a real jail attacks, and a process outside judges. **held (n)**: the n tests of the
+row passed. **not run**: this host lacks what the test needs, or the test takes minutes under emulation. **RED**: a test failed. Most rows have a
+control, the same attack without a jail, on a scratch copy of the host or as a plain user: it must succeed, which shows that the test can fail.
 """
 
 

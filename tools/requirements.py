@@ -14,13 +14,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 from requirement_rows import GROUPS, ROWS
 
 PAGE = ROOT / "docs" / "requirements.md"
-HEAD = """# What was asked for, and what shows it
+HEAD = """# Requirements, and the tests that show them
 
-Three published designs asked for a safe place to run Python. Each promise of theirs is a row here; made by `./dev requirements` from
+Three published designs describe a sandbox for Python. Each of their promises is a row here. `./dev requirements` makes this page from
 `tools/requirement_rows.py` and from the marks on tests; changes here are lost.
 
-**shown**: the named tests try it, on every run of the tests; `escape X1` is a row of the [escape matrix](escape-matrix.md). **in part**: what it
-waits for is said. **open**: there is no such feature yet. Whether the tests passed is for a run of them to say, not for this page.
+**shown**: the named tests try it, on every run of the tests; `escape X1` is a row of the [escape matrix](escape-matrix.md). **in part**: the row
+says what is missing. **open**: brig does not have the feature. The page does not say whether the tests passed.
 """
 
 

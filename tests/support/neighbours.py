@@ -10,19 +10,19 @@ QUIET, SPIN = "quiet", "spin"
 TOO_MUCH = 3 # times what a bomb costs that only computes
 FIGURES = [("p50", "honest", 0), ("p99", "honest", 1), ("longest", "honest", 2), ("gap p50", "host", 0), ("gap p99", "host", 1), ("longest gap", "host", 2)]
 RATIOS = [("p99", "honest", 1), ("longest gap", "host", 2)] # each to quiet and to spin
-HEAD = """# What neighbours of a bomb get
+HEAD = """# Honest runs beside bombs
 
-Made by `./dev test neighbours`; changes here are lost. Milliseconds. Each row is {seconds:g} seconds of a service of its own with the presets, and in it:
+Made by `./dev test neighbours`; changes here are lost. Milliseconds. Each row is {seconds:g} seconds of a service of its own with default settings, in which run:
 
-- **a bomb**: two runs at once, each with the limits of `basic` (one CPU, 64 processes, 256 MB), which do what is said below. One that ends
-  is run again. Where the bomb is a client, two processes of it go off, and what they use themselves is no jail's.
-- **honest runs**: another user asks for `print(1)`, one run after the other: from the request to the record.
-- **a process of the host** that sleeps for a millisecond again and again: from each time it woke to the next.
+- **a bomb**: two runs at once, each with the limits of `basic` (one CPU, 64 processes, 256 MB), which do what the row says. A bomb that ends
+  is started again. If the bomb is a client, it is two processes, which no jail limits.
+- **honest runs**: another user runs `print(1)`, one run after the other; the figure is the time from the request to the record.
+- **a process of the host**, which sleeps for a millisecond again and again; the figure (gap) is the time from one wake-up to the next.
 
 `{quiet}` is without a bomb, `{spin}` the bomb that only computes: each was measured {times} times in between, and the ratios are to the middle
-figure. **Bold** is more than {much} times what `{spin}` costs. The longest of a few thousand is also what a machine does now and then by itself:
-ratios of p99 say more. "Rounds" is how often a bomb did what it does, as far as its first process counts; "kernel's log", how many lines it
-grew by. That honest runs ended as they should, and that nothing was left behind, was asserted; how fast they were was not.
+figure. **Bold** is more than {much} times what `{spin}` costs. The longest of a few thousand times varies by itself:
+ratios of p99 say more. "Rounds" is how often the bomb's first process repeated its work; "kernel's log", how many lines were added
+to it. The tests assert that honest runs ended as they should, and that nothing was left behind; they do not assert how fast the runs were.
 """
 
 
