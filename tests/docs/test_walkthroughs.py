@@ -41,6 +41,8 @@ def test_following_it_does_what_it_says(page, tree, needs_root):
             words = line.replace("./dev test", f"/usr/bin/python3 -m pytest -q -p no:cacheprovider -p no:xdist --rootdir={tree}") if line.startswith("./dev test") else line
             done = subprocess.run(["bash", "-c", words], cwd=tree, capture_output=True, text=True, env={**os.environ, "BRIG_BUILD": f"{tree}/build"})
             assert done.returncode == (int(status[1]) if status else 0), f"{line}\n{done.stdout}\n{done.stderr}"
+            printed = re.search(r"# prints (.*)$", line)
+            assert not printed or done.stdout == f"{printed[1]}\n", line
             assert "no tests ran" not in done.stdout
 
 
