@@ -168,7 +168,7 @@ static int take_another(const struct field *f, const char *text, void *into, str
 	while (list[n])
 		n++;
 	if (n == f->max)
-		return err_set(e, ERR_BAD_SPEC, "said more than %" PRIu64 " times", f->max);
+		return err_set(e, ERR_BAD_SPEC, "given more than %" PRIu64 " times", f->max);
 	list[n] = text;
 	return 0;
 }

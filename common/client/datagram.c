@@ -41,7 +41,7 @@ int datagram_parse(struct datagram *ret, const char *text, size_t len, const int
 		d.fd[d.fds] = fd[d.fds];
 	*ret = DATAGRAM_NONE;
 	if (protocol_parse_answer(&d.answer, text, len, d.fds, e) < 0)
-		return err_wrap(e, "brigd said what it may not");
+		return err_wrap(e, "brigd broke the protocol");
 	*ret = d;
 	d    = DATAGRAM_NONE;
 	return 0;

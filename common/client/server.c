@@ -42,11 +42,11 @@ static int refuse(const char *path, enum server_want want, struct err *e)
 	case EACCES:
 		return err_set(e, ERR_DENIED, "%s: %s; join the group brig%s", path, strerror(EACCES), or);
 	case ECONNREFUSED:
-		return err_set(e, ERR_MISSING, "%s: nobody listens there; start brigd%s", path, or);
+		return err_set(e, ERR_MISSING, "%s: no brigd listens there; start one%s", path, or);
 	case ENOENT:
 		return err_set(e, ERR_MISSING, "%s: there is no such socket; start brigd%s", path, or);
 	case EAGAIN:
-		return err_set(e, ERR_LIMIT, "%s: brigd lets nobody in; it is stopped, or too many come at once", path);
+		return err_set(e, ERR_LIMIT, "%s: brigd accepts no connection: it is stopped, or too many clients connect at once", path);
 	case EPROTOTYPE:
 		return err_set(e, ERR_BAD_SPEC, "%s: not the socket of a brigd", path);
 	default:
@@ -198,7 +198,7 @@ int server_connect_within(struct server *ret, enum server_want want, unsigned ms
 	if (found == FAILED)
 		return -1;
 	if (found == NOBODY && want == SERVER_SERVICE)
-		return err_set(e, ERR_MISSING, "no brigd runs here; start one (systemctl start brigd, or brigd --foreground)%s",
+		return err_set(e, ERR_MISSING, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
 	if (found == NOBODY && want == SERVER_ANY && miss_service(&places, e) < 0)
 		return -1;

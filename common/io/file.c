@@ -67,7 +67,7 @@ int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err 
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
 	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: everybody may write to it; type: chmod o-w %s", path, path);
+		return err_set(e, ERR_DENIED, "%s: all users may write to it; type: chmod o-w %s", path, path);
 	return file_read_fd(fd, path, max, ret, e);
 }
 

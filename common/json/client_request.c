@@ -150,14 +150,14 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 static int check_cwd(const struct protocol_request *r, struct denial *d)
 {
 	if (r->cwd && r->kind == REQUEST_run && r->mode == MODE_check)
-		return deny(d, DENIAL_bad_field, "cwd", "a program that is only read works nowhere");
+		return deny(d, DENIAL_bad_field, "cwd", "has no effect with the mode \"check\", which only reads the program");
 	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
 }
 
 /* Who only reads the program needs no files of its. */
 static int check_files(const struct protocol_request *r, struct denial *d)
 {
-	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "a program that is only read has no files") : 0;
+	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "has no effect with the mode \"check\", which only reads the program") : 0;
 }
 
 static int check_tools(const struct protocol_request *r, struct denial *d)

@@ -53,7 +53,7 @@ json_t *ask(json_t *request, struct err *e)
 	json_t       *reply  = NULL;
 
 	if (!request)
-		err_set(e, ERR_BAD_SPEC, "what is asked is not UTF-8");
+		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
 	else if (ask_open(&server, e) == 0)
 		reply = ask_on(&server, request, e);
 	else

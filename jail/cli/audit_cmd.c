@@ -263,9 +263,9 @@ int audit_main(int argc, char **argv)
 		return STATUS_OK;
 	}
 	if (taken >= 0 && taken < argc - 1)
-		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one word too many", argv[taken + 1]);
+		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many", argv[taken + 1]);
 	if (taken >= 0 && a.file && !*a.file)
-		taken = err_set(&e, ERR_BAD_SPEC, "--file: an empty name is none");
+		taken = err_set(&e, ERR_BAD_SPEC, "--file: the name is empty");
 	if (taken < 0)
 		return fail(&e, STATUS_USAGE);
 	if (!a.file) {

@@ -68,7 +68,7 @@ static int tell_failure(const struct session *s, const json_t *record, const str
 	enum exit_reason reason;
 
 	if (summary_reason(record, &reason) && reason == EXIT_exited)
-		fprintf(stderr, "brig: %s cannot be checked: what the checker says cannot be used: %s\n", s->request->program, why->text);
+		fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", s->request->program, why->text);
 	else
 		report_print_story(s, record);
 	return STATUS_DENIED;

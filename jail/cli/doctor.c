@@ -209,7 +209,7 @@ int doctor_main(int argc, char **argv)
 	if (n == OPTIONS_HELP)
 		return help();
 	if (n >= 0 && n + 1 < argc)
-		n = err_set(&e, ERR_BAD_SPEC, "%.60s: one word too many; see --help", argv[n + 1]);
+		n = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many; see --help", argv[n + 1]);
 	if (n < 0) {
 		fprintf(stderr, "brig doctor: %s\n", e.text);
 		return 2;

@@ -53,7 +53,7 @@ static int load(struct explain *x, const char *name, struct err *e)
 		return -1;
 	x->place = profile_file_find(&x->places, name);
 	if (x->place == PROFILES_PLACES)
-		return err_set(e, ERR_MISSING, "profile %s: its file has just gone", name);
+		return err_set(e, ERR_MISSING, "profile %s: its file was removed", name);
 	wishes   = mount_wishes_of(&x->profile.limits, x->profile.workspace_exec);
 	if (mount_plan_build(&x->mounts, &wishes, e) < 0)
 		return -1;

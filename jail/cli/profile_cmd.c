@@ -145,7 +145,7 @@ static int run_verb(size_t verb, char **words)
 	if (words[0] && words[0][0] == '-' && words[0][1])
 		return complain(words[0], "no such option");
 	if (verbs[verb].wants_words != (words[0] != NULL))
-		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one word too many" : "name a profile or a file");
+		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
 	return places_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
 }
 

@@ -19,7 +19,7 @@ static void print_reload(const json_t *reply)
 	print_names("; gone: ", json_object_get(reply, "removed"));
 	putchar('\n');
 	if (json_is_string(json_object_get(reply, "restart")))
-		fprintf(stderr, "brig reload: what the configuration says of %s holds from the next start on\n",
+		fprintf(stderr, "brig reload: changes of %s in the configuration take effect at the next start\n",
 			ask_text(json_object_get(reply, "restart"), text, sizeof text));
 }
 

@@ -91,7 +91,7 @@ static json_t *record_of_refusal(const struct session *s)
 		err_set(&e, refusals[i].kind, "%s%s%s%s", name, !*name ? "" : refusals[i].code == DENIAL_above_ceiling ? " " : ": ", json_string_value(json_object_get(error, "message")), later);
 		return bare_record(s->request, "", refusals[i].reason, &e);
 	}
-	err_set(&e, ERR_BROKEN, "brigd refused for a reason without a name");
+	err_set(&e, ERR_BROKEN, "brigd refused without a reason");
 	return bare_record(s->request, "", EXIT_setup_failed, &e);
 }
 

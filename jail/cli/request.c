@@ -41,7 +41,7 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 	const char *entry = strchr(value, '=') ? value : find_own(value);
 
 	if (!entry)
-		return err_set(e, ERR_BAD_SPEC, "--env %.40s: there is no such variable here to take over; write --env %.40s=VALUE", value, value);
+		return err_set(e, ERR_BAD_SPEC, "--env %.40s: there is no such variable in your environment; write --env %.40s=VALUE", value, value);
 	return field_from_text(&row->field, entry, into, e) < 0 ? err_wrap(e, "--env") : 0;
 }
 
@@ -239,7 +239,7 @@ static int put_allow_missing(struct request *r, struct err *e)
 	for (size_t i = 0; r->allow_missing[i]; i++)
 		if (put_text(list, r->allow_missing[i]) < 0) {
 			json_decref(list);
-			return err_set(e, ERR_BAD_SPEC, "--allow-missing: what follows is not UTF-8");
+			return err_set(e, ERR_BAD_SPEC, "--allow-missing: the value is not UTF-8");
 		}
 	if (*r->allow_missing)
 		json_object_set(r->message, "allow_missing", list);
@@ -258,7 +258,7 @@ static int open_record(struct request *r, struct err *e)
 	if (*to && to[strspn(to, "0123456789")] == 0) {
 		fd = strlen(to) < 10 ? atoi(to) : -1;
 		if (fd >= 0 && fd <= STDERR_FILENO)
-			return err_set(e, ERR_BAD_SPEC, "--record %s: the program's own streams; name a descriptor from 3 on, or a file", to);
+			return err_set(e, ERR_BAD_SPEC, "--record %s: these are the program's own streams; name a descriptor from 3 on, or a file", to);
 		r->record_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	} else {
 		r->record_fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
@@ -273,7 +273,7 @@ static int put_common(struct request *r, struct err *e)
 	if (open_record(r, e) < 0 || put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
 	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
-		return err_set(e, ERR_BAD_SPEC, "--workdir: what follows is not UTF-8");
+		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
 	if (r->wait_ms)

@@ -89,7 +89,7 @@ static int check_get(const char *text, struct err *e)
 
 	if (fault)
 		return err_set(e, ERR_BAD_SPEC, "--get %.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", text, fault);
-	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "--get %s: nothing behind the colon; name a directory or a file", text) : 0;
+	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "--get %s: nothing follows the colon; name a directory or a file", text) : 0;
 }
 
 int run_files_open(struct request *r, struct err *e)

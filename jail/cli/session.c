@@ -131,7 +131,7 @@ static void on_started(void *owner, struct run_start *start)
 	struct session *s = owner;
 
 	if (s->started) {
-		err_set(&s->lost, ERR_PROTOCOL, "brigd said what it may not: a second start");
+		err_set(&s->lost, ERR_PROTOCOL, "brigd broke the protocol: a second start");
 		return;
 	}
 	s->started   = true;
@@ -155,7 +155,7 @@ static void on_waiting(void *owner, const char *run, const char *why)
 		return;
 	snprintf(plain, sizeof plain, "%s", why);
 	text_make_plain(plain);
-	fprintf(stderr, "brig: waiting for a place (%s); Ctrl-C gives up\n", plain);
+	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
 }
 
 static void on_limit(void *owner, const char *name, uint64_t value)

@@ -29,7 +29,7 @@ void why_print_line(const struct session *s, const json_t *record)
 	refused_words(record, NAMED_MAX, words);
 	if (!*words && !is_killed_by_filter(record))
 		return;
-	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail kills with SIGSYS for a call by a foreign ABI" : "",
+	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail ends with SIGSYS a program that calls by a foreign ABI" : "",
 		*words && is_killed_by_filter(record) ? "; " : "", *words ? "the jail refused " : "");
 	fprintf(stderr, "%s; brig %s --why tells all\n", words, op ? op : "run");
 }

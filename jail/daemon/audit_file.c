@@ -123,7 +123,7 @@ static int open_folder(struct audit_file *f, const char *path, struct err *e)
 	if (f->folder < 0 || fstat(f->folder, &st) < 0)
 		return err_sys(e, "%s", folder);
 	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: everybody may write to it; an audit needs a folder of its own", folder);
+		return err_set(e, ERR_DENIED, "%s: all users may write to it; the audit needs a directory of its own", folder);
 	return 0;
 }
 

@@ -227,9 +227,9 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 		fds[n++] = o->files_fd;
 	r = send_to_keeper(keeper, &word, fds, n);
 	if (r == -EAGAIN)
-		return err_set(e, ERR_LIMIT, "the keeper has as much to do as it can");
+		return err_set(e, ERR_LIMIT, "the keeper is busy");
 	if (r == -ETOOMANYREFS)
-		return err_set(e, ERR_LIMIT, "clients that do not read hold as many descriptors of runs as the service may have");
+		return err_set(e, ERR_LIMIT, "clients that do not read hold all descriptors that the service may have");
 	errno = -r;
 	return r < 0 ? err_set(e, ERR_PROTOCOL, "the keeper is gone: %s", strerror(errno)) : 0;
 }

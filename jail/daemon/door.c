@@ -63,7 +63,7 @@ static void turn_away(struct door *d, int sock, const struct peer *peer, const s
 	connection_tell(sock, protocol_error(why, TAG_NONE));
 	attempt_turned_away(d, peer, why);
 	if (!d->is_private)
-		log_say(&d->log, "a client is turned away: %s", why->text);
+		log_say(&d->log, "a client is refused: %s", why->text);
 }
 
 /* NULL with the reason. */
@@ -79,7 +79,7 @@ static const struct access_rule *check_peer(const struct door *d, int sock, stru
 	}
 	may = access_find(&d->access, peer, &groups);
 	if (!may)
-		deny(why, DENIAL_denied, NULL, "user %u may not use this service; whom it serves is said by the group brig, or by brig.json",
+		deny(why, DENIAL_denied, NULL, "user %u may not use this service; membership of the group brig, or brig.json, allows it",
 		     peer->uid);
 	return may;
 }
@@ -88,7 +88,7 @@ static int check_room(const struct door *d, uid_t uid, struct denial *why)
 {
 	if (d->connections_len < CONNECTIONS_MAX && door_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
 		return 0;
-	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: no more are served at once", CONNECTIONS_MAX,
+	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
 	     CONNECTIONS_OF_USER_MAX);
 	why->retry_after_ms = 1000;
 	return -1;

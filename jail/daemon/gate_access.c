@@ -4,7 +4,7 @@
 /* A client whose access was withdrawn keeps its runs, and may cancel them. */
 int gate_check_access(const struct connection *c, struct denial *why)
 {
-	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may not use this service any more", c->peer.uid);
+	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
 }
 
 /* The same words for both: who may not use it need not learn whether it is there. */
@@ -16,7 +16,7 @@ const struct served_profile *gate_profile(struct connection *c, const char *name
 	if (gate_check_access(c, why) < 0)
 		return NULL;
 	if (!access_allows(c->may, name)) {
-		deny(why, DENIAL_unknown_profile, NULL, "profile \"%.63s\" is none that you may use", name);
+		deny(why, DENIAL_unknown_profile, NULL, "you may not use a profile \"%.63s\"", name);
 		return NULL;
 	}
 	p = profile_set_find(&c->door->profiles, name, &e);

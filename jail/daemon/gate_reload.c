@@ -16,11 +16,11 @@ int gate_reload(struct connection *c, const struct protocol_request *request, in
 
 	(void)fds, (void)n;
 	if (!may_reload(c))
-		return deny(why, DENIAL_denied, NULL, "only root, and of one's own service the user, may have it read its configuration again");
+		return deny(why, DENIAL_denied, NULL, "only root, or the user whose own service it is, may make it read its configuration again");
 	if (!r || c->door->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, r ? "the service is about to end" : "this brigd serves one client, and has no configuration");
 	if (c->reload)
-		return deny(why, DENIAL_busy, NULL, "this connection waits for a reading already");
+		return deny(why, DENIAL_busy, NULL, "this connection already waits for a reload");
 	c->reload     = reload_ask(r);
 	c->reload_tag = request->tag;
 	return c->reload ? 0 : deny(why, DENIAL_unavailable, NULL, "the process that reads configuration and profiles has ended; restart brigd");

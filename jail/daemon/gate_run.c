@@ -21,7 +21,7 @@ static int check_turn(const struct connection *c, double now, struct run_try *tr
 	if (!try->waits_for_turn)
 		return 0;
 	why->retry_after_ms = QUOTA_RETRY_MS;
-	return deny(why, DENIAL_busy, NULL, "other users have their turn");
+	return deny(why, DENIAL_busy, NULL, "it is other users' turn");
 }
 
 static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
@@ -31,7 +31,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
 
 	if (c->door->is_ending)
-		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; ask again when it runs anew");
+		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
 	profile = gate_profile(c, request->profile, why);
 	/* first: to read the program of who may not run it would take the door from everybody else */
 	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, try->memory_bytes, now, why) < 0 ||

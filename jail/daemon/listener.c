@@ -75,7 +75,7 @@ static int open_folder(const char *path, bool is_usual, struct err *e)
 	snprintf(folder, sizeof folder, "%s", path);
 	slash = strrchr(folder, '/');
 	if (path[0] != '/' || !slash || slash == folder)
-		return err_set(e, ERR_BAD_SPEC, "%s: no absolute path of a file in a folder", path);
+		return err_set(e, ERR_BAD_SPEC, "%s: not the absolute path of a file in a directory", path);
 	*slash = 0;
 	if (is_usual && mkdir(folder, 0711) < 0 && errno != EEXIST)
 		return err_sys(e, "%s", folder);
@@ -144,9 +144,9 @@ static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 	if (!*there)
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(e, ERR_BAD_SPEC, "%s: is no socket, and is left alone", at->sun_path);
+		return err_set(e, ERR_BAD_SPEC, "%s: is not a socket; it was not changed", at->sun_path);
 	if (connect(sock, (const void *)at, sizeof *at) == 0 || errno == EAGAIN)
-		return err_set(e, ERR_LIMIT, "%s: another brigd answers there already", at->sun_path);
+		return err_set(e, ERR_LIMIT, "%s: another brigd already listens there", at->sun_path);
 	return errno == ECONNREFUSED || errno == ENOENT ? 0 : err_sys(e, "%s", at->sun_path);
 }
 

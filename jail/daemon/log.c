@@ -18,7 +18,7 @@ static bool has_room(struct log *l)
 
 	if (now - l->since_ms > 1000) {
 		if (l->kept_back)
-			say("brigd: %u more lines were kept back\n", l->kept_back);
+			say("brigd: %u more lines were left out\n", l->kept_back);
 		*l = (struct log){ .since_ms = now };
 	}
 	if (l->said == LINES_A_SECOND) {

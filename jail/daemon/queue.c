@@ -97,7 +97,7 @@ static void refuse_late(struct door_user *u, double now)
 		next = TAILQ_NEXT(q, link);
 		if (now < q->until_ms)
 			continue;
-		deny(&why, DENIAL_busy, NULL, "no place became free in time; %s", q->try.why);
+		deny(&why, DENIAL_busy, NULL, "waited too long: %s", q->try.why);
 		why.retry_after_ms = QUOTA_RETRY_MS;
 		refuse(q, &why);
 	}
@@ -158,7 +158,7 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 	if (!first)
 		return false;
 	try->waits_for_turn = first->try.waits_for_turn;
-	deny(why, DENIAL_busy, NULL, "%s; %zu of your runs wait already", first->try.why, c->user->queued);
+	deny(why, DENIAL_busy, NULL, "%s; %zu of your runs are waiting", first->try.why, c->user->queued);
 	why->retry_after_ms = QUOTA_RETRY_MS;
 	snprintf(try->why, sizeof try->why, "%s", first->try.why);
 	return true;
@@ -200,7 +200,7 @@ bool queue_cancel(struct door *d, const char *id, uid_t uid)
 		TAILQ_FOREACH(q, &u->queue, link) {
 			if ((uid != 0 && u->uid != uid) || strcmp(q->try.id, id) != 0)
 				continue;
-			deny(&why, DENIAL_busy, NULL, "cancelled while it waited for a place");
+			deny(&why, DENIAL_busy, NULL, "cancelled while it waited");
 			refuse(q, &why);
 			return true;
 		}
@@ -225,7 +225,7 @@ void queue_end(struct door *d)
 	struct door_user *u;
 	struct denial     why;
 
-	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; ask again when it runs anew");
+	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
 	LIST_FOREACH(u, &d->users, link)
 		while (u->queued)
 			refuse(TAILQ_FIRST(&u->queue), &why);

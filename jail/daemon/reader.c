@@ -118,7 +118,7 @@ static int come_to_files(struct reading *r, struct err *e)
 
 	rules_look_for_config(&r->post.files);
 	if (p->had_config && !*r->post.files.config)
-		return err_set(e, ERR_MISSING, "%s is gone; a restart takes presets in its place", p->files.name);
+		return err_set(e, ERR_MISSING, "%s is gone; a restart uses the defaults instead", p->files.name);
 	if (!p->copies)
 		return 0;
 	if (view_copy(&r->post.places, r->post.files.config, e) < 0 || privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)
@@ -215,7 +215,7 @@ static void fork_reading(const struct reader_post *post, uint64_t number, bool i
 	if (pid < 0)
 		err_sys(&e, "the reader: fork");
 	else if (!in_time)
-		err_set(&e, ERR_BROKEN, "to read them took longer than %d s", READING_MS_MAX / 1000);
+		err_set(&e, ERR_BROKEN, "reading them took longer than %d s", READING_MS_MAX / 1000);
 	else
 		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
 	refuse(post->door, number, false, &e);

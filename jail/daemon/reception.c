@@ -47,7 +47,7 @@ static void on_client(void *owner)
 	if (sock >= 0) {
 		(void)!door_admit(r->door, sock, &why);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_say(&r->door->log, "no client can be accepted just now: %s", strerror(errno));
+		log_say(&r->door->log, "no client can be accepted now: %s", strerror(errno));
 		(void)!set_listening(r, false, &e);
 	}
 }

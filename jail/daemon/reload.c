@@ -86,7 +86,7 @@ static void say_outcome(const struct reload *r, const struct outcome *o)
 	}
 	log_say(&d->log, "%s", text);
 	if (o->for_life)
-		log_say(&d->log, "what the configuration says of %s holds from the next start on", o->for_life);
+		log_say(&d->log, "changes of %s in the configuration take effect at the next start", o->for_life);
 	snprintf(status, sizeof status, "STATUS=%s", text);
 	text_make_plain(status); /* a newline in it could begin another assignment in the message to systemd */
 	notify_say(r->notify, status);

@@ -84,7 +84,7 @@ static int check_shown(int fd, size_t i, struct denial *why)
 	if (file_look(fd, &st) < 0 || !mount_can_show(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
 	if (S_ISREG(st.stx_mode) && !has_path(fd))
-		return deny(why, DENIAL_bad_descriptors, field, "is a file without a path");
+		return deny(why, DENIAL_bad_descriptors, field, "is a file without a name");
 	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
 		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
 	return 0;
@@ -181,7 +181,7 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 		c->argv[n++] = (char *)json_string_value(word);
 	}
 	if (bytes > 128 * KIB)
-		return deny(why, DENIAL_bad_field, field, "arguments: at most %d, and 128K in all", PROTOCOL_ARGS_MAX);
+		return deny(why, DENIAL_bad_field, field, "at most %d arguments, with 128K in all", PROTOCOL_ARGS_MAX);
 	return 0;
 }
 

@@ -73,7 +73,7 @@ static int choose_accounts(struct parting *p, const struct places *places, struc
 	if (p->is_root && (!find_account("_brig-keeper", &p->keeper) || !find_account("_brig-door", &p->door)))
 		borrow_ids(p, s);
 	if (!p->is_root && p->has_two_caps && !find_account("_brig-door", &p->door))
-		return err_set(e, ERR_MISSING, "there is no account _brig-door for the half that strangers talk to: systemd-sysusers makes it");
+		return err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; systemd-sysusers creates it");
 	return 0;
 }
 

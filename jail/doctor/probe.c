@@ -139,7 +139,7 @@ static void tell_death(int status, const struct surroundings *at, struct finding
 	} else if (WIFSIGNALED(status)) {
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	} else {
-		snprintf(f->cause, sizeof f->cause, "the probe ended with status %d and said nothing", WEXITSTATUS(status));
+		snprintf(f->cause, sizeof f->cause, "the probe ended with status %d and no result", WEXITSTATUS(status));
 	}
 }
 
@@ -154,7 +154,7 @@ static void tell_unstarted(const char *what, struct finding *f)
 {
 	*f = (struct finding){ .result = RESULT_MISSING, .errnum = errno };
 	snprintf(f->cause, sizeof f->cause, "%s: %s", what, strerror(f->errnum));
-	snprintf(f->fix, sizeof f->fix, "raise ulimit -u and -n, or the limits of the group that we are in");
+	snprintf(f->fix, sizeof f->fix, "raise ulimit -u and -n, or the limits of brig's control group");
 }
 
 static void run_forked(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)

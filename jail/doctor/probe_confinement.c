@@ -83,7 +83,7 @@ static bool filter_bites(struct probe *p)
 bool probe_seccomp(struct probe *p)
 {
 	return set_no_new_privs(p) && has_actions(p) && install_filter(p) && filter_bites(p) &&
-	       probe_detail(p, p->at->seccomp == 2 ? "filters, under the one of the surroundings" : "errno and kill-process filters");
+	       probe_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" : "errno and kill-process filters");
 }
 
 bool probe_landlock(struct probe *p)
@@ -141,6 +141,6 @@ bool probe_keyring(struct probe *p)
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
 		return true;
 	if (errno == ENOSYS)
-		return probe_detail(p, "no keyrings here: nothing to inherit");
+		return probe_detail(p, "this kernel has no keyrings: there is nothing to inherit");
 	return did(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
 }

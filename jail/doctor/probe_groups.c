@@ -130,7 +130,7 @@ static bool tell_off(struct probe *p, const char *name)
 {
 	char cause[160], fix[160];
 
-	snprintf(cause, sizeof cause, "the controller %s was switched off when this kernel was booted", name);
+	snprintf(cause, sizeof cause, "the controller %s was disabled when this kernel booted", name);
 	snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", name, name);
 	return probe_missing(p, cause, fix);
 }
@@ -210,7 +210,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 	const char *fix = where_writable(p->at->where);
 
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
-		fix = !l->v2 ? "users get no groups on cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root "
+		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root "
 		               "(the service: brigd(8), HOSTS WITH CGROUP V1)" :
 		      p->at->where == WHERE_SERVICE ? fix : "systemd-run --user --scope -p Delegate=yes brig ...";
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
@@ -237,7 +237,7 @@ static bool tell_busy(struct probe *p, const char *where)
 {
 	char cause[PATH_ROOM + 80], fix[320];
 
-	snprintf(cause, sizeof cause, "%.900s is ours, but other processes in it keep it from handing out controllers: EBUSY", where);
+	snprintf(cause, sizeof cause, "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", where);
 	p->finding.errnum = EBUSY;
 	return probe_missing(p, cause, fix_busy(p, where, fix, sizeof fix));
 }

@@ -259,7 +259,7 @@ bool probe_clone3(struct probe *p)
 		return true;
 	r.errnum = errno;
 	if (p->at->cap_eff & CAP(SYS_ADMIN) && clone_cell(flags) > 0)
-		return probe_detail(p, "works, but for user namespaces"); /* which have a row of their own */
+		return probe_detail(p, "works, except for user namespaces"); /* which have a row of their own */
 	if (r.errnum == ENOSPC)
 		return probe_missing(p, "clone3 of a process with namespaces of its own: ENOSPC (layer: limits)",
 		                     "see the namespaces above: one of them is at its limit");

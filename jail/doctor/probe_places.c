@@ -58,7 +58,7 @@ static bool load_profile(struct probe *p, char *name, size_t namelen, char *path
 		return true;
 	}
 	snprintf(cause, sizeof cause, "%.120s: %.120s", path, e.text);
-	return probe_missing(p, cause, "brig profile check " DEFAULT_PROFILE " names the line; mend it or remove the file");
+	return probe_missing(p, cause, "brig profile check " DEFAULT_PROFILE " names the line; correct it or remove the file");
 }
 
 bool probe_profile(struct probe *p)
@@ -104,7 +104,7 @@ static bool is_ours_alone(struct probe *p, const char *dir)
 		return false;
 	if (S_ISDIR(st.st_mode) && st.st_uid == p->at->uid && !(st.st_mode & 022) && access(dir, W_OK | X_OK) == 0)
 		return probe_detail(p, "%.140s", dir);
-	snprintf(cause, sizeof cause, "%.160s is not a directory of uid %u alone: others could take our locks", dir, p->at->uid);
+	snprintf(cause, sizeof cause, "%.160s is not a directory of uid %u alone: other users could take brig's locks", dir, p->at->uid);
 	snprintf(fix, sizeof fix, "remove it, or: chown %u %.140s && chmod 0700 it", p->at->uid, dir);
 	return probe_missing(p, cause, fix);
 }
@@ -120,7 +120,7 @@ static bool is_keepers(struct probe *p, const char *dir)
 	if (lstat(dir, &st) < 0)
 		return did(p, -1, "%s", dir) || probe_advise(p, remake);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022) {
-		snprintf(cause, sizeof cause, "%s is not a directory of root alone: others could take our locks", dir);
+		snprintf(cause, sizeof cause, "%s is not a directory of root alone: other users could take brig's locks", dir);
 		return probe_missing(p, cause, remake);
 	}
 	snprintf(cause, sizeof cause, "%s/slots", dir);

@@ -54,7 +54,7 @@ static bool judge(struct probe *p, int status, char *said)
 		return probe_detail(p, "brig run has run a program");
 	snprintf(cause, sizeof cause, "brig run ends with %d: %.200s", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last_line(said));
 	text_make_plain(cause);
-	return probe_missing(p, cause, "mend what it says, and the rows above that are not ok");
+	return probe_missing(p, cause, "repair what the message names, and the rows above that are not ok");
 }
 
 static bool try_run(struct probe *p, const char *brig)
@@ -109,11 +109,11 @@ bool probe_program(struct probe *p)
 	char          brig[PLACE_MAX + 8];
 
 	if (p->at->is_keeper || is_before_service())
-		return probe_detail(p, "not tried: the service's first run will tell");
+		return probe_detail(p, "not tested: the first run of the service shows it");
 	if (places_find(&at, &e) < 0)
 		return probe_missing(p, e.text, "see profile");
 	snprintf(brig, sizeof brig, "%s/brig", at.libexec);
 	if (access(brig, X_OK) < 0 || !has_python(&at))
-		return probe_detail(p, "not tried: wants %.100s, and a rootfs with python3", brig);
+		return probe_detail(p, "not tested: it needs %.100s, and a rootfs with python3", brig);
 	return try_run(p, brig);
 }

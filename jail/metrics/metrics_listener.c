@@ -74,9 +74,9 @@ static int remove_stale(const struct sockaddr_un *at, struct err *e)
 	if (lstat(at->sun_path, &st) < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "--listen %s", at->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(e, ERR_BAD_SPEC, "--listen %s: is no socket, and is left alone", at->sun_path);
+		return err_set(e, ERR_BAD_SPEC, "--listen %s: is not a socket; it was not changed", at->sun_path);
 	if (sock < 0 || connect(sock, (const void *)at, sizeof *at) == 0 || errno != ECONNREFUSED)
-		return err_set(e, ERR_LIMIT, "--listen %s: another process answers there already", at->sun_path);
+		return err_set(e, ERR_LIMIT, "--listen %s: another process already listens there", at->sun_path);
 	return unlink(at->sun_path) < 0 ? err_sys(e, "--listen %s", at->sun_path) : 0;
 }
 

@@ -99,7 +99,7 @@ static int check_folder(const char *path, unsigned place, struct err *e)
 	if (stat(path, &st) < 0)
 		return err_sys(e, "BRIG_PROFILES: %s", path);
 	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: everybody may write to it; type: chmod o-w %s", path, path);
+		return err_set(e, ERR_DENIED, "%s: all users may write to it; type: chmod o-w %s", path, path);
 	if (place == PROFILES_OWN && st.st_uid != 0 && st.st_uid != geteuid())
 		return err_set(e, ERR_DENIED, "%s: belongs to uid %u, and profiles of your own must be yours", path, st.st_uid);
 	return 0;

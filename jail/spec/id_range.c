@@ -97,7 +97,7 @@ static int check_alone(const char *file, const char *text, struct search *s, str
 {
 	if (!any_line(text, is_others, s))
 		return 0;
-	return err_set(e, ERR_MISSING, "%s gives ids of %u..%u to %s as well: everybody needs a range of his own", file, s->range.base,
+	return err_set(e, ERR_MISSING, "%s gives ids of %u..%u to %s as well: each user needs a range of their own", file, s->range.base,
 		       s->range.base + s->range.count - 1, s->other);
 }
 
@@ -128,7 +128,7 @@ static int find_own(const char *file, const char *text, struct search *s, uint32
 	if (!any_line(text, is_ours, s))
 		return err_set(e, ERR_MISSING, "%s has no line for %s", file, s->who->name ? s->who->name : "this user");
 	if (is_in(&s->range, own, 1))
-		return err_set(e, ERR_MISSING, "%s gives %s ids that hold the own id %u", file, s->who->name ? s->who->name : "this user", own);
+		return err_set(e, ERR_MISSING, "%s gives %s ids that include the user's own id %u", file, s->who->name ? s->who->name : "this user", own);
 	return check_alone(file, text, s, e);
 }
 

@@ -111,7 +111,7 @@ def connect(server: str = "any", path: Optional[str] = None, brigd: Optional[str
             if sock is not None:
                 return sock, None
     if server == "service":
-        raise ServiceUnavailable("no brigd runs here; start one (systemctl start brigd, or brigd --foreground)"
+        raise ServiceUnavailable("no brigd is running; start one (systemctl start brigd, or brigd --foreground)"
                                  + (" and name its socket in BRIG_SOCKET" if is_apart else ""))
     if server == "any" and not is_apart:
         _miss_service()

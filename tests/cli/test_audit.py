@@ -133,7 +133,7 @@ BAD = [
     (("--since", "yesterday"), "--since: "), (("--since", "10"), "--since: "), (("--since", ""), "--since: "), (("--uid", "alice"), "--uid: "),
     (("--uid", "-1"), "--uid: "), (("--uid", "4294967296"), "--uid: "), (("--reason", "OOM"), "--reason: "), (("--reason", "timeout"), "timeout_wall, timeout_cpu"), (("--run", ""), "--run: "),
     (("--profile", "x" * 65), "--profile: "), (("--uid", "1", "--uid", "2"), "--uid: given twice"), (("--nothing",), "--nothing"),
-    (("word",), "word: one word too many"), (("--file", ""), "--file: "),
+    (("word",), "word: one argument too many"), (("--file", ""), "--file: "),
 ]
 
 

@@ -153,7 +153,7 @@ def test_in_a_terminal_it_is_told_what_is_waited_for(brig, tmp_path):
     os.close(theirs)
     told = os.read(ours, 1000).decode()
     os.close(ours)
-    assert (done.returncode, done.stdout) == (0, b"1\n") and told == "brig: waiting for a place (16 runs at once: your?[1m quota); Ctrl-C gives up\r\n", (done, told)
+    assert (done.returncode, done.stdout) == (0, b"1\n") and told == "brig: waiting (16 runs at once: your?[1m quota); Ctrl-C gives up\r\n", (done, told)
 
 
 def test_elsewhere_nothing_is_told_but_what_the_program_says():
@@ -279,7 +279,7 @@ def test_lie(lie):
         door.start() if LIES[lie] is None else door.send(LIES[lie])
         assert door.receive() is None, "brig goes away, which ends the run"
     ran = run(script)
-    assert ran.status == 143 and "brigd said what it may not" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
+    assert ran.status == 143 and "brigd broke the protocol" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
 
 
 def test_streams_of_a_later_brigd_are_let_go():
@@ -479,4 +479,4 @@ def test_kill_asks_for_the_end_of_one_run():
 @pytest.mark.parametrize("argv", [["ps"], ["stats"], ["metrics"], ["kill", "x"]], ids=" ".join)
 def test_without_a_brigd_they_say_what_to_do(brig, argv):
     done = tool.Child([str(brig), *argv]).wait()
-    assert done.status == 1 and "no brigd runs here; start one" in done.stderr and len(done.stderr.splitlines()) == 1, done
+    assert done.status == 1 and "no brigd is running; start one" in done.stderr and len(done.stderr.splitlines()) == 1, done

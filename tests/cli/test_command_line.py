@@ -96,7 +96,7 @@ def test_a_variable_without_a_value_is_taken_over(jail):
 
 def test_a_variable_that_is_not_there_is_an_error_that_says_what_to_write():
     done = plain("run", "-e", "NO_SUCH", "-c", "pass")
-    assert done.returncode == 2 and "--env NO_SUCH: there is no such variable here to take over; write --env NO_SUCH=VALUE" in done.stderr
+    assert done.returncode == 2 and "--env NO_SUCH: there is no such variable in your environment; write --env NO_SUCH=VALUE" in done.stderr
 
 
 # --- what is shown ---

@@ -135,7 +135,7 @@ def test_runs_with_files_are_warm_where_the_profile_is(service, here):
     (["--put", "pipe"], "--put pipe: is neither a file nor a directory"),
     (["--put", "/"], "has no name of its own"),
     (["--get", "../x"], "the pattern has . or .. in it; name files as they lie below /workspace"),
-    (["--get", "x:"], "nothing behind the colon"),
+    (["--get", "x:"], "nothing follows the colon"),
 ])
 def test_a_bad_name_is_refused_before_the_program_runs(where, here, options, words):
     (here / "file").write_text("1")

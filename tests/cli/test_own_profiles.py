@@ -93,13 +93,13 @@ def refused(done, *words):
 @pytest.mark.parametrize("variable", ["BRIG_PROFILES", "BRIG_PRESETS"])
 def test_a_directory_that_everybody_may_write_to_is_refused(mine, variable, words):
     mine.chmod(0o1777)
-    refused(tool(*words, **{variable: str(mine)}), str(mine), "everybody may write to it", "chmod o-w")
+    refused(tool(*words, **{variable: str(mine)}), str(mine), "all users may write to it", "chmod o-w")
 
 
 def test_a_run_with_such_a_directory_is_refused_and_without_that_bit_it_is_not(jail, run_brig, mine):
     mine.chmod(0o777)
     run = run_brig("-p", "basic", env={"BRIG_PROFILES": str(mine)}, program="print(1)", json_record=False)
-    assert (run.status, run.stdout) == (125, "") and "everybody may write to it" in run.stderr, str(run)
+    assert (run.status, run.stdout) == (125, "") and "all users may write to it" in run.stderr, str(run)
     mine.chmod(0o775)
     run = run_brig("-p", "basic", env={"BRIG_PROFILES": str(mine)}, program="print(1)", json_record=False)
     assert (run.status, run.stdout) == (0, "1\n"), str(run)
@@ -112,7 +112,7 @@ def test_a_directory_that_is_not_there_is_told_when_it_was_named(tmp_path):
 def test_a_service_with_such_a_directory_serves_none_of_its_profiles_and_says_why(jail, mine):
     mine.chmod(0o777)
     with daemons.Daemon(env={"BRIG_PRESETS": str(mine)}) as one:
-        assert "everybody may write to it" in one.words()
+        assert "all users may write to it" in one.words()
         with one.connect() as talk, pytest.raises(client.Refused, match="does not exist here; there are: none"):
             talk.run("print(1)", profile="small")
 
@@ -218,7 +218,7 @@ def test_root_has_no_such_directory(needs_root, tmp_path):
     assert "small" not in listed(tool("profile", "list", XDG_CONFIG_HOME=str(tmp_path), HOME=str(tmp_path)))
 
 
-@pytest.mark.parametrize("script, words", [("chmod 777 {}", "everybody may write to it"), ("chown {other} {}", "profiles of your own must be yours")], ids=["world-writable", "another user's"])
+@pytest.mark.parametrize("script, words", [("chmod 777 {}", "all users may write to it"), ("chown {other} {}", "profiles of your own must be yours")], ids=["world-writable", "another user's"])
 def test_a_users_directory_is_refused_when_others_may_write_to_it(home, script, words):
     home.world.change(script.format(home.inside, other=users.OTHER.uid))
     refused(home.tool("profile", "list"), words, str(home.inside))

@@ -244,7 +244,7 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="needs the calls of i386")
 def test_sigsys_is_what_the_jail_kills_with(run):
     ran = run(program=FOREIGN, json_record=False)
-    assert "brig: the jail kills with SIGSYS for a call by a foreign ABI; brig run --why tells all\n" in ran.stderr and ran.status == 128 + 31, str(ran)
+    assert "brig: the jail ends with SIGSYS a program that calls by a foreign ABI; brig run --why tells all\n" in ran.stderr and ran.status == 128 + 31, str(ran)
     ran = run("--why", program=FOREIGN, json_record=False)
     assert "the jail kills for calls by a foreign ABI (i386, x32), which no profile can allow\n" in ran.stderr and "no call" not in ran.stderr, str(ran)
 

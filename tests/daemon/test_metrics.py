@@ -322,7 +322,7 @@ def test_lines_that_the_audit_loses_are_counted(start_daemon):
 
 def test_refusals_that_the_audit_does_not_write_are_counted(start_daemon):
     """Of one user not more than the manual says."""
-    most = int(re.search(r"not more than (\d+) refusals a minute", (host.REPO / "man/audit-log.mdoc.in").read_text())[1])
+    most = int(re.search(r"At most (\d+) refusals of one user", (host.REPO / "man/audit-log.mdoc.in").read_text())[1])
     daemon = start_daemon()
     with daemon.connect() as talk:
         for _ in range(most + 10):

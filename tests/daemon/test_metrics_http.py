@@ -254,10 +254,10 @@ def test_a_place_that_is_taken_is_left_alone(daemon, tmp_path):
         other.bind(("127.0.0.1", 0))
         other.listen()
         assert "in use" in refused(daemon, f"127.0.0.1:{other.getsockname()[1]}")[1]
-        assert "another process answers there already" in refused(daemon, tmp_path / "sock")[1]
+        assert "another process already listens there" in refused(daemon, tmp_path / "sock")[1]
         assert (tmp_path / "sock").exists()
     (tmp_path / "file").write_text("mine")
-    assert "is no socket, and is left alone" in refused(daemon, tmp_path / "file")[1]
+    assert "is not a socket; it was not changed" in refused(daemon, tmp_path / "file")[1]
     assert (tmp_path / "file").read_text() == "mine"
     assert "No such file" in refused(daemon, tmp_path / "none" / "sock")[1]
 

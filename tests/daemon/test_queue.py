@@ -66,7 +66,7 @@ def test_who_has_waited_long_enough_is_told_what_for(ann):
     assert said["event"] == "waiting"
     with pytest.raises(client.Refused) as no:
         ann.started(tag)
-    assert no.value.code == "busy" and "no place became free in time; 2 runs at once: your quota is used up" in str(no.value), no.value
+    assert no.value.code == "busy" and "waited too long: 2 runs at once: your quota is used up" in str(no.value), no.value
     for run in runs:
         end(ann, run)
 

@@ -47,14 +47,14 @@ def test_what_is_no_socket_is_left_alone(built, tmp_path, kind):
     secret.write_text("secret")
     {"file": lambda: path.write_text("mine"), "link": lambda: path.symlink_to(secret), "fifo": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
     before = os.lstat(path)
-    assert start("--socket", path) == (1, f"brigd: {path}: is no socket, and is left alone")
+    assert start("--socket", path) == (1, f"brigd: {path}: is not a socket; it was not changed")
     assert os.lstat(path) == before and secret.read_text() == "secret"
 
 
 def test_a_relative_socket_is_refused(built, tmp_path):
     """The folder that it means is whatever folder root happens to stand in."""
     status, said = start("--socket", "./brig.sock", cwd=tmp_path)
-    assert status == 1 and said.endswith("./brig.sock: no absolute path of a file in a folder")
+    assert status == 1 and said.endswith("./brig.sock: not the absolute path of a file in a directory")
     assert not list(tmp_path.iterdir())
 
 

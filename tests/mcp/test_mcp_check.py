@@ -74,7 +74,7 @@ def test_mcp_check_leaves_nothing_behind(ready):
 @pytest.mark.private("it tells which brigd there is")
 @pytest.mark.parametrize("args, env, wanted, doctor", [
     ((), {"BRIG_STORE": "/absent"}, "build it: brig rootfs build basic", True),
-    (("--server", "service"), {}, "no brigd runs here; start one (systemctl start brigd, or brigd --foreground)", True),
+    (("--server", "service"), {}, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)", True),
     ((), {"BRIG_SOCKET": "/absent"}, "/absent: there is no such socket; start brigd, or say --private (brig-mcp: --server private)", True),
     (("--profile", "absent"), {}, 'profile "absent" does not exist', False),
 ], ids=["rootfs", "service", "socket", "profile"])

@@ -330,7 +330,7 @@ def test_the_home_of_another_user_is_told_and_not_read(tmp_path):
 
 def test_a_configuration_that_everybody_may_write_is_refused(place):
     place.config.chmod(0o666)
-    assert place.refused() == f"{place.config}: everybody may write to it; type: chmod o-w {place.config}"
+    assert place.refused() == f"{place.config}: all users may write to it; type: chmod o-w {place.config}"
 
 
 def test_print_config_tells_what_was_left_out(place):

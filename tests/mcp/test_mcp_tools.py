@@ -33,7 +33,7 @@ MISTAKES = {
     "timeout-zero": ({"code": "1", "timeout": 0}, r"^timeout: 0 is outside 0.01"),
     "timeout-negative": ({"code": "1", "timeout": -3}, r"^timeout: expected a number .* from 0.01 to 86400, not -3"),
     "timeout-is-a-word": ({"code": "1", "timeout": "soon"}, r'^timeout: expected a number .* from 0.01 to 86400, not "soon"'),
-    "unknown-profile": ({"code": "1", "profile": "nope"}, r'profile "nope" (does not exist; there are: .*basic.*strict|is none that you may use$)'),
+    "unknown-profile": ({"code": "1", "profile": "nope"}, r'(profile "nope" does not exist; there are: .*basic.*strict|you may not use a profile "nope"$)'),
     "profile-is-a-path": ({"code": "1", "profile": "../../etc/passwd"}, r"profile: .*is no name"),
     "memory-is-a-word": ({"code": "1", "memory_limit": "much"}, r'^memory_limit: expected a size \("64M"\) from 8M to 1T, not "much"'),
     "memory-above-the-ceiling": ({"code": "1", "memory_limit": "64g"}, r"^memory_limit: 64G is too much; the maximum is 1G$"),

@@ -94,10 +94,10 @@ def test_a_program_waits_for_a_place_for_a_minute():
 
 def test_a_program_for_which_no_place_became_free_says_so():
     def script(connection, request):
-        connection.send({**fake_door.refusal("busy", "no place became free in time; 8 runs at once", retry_after_ms=100), "tag": request["tag"]})
+        connection.send({**fake_door.refusal("busy", "waited too long: 8 runs at once", retry_after_ms=100), "tag": request["tag"]})
     with served(script) as mcp:
         said = mcp.execute("1")
-    assert said["exit_reason"] == "busy" and "no place became free in time" in said["error"], said
+    assert said["exit_reason"] == "busy" and "waited too long" in said["error"], said
 
 
 def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
@@ -106,7 +106,7 @@ def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
     def script(connection, request):
         if request["op"] == "cancel":
             cancelled.append(request["run"])
-            connection.send({**fake_door.refusal("busy", "cancelled while it waited for a place"), "tag": tags[-1]})
+            connection.send({**fake_door.refusal("busy", "cancelled while it waited"), "tag": tags[-1]})
             answered.release()
             return
         tags.append(request["tag"])
@@ -178,7 +178,7 @@ def test_a_brigd_that_says_what_it_may_not_is_hung_up_on(name):
     with served(MADNESS[name]) as mcp:
         result = mcp.call("execute_code", {"code": "1"})
         said = mcp_client.data_of(result)
-        assert result["isError"] is True and said["success"] is False and "brigd said what it may not" in said["error"], said["error"]
+        assert result["isError"] is True and said["success"] is False and "brigd broke the protocol" in said["error"], said["error"]
         assert mcp.list_tools()
 
 
@@ -270,7 +270,7 @@ def test_a_service_that_lets_nobody_in_is_told_soon(tmp_path, start_mcp):
         result = mcp.call("execute_code", {"code": "1"})
         patience = time.monotonic() - began
         said = mcp_client.data_of(result)
-        assert result["isError"] is True and said["exit_reason"] == "setup_failed" and "lets nobody in" in said["error"]
+        assert result["isError"] is True and said["exit_reason"] == "setup_failed" and "accepts no connection" in said["error"]
         began = time.monotonic()
         asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(20)]
         assert all(one.result()["isError"] for one in asked) and time.monotonic() - began < 10 * patience # not 20 times that

@@ -25,7 +25,7 @@ def as_root(anew):
 def test_as_it_is_installed_it_does_not_start_and_says_why(anew):
     assert service.systemctl("start", service.UNIT).returncode != 0
     said = " ".join(service.journal("-u", service.UNIT, "-o", "cat", "-b").split())
-    assert "users get no groups on cgroup v1" in said and "HOSTS WITH CGROUP V1" in said, said
+    assert "plain users get no control groups with cgroup v1" in said and "HOSTS WITH CGROUP V1" in said, said
 
 
 def test_with_the_drop_in_a_plain_user_has_every_layer(as_root):

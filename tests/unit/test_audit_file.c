@@ -159,7 +159,7 @@ static void check_refusals(const char *folder)
 	} rows[] = {
 		{ "log", "absolute path" },
 		{ "/tmp/", "absolute path" },
-		{ "/tmp/log", "everybody may write" },
+		{ "/tmp/log", "all users may write" },
 		{ "/tmp/0123456789012345678901234567890123456789012345678901234567890123456789", "too long" },
 	};
 	struct audit_file f = AUDIT_FILE_NONE;

@@ -147,7 +147,7 @@ static void check_file(void)
 	if (fd < 0 || write(fd, "{}", 2) != 2)
 		exit(EXIT_FAILURE);
 	tap_ok(config_load(&c, path, path, &e) == 0, "a file of one's own is read");
-	tap_ok(fchmod(fd, 0666) == 0 && config_load(&c, path, path, &e) < 0 && strstr(e.text, "everybody may write"), "one that everybody may write is not");
+	tap_ok(fchmod(fd, 0666) == 0 && config_load(&c, path, path, &e) < 0 && strstr(e.text, "all users may write"), "one that everybody may write is not");
 	unlink(path);
 	close(fd);
 	tap_ok(config_load(&c, path, path, &e) < 0 && strstr(e.text, path), "one that is not there is named");

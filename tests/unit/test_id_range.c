@@ -46,7 +46,7 @@ static const struct {
 	{ "an overlap of gids too", "anna:100000:65536\n", "bob:99999:2\nanna:100000:65536\n", 0, 0, 0, "/etc/subgid gives ids of" },
 	{ "an overlap with root's cells too", "brig:100000:65536\nanna:100000:65536\n", "anna:100000:65536\n", 0, 0, 0, "to brig as well" },
 	{ "an overlap that wraps around is seen", "anna:100000:65536\nbob:5:18446744073709551615\n", "anna:100000:65536\n", 0, 0, 0, "to bob as well" },
-	{ "the own id cannot be among them", "anna:1000:65536\n", "anna:100000:65536\n", 0, 0, 0, "hold the own id 1000" },
+	{ "the own id cannot be among them", "anna:1000:65536\n", "anna:100000:65536\n", 0, 0, 0, "include the user's own id 1000" },
 	{ "ids of the system are not taken", "anna:10:65536\n", "anna:10:65536\n", 0, 0, 0, "no line for anna" },
 };
 

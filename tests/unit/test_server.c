@@ -105,7 +105,7 @@ int main(void)
 	tap_ok(server_connect(&s, SERVER_SERVICE, &e) == 0, "also by who wants a service");
 	server_close(&s);
 	close(listening);
-	refuse_named(path, "nobody listens", "a socket without a listener is an error");
+	refuse_named(path, "no brigd listens", "a socket without a listener is an error");
 	unlink(path);
 	refuse_named(path, "no such socket", "a missing one is an error");
 	refuse_named("sock", "absolute", "a relative one is an error");
@@ -116,7 +116,7 @@ int main(void)
 	close(stream);
 	unlink(path);
 	unsetenv("BRIG_SOCKET");
-	tap_ok(server_connect(&s, SERVER_SERVICE, &e) < 0 && strstr(e.text, "no brigd runs here") && strstr(e.text, "BRIG_SOCKET"),
+	tap_ok(server_connect(&s, SERVER_SERVICE, &e) < 0 && strstr(e.text, "no brigd is running") && strstr(e.text, "BRIG_SOCKET"),
 	       "who wants a service and has none hears how to get one");
 	start_private();
 	rmdir(folder);
