@@ -52,6 +52,12 @@ def test_a_decision_that_the_tree_names_by_number_is_there():
     assert named and [one for one in named if one[1] not in numbers] == []
 
 
-def test_each_decision_has_its_context_and_the_decision():
-    lacking = [path.name for path in DECISIONS.glob("0*.md") if not re.search(r"^\*\*Context\.\*\* .*^\*\*Decision\.\*\* ", path.read_text(), re.M | re.S)]
-    assert lacking == []
+SHAPE = re.compile(r"^\*\*Context\.\*\* .*^\*\*Decision\.\*\* .*^\*\*Consequences\.\*\* ", re.M | re.S)
+
+
+def test_each_decision_has_its_context_the_decision_and_the_consequences():
+    assert [path.name for path in DECISIONS.glob("0*.md") if not SHAPE.search(path.read_text())] == []
+
+
+def test_each_decision_has_at_most_a_page():
+    assert {path.name: words for path in DECISIONS.glob("0*.md") if (words := len(path.read_text().split())) > 600} == {}
