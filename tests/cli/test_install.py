@@ -24,8 +24,9 @@ def expected():
     yield from (f"lib/{version}/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").iterdir() if path.is_file())
     yield from ("include/brig/protocol.h", "share/pkgconfig/brig.pc")
     yield from ("share/bash-completion/completions/brig", "share/zsh/site-functions/_brig", "share/fish/vendor_completions.d/brig.fish")
-    yield from ("share/doc/brig/README.md", "share/brig/profile.schema.json")
-    yield from (f"share/doc/brig/decisions/{path.name}" for path in (ROOT / "docs/decisions").iterdir())
+    yield "share/brig/profile.schema.json"
+    yield from (f"share/doc/brig/{name}.md" for name in ("README", "ARCHITECTURE", "STYLE", "CONTRIBUTING", "SECURITY", "CHANGELOG"))
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for path in (ROOT / "docs").rglob("*") if path.is_file())
     yield from (f"share/brig/guest/{path.name}" for path in (ROOT / "jail/guest").glob("*.py"))
     for name in {source.name.removesuffix(".in") for source in (ROOT / "man").glob("*.[1-8]*")}:
         yield f"share/man/man{name[-1]}/{name}"
@@ -55,6 +56,12 @@ def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
              if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "supervisor", "brig-doctor", "brig-metrics", "brig-mcp-http", "brig-mcp-remote") else (0o644,))]
     assert wrong == []
+
+
+def test_every_link_of_an_installed_page_leads_to_a_file(tree):
+    pages = list((tree / "share/doc/brig").rglob("*.md"))
+    broken = [f"{page.name}: {target}" for page in pages for target in re.findall(r"\]\(([^)\s#:]+)\)", page.read_text()) if not (page.parent / target).exists()]
+    assert len(pages) > 100 and broken == []
 
 
 @pytest.mark.requirement("A97")

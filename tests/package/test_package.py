@@ -88,6 +88,7 @@ def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
     listed = {name: set(re.findall(r"^-\S+ .* \./(\S+)", subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout, re.M))
               for name, path in packages[0].items()}
     assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/keeper", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
+    assert {"usr/share/doc/brig/README.md", "usr/share/doc/brig/docs/guide/first-steps.md", "usr/share/doc/brig/docs/benchmarks.md"} <= listed["brig"], "and no page is compressed"
     assert {"usr/bin/brig-mcp", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]
     assert "usr/share/brig/rootfs/basic.tar.zst" in listed["brig-rootfs-basic"]
     assert not listed["brig"] & listed["brig-mcp"] and not listed["brig"] & listed["brig-rootfs-basic"]
