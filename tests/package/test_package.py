@@ -7,35 +7,12 @@ import subprocess
 
 import pytest
 
-from support import host, pages
+from support import host, minimal, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEB = ROOT / "build/deb"
 pytestmark = pytest.mark.full
 PACKAGES = "brig", "brig-mcp", "brig-rootfs-basic"
-
-# In the tree, as root of a host without a network: what a container of CI would be.
-INSIDE = r"""
-set -e
-tree=$1; shift
-mount --bind "$tree" "$tree" # not chroot alone: the kernel refuses user namespaces in one
-mount --rbind /sys/fs/cgroup "$tree/sys/fs/cgroup" 2>/dev/null || { mount -t sysfs none "$tree/sys" && mount --rbind /sys/fs/cgroup "$tree/sys/fs/cgroup"; }
-mount -t proc none "$tree/proc"
-mount -t tmpfs -o mode=755 none "$tree/dev"
-for node in null zero full random urandom; do touch "$tree/dev/$node" && mount --bind "/dev/$node" "$tree/dev/$node"; done
-ln -s /proc/self/fd "$tree/dev/fd"
-mkdir "$tree/dev/shm" && mount -t tmpfs none "$tree/dev/shm"
-mount -t tmpfs -o mode=755 none "$tree/run"
-mount -t tmpfs -o mode=1777 none "$tree/tmp"
-cp -r /packages/. "$tree/tmp/"
-mkdir -p "$tree/mnt/host"
-cd "$tree"
-pivot_root . mnt/host
-cd /
-umount -l /mnt/host
-rmdir /mnt/host
-exec /bin/sh -e -c "$1"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -48,33 +25,28 @@ def packages(needs_root):
 
 
 @pytest.fixture(scope="module")
-def minimal(packages, tmp_path_factory):
+def required(packages, tmp_path_factory):
     """What Debian requires, and the libraries that the packages depend on; nothing of brig, no systemd, no mmdebstrap."""
     wanted = set()
     for path in packages[0].values():
         depends = subprocess.run(["dpkg-deb", "-f", path, "Depends"], capture_output=True, text=True, check=True).stdout
         wanted |= {re.match(r"[a-z0-9.+-]+", one.strip())[0] for one in depends.split(",")} - set(PACKAGES)
     tree = tmp_path_factory.mktemp("minimal") / "tree"
-    done = subprocess.run(["mmdebstrap", "--variant=required", f"--include={','.join(sorted(wanted))}", "bookworm", tree], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    minimal.make(tree, "required", wanted)
     return tree
 
 
 @pytest.fixture
-def in_tree(packages, minimal, tmp_path):
+def in_tree(packages, required, tmp_path):
     """Runs a script in a copy of the tree, with the packages in /tmp: its exit status and output."""
     tree, folder = tmp_path / "tree", tmp_path / "packages"
-    subprocess.run(["cp", "-a", "--reflink=auto", minimal, tree], check=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", required, tree], check=True)
     folder.mkdir()
     for path in packages[0].values():
         shutil.copy(path, folder)
     shutil.copytree(ROOT / "examples", folder / "examples")
 
-    def run(script):
-        inside = INSIDE.replace("/packages", str(folder))
-        return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation=slave", "sh", "-c", inside, "sh", tree, script],
-                              capture_output=True, text=True, timeout=host.HANG)
-    return run
+    return lambda script: minimal.run(tree, folder, script, host.HANG)
 
 
 INSTALL = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive HOME=/root; dpkg -i /tmp/brig_*.deb /tmp/brig-rootfs-basic_*.deb /tmp/brig-mcp_*.deb >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log; exit 1; }\n"

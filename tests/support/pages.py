@@ -5,10 +5,10 @@ import re
 LEFT_OUT = "./dev ", "PREFIX=", "sudo ", "systemctl ", "claude ", "cmake ", "export PATH=", "brig rootfs build ", "brig stats ", "strace "
 
 
-def commands(page):
+def commands(page, left_out=LEFT_OUT):
     """(line, the statuses it may have) of its blocks of sh; "status N" in the comment says that it is not 0, "status N or M" that both will do."""
     for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S):
         for line in block.splitlines():
-            if line and not line.startswith(LEFT_OUT):
+            if line and not line.startswith(left_out):
                 status = re.search(r"#.*\bstatus (\d+)(?: or (\d+))?", line)
                 yield line, {int(number) for number in status.groups() if number} if status else {0}
