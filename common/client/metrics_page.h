@@ -1,8 +1,8 @@
 /*
- * metrics_page.h - the page that Prometheus reads, of the brigd that runs here.
+ * metrics_page.h - the page of a service's figures, for Prometheus.
  *
- * Asks it as any client does, over a connection that is closed again: stats, then metrics for each profile that this user
- * may use. No brigd is started for it.
+ * Asks the service as any client does, over a connection of its own: stats, then metrics for each profile that this user
+ * may use. It starts no brigd.
  */
 #pragma once
 #include "err.h"

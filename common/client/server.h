@@ -1,10 +1,10 @@
 /*
- * server.h - brigd, from the side of whoever asks it: find one and connect, or start one.
+ * server.h - connects a client to a brigd: to a service, or to a private one that it starts.
  *
- * A service is found at $BRIG_SOCKET, else in the user's runtime directory,
- * else in the host's; the first that is there counts. Where none is, and none
- * is enabled in systemd, a private brigd is started: it has the caller's own
- * rights, serves this one connection and ends with it.
+ * The service is the first socket that exists: $BRIG_SOCKET, in the user's
+ * runtime directory, in the host's. If there is none, and none is enabled in
+ * systemd, a private brigd is started: it has the caller's own rights, serves
+ * this one connection and ends with it.
  */
 #pragma once
 #include "place.h"
@@ -27,12 +27,13 @@ enum server_want {
 };
 
 /*
- * One that is there and refuses is an error, never passed over: what it would
- * have forbidden must not happen elsewhere. The private one gets no descriptor
- * of ours but its end of the connection, and our environment.
+ * A socket that exists and refuses is an error, and the next one is not tried:
+ * a run that a service forbids must not happen without it. A private brigd
+ * gets its end of the connection, the caller's environment and no other
+ * descriptor.
  */
 must_use int server_connect(struct server *ret, enum server_want want, struct err *e);
-/* A service that lets nobody in for so long is an error: for who has others to serve meanwhile. 0: waits for ever. */
+/* With an error when the service accepts no connection for so long: for callers with other work. 0: waits for ever. */
 must_use int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e);
 
 /* Why the host's service does not start, when s is one and has said so; else false. */

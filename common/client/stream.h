@@ -1,10 +1,10 @@
 /*
- * stream.h - what comes out of a jail, bounded.
+ * stream.h - reads one stream of a program, and bounds what is kept of it.
  *
- * The first `keep` bytes are kept (or passed on), the rest is read and counted
- * so that the program does not block, and beyond eight times `keep` the run is
- * to be ended. Of what is not kept, the last bytes can be had all the same.
- * Nothing is looked at: the bytes are hostile.
+ * The first `keep` bytes are kept (or passed on); the rest is read and counted,
+ * so that the program does not block. Beyond eight times `keep` the caller has
+ * to end the run. The last bytes of what is not kept can be kept in `tail`.
+ * The bytes are hostile, and are not looked at.
  */
 #pragma once
 #include "defs.h"
@@ -12,15 +12,15 @@
 
 struct stream {
 	int      fd;    /* the reading end; -1 at end of file, unless it is lent */
-	bool     lent;  /* who lent it closes it, after an epoll has forgotten it */
+	bool     lent;  /* its owner closes it, after removing it from an epoll */
 	bool     ended;
-	int      to;    /* where the bytes go at once; -1: into data */
+	int      to;    /* the bytes are written there at once; -1: into data */
 	uint64_t keep, seen;
 	unsigned little; /* stream_rest.h */
-	double   rests_ms; /* the caller's: it is not read before that moment */
+	double   rests_ms; /* for the caller: do not read before that moment */
 	char    *data;
 	size_t   len, room;
-	char    *tail;           /* room of the caller's for the last bytes beyond keep; NULL: not wanted */
+	char    *tail;           /* memory of the caller for the last bytes beyond keep, or NULL */
 	size_t   tail_len, tail_max;
 	int      broken; /* errno of the write to `to` that failed, or of the read; 0: none did */
 	bool     unread; /* it was the read */

@@ -1,9 +1,9 @@
 /*
- * stream_rest.h - when a reader of output rests.
+ * stream_rest.h - when a reader of output waits before it reads again.
  *
- * A program that writes byte by byte would cost its reader as much CPU as itself. So a reader to which many reads brought
- * little leaves the pipe alone for a moment after each further one of that kind, and the bytes come together meanwhile.
- * A read that brought much takes back as many as it is worth, so that one large write between many small ones helps nothing.
+ * A program that writes byte by byte would cost its reader as much CPU as itself. So after many reads that returned few
+ * bytes, the reader waits for a moment after each further one, while the bytes collect in the pipe. A read that returns
+ * many bytes reduces the count by what they are worth, so that a large write between many small ones does not reset it.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * words.h - what is executed, where and with which words: paths, working directory, arguments, environment.
+ * words.h - what a cell executes: paths, working directory, arguments, environment.
  *
- * They come from strangers and are read by nobody but the program's own cell:
- * a sealed memory file with NUL-terminated texts, one after the other, and how
- * many of each there are. Whoever passes it on knows numbers only.
+ * They are hostile, and only the program's own cell reads them: a sealed memory
+ * file with NUL-terminated texts, one after the other, and how many of each
+ * there are. Processes that pass it on look at the numbers only.
  */
 #pragma once
 #include "err.h"
@@ -19,11 +19,11 @@ struct words {
 
 /* Lists end with NULL; cwd may be NULL. *text: one text after the other, to be freed; fd is -1. */
 must_use int words_pack(struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e);
-/* The same text as a sealed file, for who passes it on. */
+/* The same text as a sealed file, to be passed on. */
 must_use int words_seal(struct words *w, const char *text, struct err *e);
 void         words_done(struct words *w);
 
-/* In numbers only: at least a path and an argument, nothing above what cells have room for. */
+/* Looks at the numbers only: at least a path and an argument, and none above its maximum. */
 bool words_are_bounded(const struct words *w);
 
 /* As execve() takes them; the texts stay where they are. */

@@ -1,5 +1,5 @@
 /*
- * audit_filter.h - which entries somebody wants to see.
+ * audit_filter.h - which entries of the audit to print.
  *
  * One row per option of brig audit, and each is about one row of the entry. All
  * that are given must hold.

@@ -7,9 +7,9 @@
  * Each cell takes two ids of it, a slot: PID 1's and the program's. With one
  * shared id the program could renice and pin its PID 1.
  *
- * A plain user has the range that both files give him. Whatever range it is,
- * a line that gives part of it to somebody else makes it nobody's: two users
- * must never have a host id in common, and root and a user neither.
+ * A plain user has the range that both files give that user. A range of which a
+ * line gives a part to another user is refused: two users, or root and a user,
+ * must never have a host id in common.
  */
 #pragma once
 #include "err.h"
