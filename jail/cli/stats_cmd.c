@@ -11,7 +11,7 @@ static void print_up(const json_t *reply, FILE *out)
 	fprintf(out, "up          %" JSON_INTEGER_FORMAT " d %02d:%02d:%02d, connections %" JSON_INTEGER_FORMAT "\n", seconds / 86400,
 	       (int)(seconds / 3600 % 24), (int)(seconds / 60 % 60), (int)(seconds % 60), ask_figure(reply, "connections"));
 	if (json_is_integer(json_object_get(reply, "rules_age_ms")))
-		fprintf(out, "rules       read %" JSON_INTEGER_FORMAT " s ago\n", ask_figure(reply, "rules_age_ms") / 1000);
+		fprintf(out, "config      read %" JSON_INTEGER_FORMAT " s ago\n", ask_figure(reply, "rules_age_ms") / 1000);
 }
 
 /* Of an object whose values are counts. */
@@ -115,7 +115,7 @@ static void print_confinement(const json_t *list, FILE *out)
 {
 	char text[64];
 
-	fputs("held by     ", out);
+	fputs("confined by ", out);
 	for (size_t i = 0; i < json_array_size(list); i++)
 		fprintf(out, "%s%s", i ? ", " : "", ask_text(json_array_get(list, i), text, sizeof text));
 	fprintf(out, "%s\n", json_array_size(list) ? "" : "nothing");

@@ -207,6 +207,6 @@ void why_print_all(const struct session *s, const json_t *record)
 	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
 		print_calls(&r, record);
 	print_limits(s, record);
-	fputs("brig: not listed here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n", stderr);
+	fputs("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n", stderr);
 	done(&r);
 }

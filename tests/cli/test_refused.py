@@ -268,7 +268,7 @@ WHY = [
 def test_why_names_the_line_and_what_allows_it(run, does, profile, said):
     ran = run("--profile", profile, "--why", program=CALLS + does, json_record=False)
     assert ran.status == 0 and not [part for part in said if part not in ran.stderr], str(ran)
-    assert ran.stderr.endswith("brig: not listed here: files (their modes, Landlock, what is not there), and calls answered with ENOSYS\n"), str(ran)
+    assert ran.stderr.endswith("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n"), str(ran)
 
 
 def test_why_tells_of_limits(run):
