@@ -191,7 +191,7 @@ static void say_signaled(struct outcome *o, const struct execution *x)
 	else if (strcmp(name, "SIGSEGV") == 0 || strcmp(name, "SIGILL") == 0 || strcmp(name, "SIGFPE") == 0)
 		say(HINT_OF(o), "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.");
 	else
-		say(HINT_OF(o), "The program sent the signal to itself: nobody outside did.");
+		say(HINT_OF(o), "The program sent the signal to itself; it did not come from outside.");
 }
 
 static void say_wall(struct outcome *o, const struct execution *x)

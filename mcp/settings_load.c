@@ -41,11 +41,11 @@ static void note(struct settings *s, const char *text)
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != geteuid() && st->st_uid != 0)
-		return ".env: it belongs to somebody else; not read";
+		return ".env: it belongs to another user; not read";
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return ".env: others may write to it; not read. Type: chmod go-w .env";
 	if ((uint64_t)st->st_size > SETTINGS_FILE_MAX)
-		return ".env: more than 64 KiB; not read. Say what it says about us as options, or in ~/.config/brig/mcp.json";
+		return ".env: more than 64 KiB; not read. Give its settings as options, or in ~/.config/brig/mcp.json";
 	return NULL;
 }
 
@@ -67,7 +67,7 @@ static int take_dotenv(struct settings *s, struct err *e)
 	if (file_read_fd(fd, ".env", SETTINGS_FILE_MAX, &b, e) < 0 || settings_take_dotenv(s, b.data, b.len, e) < 0)
 		return -1;
 	if (s->origin[SETTING_token] == ORIGIN_DOTENV && s->token && *s->token && (st.st_mode & S_IROTH))
-		note(s, ".env: it holds the token, and everybody may read it; type: chmod 600 .env");
+		note(s, ".env: it holds the token, and all users may read it; type: chmod 600 .env");
 	return 0;
 }
 

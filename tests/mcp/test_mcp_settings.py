@@ -264,7 +264,7 @@ def test_a_dotenv_of_somebody_else_is_left_out_and_told(place):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     os.chown(place.dotenv, host.own_id(0), host.own_id(0))
     assert place.printed()["timeout"] == ("30", "default")
-    assert b".env: it belongs to somebody else; not read" in place.run().stderr
+    assert b".env: it belongs to another user; not read" in place.run().stderr
 
 
 def test_a_dotenv_that_is_a_link_is_left_out_and_told(place):
