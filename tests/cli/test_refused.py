@@ -253,8 +253,8 @@ def test_sigsys_is_what_the_jail_kills_with(run):
 
 WHY = [
     # what the program does, the profile, what is said of it
-    ("libc.ptrace(0, 0, 0, 0)", "basic", ["  ptrace: 1 time, answered with EPERM\n    by the floor: it rules other processes", "no profile can allow it\n"]),
-    ("attempt(socket.socket, socket.AF_NETLINK)", "basic", ["  socket(AF_NETLINK): 1 time", "    by the floor: rarely used", "no profile can allow it\n"]),
+    ("libc.ptrace(0, 0, 0, 0)", "basic", ["  ptrace: 1 time, answered with EPERM\n    by the floor: it controls other processes", "no profile can allow it\n"]),
+    ("attempt(socket.socket, socket.AF_NETLINK)", "basic", ["  socket(AF_NETLINK): 1 time", "    by the floor: other families are rarely used", "no profile can allow it\n"]),
     ("attempt(fcntl.flock, 1, 2); attempt(fcntl.flock, 1, 2)", "strict",
      ["  flock: 2 times", "    by python-strict.policy, line 8\n", "    allowed by these profiles: basic, ", "policy_extend"]),
     ("attempt(socket.socket, socket.AF_INET)", "strict", ["by python-strict.policy, line 17, which allows it with other arguments\n", "allowed by these profiles: basic, "]),

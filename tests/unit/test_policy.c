@@ -97,7 +97,7 @@ static const struct {
 	{ "the floor forbids ioctl with any command", "allow ioctl\n", NULL, "p.policy:1: ioctl cannot be allowed" },
 	{ "the floor forbids TIOCSTI", "allow ioctl if arg1 in TCGETS TIOCSTI\n", NULL, "p.policy:1: ioctl cannot be allowed so: the floor forbids it (it types" },
 	{ "the floor sees through a mask", "allow ioctl if arg1 of 0xff00 in 0x5400\n", NULL, "p.policy:1: ioctl cannot be allowed so" },
-	{ "the floor forbids AF_ALG", "allow socket if arg0 in AF_ALG and arg1 of 0xf in 1 and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (rarely used" },
+	{ "the floor forbids AF_ALG", "allow socket if arg0 in AF_ALG and arg1 of 0xf in 1 and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (other families are rarely used" },
 	{ "the floor forbids netlink", "allow socket if arg0 in AF_NETLINK and arg1 of 0xf in 1 and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so" },
 	{ "the floor forbids raw sockets", "allow socket if arg0 in AF_INET and arg1 of 0xf in SOCK_RAW and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (raw" },
 	{ "the floor forbids MPTCP", "allow socket if arg0 in AF_INET and arg1 of 0xf in SOCK_STREAM and arg2 in IPPROTO_MPTCP\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (MPTCP" },
