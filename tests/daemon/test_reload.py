@@ -426,7 +426,7 @@ def test_brig_reload_says_what_came_of_it(service):
     service.daemon.configure("{")
     done = ask_cli(service, "reload")
     assert done.returncode == 1 and done.stdout == "" and re.match(r"brig reload: .*brig\.json: line 1", done.stderr), done
-    assert re.search(r"^rules +read \d+ s ago$", ask_cli(service, "stats").stdout, re.M)
+    assert re.search(r"^config +read \d+ s ago$", ask_cli(service, "stats").stdout, re.M)
 
 
 # --- privileges ---
