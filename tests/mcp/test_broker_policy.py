@@ -74,7 +74,7 @@ def test_a_pattern_that_fits_nothing_is_a_mistake(setting, value, tmp_path):
 
 def test_print_config_tells_what_is_done_with_tools_that_no_pattern_fits(tmp_path):
     done = subprocess.run([mcp_client.binary(), "--print-config"], env=brig.environment({"HOME": str(tmp_path)}), cwd=tmp_path, capture_output=True, text=True)
-    assert re.search(r"^other-tools +hints +preset$", done.stdout, re.M) and re.search(r"^ask-timeout +600 ", done.stdout, re.M)
+    assert re.search(r"^other-tools +hints +default$", done.stdout, re.M) and re.search(r"^ask-timeout +600 ", done.stdout, re.M)
 
 
 def test_a_tool_that_once_changed_something_is_not_harmless_later():
