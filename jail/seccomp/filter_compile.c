@@ -197,7 +197,7 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 
 /* --- the conditions --- */
 
-/* Goes on behind the test when a value matches, else jumps to a place that the caller sets. Returns that jump. */
+/* Goes on behind the test when one of its values, of which there are some, matches; else jumps to a place that the caller sets. Returns that jump. */
 static size_t emit_test(struct program *out, const struct policy_test *t)
 {
 	uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) + t->arg * sizeof(uint64_t) + LOW_HALF);
@@ -208,6 +208,15 @@ static size_t emit_test(struct program *out, const struct policy_test *t)
 	for (size_t i = 0; i < t->n; i++)
 		emit(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, t->value[i], (uint8_t)(t->n - i - 1), 0));
 	return out->n - 1;
+}
+
+/* A "deny" can take the last value out of a test: nothing matches that, and the clause allows nothing. */
+static bool can_hold(const struct policy_clause *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->test[i].n == 0)
+			return false;
+	return true;
 }
 
 static void emit_clause(struct program *out, const struct policy_clause *c)
@@ -224,7 +233,7 @@ static void emit_clause(struct program *out, const struct policy_clause *c)
 static void emit_conditions(struct program *out, const struct policy *p, unsigned call)
 {
 	for (size_t i = 0; i < p->clauses; i++)
-		if (p->clause[i].call == call)
+		if (p->clause[i].call == call && can_hold(&p->clause[i]))
 			emit_clause(out, &p->clause[i]);
 	emit(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, &p->call[call])));
 }

@@ -5,8 +5,10 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <linux/audit.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,6 +241,25 @@ static void check_policy(int which, struct policy *p)
 	check_live(&f, policies[which]);
 }
 
+/* A filter once held such a test for true, and allowed every family. */
+static void check_emptied(struct policy *p)
+{
+	const char *const    dirs[] = { TEST_SOURCE "/profiles", NULL };
+	scoped_policy_bundle bundle = { 0 };
+	scoped_filter        f      = { 0 };
+	struct err           e      = { 0 };
+	json_t              *lines  = json_pack("[s]", "deny socket if arg0 in AF_UNIX");
+	bool                 none   = policy_bundle_build(&bundle, "python", lines, policy_file_read, (void *)dirs, &e) == 0 &&
+		    policy_parse(p, &bundle, call_number, &e) == 0 && filter_compile(p, &f, &e) == 0;
+
+	for (uint64_t family = 0; none && family < 64; family++) {
+		bool allowed = ask(&f, NATIVE, SYS_socket, (uint64_t[6]){ family, SOCK_STREAM, 0 }) == SECCOMP_RET_ALLOW;
+		none         = allowed == (family == AF_INET || family == AF_INET6);
+	}
+	tap_ok(none, "a test whose last value a \"deny\" took away matches nothing");
+	json_decref(lines);
+}
+
 int main(void)
 {
 	struct policy *p = malloc(sizeof *p);
@@ -246,6 +267,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* children must not print our lines again */
 	check_policy(python, p);
 	check_policy(strict, p);
+	check_emptied(p);
 	free(p);
 	return tap_done();
 }
