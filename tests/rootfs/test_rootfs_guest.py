@@ -112,5 +112,5 @@ def test_a_runner_that_does_not_compile_is_not_published(mine, needs_root):
     recipe["compile"] = []
     (mine.guest.parent / "recipes/small.json").write_text(json.dumps(recipe))
     done = mine("build", "small")
-    assert done.returncode == 1 and "SyntaxError" in done.stderr and "brig-rootfs: small: guest: " in done.stderr
+    assert done.returncode == 1 and "SyntaxError" in done.stderr and "brig-rootfs: small: runner: " in done.stderr
     assert mine.leftovers() == []
