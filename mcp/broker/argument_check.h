@@ -11,5 +11,5 @@
 
 #include <jansson.h>
 
-/* 0, or -1 with *e, which names the argument: "limit: expected integer". */
+/* arguments: an object. 0, or -1 with *e, which names the argument: "limit: expected integer". */
 must_use int argument_check(const json_t *arguments, const json_t *schema, struct err *e);

@@ -12,7 +12,7 @@ static void look_at(const struct catalog_tool *t, const json_t *args)
 
 	must(brief && whole && strncmp(t->full, "s.", 2) == 0 && strlen(t->line) <= TOOL_LINE_MAX && strlen(t->about) <= TOOL_ABOUT_MAX);
 	must(!text_has_control(t->line) && text_is_utf8(t->about, strlen(t->about)) && strlen(t->signature) <= 700);
-	if (argument_check(args, json_object_get(t->definition, "inputSchema"), &e) < 0)
+	if (args && argument_check(args, json_object_get(t->definition, "inputSchema"), &e) < 0)
 		must(*e.text && text_is_plain(e.text));
 	json_decref(brief);
 	json_decref(whole);
