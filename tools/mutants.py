@@ -200,35 +200,35 @@ def listed():
     return {name for name in names.split("\0") if name and (ROOT / name).is_file()}
 
 
-def copy_tree():
+def copy_tree(tree=TREE):
     """Only what differs is written, so that little is built again; a mutant that an end by force left is gone."""
     names = listed()
-    for old in TREE.rglob("*") if TREE.exists() else ():
-        name = old.relative_to(TREE)
+    for old in tree.rglob("*") if tree.exists() else ():
+        name = old.relative_to(tree)
         if name.parts[0] != "build" and old.is_file() and str(name) not in names:
             old.unlink()
     for name in names:
-        to = TREE / name
+        to = tree / name
         if not to.exists() or to.read_bytes() != (ROOT / name).read_bytes():
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, to)
             os.utime(to) # newer than what was made of the one before
 
 
-def copy_store():
+def copy_store(tree=TREE):
     """A mutant's jails may change what they should only read: they have a rootfs of their own."""
-    store, link = TREE / "build" / "store", "names/basic"
+    store, link = tree / "build" / "store", "names/basic"
     if (store / link).is_symlink() and (store / link).readlink() == (host.store_dir() / link).readlink():
         return
     shutil.rmtree(store, ignore_errors=True)
     host.copy_rootfs("basic", store)
 
 
-def build():
+def build(tree=TREE, targets=()):
     """None, or what the compiler says."""
-    made = [] if (TREE / "build" / "build.ninja").exists() else [["cmake", "--preset", "dev"]]
-    for argv in [*made, ["ninja", "-C", "build", "--quiet"]]:
-        done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True)
+    made = [] if (tree / "build" / "build.ninja").exists() else [["cmake", "--preset", "dev"]]
+    for argv in [*made, ["ninja", "-C", "build", "--quiet", *targets]]:
+        done = subprocess.run(argv, cwd=tree, capture_output=True, text=True)
         if done.returncode:
             return (done.stdout + done.stderr)[-2000:]
     return None

@@ -68,14 +68,14 @@ def source_of(function):
     return "".join(text.splitlines(keepends=True)[node.lineno - 1:])
 
 
-def program(functions, given):
-    """functions: {key: function}; the answer of each comes back under its key."""
+def program(functions, given, helpers=()):
+    """functions: {key: function}; the answer of each comes back under its key. They may call the helpers."""
     text = pathlib.Path(inside.__file__).read_text()
     names = {}
     for function in functions.values():
         if names.setdefault(function.__name__, function) is not function:
             raise ValueError(f"two probes are called {function.__name__}")
-    text += "\n\n" + "\n\n".join(source_of(f) for f in names.values())
+    text += "\n\n" + "\n\n".join(source_of(f) for f in (*helpers, *names.values()))
     pairs = ", ".join(f"({key!r}, {f.__name__})" for key, f in functions.items())
     return f"{text}\n\nmain([{pairs}], {given!r})\n"
 

@@ -31,7 +31,7 @@ def login(user):
 
 # What takes minutes in a guest, or a machine that is not as slow; whole files, or the beginnings of names.
 LEFT_OUT = (
-    "test_faults.py", "test_failing_steps.py", "test_table.py",
+    "test_faults.py", "test_failing_steps.py", "test_table.py", "test_layers.py",
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
     "test_lifetime.py::test_two_thousand_orphans",
     "test_exhaustion.py::test_network_namespaces_are_gone", # two hundred runs
