@@ -117,7 +117,7 @@ ROWS = [
     row("A99", "no network unless somebody says otherwise", escape="G1"),
     row("A100", "structured logs, and examples of alerts", waits="sample alerts; the audit is JSON lines, also in the journal"),
     row("A101", "the rootfs is built reproducibly, has a version and a hash"),
-    row("A102", "another sandbox around this one is optional", waits="a page about running inside of a virtual machine or gVisor"),
+    row("A102", "another sandbox around this one is optional"),
     row("A103", "hardening: read-only file system", escape="B1"),
     row("A104", "hardening: Landlock in force, a profile for AppArmor is shipped", escape="H6"),
     row("A105", "hardening: every attempt is audited, also those that are refused"),
