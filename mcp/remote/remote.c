@@ -68,22 +68,25 @@ static bool take_cancel(struct remote *r, const struct rpc_message *m)
 	return modern;
 }
 
-static void take_line(struct remote *r, const char *line, size_t len)
+static void take_message(struct remote *r, const char *line, size_t len)
 {
 	struct rpc_error e;
 	scoped_rpc       m;
 
-	if (!r->url) {
-		if (configure(r, line, len) < 0) {
-			r->ends   = true;
-			r->status = 1;
-		}
-		return;
-	}
 	if (rpc_parse(&m, line, len, &e) < 0)
 		fprintf(stderr, "a line that is no message: %s\n", e.text);
 	else if (!take_cancel(r, &m))
 		(void)exchange_post(r, &m, strndup(line, len));
+}
+
+static void take_line(struct remote *r, const char *line, size_t len)
+{
+	if (r->url) {
+		take_message(r, line, len);
+	} else if (configure(r, line, len) < 0) {
+		r->ends   = true;
+		r->status = 1;
+	}
 }
 
 static void take_input(struct remote *r)
