@@ -189,6 +189,9 @@ MUTANTS = [Mutant(*row) for row in (
     ("redirects-followed", "mcp/remote/exchange.c",
      "CURLOPT_FOLLOWLOCATION, 0L", "CURLOPT_FOLLOWLOCATION, 1L",
      "a server at an address sends the headers elsewhere", ["tests/mcp/test_broker_http.py", "-k", "redirect"]),
+    ("endpoint-of-any-origin", "mcp/remote/sse.c",
+     "	else if (!has_same_origin(from, to))", "	else if (0)",
+     "a server of HTTP+SSE has the headers posted to another host", ["tests/mcp/test_broker_sse.py", "-k", "another_origin"]),
 )]
 
 

@@ -257,11 +257,12 @@ static int take_kind(struct parse *p, const json_t *said)
 	case SERVER_stdio:
 		return take_command(p, said);
 	case SERVER_http:
+	case SERVER_sse:
 		return take_url(p, said);
 	case SERVER_KINDS:
 		break;
 	}
-	return wrong(p, "type", "stdio, with a command, or http, with a url");
+	return wrong(p, "type", "stdio, with a command, or http or sse, with a url");
 }
 
 static int take_entry(struct parse *p, const json_t *said)

@@ -134,7 +134,8 @@ static char *greeting_none(const struct server_entry *entry)
 
 static char *greeting_http(const struct server_entry *entry)
 {
-	json_t *said = json_pack("{ss so}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object());
+	json_t *said = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
+				 entry->kind == SERVER_sse);
 	char   *line = json_dumps(said, JSON_COMPACT);
 
 	json_decref(said);
@@ -147,6 +148,7 @@ static const struct {
 } kinds[] = {
 	[SERVER_stdio] = { argv_stdio, greeting_none },
 	[SERVER_http]  = { argv_http, greeting_http },
+	[SERVER_sse]   = { argv_http, greeting_http },
 };
 _Static_assert(ARRAY_LEN(kinds) == SERVER_KINDS, "each kind has a row");
 

@@ -436,7 +436,7 @@ static void on_discovered(void *owner, enum rpc_end end, const json_t *said, con
 static void greet(struct tool_server *s)
 {
 	s->revision = REVISION_MODERN;
-	if (s->no_probe) {
+	if (s->no_probe || s->entry->kind == SERVER_sse) {
 		initialize(s);
 		return;
 	}

@@ -1,5 +1,6 @@
 #include "events.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,27 +28,38 @@ static void dispatch(struct events *e)
 		e->event(e->owner, e->data, e->data_len);
 	e->data_len = 0;
 	e->has_data = false;
+	*e->name    = 0;
 }
 
-/* Of what a line can say, only its data matters here. */
+/* What a line says of this field, or NULL; *n: the line's bytes, then the value's. */
+static const char *value_of(const char *line, size_t *n, const char *field)
+{
+	size_t skip = strlen(field);
+
+	if (*n < skip || memcmp(line, field, skip) != 0)
+		return NULL;
+	skip += *n > skip && line[skip] == ' ';
+	*n -= skip;
+	return line + skip;
+}
+
+/* Of what a line can say, only data and the event's name matter here. */
 static bool take_line(struct events *e)
 {
-	static const char field[] = "data:";
-	const char       *value   = e->line + sizeof field - 1;
-	size_t            n       = e->line_len;
+	size_t      n = e->line_len;
+	const char *value;
 
 	e->line_len = 0;
 	if (!n) {
 		dispatch(e);
 		return true;
 	}
-	if (n < sizeof field - 1 || memcmp(e->line, field, sizeof field - 1) != 0)
+	if ((value = value_of(e->line, &n, "event:"))) {
+		snprintf(e->name, sizeof e->name, "%.*s", (int)(n < sizeof e->name ? n : sizeof e->name), value);
 		return true;
-	n -= sizeof field - 1;
-	if (n && *value == ' ') {
-		value++;
-		n--;
 	}
+	if (!(value = value_of(e->line, &n, "data:")))
+		return true;
 	if (e->has_data && !append(&e->data, &e->data_len, &e->data_room, e->max, "\n", 1))
 		return false;
 	e->has_data = true;

@@ -12,6 +12,7 @@ struct events {
 	size_t line_len, line_room, data_len, data_room;
 	bool   after_return;           /* the last line ended with \r: a \n belongs to it */
 	bool   has_data;
+	char   name[16];               /* of the event that is told, or is read; cut; "": it has none */
 };
 
 /* false: an event is too large, or memory is short; nothing more can be read. */

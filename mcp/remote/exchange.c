@@ -86,6 +86,44 @@ static void take_message(void *owner, const char *bytes, size_t len)
 	json_decref(message);
 }
 
+/* HTTP+SSE: answers come on the stream, each with the id of a request that is remembered. Called by libcurl: what is still with it stays there. */
+static void take_streamed(struct exchange *stream, json_t *message)
+{
+	struct exchange *x, *next;
+
+	for (x = TAILQ_FIRST(&stream->remote->exchanges); x && !json_object_get(message, "method"); x = next) {
+		next = TAILQ_NEXT(x, link);
+		if (!x->id || x->answered || !json_equal(json_object_get(message, "id"), x->id))
+			continue;
+		x->answered = true;
+		if (x->awaits)
+			exchange_drop(x);
+		break;
+	}
+	write_message(stream->remote, message);
+}
+
+static void take_event(void *owner, const char *bytes, size_t len)
+{
+	struct exchange *x    = owner;
+	const char      *name = x->events.name;
+	struct rpc_error e;
+	json_t          *message;
+
+	if (!x->is_stream) {
+		take_message(owner, bytes, len);
+		return;
+	}
+	if (strcmp(name, "endpoint") == 0)
+		sse_take_endpoint(x->remote, bytes, len);
+	if (x->remote->sse.state != SSE_OPEN || (*name && strcmp(name, "message") != 0))
+		return;
+	message = rpc_load(bytes, len, &e);
+	if (json_is_object(message))
+		take_streamed(x, message);
+	json_decref(message);
+}
+
 /* --- bytes as they come --- */
 
 static void look_at_type(struct exchange *x)
@@ -97,6 +135,15 @@ static void look_at_type(struct exchange *x)
 	x->is_events = type && strncasecmp(type, "text/event-stream", 17) == 0;
 }
 
+/* No bytes are taken of a stream that is none, or whose endpoint is refused. */
+static bool is_usable(const struct exchange *x)
+{
+	long status = 0;
+
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	return !x->is_stream || (status == 200 && x->is_events && !*x->remote->sse.why);
+}
+
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
 {
 	struct exchange *x = owner;
@@ -105,9 +152,11 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
 	n *= one;
 	if (!x->knows_type)
 		look_at_type(x);
+	if (!is_usable(x))
+		return 0;
 	if (x->is_events) {
 		x->too_large = !events_take(&x->events, bytes, n);
-		return x->too_large ? 0 : n;
+		return x->too_large || !is_usable(x) ? 0 : n;
 	}
 	x->too_large = x->len + n > RPC_MAX;
 	if (x->too_large)
@@ -129,7 +178,7 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *owner)
 	struct exchange  *x      = owner;
 	const char       *value  = bytes + sizeof name - 1, *end = bytes + n * one;
 
-	if (!x->is_initialize || n * one < sizeof name || strncasecmp(bytes, name, sizeof name - 1) != 0)
+	if (!x->is_initialize || x->remote->sse.state != SSE_NO || n * one < sizeof name || strncasecmp(bytes, name, sizeof name - 1) != 0)
 		return n * one;
 	while (value < end && *value == ' ')
 		value++;
@@ -176,7 +225,7 @@ static void over_with_status(struct exchange *x, long status)
 	char text[200];
 
 	x->is_refused = status >= 400;
-	if (x->data && x->len && !x->is_events)
+	if (x->data && x->len && !x->is_events && x->remote->sse.state != SSE_OPEN)
 		take_message(x, x->data, x->len);
 	snprintf(text, sizeof text, "HTTP status %ld without an answer", status);
 	write_failure(x, RPC_NO_ANSWER, text);
@@ -195,7 +244,11 @@ void exchange_over(struct exchange *x, CURLcode code)
 	char text[CURL_ERROR_SIZE + 40];
 
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (x->is_listen) {
+	if (sse_begins(x, code, status))
+		return;
+	if (x->is_stream) {
+		sse_over(x, code, status);
+	} else if (x->is_listen) {
 		listen_over(x, code == CURLE_OK || code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ? status : 0);
 	} else if (x->too_large) {
 		write_failure(x, RPC_TOO_LARGE, "the answer has more than 4 MiB");
@@ -204,11 +257,25 @@ void exchange_over(struct exchange *x, CURLcode code)
 		write_failure(x, RPC_NO_ANSWER, text);
 		if (!x->id)
 			say(x->method, ": was not sent");
+	} else if (sse_awaits(x, status)) {
+		return;
 	} else {
 		over_with_status(x, status);
 	}
-	if (strcmp(x->method, "notifications/initialized") == 0 && status >= 200 && status < 300 && !x->remote->listens)
+	if (strcmp(x->method, "notifications/initialized") == 0 && status >= 200 && status < 300 && !x->remote->listens && x->remote->sse.state == SSE_NO)
 		x->remote->listens_at_ms = 1;
+	exchange_drop(x);
+}
+
+void exchange_refuse(struct exchange *x, const char *why)
+{
+	char text[500];
+
+	x->is_refused = x->refused_with != 0;
+	if (x->is_refused && x->len && !x->is_events)
+		take_message(x, x->data, x->len);
+	snprintf(text, sizeof text, "HTTP status %ld without an answer; %s", x->refused_with, why);
+	write_failure(x, RPC_NO_ANSWER, x->is_refused ? text : why);
 	exchange_drop(x);
 }
 
@@ -258,11 +325,16 @@ static bool add_headers(struct exchange *x, const json_t *params)
 	return ok && (x->headers = mirror_headers(x->headers, r->mirrored, params));
 }
 
+static const char *url_of_posts(const struct remote *r)
+{
+	return r->sse.endpoint ? r->sse.endpoint : r->url;
+}
+
 /* Nothing is followed, nothing but HTTP is spoken, nothing is unpacked: what comes is no larger than what was sent. */
 static bool set_options(struct exchange *x)
 {
 	CURL *c  = x->easy;
-	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->remote->url) == CURLE_OK;
+	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->is_listen ? x->remote->url : url_of_posts(x->remote)) == CURLE_OK;
 
 	ok = ok && curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
@@ -286,14 +358,15 @@ static struct exchange *create(struct remote *r)
 	if (!x)
 		return NULL;
 	*x = (struct exchange){ .remote = r, .easy = curl_easy_init() };
-	x->events = (struct events){ .max = RPC_MAX, .event = take_message, .owner = x };
+	x->events = (struct events){ .max = RPC_MAX, .event = take_event, .owner = x };
 	TAILQ_INSERT_TAIL(&r->exchanges, x, link);
 	return x;
 }
 
 static struct exchange *begin(struct exchange *x, const json_t *params)
 {
-	if (x->easy && add_headers(x, params) && set_options(x) && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
+	x->is_held = !x->is_listen && (x->remote->sse.state == SSE_WANTED || x->remote->sse.state == SSE_OPENS);
+	if (x->easy && add_headers(x, params) && set_options(x) && (x->is_held || curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK))
 		return x;
 	write_failure(x, RPC_NO_ANSWER, "out of memory");
 	exchange_drop(x);
@@ -325,4 +398,26 @@ struct exchange *exchange_listen(struct remote *r)
 		return NULL;
 	x->is_listen = true;
 	return begin(x, NULL);
+}
+
+struct exchange *exchange_stream(struct remote *r)
+{
+	struct exchange *x = create(r);
+
+	if (!x)
+		return NULL;
+	x->is_listen = x->is_stream = true;
+	return begin(x, NULL);
+}
+
+void exchange_release(struct exchange *x)
+{
+	x->is_held      = false;
+	x->refused_with = 0;
+	x->knows_type = x->is_events = x->is_refused = false;
+	x->len = 0;
+	if (curl_easy_setopt(x->easy, CURLOPT_URL, url_of_posts(x->remote)) == CURLE_OK && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
+		return;
+	write_failure(x, RPC_NO_ANSWER, "out of memory");
+	exchange_drop(x);
 }

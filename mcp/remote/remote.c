@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "exchange.h"
+#include "sse_turn.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -40,6 +41,8 @@ static int configure(struct remote *r, const char *line, size_t len)
 			return -1;
 		r->headers = more;
 	}
+	if (json_is_true(json_object_get(said, "sse")))
+		r->sse.state = SSE_WANTED;
 	return 0;
 }
 
@@ -143,7 +146,8 @@ static void listen_if_due(struct remote *r)
 
 static int wait_ms(const struct remote *r)
 {
-	int64_t left = r->listens_at_ms ? r->listens_at_ms - now_ms() : WAIT_MS;
+	int64_t until = r->sse.state == SSE_OPENS ? r->sse.until_ms : r->listens_at_ms;
+	int64_t left  = until ? until - now_ms() : WAIT_MS;
 
 	return left < 0 ? 0 : left > WAIT_MS ? WAIT_MS : (int)left;
 }
@@ -156,6 +160,7 @@ static void turn(struct remote *r)
 	if (curl_multi_perform(r->multi, &running) != CURLM_OK)
 		r->ends = true;
 	take_ends(r);
+	sse_turn(r, now_ms());
 	listen_if_due(r);
 	if (r->ends)
 		return;
@@ -209,6 +214,7 @@ int remote_serve(void)
 	curl_slist_free_all(r.headers);
 	lines_done(&r.lines);
 	json_decref(r.mirrored);
+	sse_done(&r);
 	free(r.url);
 	curl_global_cleanup();
 	return r.status;

@@ -1,14 +1,16 @@
 /*
  * remote.h - a server at an address, as a process that speaks lines on its standard input and output.
  *
- * The first line is {"url": ..., "headers": {...}}; each other one a message
- * of JSON-RPC, which becomes a POST of Streamable HTTP. What is answered, as
- * one object or as a stream of events, is written as lines. A request always
- * has an answer: where the server gives none, an error that says why.
+ * The first line is {"url": ..., "headers": {...}, "sse": false}; each other
+ * one a message of JSON-RPC, which becomes a POST of Streamable HTTP, or of
+ * HTTP+SSE (sse.h). What is answered, as one object or as a stream of events,
+ * is written as lines. A request always has an answer: where the server gives
+ * none, an error that says why.
  */
 #pragma once
 #include "lines.h"
 #include "rpc.h"
+#include "sse.h"
 
 #include <curl/curl.h>
 #include <sys/queue.h>
@@ -28,6 +30,7 @@ struct remote {
 	bool                          listens;     /* a GET is there, or was refused for good */
 	int64_t                       listens_at_ms; /* when it is tried again; 0: never */
 	unsigned                      listened;
+	struct sse                    sse;
 	TAILQ_HEAD(exchanges, exchange) exchanges;
 };
 

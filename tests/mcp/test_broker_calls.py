@@ -299,13 +299,13 @@ def start(tmp_path, content, *args, env=None):
 
 @pytest.mark.parametrize("content, words", [
     ("{", "line 1, column 1"), ("[]", "object"), ({}, "there is no object mcpServers"), ({"servers": {}}, 'call "servers" so'), ({"mcpServers": []}, "expected an object of at most 64"),
-    ({"mcpServers": {"a": 1}}, "mcpServers.a: expected an object"), ({"mcpServers": {"a": {}}}, "mcpServers.a.type: expected stdio, with a command, or http, with a url"),
+    ({"mcpServers": {"a": 1}}, "mcpServers.a: expected an object"), ({"mcpServers": {"a": {}}}, "mcpServers.a.type: expected stdio, with a command, or http or sse, with a url"),
     ({"mcpServers": {"a": {"command": 1}}}, "mcpServers.a.command: expected a text"), ({"mcpServers": {"a": {"command": ""}}}, "mcpServers.a.command: expected a text that is not empty"),
     ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "mcpServers.a.args: expected a list of texts"),
     ({"mcpServers": {"a": {"command": "x", "env": {"A=B": "y"}}}}, "mcpServers.a.env: expected names without"),
     ({"mcpServers": {"a": {"url": "ftp://x"}}}, "mcpServers.a.url: expected an address that begins with https:// or http://"),
     ({"mcpServers": {"a": {"url": "http://x", "headers": {"A": "b\r\nC: d"}}}}, "mcpServers.a.A: expected a header without control characters"),
-    ({"mcpServers": {"a": {"type": "sse", "url": "http://x"}}}, "mcpServers.a.type: expected stdio"),
+    ({"mcpServers": {"a": {"type": "websocket", "url": "ws://x"}}}, "mcpServers.a.type: expected stdio"), ({"mcpServers": {"a": {"type": "sse", "url": "ftp://x"}}}, "mcpServers.a.url: expected an address"),
     ({"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "y"}}}, '"a-b" and "a_b" are both a_b in Python'),
     ({"mcpServers": {"x" * 49: {"command": "x"}}}, "a name has 1 to 48 bytes"), ({"mcpServers": {"a\u202e": {"command": "x"}}}, "a name has 1 to 48 bytes of plain text")])
 def test_a_file_that_makes_no_sense_is_one_clear_error(content, words, tmp_path):

@@ -53,18 +53,19 @@ def test_a_tool_that_tells_its_environment_tells_what_the_file_gave_it():
         assert program.error("everything.get_env")[0] == "denied"
 
 
-def test_everything_over_http():
+@pytest.mark.parametrize("mode, path, kind", [("streamableHttp", "mcp", None), ("sse", "sse", None), ("sse", "sse", "sse")])
+def test_everything_over_http(mode, path, kind):
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-    entry = npm("everything", "streamableHttp")
+    entry = npm("everything", mode)
     server = subprocess.Popen([entry["command"], *entry["args"]], env={**node.environment(), "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         def is_up():
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", port)) == 0
         wait_until(is_up, "the server")
-        with Brokered({"far": {"url": f"http://127.0.0.1:{port}/mcp"}}) as b, b.run() as program:
+        with Brokered({"far": {"url": f"http://127.0.0.1:{port}/{path}", **({"type": kind} if kind else {})}}) as b, b.run() as program:
             assert program.result("far.echo", message="hello") == "Echo: hello"
             assert "7" in program.result("far.get_sum", a=3, b=4)
             numbers = [program.begin("far.echo", message=str(n)) for n in range(50)]
