@@ -70,7 +70,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as folder:
         file = pathlib.Path(folder) / "servers.json"
         file.write_text(json.dumps({"mcpServers": {"t": {"command": SERVER[0], "args": SERVER[1:]}}}))
-        with mcp.McpStdio("--servers", str(file), "--tool-audit", f"{folder}/audit", "--tool-calls", "2000") as client:
+        with mcp.McpStdio("--servers", str(file), "--tool-audit", f"{folder}/audit", "--tool-calls", "2000", "--tool-rate", "0") as client:
             for _ in range(given.rounds):
                 alone.append(direct())
                 one, many = bridged(client)

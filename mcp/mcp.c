@@ -27,7 +27,7 @@ static int open_broker(struct mcp *m, struct err *e)
 	const struct settings       *s   = m->settings;
 	const struct broker_settings own = {
 		.file = s->servers, .audit = s->tool_audit, .audit_arguments = s->audit_arguments, .call_ms = s->tool_timeout_ms, .ask_ms = s->ask_timeout_ms,
-		.calls_max = s->tool_calls,
+		.calls_max = s->tool_calls, .calls_rate = s->tool_rate,
 		.policy = { .deny = s->deny_tools, .ask = s->ask_tools, .allow = s->allow_tools, .other = others[s->other_tools] },
 	};
 

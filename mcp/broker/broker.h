@@ -15,6 +15,7 @@ struct broker_settings {
 	bool               audit_arguments;
 	uint64_t           call_ms, ask_ms; /* that a call, and a question to a person, may take */
 	uint64_t           calls_max;       /* of one run */
+	uint64_t           calls_rate;      /* of one run in a second; 0: any number */
 	struct tool_policy policy;
 };
 

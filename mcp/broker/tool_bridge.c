@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+enum { BURST_S = 2 }; /* what so many seconds allow may begin at once */
 #define READ_AT_ONCE (64 * KIB)
 #define WEIGHT_MAX   2000000 /* of the arguments under way together (wire_weight()): about 128 MiB */
 
@@ -210,12 +211,32 @@ static void begin_call(struct bridge_item *i, const char *name, const json_t *ar
 		b->events->busy(b->owner, true);
 	}
 	b->weight += i->weight;
+	b->due -= 1;
 	tool_call_start(&i->call, &b->calls, name, args);
 }
 
 static bool has_room(const struct tool_bridge *b, const struct bridge_item *i)
 {
 	return b->under_way < BRIDGE_UNDER_WAY && (!b->under_way || b->weight + i->weight <= WEIGHT_MAX);
+}
+
+/* What waits for this only, waits on the program's own time: no call is under way. */
+static bool is_due(struct tool_bridge *b)
+{
+	double  rate = (double)b->calls.broker->settings.calls_rate;
+	int64_t now  = now_us();
+
+	if (rate == 0)
+		return true;
+	b->due += (double)(now - b->due_us) * rate / 1e6;
+	if (b->due > rate * BURST_S)
+		b->due = rate * BURST_S;
+	b->due_us = now;
+	if (b->due >= 1)
+		return true;
+	if (!b->pace.set)
+		loop_timer_set(b->loop, &b->pace, 1 + (int64_t)((1 - b->due) * 1000 / rate));
+	return false;
 }
 
 static void begin_held(struct bridge_item *i)
@@ -244,9 +265,14 @@ static void go_on(struct tool_bridge *b)
 	if (b->goes_on)
 		return;
 	b->goes_on = true;
-	while (b->open && (i = first_held(b)) && has_room(b, i))
+	while (b->open && (i = first_held(b)) && has_room(b, i) && is_due(b))
 		begin_held(i);
 	b->goes_on = false;
+}
+
+static void on_paced(void *owner)
+{
+	go_on(owner);
 }
 
 static void hold(struct bridge_item *i, const struct bridge_request *r)
@@ -269,7 +295,7 @@ static void take_call(struct bridge_item *i, const struct bridge_request *r)
 		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
 	else if (b->bytes_in > BRIDGE_BYTES)
 		answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
-	else if (first_held(b) || !has_room(b, i))
+	else if (first_held(b) || !has_room(b, i) || !is_due(b))
 		hold(i, r);
 	else
 		begin_call(i, r->text, r->args);
@@ -446,6 +472,9 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 				  .events = events, .owner = owner };
 	b->calls = (struct tool_calls){ .broker = broker, .run = run, .granted = json_object(), .refused = json_object(), .ended = on_call_ended,
 					.progress = on_call_progress, .asks = on_call_asks, .is_gone = is_program_gone, .owner = b };
+	b->due    = (double)broker->settings.calls_rate * BURST_S;
+	b->due_us = now_us();
+	b->pace   = (struct loop_timer){ .due = on_paced, .owner = b };
 	TAILQ_INIT(&b->items);
 	output_open(&b->out, fd);
 	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = reads_ready, .owner = b };
@@ -467,6 +496,7 @@ void tool_bridge_close(struct tool_bridge *b)
 	if (!b->open)
 		return;
 	b->open = false;
+	loop_timer_clear(b->loop, &b->pace);
 	if (b->reads.fd >= 0)
 		loop_remove(b->loop, &b->reads);
 	fd_closep(&b->reads.fd);

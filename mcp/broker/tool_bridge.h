@@ -3,7 +3,8 @@
  *
  * The program is hostile: a line that is none ends the bridge, and with it
  * all of its calls. So many calls are under way, the others wait for their
- * turn, as text; so many calls and bytes a run has in all. Who does not read
+ * turn, as text; so many begin in a second; so many calls and bytes a run has
+ * in all. Who does not read
  * answers is not read any more.
  */
 #pragma once
@@ -37,6 +38,9 @@ struct tool_bridge {
 	bool                                 goes_on;      /* those that wait are having their turn */
 	TAILQ_HEAD(bridge_items, bridge_item) items;  /* every id that has no answer yet */
 	size_t                               under_way, weight;
+	double                               due;          /* calls that may begin at once; grows with time */
+	int64_t                              due_us;       /* as of then */
+	struct loop_timer                    pace;         /* until one is due */
 	size_t                               lookups;
 	uint64_t                             bytes_in, bytes_out;
 	size_t                               n, failed, denied;

@@ -3,6 +3,7 @@ import json
 import os
 import socket
 import struct
+import time
 
 import pytest
 
@@ -259,9 +260,30 @@ def test_a_run_has_so_many_calls_and_no_more():
     with Brokered({"t": own_server()}, "--tool-calls", "10") as b, b.run() as program:
         kinds = [program.call("t.echo", text="x").get("error", {}).get("kind", "ok") for _ in range(12)]
     assert kinds == ["ok"] * 10 + ["limit"] * 2
-    with Brokered({"t": own_server()}) as b, b.run() as program:
+    with Brokered({"t": own_server()}, "--tool-rate", "0") as b, b.run() as program:
         numbers = [program.begin("t.echo", text="x") for _ in range(1001)]
         assert [("result" in program.answer(number)) for number in numbers] == [True] * 1000 + [False]
+
+
+def test_calls_begin_at_a_rate_and_further_ones_wait(tmp_path):
+    """20 at once, then one in 100 ms: none fails, and none is sent before its time. The other run has a rate of its own."""
+    note = tmp_path / "note"
+    with Brokered({"t": own_server("--note", note)}, "--tool-rate", "10") as b:
+        program, other = b.begin(), b.begin()
+        program.result("t.echo", text="the server is there")
+        began = time.monotonic()
+        numbers = [program.begin("t.echo", text=str(n)) for n in range(30)]
+        assert other.result("t.echo", text="x") == "x"
+        last = program.begin("t.echo", text="not wanted")
+        program.send({"id": last, "op": "cancel"})
+        assert program.answer(last)["error"]["kind"] == "cancelled", "one that waits can be cancelled"
+        assert [program.answer(number)["result"] for number in numbers] == [str(n) for n in range(30)]
+        assert time.monotonic() - began > 0.8, "the first call, and ten in the second"
+        hanging = [program.begin("t.echo", text="late") for _ in range(50)]
+        program.end(), program.asked.result()
+        still_works(other)
+        other.end(), other.asked.result()
+    assert "not wanted" not in note.read_text() and note.read_text().count("late") < len(hanging), "an end leaves none that goes on"
 
 
 @pytest.mark.full
@@ -311,7 +333,7 @@ def test_a_program_that_hangs_up_in_the_middle_of_everything_leaves_nothing(tmp_
 
 def test_calls_that_wait_and_then_fail_at_once_all_end(tmp_path):
     """Each ends within its turn, and gives the next one its own."""
-    with Brokered({"t": own_server()}) as b, b.run() as program:
+    with Brokered({"t": own_server()}, "--tool-rate", "0") as b, b.run() as program:
         gate = tmp_path / "gate"
         first = [program.begin("t.wait", file=str(gate)) for _ in range(64)]
         rest = [program.begin("t.nothing") for _ in range(900)]
