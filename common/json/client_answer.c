@@ -109,6 +109,7 @@ static const struct shape stats_shape[] = {
 	{ "running",     SHAPE_COUNT, SHAPE_MUST, "Runs that have not ended", NULL },
 	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
 	{ "refused",     SHAPE_COUNTS, SHAPE_MUST, "Requests and clients that were answered with an error: its codes, and how often", NULL },
+	{ "tool_calls",  SHAPE_COUNTS, SHAPE_MAY, "Calls of tools by programs that clients have reported: ok, denied, and failed, which is any other end", NULL },
 	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
 	{ "connected",   SHAPE_COUNT, SHAPE_MUST, "Connections since the service started", NULL },
 	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Counts of the audit's lines; null without an audit", audit_counts_shape },

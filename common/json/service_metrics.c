@@ -9,7 +9,7 @@ struct metric;
 
 /* All samples of one metric. */
 typedef void samples_fn(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out);
-static samples_fn of_build, of_service, of_codes, of_processes, of_profiles, of_zygotes, of_ends, of_histograms;
+static samples_fn of_build, of_service, of_codes, of_calls, of_processes, of_profiles, of_zygotes, of_ends, of_histograms;
 
 /* clang-format off */
 static const struct metric {
@@ -28,6 +28,7 @@ static const struct metric {
 	{ "brig_run_memory_peak_bytes",      "histogram", of_histograms, "memory_peak_bytes", 1, "profile", "The most memory that the program held, where the host counts it." },
 	{ "brig_runs_started_total",         "counter",   of_service,    "runs.started", 0, NULL,      "Requests that became a run." },
 	{ "brig_refused_total",              "counter",   of_codes,      "refused",      0, "code",    "Requests and clients that were refused, by the code of the error: busy, denied, bad_field and so on." },
+	{ "brig_tool_calls_total",           "counter",   of_calls,      "tool_calls",   0, "outcome", "Calls of tools by programs, as clients have reported them: ok, denied, or failed, which is any other end." },
 	{ "brig_runs_running",               "gauge",     of_profiles,   "running",      0, "profile", "Runs that have not ended." },
 	{ "brig_runs_waiting",               "gauge",     of_service,    "waiting",      0, NULL,      "Runs that wait for a place." },
 	{ "brig_ready_cells",                "gauge",     of_profiles,   "ready",        0, "profile", "Cells that wait for a program." },
@@ -108,6 +109,16 @@ static void of_codes(const struct metric *m, const json_t *stats, const json_t *
 
 		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(json_object_get(refused, code)));
 	}
+}
+
+static void of_calls(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
+{
+	const char *outcome;
+	json_t     *times;
+
+	(void)runs;
+	json_object_foreach((json_t *)find(stats, m->key), outcome, times)
+		put_with(m, "outcome", outcome, times, out);
 }
 
 static void of_processes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)

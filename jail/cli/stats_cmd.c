@@ -48,6 +48,14 @@ static void print_runs(const json_t *reply, FILE *out)
 		fputc('\n', out);
 }
 
+/* Where there are none, nothing is said of them. */
+static void print_calls(const json_t *calls, FILE *out)
+{
+	if (sum(calls) > 0)
+		fprintf(out, "tool calls  ok %" JSON_INTEGER_FORMAT ", failed %" JSON_INTEGER_FORMAT ", denied %" JSON_INTEGER_FORMAT "\n",
+			ask_figure(calls, "ok"), ask_figure(calls, "failed"), ask_figure(calls, "denied"));
+}
+
 static void print_memory(const json_t *row, const char *all, const char *own, FILE *out)
 {
 	const json_t *bytes = json_object_get(row, all), *alone = json_object_get(row, own);
@@ -125,6 +133,7 @@ void stats_print_service(const json_t *reply, FILE *out)
 {
 	print_up(reply, out);
 	print_runs(reply, out);
+	print_calls(json_object_get(reply, "tool_calls"), out);
 }
 
 void stats_print_processes(const json_t *reply, FILE *out)

@@ -52,8 +52,10 @@ struct served_run;
 LIST_HEAD(connection_list, connection);
 TAILQ_HEAD(run_list, served_run); /* the oldest first */
 
+enum call_outcome { CALL_OK, CALL_DENIED, CALL_FAILED, CALL_OUTCOMES };
+
 struct door_counts {
-	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS];
+	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS], calls[CALL_OUTCOMES];
 };
 
 struct door {

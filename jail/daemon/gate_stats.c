@@ -67,6 +67,12 @@ static json_t *refusals(const struct door_counts *counts)
 	return refused;
 }
 
+static json_t *calls(const struct door_counts *counts)
+{
+	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied", (json_int_t)counts->calls[CALL_DENIED], "failed",
+			 (json_int_t)counts->calls[CALL_FAILED]);
+}
+
 static json_t *audit(const struct audit *a)
 {
 	struct audit_counts n = audit_count(a);
@@ -160,6 +166,7 @@ int gate_stats(struct connection *c, const struct protocol_request *request, int
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", refusals(&d->counts));
+	json_object_set_new(reply, "tool_calls", calls(&d->counts));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
 	json_object_set_new(reply, "connected", json_integer((json_int_t)d->counts.connections));
 	json_object_set_new(reply, "audit", audit(d->audit));

@@ -1,4 +1,4 @@
-/* gate_tools.c - what a client tells of the calls that the program of its run makes: its own word, for the clock and the audit */
+/* gate_tools.c - what a client tells of the calls that the program of its run makes: its own word, for the clock, the audit and the figures */
 #include "attempt.h"
 #include "gate.h"
 #include "served_run.h"
@@ -16,6 +16,14 @@ static uint32_t *count_of(struct connection *c, struct served_run *r, const char
 		if (*c->ended[i].id && strcmp(c->ended[i].id, id) == 0)
 			return &c->ended[i].calls;
 	return NULL;
+}
+
+/* A client's own word: what it may be is bounded here, as it becomes a label of a figure. */
+static enum call_outcome outcome_of(const char *verdict)
+{
+	if (strcmp(verdict, "ok") == 0)
+		return CALL_OK;
+	return strcmp(verdict, "denied") == 0 ? CALL_DENIED : CALL_FAILED;
 }
 
 struct calls {
@@ -59,6 +67,8 @@ int gate_tools(struct connection *c, const struct protocol_request *request, int
 		return -1;
 	if (own)
 		served_run_wait(own, request->is_waiting);
+	for (size_t i = 0; i < calls.n; i++)
+		c->door->counts.calls[outcome_of(calls.of[i].verdict)]++;
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
 		attempt_called(c, request->run, &calls.of[i]);
 	reply = protocol_reply(REQUEST_tools, request->tag);

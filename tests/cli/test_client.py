@@ -422,6 +422,13 @@ def test_stats_prints_what_is_known():
                            "profile     basic: ready 2, building 0, running 1, warm never\ndoor        pid 9, memory 3.0 MiB, cpu 12 ms\nconfined by seccomp, no-caps\n")
 
 
+def test_stats_prints_calls_of_tools_where_there_are_some():
+    _, done = ask({**STATS, "tool_calls": {"ok": 7, "denied": 1, "failed": 0}}, "stats")
+    assert "\ntool calls  ok 7, failed 0, denied 1\n" in done.stdout
+    _, done = ask({**STATS, "tool_calls": {"ok": 0, "denied": 0, "failed": 0}}, "stats")
+    assert done.status == 0 and "tool calls" not in done.stdout
+
+
 @pytest.mark.parametrize("verb, answer", [("ps", RUNS), ("stats", STATS)])
 def test_as_json_they_print_the_answer(verb, answer):
     _, done = ask({**answer, "tag": 5}, verb, "--json")

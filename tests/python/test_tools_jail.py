@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -11,7 +12,8 @@ import time
 import pytest
 
 from support import daemon as daemons
-from support import host, tool_bridge, warm
+from support import host, metrics, tool_bridge, warm
+from support.brig import binary
 from support.tool_bridge import brig
 
 pytestmark = pytest.mark.usefixtures("jail")
@@ -188,6 +190,38 @@ def test_the_audit_has_each_call_with_the_digest_of_its_arguments(services, read
     calls = [entry for entry in lines if entry["op"] == "tool"]
     assert [(call["tool"], call["exit_reason"], call["error"]) for call in calls] == [("add", "exited", None), ("drop", "denied", "denied"), ("add", "exited", None)]
     assert calls[0]["code_sha256"] != calls[1]["code_sha256"] and all(call["peer_uid"] == os.geteuid() for call in calls)
+
+
+def figures(services):
+    """Calls by outcome: what the page says, and what stats says."""
+    page = metrics.page(services["ready"])
+    with services["ready"].connect() as talk:
+        return {labels["outcome"]: value for labels, value in page.of("brig_tool_calls_total")}, talk.ask("stats")["tool_calls"]
+
+
+def test_calls_are_counted_by_how_they_ended(services, ready):
+    before, same = figures(services)
+    assert before == same and before.keys() == {"ok", "denied", "failed"}, "each is there before it counts"
+    done = brig.run("tools.add(1)\ntools.add(2)\nfor name in 'drop', 'boom':\n    try:\n        tools.call(name, {})\n    except ToolError:\n        pass",
+                    tools={"add": add, "drop": lambda: 1, "boom": lambda: 1 // 0}, deny="drop", **ready)
+    assert done.ok, done.stderr
+    grown = {"ok": before["ok"] + 2, "denied": before["denied"] + 1, "failed": before["failed"] + 1}
+    assert host.poll(lambda: figures(services) == (grown, grown)), (before, figures(services))
+    said = subprocess.run([binary(), "stats"], env=metrics.environment(services["ready"]), capture_output=True, text=True).stdout
+    assert f"tool calls  ok {grown['ok']:.0f}, failed {grown['failed']:.0f}, denied {grown['denied']:.0f}\n" in said, said
+
+
+def test_a_verdict_of_the_clients_own_is_no_label(services, ready):
+    before, _ = figures(services)
+    with brig.Connection(**ready) as connection:
+        body, streams = started(connection, "import os; os.read(4, 1)")
+        connection._send({"op": "tools", "run": body["run"], "calls": [{"name": "a", "verdict": 'x"} 1\ny', "args_sha256": SHA}]})
+        assert connection._receive()[0]["reply"] == "tools"
+        for fd in streams.values():
+            os.close(fd)
+        connection._send({"op": "cancel", "run": body["run"]})
+    after, _ = figures(services)
+    assert after == {**before, "failed": before["failed"] + 1}
 
 
 # --- by hand ---

@@ -29,6 +29,8 @@ static const struct {
 	{ "milliseconds become seconds", "{\"door\":{\"cpu_ms\":250}}", "[]", "\nbrig_process_cpu_seconds_total{process=\"door\"} 0.25\n", true },
 	{ "a code that did not occur is 0", "{\"refused\":{\"busy\":2}}", "[]", "\nbrig_refused_total{code=\"denied\"} 0\n", true },
 	{ "and another is what it is", "{\"refused\":{\"busy\":2}}", "[]", "\nbrig_refused_total{code=\"busy\"} 2\n", true },
+	{ "calls of tools are told apart by how they ended", "{\"tool_calls\":{\"ok\":4,\"denied\":0}}", "[]", "\nbrig_tool_calls_total{outcome=\"ok\"} 4\nbrig_tool_calls_total{outcome=\"denied\"} 0\n", true },
+	{ "a service that counts none has no sample of them", "{}", "[]", "\nbrig_tool_calls_total{", false },
 	{ "a zygote that is to be replaced serves", "{\"profiles\":[{\"name\":\"p\",\"zygote\":{\"state\":\"replaced\"}}]}", "[]", "\nbrig_zygotes{profile=\"p\"} 1\n", true },
 	{ "one that starts does not", "{\"profiles\":[{\"name\":\"p\",\"zygote\":{\"state\":\"starting\"}}]}", "[]", "\nbrig_zygotes{profile=\"p\"} 0\n", true },
 	{ "a profile without one is left out", "{\"profiles\":[{\"name\":\"p\",\"zygote\":null}]}", "[]", "\nbrig_zygotes{", false },
