@@ -61,7 +61,8 @@ def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
               for name, path in packages[0].items()}
     assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/keeper", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
     assert {"usr/share/doc/brig/README.md", "usr/share/doc/brig/docs/guide/first-steps.md", "usr/share/doc/brig/docs/benchmarks.md"} <= listed["brig"], "and no page is compressed"
-    assert {"usr/bin/brig-mcp", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]
+    assert {"usr/bin/brig-mcp", "usr/libexec/brig/brig-mcp-http", "usr/libexec/brig/brig-mcp-remote", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]
+    assert {f"usr/lib/python3/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").glob("*.py")} <= listed["brig"]
     assert "usr/share/brig/rootfs/basic.tar.zst" in listed["brig-rootfs-basic"]
     assert not listed["brig"] & listed["brig-mcp"] and not listed["brig"] & listed["brig-rootfs-basic"]
 
@@ -93,6 +94,13 @@ def test_the_examples_of_the_readme_work_literally(in_tree, user):
 def test_a_model_has_its_tool(in_tree):
     done = in_tree(INSTALL + "brig-mcp --check")
     assert done.returncode == 0, done
+
+
+def test_the_client_of_servers_at_an_address_finds_its_libraries(in_tree):
+    """No server listens at the address: that it says so shows that it has started, and has spoken to the network."""
+    said = """{ echo '{"url":"http://127.0.0.1:9/mcp","headers":{}}'; echo '{"jsonrpc":"2.0","id":1,"method":"ping"}'; read -r line </tmp/answer; } | /usr/libexec/brig/brig-mcp-remote | tee /tmp/answer"""
+    done = in_tree(INSTALL + f"mkfifo /tmp/answer; {said}")
+    assert done.returncode == 0 and '"id":1,"error":' in done.stdout and "127.0.0.1" in done.stdout, done
 
 
 def test_its_autopkgtest_passes(in_tree):
