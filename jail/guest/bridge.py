@@ -64,7 +64,7 @@ def unique(pairs):
 
 
 def no_constant(text):
-    raise BadLine(f"{text} is no JSON")
+    raise BadLine(f"{text} is not JSON")
 
 
 scan = make_scanner(RECORD(strict=True, object_hook=None, object_pairs_hook=unique, parse_float=float, parse_int=int, parse_constant=no_constant))
@@ -113,7 +113,7 @@ def as_data(value):
     if is_a(value, (bool, int, float, str)): # subclasses: IntEnum and their like
         return next(base(value) if base is not str else str.__str__(value) for base in (int, float, str) if is_a(value, base))
     if is_a(value, (bytes, bytearray, memoryview)):
-        raise NoJson(f"{name} is no JSON; decode it, or send base64 text")
+        raise NoJson(f"{name} is not JSON; decode it, or send base64 text")
     if is_a(value, dict):
         return dict(value)
     if is_a(value, (list, tuple, set, frozenset, range)):
@@ -121,7 +121,7 @@ def as_data(value):
     if hasattr(kind, "__dataclass_fields__"):
         return {field: getattr(value, field) for field in kind.__dataclass_fields__}
     if name in ("pandas.core.frame.DataFrame", "pandas.DataFrame"):
-        raise NoJson("a DataFrame is no JSON; send .to_dict(\"records\")")
+        raise NoJson("a DataFrame is not JSON; send .to_dict(\"records\")")
     for method in "isoformat", "tolist", "item", "__fspath__":
         if hasattr(kind, method):
             return getattr(value, method)()
@@ -129,7 +129,7 @@ def as_data(value):
         return str(value)
     if "enum" in sys.modules and is_a(value, sys.modules["enum"].Enum):
         return value.value
-    raise NoJson(f"{name} is no JSON; send texts, numbers, lists and dicts")
+    raise NoJson(f"{name} is not JSON; send strings, numbers, lists and dicts")
 
 
 def key_of(key):
@@ -139,7 +139,7 @@ def key_of(key):
         return str.__str__(key)
     if key is None or is_a(key, (bool, int, float)):
         return written(plain(key))
-    raise NoJson(f"a key of a dict is a {type_name(type(key))}; JSON has texts")
+    raise NoJson(f"a key of a dict is a {type_name(type(key))}; in JSON keys are strings")
 
 
 def plain(value, depth=2):
@@ -149,11 +149,11 @@ def plain(value, depth=2):
         return value
     if kind is int:
         if not -1 << 63 <= value < 1 << 63:
-            raise NoJson("an integer beyond 64 bits; send it as text")
+            raise NoJson("an integer beyond 64 bits; send it as a string")
         return value
     if kind is float:
         if value - value != 0:
-            raise NoJson(f"{value} is no JSON")
+            raise NoJson(f"{value} is not JSON")
         return value
     if depth >= NESTED_MAX:
         raise NoJson("nested too deeply, or inside of itself")
@@ -162,7 +162,7 @@ def plain(value, depth=2):
     if kind is dict:
         made = {key_of(key): plain(item, depth + 1) for key, item in value.items()}
         if len(made) != len(value):
-            raise NoJson("a dict has two keys that are one as text")
+            raise NoJson("a dict has two keys that are the same string in JSON")
         return made
     return plain(as_data(value), depth + 1)
 

@@ -6,13 +6,13 @@ ABOUT = """Functions that run outside of this jail.
 
 tools.NAME(argument=value)       calls one; in a coroutine: await tools.NAME(...)
 tools.GROUP.NAME(...)            those of a server or a group
-tools.call("NAME", {...})        the same, for a name that is no identifier
-tools.search("words")            finds some: name, summary, signature
+tools.call("NAME", {...})        the same, for a name that is not an identifier
+tools.search("words")            finds tools: name, summary, signature
 tools.list()                     all names; tools.list("GROUP")
-tools.describe("NAME")           description and schemas of one
+tools.describe("NAME")           description and schemas of a tool
 help(tools.NAME)                 the same as text
 
-What goes wrong is a ToolError, what is not allowed a ToolDenied."""
+A call that fails raises ToolError; a call that is not allowed raises ToolDenied."""
 HINT = 'tools.list() has all names, tools.search("words") finds some'
 
 

@@ -108,7 +108,7 @@ static int check_enum(struct check *c, const json_t *value, const json_t *list)
 		if (text && n < sizeof known)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%s%.40s", n ? ", " : "", text);
 	}
-	return wrong(c, "it is none of %.150s", *known ? known : "those that there are");
+	return wrong(c, "expected one of %.150s", *known ? known : "the values of its schema");
 }
 
 /* --- what is in it --- */

@@ -351,7 +351,7 @@ static const json_t *find_list(struct server_entries *s, const json_t *file, str
 	if (list)
 		err_set(e, ERR_BAD_SPEC, "mcpServers: expected an object of at most %d entries", SERVERS_MAX);
 	else
-		err_set(e, ERR_BAD_SPEC, "there is no object mcpServers%s", json_object_get(file, "servers") ? "; call \"servers\" so" : "");
+		err_set(e, ERR_BAD_SPEC, "there is no object mcpServers%s", json_object_get(file, "servers") ? "; rename \"servers\" to it" : "");
 	return NULL;
 }
 

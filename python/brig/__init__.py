@@ -1,4 +1,4 @@
-"""brig: Python that nobody trusts yet, in a jail of its own.
+"""brig: runs untrusted Python, each program in a jail of its own.
 
     import brig
     result = brig.run("6 * 7")
@@ -30,7 +30,7 @@ PLACES = 64 # runs at once of a brigd that names no quota
 
 @dataclasses.dataclass
 class _Order:
-    """One run as it was asked for: the request, and what goes along. Its descriptors are closed, and its files brought to an end, in done()."""
+    """One run as it was asked for: the request, and what goes along. done() closes its descriptors and ends the transfer of files."""
 
     request: Dict[str, Any]
     fds: List[int]
@@ -122,11 +122,12 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
     """Runs a program in a jail and returns how it ended, whatever it did.
 
     timeout, cpu_time: seconds; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
-    files: {name: content or path}, copied into /workspace; get: patterns of what comes back from there in the result's files.
-    tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value). allow, deny: patterns of
-    their names; ask: is asked about each call that these do not decide; or tools is a Toolbox, which has more to set. A call that takes
-    long stops the clock of timeout, for tool_wait seconds at most.
-    wait: seconds for a place, when a quota is used up. on_stdout, on_stderr get output as it is written. server: "any", "service", "private".
+    files: {name: content or path}, copied into /workspace; get: patterns of files that come back from there, in the result's files.
+    tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value); or a Toolbox, which has
+    more settings. allow, deny: patterns of names of tools; ask: a function that decides about calls that no pattern matches. While a
+    call takes long, the clock of timeout stands still, for tool_wait seconds at most.
+    wait: seconds to wait when a quota is used up. on_stdout, on_stderr: functions that get output as it is written.
+    server: "any" (a service if there is one, otherwise a brigd of its own), "service" or "private".
     """
     order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
                        output=output, cwd=cwd, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
@@ -148,7 +149,7 @@ def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[
 
 def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,
           connection: Optional[Connection] = None) -> Check:
-    """Reads a program in a jail, and executes nothing of it. imports: the modules that it may import."""
+    """Checks a program in a jail, and executes nothing of it. imports: the modules that it may import."""
     request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
     done = _carry_out(_order(request, code, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
     if not isinstance(done.value, dict):
@@ -164,7 +165,7 @@ def _places(connection: Connection) -> int:
 
 
 def map(programs: Iterable[Text], *, workers: Optional[int] = None, server: str = "any", path: Optional[str] = None, **options: Any) -> Iterator[Result]: # noqa: A001
-    """Runs many programs, as many at once as the user's quota has places (at most workers), and yields their results in their order."""
+    """Runs many programs, as many at once as the user's quota allows (at most workers), and yields the results in order."""
     with Connection(server, path) as connection, Loop(connection) as loop:
         most = workers or min(_places(connection), PLACES)
         waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Tuple[_Order, Run]], int, Iterator[Tuple[int, Text]]
@@ -202,7 +203,7 @@ def _begun(order: _Order, loop: Loop) -> Run:
 # --- async ---
 
 async def _in_thread(function: Callable[..., Result], server: str, path: Optional[str], words: Any, options: Dict[str, Any]) -> Result:
-    """A task that is cancelled closes the connection, and the service ends its run."""
+    """Cancelling the task closes the connection, and the service ends the run."""
     loop = asyncio.get_running_loop()
     connection = await loop.run_in_executor(None, Connection, server, path)
     connection.loop = loop
@@ -219,10 +220,10 @@ async def _in_thread(function: Callable[..., Result], server: str, path: Optiona
 
 
 async def arun(code: Text, *, server: str = "any", path: Optional[str] = None, **options: Any) -> Result:
-    """run(), awaited; coroutines among its tools run in this event loop. When its task is cancelled, the run is ended."""
+    """run() as a coroutine. Coroutines among its tools run in this event loop. Cancelling the task ends the run."""
     return await _in_thread(run, server, path, code, options)
 
 
 async def acommand(argv: Sequence[str], *, server: str = "any", path: Optional[str] = None, **options: Any) -> Result:
-    """command(), awaited."""
+    """command() as a coroutine. Cancelling the task ends the run."""
     return await _in_thread(command, server, path, argv, options)

@@ -1,5 +1,5 @@
 """
-The outer end of the bridge between a program and its tools (brig-protocol(7), TOOLS). What comes over it is a stranger's.
+The outer end of the bridge between a program and its tools (brig-protocol(7), TOOLS). What comes over it is hostile.
 
 Each line is read by one thread, the leader, which carries out the call itself. When the function took long the last time, another thread is
 woken first, which leads from there on; when it did not, the leader reads on afterwards: between two short calls no thread is woken.
@@ -38,7 +38,7 @@ DEPTH_MAX = 64
 CHUNK = 64 << 10
 TEXT_MAX = 16 << 10     # of an error
 LISTED_MAX = 200        # calls that a record names
-TOLD_MAX = 10_000       # calls that wait to be told to the audit
+TOLD_MAX = 10_000       # ended calls that wait to be reported to the audit log
 QUICK = 0.001           # seconds: a function that took less the last time is waited for
 LONG = 0.02             # seconds: a call that takes longer stops the wall clock
 IDS_MAX = 1 << 53
@@ -48,7 +48,7 @@ _log = logging.getLogger("brig")
 
 
 class _Broken(Exception):
-    """The bridge ends."""
+    """The program has broken the protocol, and the bridge ends."""
 
 
 # --- JSON ---
@@ -70,7 +70,7 @@ def _plain(value: Any) -> Any:
     for name in "model_dump", "tolist", "_asdict":
         if callable(getattr(type(value), name, None)):
             return getattr(value, name)()
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _result_text(value: Any) -> str:
@@ -100,11 +100,11 @@ def _request_of(line: bytes) -> Dict[str, Any]:
     op = body.get("op") if isinstance(body, dict) else None
     keys = _KEYS.get(op) if isinstance(op, str) else None
     if keys is None or body.keys() - keys - {"id", "op"} or (keys - {"max"}) - body.keys():
-        raise _Broken("an unknown op, or other keys than it has")
+        raise _Broken("an unknown op, or missing or unknown keys")
     if any(type(body[name]) is not _TYPES[name] for name in keys & body.keys()):
-        raise _Broken("a key of another type")
+        raise _Broken("a key of the wrong type")
     if type(body.get("id")) is not int or not 0 < body["id"] < IDS_MAX:
-        raise _Broken("an id that is none")
+        raise _Broken("an id out of range")
     return dict(body)
 
 
@@ -234,7 +234,7 @@ class Bridge:
                     "bytes": self._received + self._sent, "calls": self._listed[:]}
 
     def told(self, most: int) -> List[Dict[str, Any]]:
-        """Calls that have ended, for the audit: each once."""
+        """Calls that have ended, for the audit log: each once."""
         with self._state:
             return [self._told.popleft() for _ in range(min(most, len(self._told)))]
 
@@ -301,7 +301,7 @@ class Bridge:
                     with self._state:
                         self._running -= 1
         except _Broken as error:
-            self._end(f"what came from the program is broken: {error}")
+            self._end(f"the program has broken the protocol: {error}")
         except Exception: # ours
             _log.exception("tools")
             self._end("broken")
@@ -491,7 +491,7 @@ class Bridge:
                 return bool(self._awaited(self.box.ask(Call(job.name, job.args, known.description)), job))
             except Exception:
                 _log.exception("ask, about %s", job.name)
-                raise _Failure("denied", "nobody could be asked") from None
+                raise _Failure("denied", "the question could not be asked") from None
 
     def _result(self, known: _Known, job: _Job) -> str:
         if job.is_over:

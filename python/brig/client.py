@@ -28,7 +28,7 @@ Sink = Callable[[bytes], None]
 MESSAGE_MAX = 64 * 1024
 FDS_MAX = 5             # stdout, stderr, stdin, result, tools
 CALLS_MAX = 64          # calls of tools in one message
-NOTE_TAG = 0            # of messages that only say something: their replies are passed over
+NOTE_TAG = 0            # of messages that only report something: their replies are ignored
 FRESH = 0.02           # seconds before the streams of a run are watched
 QUIET = 0.2             # seconds without a call of a tool: then the next one wakes us
 FLOOD = 8               # times what is kept: then the run is ended
@@ -156,11 +156,11 @@ class Connection:
                 raise ServiceLost("brigd was killed, or could not tell how the run ended")
             body = json.loads(data)
             if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) or not isinstance(body, dict):
-                raise ValueError("no whole object")
+                raise ValueError("not a whole JSON object")
         except BaseException as error:
             _close_all(fds)
             if isinstance(error, (ValueError, RecursionError)):
-                raise ProtocolError(f"brigd said what it may not: {error}") from None
+                raise ProtocolError(f"brigd has broken the protocol: {error}") from None
             raise
         return body, list(fds)
 
@@ -293,7 +293,7 @@ class Run:
         names, keep = body.get("streams"), body.get("output_bytes")
         if self.id or not isinstance(names, list) or len(names) != len(fds) or not isinstance(keep, int):
             _close_all(fds)
-            raise ProtocolError("brigd said what it may not: a start without its streams, or a second one")
+            raise ProtocolError("brigd has broken the protocol: a start without its streams, or a second start")
         self.id = str(body.get("run"))
         for name, fd in zip(names, fds):
             if name == "stdin":
@@ -343,7 +343,7 @@ class Run:
             self.loop.watching.add(self)
 
     def tell_calls(self, bridge: Bridge) -> None:
-        """To the audit."""
+        """For the audit log."""
         calls = bridge.told(CALLS_MAX)
         while calls:
             self.loop.note({"op": "tools", "run": self.id, "waiting": self.is_waiting, "calls": calls})
@@ -371,7 +371,7 @@ class Run:
     def end(self, body: Dict[str, Any]) -> None:
         record, exec_error = body.get("record"), body.get("exec_error")
         if not isinstance(record, dict) or not isinstance(record.get("exit_reason"), str):
-            raise ProtocolError("brigd said what it may not: an end without a record")
+            raise ProtocolError("brigd has broken the protocol: an end without a record")
         if record["exit_reason"] == "setup_failed" and not exec_error:
             self.error = SetupFailed(str((record.get("error") or {}).get("message")), record)
             return
@@ -447,7 +447,7 @@ class Loop:
         return run
 
     def note(self, message: Mapping[str, Any]) -> None:
-        """Of a run that goes on: nobody waits for its reply."""
+        """About a run that goes on; the reply is not waited for."""
         self.connection._send({**message, "tag": NOTE_TAG})
 
     def hear(self) -> None:

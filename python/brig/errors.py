@@ -1,11 +1,11 @@
-"""What can go wrong before or beside a program. What a program does is a Result and never one of these."""
+"""What can go wrong apart from the program. Whatever a program does is in its Result, and raises none of these."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
 
 class BrigError(Exception):
-    """All of them. The text says what was wrong, and what to do."""
+    """The base of all errors. The text says what was wrong, and what to do."""
 
 
 class ServiceUnavailable(BrigError):
@@ -13,11 +13,11 @@ class ServiceUnavailable(BrigError):
 
 
 class ServiceLost(ServiceUnavailable):
-    """The connection ended while the run was on its way. Whether the program ran is not known; what is left of it has been ended."""
+    """The connection ended during the run. Whether the program ran is not known; what was left of it has been ended."""
 
 
 class Refused(BrigError):
-    """The service does not carry out the request: nothing ran. code is one of brig-protocol(7), field the key it is about."""
+    """The service refused the request: nothing ran. code is one of brig-protocol(7), field the key that is wrong."""
 
     def __init__(self, code: str, message: str, field: Optional[str] = None, retry_after: Optional[float] = None) -> None:
         super().__init__(code, message, field, retry_after)
@@ -28,7 +28,7 @@ class Refused(BrigError):
 
 
 class Busy(Refused):
-    """A quota was used up for as long as the run was to wait. retry_after: seconds, when it may be worth another try."""
+    """A quota stayed used up for `wait` seconds: nothing ran. retry_after: seconds after which another try may succeed."""
 
 
 class SetupFailed(BrigError):
@@ -43,4 +43,4 @@ class SetupFailed(BrigError):
 
 
 class ProtocolError(BrigError):
-    """The service said what it may not: it is broken, or it is none. The connection is closed."""
+    """The service broke the protocol, or is not brigd. The connection is closed."""

@@ -1,4 +1,4 @@
-"""An executor for code that calls tools, as a published one is used: the same constructor, methods and results, with a jail around the code."""
+"""SandboxExecutor: constructor, methods and results of a published class of this name, with a jail around the code."""
 from __future__ import annotations
 
 import dataclasses
@@ -39,7 +39,7 @@ class SandboxExecutor:
         self._box = toolbox(tools_api, *(self.options.pop(name, None) for name in ("allow", "deny", "ask")))
 
     def execute(self, code: str) -> ExecutionResult:
-        """Runs it. What the code does is a result; a jail that cannot be had is an exception."""
+        """Runs the code. Whatever it does is in the result; if no jail can be built, this raises."""
         from . import run
         self._say(f"brig: executing {len(code)} characters")
         options: Dict[str, Any] = {"output": max(1024, min(4 * self.max_output_size, 16 << 20)), **self.options}
@@ -52,7 +52,7 @@ class SandboxExecutor:
         return said
 
     def validate_code(self, code: str) -> Tuple[bool, Optional[str]]:
-        """Whether it could be executed, and if not, why; nothing of it is executed."""
+        """Whether the code could be executed, and if not, why. Executes nothing of it."""
         from . import check
         found = check(code, **{name: self.options[name] for name in ("server", "path", "profile") if name in self.options})
         if found.valid:

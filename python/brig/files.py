@@ -18,7 +18,7 @@ NAME_MAX, CHUNK = 1024, 1 << 16
 
 
 class Mover(threading.Thread):
-    """Gives the files and takes what matches, beside the run; each side may wait for the other."""
+    """Sends the files and receives what matches, in a thread beside the run, as each side may wait for the other."""
 
     def __init__(self, files: Optional[Mapping[str, Content]], get: Sequence[str]) -> None:
         super().__init__(name="brig-files", daemon=True)
@@ -45,7 +45,7 @@ class Mover(threading.Thread):
         fd = os.open(content, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
-            raise ValueError(f"files: {name}: {os.fspath(content)} is no regular file")
+            raise ValueError(f"files: {name}: {os.fspath(content)} is not a regular file")
         return fd
 
     def _close_sources(self) -> None:
@@ -72,7 +72,7 @@ class Mover(threading.Thread):
             self._take()
         except (BrokenPipeError, ConnectionResetError):
             pass # it was refused, or has ended: the run's own end says why
-        except BaseException as error: # noqa: B902 told by whoever waits for us
+        except BaseException as error: # noqa: B902 raised in the thread that waits for this one
             self.error = error
         finally:
             self._close_sources()
@@ -120,7 +120,7 @@ class Mover(threading.Thread):
                 self.is_whole = True
                 return
             if kind not in (_FILE, _EXECUTABLE, _LEFT) or name_len > NAME_MAX:
-                raise ProtocolError("brigd said what it may not: a header of files that makes no sense")
+                raise ProtocolError("brigd has broken the protocol: a malformed header in the stream of files")
             name = os.fsdecode(self._read(name_len))
             if kind == _LEFT:
                 self.left_out[name] = _WHY[size] if size < len(_WHY) else "unknown"

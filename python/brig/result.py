@@ -1,4 +1,4 @@
-"""What became of a program."""
+"""How a program ended, and what a check of one found."""
 from __future__ import annotations
 
 import dataclasses
@@ -10,7 +10,7 @@ _STATUS = {"timeout_wall": 124, "timeout_cpu": 124, "oom": 137, "output_limit": 
 
 @dataclasses.dataclass(frozen=True)
 class ProgramError:
-    """The exception that ended the program, in its own words."""
+    """The exception that ended the program, as the program reported it."""
 
     type: str
     message: str
@@ -25,9 +25,9 @@ class ProgramError:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """How one run ended. From stdout_raw on it is the program's own word, and hostile.
+    """How one run ended. Everything from stdout_raw on comes from the program: treat it as hostile.
 
-    A Result is made of every run that was begun, whatever its program did.
+    Every run that was begun has a Result, whatever its program did.
     """
 
     record: Dict[str, Any]              # the whole record, see brig(1)
@@ -45,7 +45,7 @@ class Result:
     variables: List[str] = dataclasses.field(default_factory=list)
     warnings: List[str] = dataclasses.field(default_factory=list)
     security_event: Optional[str] = None  # "blocked_import"
-    report_error: Optional[str] = None  # why what the program reported counts as nothing
+    report_error: Optional[str] = None  # why the report of the program is ignored
     files: Dict[str, bytes] = dataclasses.field(default_factory=dict)   # what get asked for: names below /workspace
     left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # what matched and did not come: link, special, size, unreadable, deep; "": cut
 
@@ -70,7 +70,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """What reading a program has found. Advice: the jail does not depend on it, and whoever wants to can write code that looks innocent."""
+    """What a check of a program found. It is advice: the jail does not depend on it, and a program can hide from it what it does."""
 
     valid: bool
     message: str                        # all of it in a sentence

@@ -38,16 +38,16 @@ def _is_for_root_alone(path: str) -> bool:
 def _refuse(path: str, error: OSError) -> ServiceUnavailable:
     number = error.errno or 0
     what_to_do = {
-        errno.EACCES: "join the group brig, or say server=\"private\"",
-        errno.ECONNREFUSED: "nothing listens there; start brigd, or say server=\"private\"",
-        errno.ENOENT: "there is no such socket; start brigd, or say server=\"private\"",
+        errno.EACCES: "join the group brig, or use server=\"private\"",
+        errno.ECONNREFUSED: "nothing listens there; start brigd, or use server=\"private\"",
+        errno.ENOENT: "there is no such socket; start brigd, or use server=\"private\"",
         errno.EPROTOTYPE: "not the socket of a brigd",
     }.get(number, "connect")
     return ServiceUnavailable(f"{path}: {os.strerror(number)}; {what_to_do}")
 
 
 def _try(path: str) -> Optional[socket.socket]:
-    """None: there is no such socket for us."""
+    """None: there is no such socket, or only root may use it."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     try:
         sock.connect(path)
@@ -62,9 +62,9 @@ def _try(path: str) -> Optional[socket.socket]:
 
 
 def _named(path: str, whence: str) -> socket.socket:
-    """The one that was named: there, or an error."""
+    """The socket that was named; an error if it is not there."""
     if not path.startswith("/"):
-        raise ServiceUnavailable(f"{whence}: \"{path[:60]}\" is no absolute path")
+        raise ServiceUnavailable(f"{whence}: \"{path[:60]}\" is not an absolute path")
     sock = _try(path)
     if sock is None:
         raise _refuse(path, FileNotFoundError(errno.ENOENT, ""))
@@ -72,7 +72,7 @@ def _named(path: str, whence: str) -> socket.socket:
 
 
 def _miss_service() -> None:
-    """A service that should be there is not passed over: without it there would be no quota and no audit."""
+    """A service that is enabled and down is an error: without it there would be no quota and no audit log."""
     if not os.path.exists("/run/systemd/system"):
         return
     config = os.environ.get("XDG_CONFIG_HOME", "")

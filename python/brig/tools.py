@@ -17,12 +17,12 @@ NAME_MAX = 128
 
 
 class ToolError(Exception):
-    """Raised in a function: the program gets a ToolError with this text and nothing else of it."""
+    """Raise it in a function: the program gets a ToolError with this text, and nothing else."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """What ask() is asked about."""
+    """One call, as ask() gets it."""
 
     name: str
     args: Dict[str, Any]
@@ -34,7 +34,7 @@ Ask = Callable[[Call], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """A function with a description and a schema of its own, in the place of those that are made from it."""
+    """A function with a description and schemas, instead of those made from its docstring and type hints."""
 
     function: Callable[..., Any]
     description: str = ""
@@ -44,13 +44,13 @@ class Tool:
 
 @dataclasses.dataclass(frozen=True)
 class ToolLimits:
-    """What one run may do with its tools. Beyond `calls` and `per_second` a call is an error for the program; beyond `bytes` its tools are gone."""
+    """What one run may do with its tools. Calls beyond `calls` and `per_second` fail; beyond `bytes` the program loses its tools."""
 
-    calls: int = 1000                   # and as many questions about tools
-    at_once: int = 64                   # further ones wait for their turn
+    calls: int = 1000                   # and as many other requests (search, list, describe)
+    at_once: int = 64                   # further ones wait
     bytes: int = 64 << 20               # each way
-    per_second: Optional[float] = None  # with bursts of a second's calls
-    seconds: Optional[float] = None     # of one call
+    per_second: Optional[float] = None  # bursts of as many calls are allowed
+    seconds: Optional[float] = None     # of one call of a coroutine; a plain function cannot be stopped
 
 
 class _Known:
@@ -58,12 +58,12 @@ class _Known:
 
     def __init__(self, name: str, tool: Tool) -> None:
         if len(name) > NAME_MAX or not _NAME.fullmatch(name):
-            raise ValueError(f"tools: {name[:NAME_MAX]!r} is no name; letters, digits, _ and -, groups with dots, at most {NAME_MAX}")
+            raise ValueError(f"tools: {name[:NAME_MAX]!r} is no name; use letters, digits, _, - and /, dots between groups, at most {NAME_MAX} characters")
         self.name, self.function = name, tool.function
         try:
             self.input = tool.input_schema or schema.of_function(tool.function)
         except ValueError: # of some that are written in C
-            raise TypeError(f"tools: {name}: Python does not know its arguments; wrap it into a function with named ones, or say Tool(function, input_schema=...)") from None
+            raise TypeError(f"tools: {name}: Python does not know its arguments; wrap it in a function with named arguments, or use Tool(function, input_schema=...)") from None
         self.output = tool.output_schema or schema.of_result(tool.function)
         self.description = tool.description or inspect.getdoc(tool.function) or ""
         self.summary = self.description.strip().partition("\n")[0][:200]
@@ -130,9 +130,10 @@ def _matches(name: str, patterns: Optional[Sequence[str]]) -> bool:
 
 class Toolbox:
     """
-    tools: {name: function}, functions, an object with methods, a module; {name: {...}} is a group. allow, deny: patterns of names,
-    like "github.*". A call is denied that deny matches; else allowed, if allow matches; else ask(call) decides; without ask it is
-    allowed unless there is an allow. tracebacks: a program that calls a function which raises gets the whole traceback.
+    tools: {name: function}, a list of functions, an object with methods, a module; {name: {...}} is a group.
+    allow, deny: patterns of names, like "github.*". A call is denied if deny matches; otherwise allowed if allow matches; otherwise
+    ask(call) decides. Without ask, it is denied if there is an allow, and allowed if there is none.
+    tracebacks: when a function raises, the program gets the whole traceback.
     """
 
     def __init__(self, tools: Any, *, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, limits: ToolLimits = ToolLimits(),
@@ -185,10 +186,10 @@ def toolbox(tools: Any, allow: Patterns, deny: Patterns, ask: Optional[Ask]) -> 
     """Of the keywords of run()."""
     if isinstance(tools, Toolbox):
         if allow is not None or deny is not None or ask is not None:
-            raise TypeError("allow, deny, ask: the Toolbox has them")
+            raise TypeError("allow, deny, ask: set them in the Toolbox")
         return tools
     if tools is None:
         if allow is not None or deny is not None or ask is not None:
-            raise TypeError("allow, deny, ask: of which tools? there is no tools=")
+            raise TypeError("allow, deny, ask: they need tools=")
         return None
     return Toolbox(tools, allow=allow, deny=deny, ask=ask)

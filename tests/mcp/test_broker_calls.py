@@ -298,7 +298,7 @@ def start(tmp_path, content, *args, env=None):
 
 
 @pytest.mark.parametrize("content, words", [
-    ("{", "line 1, column 1"), ("[]", "object"), ({}, "there is no object mcpServers"), ({"servers": {}}, 'call "servers" so'), ({"mcpServers": []}, "expected an object of at most 64"),
+    ("{", "line 1, column 1"), ("[]", "object"), ({}, "there is no object mcpServers"), ({"servers": {}}, 'rename "servers" to it'), ({"mcpServers": []}, "expected an object of at most 64"),
     ({"mcpServers": {"a": 1}}, "mcpServers.a: expected an object"), ({"mcpServers": {"a": {}}}, "mcpServers.a.type: expected stdio, with a command, or http or sse, with a url"),
     ({"mcpServers": {"a": {"command": 1}}}, "mcpServers.a.command: expected a text"), ({"mcpServers": {"a": {"command": ""}}}, "mcpServers.a.command: expected a text that is not empty"),
     ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "mcpServers.a.args: expected a list of texts"),

@@ -150,5 +150,5 @@ def test_calls_are_counted():
 def test_a_toolbox_has_the_rules_of_its_own():
     box = brig.Toolbox(ToolsApi(), deny="fail")
     assert executor(box).execute("tools.search('x', limit=1)").return_value == ["x 0"]
-    with pytest.raises(TypeError, match="the Toolbox has them"):
+    with pytest.raises(TypeError, match="set them in the Toolbox"):
         executor(box, deny="search")

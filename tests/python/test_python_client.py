@@ -168,7 +168,7 @@ def test_a_service_that_goes_away_in_the_middle_is_told(tmp_path):
 
 
 def test_no_service_is_an_exception_that_says_what_to_do(tmp_path):
-    with pytest.raises(brig.ServiceUnavailable, match="start brigd, or say server=\"private\""):
+    with pytest.raises(brig.ServiceUnavailable, match="start brigd, or use server=\"private\""):
         brig.run("1", server="service", path=str(tmp_path / "none.sock"))
 
 

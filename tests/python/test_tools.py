@@ -108,13 +108,13 @@ def test_names_that_are_no_identifiers_are_written_with_underscores(program):
     ("tools.add(1, a=2)", "a: is given twice"),
     ("tools.add(1, c=2)", "c: no such argument; there is a, b"),
     ("tools.github.search_issues('x', state='odd')", 'state: expected one of "open", "closed", not "odd"'),
-    ("tools.add(10 ** 30)", "a: an integer beyond 64 bits; send it as text"),
-    ("tools.any(x=object())", "x: object is no JSON; send texts, numbers, lists and dicts"),
-    ("tools.any(x=b'1')", "x: bytes is no JSON; decode it, or send base64 text"),
-    ("tools.any(x=float('nan'))", "x: nan is no JSON"),
+    ("tools.add(10 ** 30)", "a: an integer beyond 64 bits; send it as a string"),
+    ("tools.any(x=object())", "x: object is not JSON; send strings, numbers, lists and dicts"),
+    ("tools.any(x=b'1')", "x: bytes is not JSON; decode it, or send base64 text"),
+    ("tools.any(x=float('nan'))", "x: nan is not JSON"),
     ("tools.any(x='\\ud800')", "half of a surrogate pair is no text"),
     ("l = []; l.append(l); tools.any(x=l)", "x: nested too deeply, or inside of itself"),
-    ("tools.any(x={1: 1, '1': 2})", "x: a dict has two keys that are one as text"),
+    ("tools.any(x={1: 1, '1': 2})", "x: a dict has two keys that are the same string in JSON"),
     ("tools.any(x='x' * (1 << 20))", "bytes of arguments, and a call has at most 1048576"),
 ])
 def test_arguments_are_checked_before_they_leave_and_the_message_names_them(program, code, wrong):
@@ -368,7 +368,7 @@ def deep(n):
 
 
 @pytest.mark.parametrize("value, why", [
-    (object(), "object is no JSON"), (b"x", "bytes is no JSON"), (float("nan"), "not JSON compliant"), (1 << 70, "a number beyond 64 bits"), ({(1,): 1}, "keys must be"),
+    (object(), "object is not JSON"), (b"x", "bytes is not JSON"), (float("nan"), "not JSON compliant"), (1 << 70, "a number beyond 64 bits"), ({(1,): 1}, "keys must be"),
     ("\ud800", "surrogates not allowed"), (deep(100), "nested deeper than"), ("x" * (1 << 20), "it has more than"), ({1: 1, "1": 2}, "a key twice")])
 def test_a_result_that_is_no_json_is_refused_clearly(program, value, why):
     done = program("tools.get()", {"get": lambda: value})

@@ -66,7 +66,7 @@ static const struct {
 	{ "an unknown type is not ours to judge", "{\"properties\":{\"a\":{\"type\":\"date\"}}}", "{\"a\":1}", NULL },
 	{ "a closed object takes no other", "{\"properties\":{\"a\":{}},\"additionalProperties\":false}", "{\"b\":1}", "there is no argument b" },
 	{ "an open one does", "{\"properties\":{\"a\":{}}}", "{\"b\":1}", NULL },
-	{ "choices are named", "{\"properties\":{\"a\":{\"enum\":[\"x\",\"y\"]}}}", "{\"a\":\"z\"}", "a: it is none of x, y" },
+	{ "choices are named", "{\"properties\":{\"a\":{\"enum\":[\"x\",\"y\"]}}}", "{\"a\":\"z\"}", "a: expected one of x, y" },
 	{ "it looks into lists and objects", "{\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"required\":[\"n\"],\"properties\":{\"n\":{\"type\":\"string\"}}}}}}",
 	  "{\"a\":[{\"n\":\"x\"},{\"n\":5}]}", "a[1].n: expected string" },
 	{ "it follows references", "{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"}},\"$defs\":{\"x\":{\"type\":\"string\"}}}", "{\"a\":5}", "a: expected string" },
