@@ -42,27 +42,27 @@ extern char **environ;
 /* argv with @N@ filled in; each word lives until the next call. */
 static char **words_of(struct spawner *s)
 {
-	static char *words[WORDS_MAX], text[WORDS_MAX][512];
+	static char *exec_args[WORDS_MAX], text[WORDS_MAX][512];
 	size_t       n;
 
 	s->count++;
 	for (n = 0; s->argv[n] && n + 1 < WORDS_MAX; n++) {
 		char *at = strstr(s->argv[n], "@N@");
 
-		words[n] = s->argv[n];
+		exec_args[n] = s->argv[n];
 		if (!at)
 			continue;
 		snprintf(text[n], sizeof text[n], "%.*s%d-%u%s", (int)(at - s->argv[n]), s->argv[n], (int)getpid(), s->count, at + 3);
-		words[n] = text[n];
+		exec_args[n] = text[n];
 	}
-	words[n] = NULL;
-	return words;
+	exec_args[n] = NULL;
+	return exec_args;
 }
 
 static int start(struct spawner *s, struct process *ret)
 {
 	posix_spawn_file_actions_t actions;
-	char                     **words = words_of(s);
+	char                     **exec_args = words_of(s);
 	int                        ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -75,12 +75,12 @@ static int start(struct spawner *s, struct process *ret)
 	if (s->path)
 		posix_spawn_file_actions_addopen(&actions, s->fd, s->path, O_RDONLY, 0);
 	*ret = (struct process){ .out = ends[0], .began = clock_us() };
-	r    = posix_spawnp(&ret->pid, words[0], &actions, NULL, words, environ);
+	r    = posix_spawnp(&ret->pid, exec_args[0], &actions, NULL, exec_args, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(ends[1]);
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "%s: %s\n", words[0], strerror(r));
+	fprintf(stderr, "%s: %s\n", exec_args[0], strerror(r));
 	close(ends[0]);
 	return -1;
 }
@@ -160,11 +160,11 @@ static int sustained(void *who, int64_t until, unsigned parallel, struct figures
 	return r;
 }
 
-static int take_open(struct spawner *s, const char *word)
+static int take_open(struct spawner *s, const char *message)
 {
 	char *end;
 
-	s->fd   = (int)strtol(word, &end, 10);
+	s->fd   = (int)strtol(message, &end, 10);
 	s->path = end + 1;
 	return s->fd > 2 && *end == '=' ? 0 : -1;
 }

@@ -116,8 +116,8 @@ int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
 	struct base_mounts b = BASE_MOUNTS_NONE;
 
 	b.is_root = is_root;
-	b.home_fd = open_own(e);
-	if (b.home_fd < 0)
+	b.host_fd = open_own(e);
+	if (b.host_fd < 0)
 		return -1;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return failed("unshare", e);
@@ -136,12 +136,12 @@ static int go(int namespace, struct err *e)
 	return setns(namespace, CLONE_NEWNS) < 0 ? failed("setns", e) : 0;
 }
 
-int base_mounts_go_home(const struct base_mounts *b, struct err *e)
+int base_mounts_enter_host(const struct base_mounts *b, struct err *e)
 {
-	return go(b->home_fd, e);
+	return go(b->host_fd, e);
 }
 
-int base_mounts_go_back(const struct base_mounts *b, struct err *e)
+int base_mounts_enter_own(const struct base_mounts *b, struct err *e)
 {
 	return b->own_fd < 0 ? 0 : go(b->own_fd, e);
 }
@@ -196,14 +196,14 @@ static int open_parts(struct parts *p, const struct base_mounts *b, const struct
 
 	memset(p->device, 0xff, sizeof p->device); /* -1 */
 	p->tree = -1;
-	if (mount_plan_build(&p->plan, &none, e) < 0 || base_mounts_go_home(b, e) < 0)
+	if (mount_plan_build(&p->plan, &none, e) < 0 || base_mounts_enter_host(b, e) < 0)
 		return -1;
 	here    = base_mounts_reach(b, tree->tree_fd, name, e);
 	p->tree = here < 0 ? -1 : detach_mount(here, mount_step_attrs(&p->plan.step[0]), name, e);
 	for (size_t i = 0; p->tree >= 0 && i < p->plan.n; i++)
 		if (p->plan.step[i].kind == MOUNT_DEVICE && (p->device[i] = open_device(&p->plan.step[i], e)) < 0)
 			return -1;
-	return p->tree < 0 ? -1 : base_mounts_go_back(b, e);
+	return p->tree < 0 ? -1 : base_mounts_enter_own(b, e);
 }
 
 /* A place inside the tree, and nowhere else: no symlink is followed, whoever planted it. */

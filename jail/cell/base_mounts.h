@@ -11,19 +11,19 @@
 #include "store.h"
 
 struct base_mounts {
-	bool is_root;                   /* no user namespace lies between what opens files on the host and this process: outer.h */
-	int  home_fd, own_fd;           /* mount namespaces: the one it came from, and its own */
+	bool is_root;         /* no user namespace lies between what opens files on the host and this process: rootless.h */
+	int  host_fd, own_fd; /* mount namespaces: the one it came from, and its own */
 	int  tree_fd;                   /* what is mounted now; -1: nothing yet */
 	char digest[STORE_DIGEST + 1];  /* of it */
 };
-#define BASE_MOUNTS_NONE ((struct base_mounts){ .home_fd = -1, .own_fd = -1, .tree_fd = -1 })
+#define BASE_MOUNTS_NONE ((struct base_mounts){ .host_fd = -1, .own_fd = -1, .tree_fd = -1 })
 
 /* The calling process moves for good, to the root of its own mounts. It needs CAP_SYS_ADMIN and a /proc. */
 must_use int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e);
 
-/* For what lies on the host. A process that cannot go back must not build cells any more; one that has not moved is there. */
-must_use int base_mounts_go_home(const struct base_mounts *b, struct err *e);
-must_use int base_mounts_go_back(const struct base_mounts *b, struct err *e);
+/* For what lies on the host. A process that cannot enter its own again must not build cells any more; one that has not moved is there. */
+must_use int base_mounts_enter_host(const struct base_mounts *b, struct err *e);
+must_use int base_mounts_enter_own(const struct base_mounts *b, struct err *e);
 /* There: the same directory or file by a descriptor from which a mount can be cloned; the caller's. what: for messages. */
 must_use int base_mounts_reach(const struct base_mounts *b, int from, const char *what, struct err *e);
 

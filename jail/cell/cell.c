@@ -47,15 +47,15 @@ void cell_init(struct cell *c)
 		c->child.shown_fd[i] = -1;
 }
 
-int cell_enter_outer(struct cell *c, const struct run_order *order, struct err *e)
+int cell_enter_rootless(struct cell *c, const struct run_order *order, struct err *e)
 {
-	return store_open_first(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : outer_enter(&c->outer, e);
+	return store_open_first(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : rootless_enter(&c->rootless, e);
 }
 
 int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e)
 {
 	slot_done(&c->slot);
-	return slot_take(order->runtime_dir, &c->outer.ids, first, &c->slot, e);
+	return slot_take(order->runtime_dir, &c->rootless.ids, first, &c->slot, e);
 }
 
 enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e)
@@ -78,12 +78,12 @@ static bool has_quotas(void)
 	return statvfs("/proc/sys/user/max_user_namespaces", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 }
 
-int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e)
+int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e)
 {
 	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open(e), .mounts = BASE_MOUNTS_NONE };
-	if (ret->init_fd < 0 || privilege_forget_caller(kind == OUTER_NONE, &ret->no_groups, e) < 0)
+	if (ret->init_fd < 0 || privilege_forget_caller(kind == ROOTLESS_NONE, &ret->no_groups, e) < 0)
 		return -1;
-	return base_mounts_open(&ret->mounts, kind == OUTER_NONE, e);
+	return base_mounts_open(&ret->mounts, kind == ROOTLESS_NONE, e);
 }
 
 static void note_optional(struct cell *c)
@@ -92,14 +92,14 @@ static void note_optional(struct cell *c)
 	note(c, c->base->landlock_abi, LAYER_BIT(LANDLOCK));
 	note(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
 	note(c, c->base->no_groups, LAYER_BIT(NO_GROUPS));
-	note(c, c->outer.kind != OUTER_SINGLE, LAYER_BIT(OWN_IDS));
+	note(c, c->rootless.kind != ROOTLESS_SINGLE, LAYER_BIT(OWN_IDS));
 }
 
 static const char *why_missing(const struct cell *c, unsigned layer)
 {
 	if (c->group.missing & (1ull << layer))
 		return c->group.why;
-	return layer == LAYER_OWN_IDS || layer == LAYER_NO_GROUPS ? c->outer.why : "";
+	return layer == LAYER_OWN_IDS || layer == LAYER_NO_GROUPS ? c->rootless.why : "";
 }
 
 static bool is_required(const struct cell *c, unsigned layer, bool all)
@@ -108,7 +108,7 @@ static bool is_required(const struct cell *c, unsigned layer, bool all)
 	case NEED_ALWAYS:
 		return true;
 	case NEED_ROOT:
-		return all || c->outer.kind == OUTER_NONE || c->outer.kind == OUTER_KEPT;
+		return all || c->rootless.kind == ROOTLESS_NONE || c->rootless.kind == ROOTLESS_KEPT;
 	case NEED_WHERE_PRESENT:
 		return all;
 	}
@@ -176,7 +176,7 @@ int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e
 
 	if (!order->shown_len)
 		return 0;
-	return base_mounts_go_home(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_go_back(mounts, e);
+	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
 }
 
 static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
@@ -226,7 +226,7 @@ static void fill_child(struct cell *c, const struct run_order *order)
 	child->init_fd        = c->base->init_fd;
 	child->workspace_exec = order->workspace_exec;
 	child->filter         = order->filter;
-	child->telling        = order->telling;
+	child->notifying       = order->notifying;
 }
 
 static int clone_into(struct cell *c, struct err *e)
@@ -243,7 +243,8 @@ static int clone_into(struct cell *c, struct err *e)
 		args.cgroup = (uint64_t)group;
 	}
 	for (int tries = 0; (c->pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < GROUP_LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* systemd has it, for a moment: group_home_watch() */
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 },
+			  NULL); /* systemd has it, for a moment: group_parent_watch() */
 	if (c->pid == 0)
 		child_run_cell(&c->child);
 	if (c->pid > 0)
@@ -266,12 +267,12 @@ static int clone_cell(struct cell *c, struct err *e)
 }
 
 /*
- * PID 1 is born into the network that its parent is in. Who goes home after that makes no socket there which would be
+ * PID 1 is born into the network that its parent is in. Who goes back after that makes no socket there which would be
  * taken for the program's, and could have done it nowhere else: only who owns the network may bring somebody in.
  */
 static int enter_net(struct cell *c, struct err *e)
 {
-	if (c->net.home_fd < 0)
+	if (c->net.host_fd < 0)
 		return net_enter_empty(e);
 	return c->net.net.ns_fd < 0 ? net_make(&c->net.net, e) : net_enter(c->net.net.ns_fd, e);
 }
@@ -280,7 +281,7 @@ static int clone_in_net(struct cell *c, struct err *e)
 {
 	if (enter_net(c, e) < 0 || clone_cell(c, e) < 0)
 		return -1;
-	return c->net.home_fd < 0 ? 0 : net_enter(c->net.home_fd, e);
+	return c->net.host_fd < 0 ? 0 : net_enter(c->net.host_fd, e);
 }
 
 static int open_cell(struct cell *c, const struct run_order *order, struct err *e)
@@ -311,13 +312,13 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 /* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
 
-/* Of a rootfs from before there was one; the interpreter would say it in words that nobody understands. */
+/* Of a rootfs from before there was one; the interpreter would report it in a way that says nothing to a user. */
 static int check_runner(const struct cell *c, const struct run_order *order, struct err *e)
 {
 	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
-		return err_sys(e, "set-up step read-letter: /%s", RUNNER_PATH);
+		return err_sys(e, "set-up step read-order: /%s", RUNNER_PATH);
 	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
 		       order->rootfs);
 }
@@ -334,21 +335,21 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 	return warm_ask(&c->warm, c, &rlimits, e);
 }
 
-int cell_give_letter(struct cell *c, const struct run_order *order, bool executes, struct err *e)
+int cell_give_order_file(struct cell *c, const struct run_order *order, bool executes, struct err *e)
 {
-	struct letter_order letter;
+	struct order_head order_file;
 
 	if (check_runner(c, order, e) < 0)
 		return -1;
-	memset(&letter, 0, sizeof letter); /* padding too */
-	letter.words       = *order->words;
-	letter.words.fd    = -1;
-	letter.code_len    = order->code_fd < 0 ? 0 : order->code_len;
-	letter.stdin_pipe  = order->stdin_pipe;
-	letter.result_pipe = order->result_pipe;
-	letter.tools       = order->tools_fd >= 0;
-	letter.executes    = executes;
-	return warm_deliver(&c->warm, &letter, order->words->fd, order->code_fd, order->tools_fd, e);
+	memset(&order_file, 0, sizeof order_file); /* padding too */
+	order_file.exec_args    = *order->exec_args;
+	order_file.exec_args.fd = -1;
+	order_file.code_len     = order->code_fd < 0 ? 0 : order->code_len;
+	order_file.stdin_pipe   = order->stdin_pipe;
+	order_file.result_pipe  = order->result_pipe;
+	order_file.tools        = order->tools_fd >= 0;
+	order_file.executes     = executes;
+	return warm_deliver(&c->warm, &order_file, order->exec_args->fd, order->code_fd, order->tools_fd, e);
 }
 
 void cell_kill(const struct cell *c)

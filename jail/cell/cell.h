@@ -11,7 +11,7 @@
 #include "child.h"
 #include "net.h"
 #include "notice.h"
-#include "outer.h"
+#include "rootless.h"
 #include "run_order.h"
 #include "slot.h"
 #include "store.h"
@@ -28,7 +28,7 @@ struct cell_base {
 
 struct cell {
 	struct cell_base *base; /* borrowed */
-	struct outer     outer;
+	struct rootless   rootless;
 	struct slot      slot;
 	struct group     group;
 	struct store_tree rootfs;   /* its lock keeps brig rootfs gc away */
@@ -48,8 +48,8 @@ struct cell {
 /* After failure of a call below cell_end() and cell_reap() are still to be called. */
 void         cell_init(struct cell *c);
 
-/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the outer namespace, for who needs one. */
-must_use int cell_enter_outer(struct cell *c, const struct run_order *order, struct err *e);
+/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the namespace of a plain user, for who needs one. */
+must_use int cell_enter_rootless(struct cell *c, const struct run_order *order, struct err *e);
 /* Ids from the slot `first` on. */
 must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);
 /* TAKEN: somebody else has this slot's groups; take the next one. */
@@ -57,10 +57,10 @@ must_use enum group_answer cell_make_groups(struct cell *c, const struct run_ord
 /* Part of cell_open(), if it was not done before: what is shown, opened anew as mounts (child.shown_fd). It may wait for a file system's server. */
 must_use int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e);
 /* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
-must_use int cell_begin(struct cell_base *ret, enum outer_kind kind, struct err *e);
+must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
-/* What shall run, into the cell's letter, whenever it comes. */
-must_use int cell_give_letter(struct cell *c, const struct run_order *order, bool executes, struct err *e);
+/* What shall run, into the cell's order file, whenever it comes. */
+must_use int cell_give_order_file(struct cell *c, const struct run_order *order, bool executes, struct err *e);
 /* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
 must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 

@@ -18,7 +18,7 @@ struct net {
 /* The network of a cell whose builder keeps networks. */
 struct net_place {
 	struct net net;     /* of the cell; NONE: a new one is made */
-	int        home_fd; /* borrowed: the builder's own, to which it goes back; -1: it keeps none, and stays in the cell's */
+	int        host_fd; /* borrowed: the builder's own, to which it goes back; -1: it keeps none, and stays in the cell's */
 	bool       is_needless; /* the filter lets no socket of a network be made */
 };
 #define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, false })

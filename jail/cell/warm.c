@@ -15,8 +15,14 @@
 
 #define FOUR   -1, -1, -1, -1
 #define TWELVE { FOUR, FOUR, FOUR }
-const struct warm WARM_NONE = { .has_code = true, .zygote = { .orders = -1, .pidfd = -1 }, .orders = { -1, -1 }, .letter = -1, .prepared = TWELVE,
-				.answer_fd = -1, .program_fd = -1, .report_fd = -1 };
+const struct warm WARM_NONE = { .has_code   = true,
+				.zygote     = { .orders = -1, .pidfd = -1 },
+				.orders     = { -1, -1 },
+				.order_file = -1,
+				.prepared   = TWELVE,
+				.answer_fd  = -1,
+				.program_fd = -1,
+				.report_fd  = -1 };
 _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 /* --- making ready --- */
@@ -25,8 +31,8 @@ int warm_open(struct warm *w, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
-	w->letter = letter_make(e);
-	return w->letter < 0 ? -1 : 0;
+	w->order_file = order_file_make(e);
+	return w->order_file < 0 ? -1 : 0;
 }
 
 bool warm_is_possible(const struct warm *w)
@@ -79,7 +85,7 @@ static size_t fill_groups(struct fork_order *o, int *fds, const struct cell *c)
 static void fill_handed(int *fds, const struct warm *w)
 {
 	fds[HANDED_ORDERS] = w->orders[1];
-	fds[HANDED_LETTER] = w->letter;
+	fds[HANDED_ORDER_FILE] = w->order_file;
 	fds[HANDED_CODE]   = w->prepared[PREPARED_CODE];
 	fds[HANDED_IN]     = w->prepared[PREPARED_IN];
 	fds[HANDED_OUT]    = w->prepared[PREPARED_OUT];
@@ -145,16 +151,16 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *r
 	return r;
 }
 
-int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, int tools_fd, struct err *e)
+int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int code_fd, int tools_fd, struct err *e)
 {
 	int r;
 
 	w->has_code = o->code_len != 0;
-	if (letter_copy(w->letter, o, words_fd, code_fd, e) < 0)
+	if (order_file_copy(w->order_file, o, words_fd, code_fd, e) < 0)
 		return -1;
-	r     = letter_send(w->orders[0], o, tools_fd);
+	r     = order_file_send(w->orders[0], o, tools_fd);
 	errno = -r;
-	return r < 0 ? err_sys(e, "set-up step letter: the order") : 0;
+	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
 
 /* --- hearing --- */
@@ -218,9 +224,9 @@ static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, st
 	return WARM_GOES_ON;
 }
 
-static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, int *fds, size_t n, struct err *e)
+static enum warm_answer hear_word(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
 {
-	switch ((enum fork_word_kind)word->kind) {
+	switch ((enum fork_word_kind)message->kind) {
 	case FORK_WAITS:
 		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		w->started_then = false;
@@ -229,9 +235,9 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, 
 	case FORK_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);
 	case FORK_FORKED:
-		return forked(w, word->value, fds, n, e);
+		return forked(w, message->value, fds, n, e);
 	case FORK_FAILED:
-		return w->stands ? lost(w, e) : refused(w, word->value, e);
+		return w->stands ? lost(w, e) : refused(w, message->value, e);
 	case FORK_RETIRES:
 		return is_before_fork(w) ? ask_again(w) : lost(w, e);
 	}
@@ -240,16 +246,16 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_word *word, 
 
 enum warm_answer warm_hear(struct warm *w, struct err *e)
 {
-	struct fork_word word;
+	struct fork_message message;
 	enum warm_answer answer;
 	int              fds[1] = { -1 };
 	size_t           n;
-	ssize_t          got = packet_receive(w->answer_fd, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	ssize_t             got = packet_receive(w->answer_fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
-	if (got != sizeof word)
+	if (got != sizeof message)
 		answer = is_before_fork(w) ? ask_again(w) : lost(w, e);
 	else
-		answer = hear_word(w, &word, fds, n, e);
+		answer = hear_word(w, &message, fds, n, e);
 	fd_closep(&fds[0]);
 	return answer;
 }
@@ -294,7 +300,7 @@ void warm_close(struct warm *w)
 	for (size_t i = 0; i < PREPARED_FDS; i++)
 		fd_closep(&w->prepared[i]);
 	fd_closep(&w->orders[0]);
-	fd_closep(&w->letter);
+	fd_closep(&w->order_file);
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->program_fd);
 	fd_closep(&w->report_fd);

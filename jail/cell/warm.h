@@ -6,7 +6,7 @@
  *               PREPARED <- ASKED, WAITS               the fork server died, or has a successor: it is asked anew
  *
  * The fork server is the profile's zygote, or a plain one whose forks execute (fork_server.h); which one is decided when it is
- * asked. An order goes into the cell's letter and its order
+ * asked. An order goes into the cell's order file and its order
  * socket, whichever process holds the other end by then. The program is a child of the process that watches the cell, which
  * reaps it.
  */
@@ -43,9 +43,9 @@ struct warm {
 	uint32_t        generation;   /* of the one that was asked, and */
 	bool            started_then; /* it still imported */
 	int             orders[2];    /* [0]: who sends; [1]: the program's end */
-	int             letter;
+	int                 order_file;
 	int             prepared[PREPARED_FDS];
-	int             answer_fd;    /* fork_word */
+	int                 answer_fd;    /* fork_message */
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
 	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
@@ -80,8 +80,8 @@ bool         warm_awaits_fork(const struct warm *w);
 /* program_fd can be read: the program has ended, and is reaped. *status as from wait4(). -1 with *e: it cannot be known. */
 must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
-/* May come before there is a fork that would read it. Words and code are memory files; tools_fd: as letter_send() takes it. */
-must_use int warm_deliver(struct warm *w, const struct letter_order *o, int words_fd, int code_fd, int tools_fd, struct err *e);
+/* May come before there is a fork that would read it. Words and code are memory files; tools_fd: as order_file_send() takes it. */
+must_use int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int code_fd, int tools_fd, struct err *e);
 /* One that says nothing: the process that keeps it starts another one. */
 void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

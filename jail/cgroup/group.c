@@ -173,34 +173,34 @@ static bool is_not_ours(int errnum)
 	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
 }
 
-static void open_home(struct group_home *home, const struct group_trees *trees)
+static void open_parent(struct group_parent *parent, const struct group_trees *trees)
 {
-	*home = (struct group_home){ 0 };
+	*parent = (struct group_parent){ 0 };
 	for (size_t i = 0; i < trees->n; i++) {
-		struct group_leaf *base = &home->base[home->n];
+		struct group_leaf *base = &parent->base[parent->n];
 
 		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
 		if (group_trees_open_below(trees, i, "brig", base) == 0) {
-			group_limit_home(base);
-			home->n++;
+			group_limit_parent(base);
+			parent->n++;
 		} else if (errno == EBUSY)
-			snprintf(home->why, sizeof home->why, "our control group is delegated, but holds other processes");
+			snprintf(parent->why, sizeof parent->why, "our control group is delegated, but holds other processes");
 	}
 }
 
-void group_home_open(struct group_home *ret, const char *cache_dir)
+void group_parent_open(struct group_parent *ret, const char *cache_dir)
 {
 	struct group_trees trees;
 
 	group_trees_find(&trees, cache_dir);
-	open_home(ret, &trees);
+	open_parent(ret, &trees);
 }
 
-void group_home_keep(struct group_home *home)
+void group_parent_keep(struct group_parent *parent)
 {
-	for (size_t i = 0; i < home->n; i++) {
-		home->base[i].borrowed = false;
-		home->base[i].kept     = true;
+	for (size_t i = 0; i < parent->n; i++) {
+		parent->base[i].borrowed = false;
+		parent->base[i].kept     = true;
 	}
 }
 
@@ -211,13 +211,13 @@ static void close_base(struct group_leaf *leaf)
 	leaf->base_fd = -1;
 }
 
-static enum group_answer make_leaves(struct group *g, const struct group_home *home)
+static enum group_answer make_leaves(struct group *g, const struct group_parent *parent)
 {
-	for (size_t i = 0; i < home->n; i++) {
+	for (size_t i = 0; i < parent->n; i++) {
 		struct group_leaf *leaf = &g->leaf[g->n];
 		enum group_answer  answer;
 
-		*leaf = home->base[i];
+		*leaf = parent->base[i];
 		if (!leaf->kept && (leaf->base_fd = fcntl(leaf->base_fd, F_DUPFD_CLOEXEC, 3)) < 0)
 			return GROUP_FAILED;
 		g->n++;
@@ -233,15 +233,15 @@ static enum group_answer make_leaves(struct group *g, const struct group_home *h
 	return GROUP_MADE;
 }
 
-enum group_answer group_open_in(struct group *ret, const struct group_home *home, uint32_t slot, struct err *e)
+enum group_answer group_open_in(struct group *ret, const struct group_parent *parent, uint32_t slot, struct err *e)
 {
 	struct group      g = { 0 };
 	enum group_answer answer;
 	struct err        ignored;
 
 	snprintf(g.name, sizeof g.name, "cell-%u", slot);
-	snprintf(g.why, sizeof g.why, "%s", home->why);
-	answer = make_leaves(&g, home);
+	snprintf(g.why, sizeof g.why, "%s", parent->why);
+	answer = make_leaves(&g, parent);
 	if (answer == GROUP_FAILED)
 		err_sys(e, "set-up step make-groups: %s", g.name);
 	if (answer != GROUP_MADE) {
@@ -262,11 +262,11 @@ enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t 
 	enum group_answer answer = GROUP_FAILED;
 
 	for (int n = 0; n < TRIES; n++) {
-		struct group_home home;
+		struct group_parent parent;
 
-		group_home_open(&home, cache_dir);
-		answer = group_open_in(ret, &home, slot, e);
-		group_home_close(&home);
+		group_parent_open(&parent, cache_dir);
+		answer = group_open_in(ret, &parent, slot, e);
+		group_parent_close(&parent);
 		if (answer != GROUP_FAILED || e->errnum != ENOENT)
 			break;
 	}
@@ -301,18 +301,18 @@ int group_close(struct group *g, struct err *e)
 	return r;
 }
 
-void group_home_close(struct group_home *home)
+void group_parent_close(struct group_parent *parent)
 {
-	for (size_t i = 0; i < home->n; i++)
-		fd_closep(&home->base[i].base_fd);
-	home->n = 0;
+	for (size_t i = 0; i < parent->n; i++)
+		fd_closep(&parent->base[i].base_fd);
+	parent->n = 0;
 }
 
-void group_home_remove(struct group_home *home)
+void group_parent_remove(struct group_parent *parent)
 {
-	for (size_t i = 0; i < home->n; i++)
-		remove_base(&home->base[i]);
-	group_home_close(home);
+	for (size_t i = 0; i < parent->n; i++)
+		remove_base(&parent->base[i]);
+	group_parent_close(parent);
 }
 
 bool group_remove(struct group *g)
@@ -392,7 +392,7 @@ bool group_make_again(struct group *g, struct group_leaf *leaf)
 	return make_leaf(leaf, g->name) == GROUP_MADE && lend_leaf(leaf, &ignored) == 0;
 }
 
-/* Changes nothing that is right already: a change would wake the watch of group_home_watch(). */
+/* Changes nothing that is right already: a change would wake the watch of group_parent_watch(). */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
 	struct stat st;
@@ -404,27 +404,28 @@ static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, s
 	return 0;
 }
 
-int group_home_lend(const struct group_home *home, unsigned gid, struct err *e)
+int group_parent_lend(const struct group_parent *parent, unsigned gid, struct err *e)
 {
-	for (size_t i = 0; i < home->n; i++) {
-		int base = home->base[i].base_fd;
+	for (size_t i = 0; i < parent->n; i++) {
+		int base = parent->base[i].base_fd;
 
-		if (give_to_group(base, ".", 0750, gid, e) < 0 || (home->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
+		if (give_to_group(base, ".", 0750, gid, e) < 0 ||
+		    (parent->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
 			return -1;
 	}
 	return 0;
 }
 
-int group_home_watch(const struct group_home *home)
+int group_parent_watch(const struct group_parent *parent)
 {
 	scoped_fd watch = -1;
 
-	for (size_t i = 0; i < home->n; i++) {
+	for (size_t i = 0; i < parent->n; i++) {
 		char path[64];
 
-		if (!home->base[i].v2)
+		if (!parent->base[i].v2)
 			continue;
-		snprintf(path, sizeof path, "/proc/self/fd/%d/../cgroup.procs", home->base[i].base_fd);
+		snprintf(path, sizeof path, "/proc/self/fd/%d/../cgroup.procs", parent->base[i].base_fd);
 		watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 		if (watch < 0 || inotify_add_watch(watch, path, IN_ATTRIB) < 0)
 			return -1;
@@ -435,21 +436,21 @@ int group_home_watch(const struct group_home *home)
 
 void group_clear(const char *cache_dir, uint32_t slot)
 {
-	struct group_home home;
+	struct group_parent parent;
 
-	group_home_open(&home, cache_dir);
-	group_clear_in(&home, slot);
-	for (size_t i = 0; i < home.n; i++)
-		if (home.base[i].borrowed)
-			remove_base(&home.base[i]);
-	group_home_close(&home);
+	group_parent_open(&parent, cache_dir);
+	group_clear_in(&parent, slot);
+	for (size_t i = 0; i < parent.n; i++)
+		if (parent.base[i].borrowed)
+			remove_base(&parent.base[i]);
+	group_parent_close(&parent);
 }
 
-void group_clear_in(const struct group_home *home, uint32_t slot)
+void group_clear_in(const struct group_parent *parent, uint32_t slot)
 {
 	char name[32];
 
 	snprintf(name, sizeof name, "cell-%u", slot);
-	for (size_t i = 0; i < home->n; i++)
-		(void)!clear_leftover(home->base[i].base_fd, name);
+	for (size_t i = 0; i < parent->n; i++)
+		(void)!clear_leftover(parent->base[i].base_fd, name);
 }

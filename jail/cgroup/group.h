@@ -34,7 +34,7 @@ struct group {
 		int      join_fd;     /* v1, in the process that builds cells: its tasks, open for writing; else -1 */
 		bool     v2, made;
 		bool     borrowed;    /* the group above is below somebody else's: it goes when it is empty */
-		bool     kept;        /* the group above is a home that stays open, and base_fd is the home's */
+		bool     kept;        /* the group above is a parent that stays open, and base_fd is the parent's */
 		unsigned controllers; /* bits of enum group_controller */
 	} leaf[GROUP_TREES_MAX];
 	size_t   n;
@@ -60,7 +60,7 @@ struct group_files {
 };
 
 /* Where leaves are made: the groups above them. */
-struct group_home {
+struct group_parent {
 	struct group_leaf base[GROUP_TREES_MAX]; /* fd: -1 */
 	size_t            n;
 	char              why[160]; /* there are fewer than there could be */
@@ -81,38 +81,38 @@ enum group_answer { GROUP_MADE, GROUP_TAKEN, GROUP_FAILED };
 must_use enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
 /*
- * The two halves of it, for who makes many. A home that is kept outlives its leaves, is not removed with the last one,
+ * The two halves of it, for who makes many. A parent that is kept outlives its leaves, is not removed with the last one,
  * and is no place for launchers that do not share our runtime directory: names need no second look then.
  */
-void         group_home_open(struct group_home *ret, const char *cache_dir);
-void         group_home_keep(struct group_home *home);
-must_use enum group_answer group_open_in(struct group *ret, const struct group_home *home, uint32_t slot, struct err *e);
-void         group_home_close(struct group_home *home);
+void                       group_parent_open(struct group_parent *ret, const char *cache_dir);
+void                       group_parent_keep(struct group_parent *parent);
+must_use enum group_answer group_open_in(struct group *ret, const struct group_parent *parent, uint32_t slot, struct err *e);
+void                       group_parent_close(struct group_parent *parent);
 
 /*
  * For a supervisor with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
  * them, and kill what is in there; v1: and set back the counters of CPU time and of the peak. The limits stay ours.
- * On v2 the kernel also asks who may write to the group above both (group_home_lend()).
+ * On v2 the kernel also asks who may write to the group above both (group_parent_lend()).
  */
 must_use int group_lend(const struct group *g, struct err *e);
-must_use int group_home_lend(const struct group_home *home, unsigned gid, struct err *e);
+must_use int group_parent_lend(const struct group_parent *parent, unsigned gid, struct err *e);
 /*
  * systemd gives a unit's group to the unit's user anew whenever it starts a process of the unit, as for ExecReload=, and
  * takes it from the other group with that. A descriptor that becomes readable when that has happened, so that the caller calls
- * group_home_lend() again; the caller's. -1: there is no group that could be watched.
+ * group_parent_lend() again; the caller's. -1: there is no group that could be watched.
  */
 enum { GROUP_LENT_MS = 100 }; /* within which it is lent again */
-int          group_home_watch(const struct group_home *home);
+int group_parent_watch(const struct group_parent *parent);
 
 /* Writes every knob and reads it back, unless they are turned to that. Processes that have no memory wait from now on: see struct group_oom. */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
 /* -1: a limit that was asked for is not held by any group. After group_limit(). */
 must_use int group_holds(const struct group *g, const struct limits *limits, struct err *e);
 
-/* What sockets of all cells below one home may hold together; version 1 alone counts them. */
+/* What sockets of all cells below one parent may hold together; version 1 alone counts them. */
 uint64_t group_socket_bytes(void);
-/* Of a home's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
-void group_limit_home(const struct group_leaf *base);
+/* Of a parent's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
+void group_limit_parent(const struct group_leaf *base);
 
 /* For clone3(): the v2 leaf, or -1. */
 int group_clone_fd(const struct group *g);
@@ -187,9 +187,9 @@ void group_kill_members(const struct group *g);
 
 /* Empties and removes the leaves of a slot whose launcher died. The caller holds the slot. */
 void group_clear(const char *cache_dir, uint32_t slot);
-void group_clear_in(const struct group_home *home, uint32_t slot);
+void group_clear_in(const struct group_parent *parent, uint32_t slot);
 /* At the end of the process that kept it; it stays when other processes have leaves there. */
-void group_home_remove(struct group_home *home);
+void group_parent_remove(struct group_parent *parent);
 
 /* --- group_trace.c --- */
 

@@ -50,7 +50,7 @@ static uint64_t memory_margin(uint64_t limit)
 	return limit / 32 > MIB ? limit / 32 : MIB;
 }
 
-void group_limit_home(const struct group_leaf *base)
+void group_limit_parent(const struct group_leaf *base)
 {
 	char text[32];
 

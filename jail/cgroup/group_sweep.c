@@ -65,15 +65,15 @@ void group_sweep(const struct group *g, const struct slot *own, const char *runt
 			sweep_base(g->leaf[i].base_fd, &s);
 }
 
-static void clear_at_home(const void *home, uint32_t number)
+static void clear_below(const void *parent, uint32_t number)
 {
-	group_clear_in(home, number);
+	group_clear_in(parent, number);
 }
 
-void group_home_sweep(const struct group_home *home, const struct slot *own)
+void group_parent_sweep(const struct group_parent *parent, const struct slot *own)
 {
-	const struct sweep s = { own, clear_at_home, home };
+	const struct sweep s = { own, clear_below, parent };
 
-	for (size_t i = 0; i < home->n; i++)
-		sweep_base(home->base[i].base_fd, &s);
+	for (size_t i = 0; i < parent->n; i++)
+		sweep_base(parent->base[i].base_fd, &s);
 }

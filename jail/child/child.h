@@ -9,19 +9,19 @@
  * nothing runs: a fork is asked for only after brig-init has said that it is
  * as hard as it gets.
  *
- * What shall run comes later, in the cell's letter: a cell can stand ready
+ * What shall run comes later, in the cell's order file: a cell can stand ready
  * before any run wants it.
  */
 #pragma once
 #include "child_table.h"
 #include "err.h"
+#include "exec_args.h"
 #include "filter.h"
 #include "group.h"
-#include "letter.h"
 #include "mount_plan.h"
+#include "order_file.h"
 #include "pipes.h"
 #include "protocol.h"
-#include "words.h"
 
 #include <errno.h>
 
@@ -45,7 +45,7 @@ enum {
 enum { CHILD_SHOWN_BYTES = 4096 };
 
 /* What a fork is handed, beside its report. The last one it opens itself. */
-enum { HANDED_ORDERS, HANDED_LETTER, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
+enum { HANDED_ORDERS, HANDED_ORDER_FILE, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
 
 /* The program's rlimits: of one process each; of its id in the cell. */
 struct child_rlimits {
@@ -56,7 +56,7 @@ enum { CHILD_DETAIL_EXECS = 1 }; /* the next call executes the program, or fails
 enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names, and not /workspace */
 
 struct child_report {
-	enum child_word  word;
+	enum child_word  message;
 	enum child_table table;
 	unsigned         step;
 	int              detail; /* which mount, which limit; -1 when the step has no parts. Of CHILD_EXECS: */
@@ -81,7 +81,7 @@ struct child_ctx {
 	int                      slot_fd;
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
-	const struct sock_fprog *filter, *telling; /* as in run_order */
+	const struct sock_fprog *filter, *notifying; /* as in run_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
 	int                      handed_fd[HANDED_FDS];
 	bool                     stays;      /* a zygote's fork: it goes on with what it has in memory, unless its order says that it executes */
@@ -92,10 +92,10 @@ struct child_ctx {
 
 	/* what the steps are told and find out, on their side of the clone */
 	struct child_rlimits     rlimits;
-	struct word_lists       *lists;  /* of a fork: room for the words of its order, and */
-	struct letter_order      letter; /* the order, once it is there; its text is in lists, and */
+	struct exec_lists       *lists;      /* of a fork: room for the arguments of its order, and */
+	struct order_head        order_file; /* the order, once it is there; its text is in lists, and */
 	char                    *code;
-	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its words in /proc */
+	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its arguments in /proc */
 	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
 	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
 	int                      detail;
@@ -116,7 +116,7 @@ must_use int child_say_stands(const struct child_ctx *c);
 /* Its order is there, or nothing can send one any more. Only poll() is called. */
 bool         child_has_order(const struct child_ctx *c, int wait_ms);
 /* Takes the order of a fork. 0 or -errno. */
-must_use int child_take_letter(struct child_ctx *c);
+must_use int child_take_order_file(struct child_ctx *c);
 /* With the order of one that waited for it: where it works. After a failure, which it has told, it does not return. Only chdir() and write() are called. */
 void         child_enter_workdir(struct child_ctx *c);
 /* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */
@@ -153,7 +153,7 @@ int child_securebits(struct child_ctx *c);
 int child_join_groups(struct child_ctx *c);
 int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
-/* Of a fork, when it knows its words. */
+/* Of a fork, when it knows its arguments. */
 int child_show_words(struct child_ctx *c);
 
 /* Of a fork server: its forks inherit them. */
@@ -172,8 +172,8 @@ enum { CHILD_EXIT_SETUP = 125 };
 /* Tells that this step failed, and ends. Only write() is called. */
 _Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
-/* Tells the launcher; a lost word means that nothing runs. */
-int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n);
+/* Tells the launcher; a lost message means that nothing runs. */
+int child_say(const struct child_ctx *c, enum child_word message, const int *fds, size_t n);
 
 /* Of a process of the cell, by its number in there. */
 int64_t child_cpu_ns(pid_t pid);

@@ -127,16 +127,16 @@ static int show_pages(struct child_ctx *c)
 	return 0;
 }
 
-/* For people who look. The words lie one behind the other. */
+/* For people who look. The texts lie one behind the other. */
 int child_show_words(struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->letter.words.len;
+	const char *end = c->lists->path[0] + c->order_file.exec_args.len;
 
 	if (!c->stays) /* what it executes is shown by the kernel */
 		return 0;
 	if (c->is_ahead)
 		return show_pages(c);
-	set_shown(c->lists->argv[0], c->letter.words.envc ? c->lists->envp[0] : end, end);
+	set_shown(c->lists->argv[0], c->order_file.exec_args.envc ? c->lists->envp[0] : end, end);
 	return 0;
 }
 

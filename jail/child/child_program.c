@@ -25,7 +25,7 @@
 enum { CLEAR_OF_LOW = 32 };
 
 /* Where they are while a fork waits. Those below belong to the program. */
-enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_LETTER, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
+enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER_FILE, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
 
 /* First out of the way of each other. stdin is there whether it is wanted or not. The report of one that execs ends with the exec. */
 static int program_close_descriptors(struct child_ctx *c)
@@ -39,7 +39,7 @@ static int program_close_descriptors(struct child_ctx *c)
 		{ &c->handed_fd[HANDED_RESULT], RUNNER_FD },
 		{ &c->report_fd, FD_HANDED_REPORT },
 		{ &c->handed_fd[HANDED_ORDERS], FD_HANDED_ORDERS },
-		{ &c->handed_fd[HANDED_LETTER], FD_HANDED_LETTER },
+		{ &c->handed_fd[HANDED_ORDER_FILE], FD_HANDED_ORDER_FILE },
 		{ &c->handed_fd[HANDED_CODE], FD_HANDED_CODE },
 	};
 
@@ -245,11 +245,11 @@ static int stop_staying(struct child_ctx *c)
 }
 
 /* Of one that was not forked ahead of its order. */
-static int program_read_letter(struct child_ctx *c)
+static int program_read_order(struct child_ctx *c)
 {
-	int r = c->is_ahead ? 0 : child_take_letter(c);
+	int r = c->is_ahead ? 0 : child_take_order_file(c);
 
-	return r == 0 && !c->is_ahead && c->letter.executes && c->stays ? stop_staying(c) : r;
+	return r == 0 && !c->is_ahead && c->order_file.executes && c->stays ? stop_staying(c) : r;
 }
 
 /* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel compares the ids. */
@@ -292,7 +292,7 @@ static int program_say_exec(struct child_ctx *c)
 /* Where the kernel can do that, a signal does not end a wait whose notice was received: socket() knows no EINTR. */
 static int filter_that_asks(const struct child_ctx *c, unsigned flags)
 {
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->telling);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->notifying);
 }
 
 static int filter_with_listener(const struct child_ctx *c)
@@ -310,7 +310,7 @@ static int send_listener(const struct child_ctx *c, int listener)
 	struct child_report report;
 
 	memset(&report, 0, sizeof report); /* padding too */
-	report.word = CHILD_LISTENER;
+	report.message = CHILD_LISTENER;
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
@@ -326,7 +326,7 @@ static bool has_no_listeners(int answer)
  */
 static int program_filter(struct child_ctx *c)
 {
-	int listener = filter_notice_is_in(c->telling->filter, c->telling->len) ? filter_with_listener(c) : -EBUSY, r;
+	int listener = filter_notice_is_in(c->notifying->filter, c->notifying->len) ? filter_with_listener(c) : -EBUSY, r;
 
 	if (has_no_listeners(listener))
 		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
@@ -358,7 +358,7 @@ int child_say_stands(const struct child_ctx *c)
 	struct child_report report;
 
 	memset(&report, 0, sizeof report);
-	report.word   = CHILD_EXECS;
+	report.message = CHILD_EXECS;
 	report.detail = c->stays ? 0 : CHILD_DETAIL_EXECS;
 	report.cpu_ns = child_cpu_ns(0) + c->init_cpu_ns - c->cpu_before_ns;
 	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
@@ -381,7 +381,8 @@ static void show(char *to, const char *from, const char *end)
 
 static void show_words(const struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->letter.words.len, *env = c->letter.words.envc ? c->lists->envp[0] : end;
+	const char *end = c->lists->path[0] + c->order_file.exec_args.len,
+		   *env = c->order_file.exec_args.envc ? c->lists->envp[0] : end;
 
 	show(c->shown, c->lists->argv[0], env);
 	show(c->shown + CHILD_SHOWN_BYTES, env, end);
@@ -390,7 +391,7 @@ static void show_words(const struct child_ctx *c)
 /* To its place, which nothing has but what a hook of a module may have opened there: that is not closed behind its back. */
 static int take_tools(const struct child_ctx *c)
 {
-	int fd = letter_take_tools(c->handed_fd[HANDED_ORDERS]);
+	int fd = order_file_take_tools(c->handed_fd[HANDED_ORDERS]);
 
 	if (fd < 0 || fd == TOOLS_FD)
 		return fd < 0 ? fd : 0;
@@ -399,16 +400,16 @@ static int take_tools(const struct child_ctx *c)
 	return dup2(fd, TOOLS_FD) < 0 ? -errno : child_sys(close(fd));
 }
 
-int child_take_letter(struct child_ctx *c)
+int child_take_order_file(struct child_ctx *c)
 {
 	char *text;
-	int   r = letter_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_LETTER], &c->letter, &text, &c->code);
+	int   r = order_file_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_ORDER_FILE], &c->order_file, &text, &c->code);
 
-	if (r == 0 && c->letter.tools)
+	if (r == 0 && c->order_file.tools)
 		r = take_tools(c);
 	if (r < 0)
 		return r;
-	if (!words_split(&c->letter.words, text, c->lists))
+	if (!exec_args_split(&c->order_file.exec_args, text, c->lists))
 		return -EBADMSG;
 	if (c->shown)
 		show_words(c);
@@ -417,8 +418,8 @@ int child_take_letter(struct child_ctx *c)
 
 static int write_code(const struct child_ctx *c)
 {
-	for (size_t at = 0; at < c->letter.code_len;) {
-		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->letter.code_len - at);
+	for (size_t at = 0; at < c->order_file.code_len;) {
+		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->order_file.code_len - at);
 
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
@@ -433,9 +434,9 @@ int child_take_streams(struct child_ctx *c)
 
 	if (r < 0)
 		return r;
-	if (!c->letter.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
+	if (!c->order_file.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
 		return -errno;
-	if (!c->letter.result_pipe && close(RUNNER_FD) < 0)
+	if (!c->order_file.result_pipe && close(RUNNER_FD) < 0)
 		return -errno;
 	for (int fd = FD_HANDED_REPORT + !c->stays; fd < FD_HANDED_END; fd++)
 		if (close(fd) < 0)
@@ -499,7 +500,7 @@ const struct child_step child_program_steps[] = {
 	{ "ids",               program_ids,               "group first: after the uid we could not" },
 	{ "capabilities",      program_capabilities,      "after the last step that needed one" },
 	{ "own-memory",        program_own_memory,        "a fork is not executed: its /proc/self would else be root's" },
-	{ "read-letter",       program_read_letter,       "what is to run; a mistake in splitting its words is one without privilege" },
+	{ "read-order",       program_read_order,       "what is to run; a mistake in splitting its words is one without privilege" },
 	{ "show-words",        child_show_words,          "of a zygote's fork: for /proc, and before the filter" },
 	{ "streams",           program_streams,           "those that were asked for; of one that execs, with its main.py" },
 	{ "workdir",           program_workdir,           "cwd is inside the new root, whatever it was" },

@@ -17,13 +17,13 @@ int64_t child_cpu_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int child_say(const struct child_ctx *c, enum child_word word, const int *fds, size_t n)
+int child_say(const struct child_ctx *c, enum child_word message, const int *fds, size_t n)
 {
 	struct child_report report;
 
 	memset(&report, 0, sizeof report); /* padding too: it leaves this process */
-	report.word   = word;
-	report.detail = word == CHILD_EXECS ? CHILD_DETAIL_EXECS : 0;
+	report.message       = message;
+	report.detail        = message == CHILD_EXECS ? CHILD_DETAIL_EXECS : 0;
 	report.cpu_ns = child_cpu_ns(0) + child_cpu_ns(1) - c->cpu_before_ns;
 	report.cpu_before_ns = c->cpu_before_ns;
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
@@ -34,7 +34,7 @@ static void say_failed(const struct child_ctx *c, enum child_table table, unsign
 	struct child_report report;
 
 	memset(&report, 0, sizeof report);
-	report.word   = CHILD_FAILED;
+	report.message = CHILD_FAILED;
 	report.table  = table;
 	report.step   = step;
 	report.detail = c->detail;

@@ -14,8 +14,8 @@
 struct backend_order {
 	const struct served_profile *profile;
 	const struct limits         *limits;
-	struct words                *words;      /* sealed when somebody needs it */
-	const char                  *words_text;
+	struct exec_args            *exec_args; /* sealed when somebody needs it */
+	const char                  *exec_text;
 	int                          code_fd;    /* -1: a command */
 	uint32_t                     code_len;
 	const char                  *code;

@@ -30,42 +30,42 @@ union keeper_says {
 enum { KEEPER_WAIT_MS = 200 };
 
 /*
- * A crowd that comes at once fills the socket long before it fills a quota: the keeper takes a word in a fraction of a
+ * A crowd that comes at once fills the socket long before it fills a quota: the keeper takes a message in a fraction of a
  * millisecond, and waits for nobody, so it is waited for. Not for ever: one that stands still shall not stop us.
  */
-static int send_to_keeper(int keeper, const struct keeper_word *word, const int *fds, size_t n)
+static int send_to_keeper(int keeper, const struct keeper_message *message, const int *fds, size_t n)
 {
 	struct pollfd p = { .fd = keeper, .events = POLLOUT };
-	int           r = packet_send(keeper, word, sizeof *word, fds, n);
+	int           r = packet_send(keeper, message, sizeof *message, fds, n);
 
 	for (double end = clock_ms(CLOCK_MONOTONIC) + KEEPER_WAIT_MS; r == -EAGAIN && clock_ms(CLOCK_MONOTONIC) < end;) {
 		poll(&p, 1, KEEPER_WAIT_MS);
-		r = packet_send(keeper, word, sizeof *word, fds, n);
+		r = packet_send(keeper, message, sizeof *message, fds, n);
 	}
 	return r;
 }
 
 /* The cell is the keeper's to give, then. */
-static void give_back(const struct backend_service *b, const struct keeper_seat *seat)
+static void give_back(const struct backend_service *b, const struct keeper_cell_id *cell)
 {
-	struct keeper_word word;
+	struct keeper_message message;
 
-	memset(&word, 0, sizeof word);
-	word.kind = KEEPER_RETURN;
-	word.seat = *seat;
-	(void)send_to_keeper(b->keeper, &word, NULL, 0);
+	memset(&message, 0, sizeof message);
+	message.kind = KEEPER_RETURN;
+	message.cell = *cell;
+	(void)send_to_keeper(b->keeper, &message, NULL, 0);
 }
 
 /* What comes without its descriptors, because there was no room for them here, is a ticket all the same. */
-static void take_ticket(struct backend_service *b, const struct keeper_ticket *word, int *fds, size_t n)
+static void take_ticket(struct backend_service *b, const struct keeper_ticket *message, int *fds, size_t n)
 {
-	if (n != TICKET_FDS || !ticket_box_put(&b->tickets, word, fds))
-		give_back(b, &word->seat);
+	if (n != TICKET_FDS || !ticket_box_put(&b->tickets, message, fds))
+		give_back(b, &message->cell);
 }
 
 enum word_kind { WORD_NONE, WORD_ANSWER, WORD_END };
 
-/* One word, if there is one. */
+/* One message, if there is one. */
 static enum word_kind hear_word(struct backend_service *b, struct keeper_answer *ret)
 {
 	union keeper_says says = { .kind = 0 };
@@ -84,7 +84,7 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 	packet_drop(fds, n);
 	if (says.kind == KEEPER_VOID) {
 		if (ticket_box_void(&b->tickets, &says.ticket))
-			give_back(b, &says.ticket.seat); /* no run has it, and none will */
+			give_back(b, &says.ticket.cell); /* no run has it, and none will */
 		return WORD_NONE;
 	}
 	if (got == sizeof says.answer && ret)
@@ -186,17 +186,17 @@ static bool is_warm(const struct backend_order *o)
 	return o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
 }
 
-/* seat: of the ticket that goes back with it. */
-static int fill(struct keeper_word *word, const struct backend_order *o, const struct keeper_seat *seat, struct err *e)
+/* cell: of the ticket that goes back with it. */
+static int fill(struct keeper_message *message, const struct backend_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
-	struct keeper_run *run = &word->run;
+	struct keeper_run *run = &message->run;
 
-	memset(word, 0, sizeof *word);
-	word->kind       = KEEPER_RUN;
+	memset(message, 0, sizeof *message);
+	message->kind    = KEEPER_RUN;
 	run->profile     = o->profile->index;
-	run->seat        = *seat;
+	run->cell        = *cell;
 	run->limits      = *o->limits;
-	run->words       = *o->words;
+	run->exec_args   = *o->exec_args;
 	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
 	run->stdin_pipe  = o->stdin_pipe;
 	run->result_pipe = o->result_pipe;
@@ -207,17 +207,17 @@ static int fill(struct keeper_word *word, const struct backend_order *o, const s
 	return fill_shown(run, o, e);
 }
 
-static int send_run(int keeper, int launcher, const struct backend_order *o, const struct keeper_seat *seat, struct err *e)
+static int send_run(int keeper, int launcher, const struct backend_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
-	struct keeper_word word;
+	struct keeper_message message;
 	int                fds[PACKET_FDS_MAX], r;
 	size_t             n = 0;
 
-	if (words_seal(o->words, o->words_text, e) < 0 || fill(&word, o, seat, e) < 0)
+	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill(&message, o, cell, e) < 0)
 		return -1;
 	fds[n++] = launcher;
-	fds[n++] = o->words->fd;
-	if (word.run.code_len)
+	fds[n++] = o->exec_args->fd;
+	if (message.run.code_len)
 		fds[n++] = o->code_fd;
 	if (o->tools_fd >= 0)
 		fds[n++] = o->tools_fd;
@@ -225,7 +225,7 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 		fds[n++] = o->shown_fd[i];
 	if (o->files_fd >= 0)
 		fds[n++] = o->files_fd;
-	r = send_to_keeper(keeper, &word, fds, n);
+	r = send_to_keeper(keeper, &message, fds, n);
 	if (r == -EAGAIN)
 		return err_set(e, ERR_LIMIT, "the keeper is busy");
 	if (r == -ETOOMANYREFS)
@@ -234,14 +234,14 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 	return r < 0 ? err_set(e, ERR_PROTOCOL, "the keeper is gone: %s", strerror(errno)) : 0;
 }
 
-static int start_by_keeper(const struct backend_service *b, struct run *ret, const struct backend_order *o, const struct keeper_seat *seat,
-			   struct err *e)
+static int start_by_keeper(const struct backend_service *b, struct run *ret, const struct backend_order *o,
+			   const struct keeper_cell_id *cell, struct err *e)
 {
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
-	r = send_run(b->keeper, pair[1], o, seat, e);
+	r = send_run(b->keeper, pair[1], o, cell, e);
 	close(pair[1]);
 	if (r < 0) {
 		close(pair[0]);
@@ -257,19 +257,19 @@ static int start_by_keeper(const struct backend_service *b, struct run *ret, con
  * Is the name of the rootfs as it was when the cell was built? As the keeper asks for each run; a plain user's has the
  * trees of its start.
  */
-static bool is_named(const struct backend_service *b, const struct served_profile *profile, const struct keeper_ticket *word)
+static bool is_named(const struct backend_service *b, const struct served_profile *profile, const struct keeper_ticket *message)
 {
 	const char *const store[2] = { b->places->store[0], b->places->store[1] };
 	struct timespec   named;
 
-	return b->mode == KEEPER_USER ||
-	       (store_when_named(store, profile->profile.rootfs, &named) && named.tv_sec == word->named_s && named.tv_nsec == word->named_ns);
+	return b->mode == KEEPER_USER || (store_when_named(store, profile->profile.rootfs, &named) &&
+					  named.tv_sec == message->named_s && named.tv_nsec == message->named_ns);
 }
 
 /* With less memory, or another share of the CPUs, once the keeper has set its control groups. The wall clock starts with the program. */
-static bool fits_cell(const struct limits *asked, const struct limits *made, const struct keeper_ticket *word)
+static bool fits_cell(const struct limits *asked, const struct limits *made, const struct keeper_ticket *message)
 {
-	return keeper_fits_ready(asked, made) && keeper_fits_warm(asked, made, word->missing);
+	return keeper_fits_ready(asked, made) && keeper_fits_warm(asked, made, message->missing);
 }
 
 static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
@@ -282,8 +282,8 @@ static struct ticket *take_valid(struct backend_service *b, const struct backend
 {
 	struct ticket *t;
 
-	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->word)) {
-		give_back(b, &t->word.seat);
+	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->message)) {
+		give_back(b, &t->message.cell);
 		ticket_free(t);
 	}
 	return t;
@@ -293,7 +293,7 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 {
 	memset(order, 0, sizeof *order); /* padding too */
 	order->limits      = *o->limits;
-	order->words       = *o->words;
+	order->exec_args   = *o->exec_args;
 	order->code_len    = o->code_len;
 	order->stdin_pipe  = o->stdin_pipe;
 	order->result_pipe = o->result_pipe;
@@ -306,23 +306,25 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 static void take_over(struct ticket *t, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX])
 {
 	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
-	*ret = (struct run){ .sock = fd_take(&t->fd[TICKET_LAUNCHER]), .started = true }; /* no word of the supervisor says it again */
+	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_LAUNCHER]),
+			     .started = true }; /* no message of the supervisor says it again */
 }
 
-/* A run that cannot use the cell leaves its ticket to the next one. *seat: what the keeper can make fit. */
-static void leave_to_keeper(struct backend_service *b, const struct backend_order *o, struct ticket *t, struct keeper_seat *seat)
+/* A run that cannot use the cell leaves its ticket to the next one. *cell: what the keeper can make fit. */
+static void leave_to_keeper(struct backend_service *b, const struct backend_order *o, struct ticket *t,
+			    struct keeper_cell_id *cell)
 {
-	if (!fits_cell(o->limits, &o->profile->profile.limits, &t->word)) {
+	if (!fits_cell(o->limits, &o->profile->profile.limits, &t->message)) {
 		ticket_box_put_back(&b->tickets, t);
 		return;
 	}
-	*seat = t->word.seat;
+	*cell = t->message.cell;
 	ticket_free(t);
 }
 
 /* True: the run is on its way. */
 static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX],
-			    struct keeper_seat *seat)
+			    struct keeper_cell_id *cell)
 {
 	struct launch_order order;
 	struct ticket      *t;
@@ -331,11 +333,12 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {
-		if (!fits_cell(o->limits, &o->profile->profile.limits, &t->word) || !fits_as_it_is(o->limits, &o->profile->profile.limits)) {
-			leave_to_keeper(b, o, t, seat);
+		if (!fits_cell(o->limits, &o->profile->profile.limits, &t->message) ||
+		    !fits_as_it_is(o->limits, &o->profile->profile.limits)) {
+			leave_to_keeper(b, o, t, cell);
 			return false;
 		}
-		if (ticket_use(t, &order, o->words_text, o->code, o->tools_fd)) {
+		if (ticket_use(t, &order, o->exec_text, o->code, o->tools_fd)) {
 			take_over(b->spent = t, ret, o, streams);
 			return true;
 		}
@@ -347,9 +350,9 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
 {
 	struct backend_service *b    = self;
-	struct keeper_seat      seat = { .number = KEEPER_ANY_SEAT };
+	struct keeper_cell_id   cell = { .number = KEEPER_ANY_CELL };
 
-	return start_by_ticket(b, ret, o, streams, &seat) ? 0 : start_by_keeper(b, ret, o, &seat, e);
+	return start_by_ticket(b, ret, o, streams, &cell) ? 0 : start_by_keeper(b, ret, o, &cell, e);
 }
 
 /* --- figures --- */
@@ -358,13 +361,13 @@ static void refresh(struct backend_service *b)
 {
 	double               now = clock_ms(CLOCK_MONOTONIC);
 	struct keeper_answer answer;
-	struct keeper_word   word;
+	struct keeper_message message;
 
 	if (now - b->stats_ms < STATS_AGE_MS)
 		return;
-	memset(&word, 0, sizeof word);
-	word.kind = KEEPER_STATS;
-	if (packet_send(b->keeper, &word, sizeof word, NULL, 0) < 0 || !await_stats(b, &answer)) {
+	memset(&message, 0, sizeof message);
+	message.kind = KEEPER_STATS;
+	if (packet_send(b->keeper, &message, sizeof message, NULL, 0) < 0 || !await_stats(b, &answer)) {
 		b->stats_ms = now + STATS_PAUSE_MS; /* the figures that we have must do: everybody waits while we wait */
 		return;
 	}

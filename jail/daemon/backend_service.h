@@ -21,7 +21,7 @@ struct backend_service {
 	double              stats_ms; /* when they were asked for */
 };
 
-/* Takes the keeper's socket over; places outlive it. The reader sends it the profiles before the first run (telling.h). */
+/* Takes the keeper's socket over; places outlive it. The reader sends it the profiles before the first run (rules_offer.h). */
 must_use int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct places *places, struct err *e);
 void         backend_service_close(struct backend_service *b); /* may be called on one that was not opened */
 #define BACKEND_SERVICE_NONE ((struct backend_service){ .keeper = -1 })

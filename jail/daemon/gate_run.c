@@ -27,7 +27,7 @@ static int check_turn(const struct connection *c, double now, struct run_try *tr
 static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
 {
 	const struct served_profile *profile;
-	scoped_run_plan              plan = { .words = WORDS_NONE };
+	scoped_run_plan              plan = { .exec_args = EXEC_ARGS_NONE };
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
 
 	if (c->door->is_ending)

@@ -110,8 +110,10 @@ int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
 	json_t                *packages;
 	struct served_profile *p;
 
-	if (s->n == PROFILE_SET_MAX || json_unpack((json_t *)row, "{ss ss% si ss so!}", "name", &name, "text", &text, &len, "number", &number, "filter_sha256", &digest, "packages", &packages) < 0 ||
-	    number < 0 || number >= KEEPER_POSTS_MAX)
+	if (s->n == PROFILE_SET_MAX ||
+	    json_unpack((json_t *)row, "{ss ss% si ss so!}", "name", &name, "text", &text, &len, "number", &number,
+			"filter_sha256", &digest, "packages", &packages) < 0 ||
+	    number < 0 || number >= KEEPER_KEPT_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "profile %zu: is none", s->n);
 	p = item_create(name, e);
 	if (!p)

@@ -5,8 +5,8 @@
 #include "fd.h"
 #include "packet.h"
 #include "privilege.h"
+#include "rules_offer.h"
 #include "say.h"
-#include "telling.h"
 #include "view.h"
 
 #include <errno.h>
@@ -49,15 +49,15 @@ pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
 
 bool reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading)
 {
-	struct reader_word word;
+	struct reader_message message;
 
-	memset(&word, 0, sizeof word);
-	word.kind    = kind;
-	word.reading = reading;
-	return r->sock >= 0 && packet_send(r->sock, &word, sizeof word, NULL, 0) == 0;
+	memset(&message, 0, sizeof message);
+	message.kind    = kind;
+	message.reading = reading;
+	return r->sock >= 0 && packet_send(r->sock, &message, sizeof message, NULL, 0) == 0;
 }
 
-bool reader_hear(struct reader *r, struct reader_word *ret, int *fd)
+bool reader_hear(struct reader *r, struct reader_message *ret, int *fd)
 {
 	size_t n;
 
@@ -80,7 +80,7 @@ void reader_end(struct reader *r)
 
 struct reading {
 	const char        *folder; /* of profiles, by its name outside of the view */
-	struct reader_post post;   /* a copy: places become those of the view */
+	struct reader_setup setup;  /* a copy: places become those of the view */
 	uint64_t           number;
 	bool               is_first, is_config;
 	struct err         left_out; /* the first profile that cannot be used; kind NONE: there is none */
@@ -88,14 +88,14 @@ struct reading {
 
 static void refuse(int door, uint64_t reading, bool is_config, const struct err *why)
 {
-	struct reader_word word;
+	struct reader_message message;
 
-	memset(&word, 0, sizeof word);
-	word.kind      = READER_REFUSED;
-	word.reading   = reading;
-	word.is_config = is_config;
-	word.err       = *why;
-	(void)packet_send(door, &word, sizeof word, NULL, 0);
+	memset(&message, 0, sizeof message);
+	message.kind      = READER_REFUSED;
+	message.reading   = reading;
+	message.is_config = is_config;
+	message.err       = *why;
+	(void)packet_send(door, &message, sizeof message, NULL, 0);
 }
 
 /* At the start the other profiles are served all the same; at a reload, one bad profile refuses the reload. */
@@ -114,14 +114,15 @@ static void on_left_out(void *context, const char *name, const struct err *why)
 /* Files are copied as root, then parsed under the door's account. */
 static int come_to_files(struct reading *r, struct err *e)
 {
-	const struct reader_post *p = &r->post;
+	const struct reader_setup *p = &r->setup;
 
-	rules_look_for_config(&r->post.files);
-	if (p->had_config && !*r->post.files.config)
+	rules_look_for_config(&r->setup.files);
+	if (p->had_config && !*r->setup.files.config)
 		return err_set(e, ERR_MISSING, "%s is gone; a restart uses the defaults instead", p->files.name);
 	if (!p->copies)
 		return 0;
-	if (view_copy(&r->post.places, r->post.files.config, e) < 0 || privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)
+	if (view_copy(&r->setup.places, r->setup.files.config, e) < 0 ||
+	    privilege_become(p->door_uid, p->door_gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
 	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
 		return -1;
@@ -142,34 +143,36 @@ static int judge(const struct reading *r, const struct rules *rules, struct err 
 
 static int load(struct reading *r, struct rules *ret, struct err *e)
 {
-	const struct rules_source from = { &r->post.places, &r->post.files, r->post.mode, r->post.ids };
+	const struct rules_source from = { &r->setup.places, &r->setup.files, r->setup.mode, r->setup.ids };
 
 	return come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0 ? -1 : judge(r, ret, e);
 }
 
 static int offer(const struct reading *r, const struct rules *rules, struct err *e)
 {
-	const struct telling_setup setup = { &r->post.places, r->post.mode };
+	const struct rules_setup   setup = { &r->setup.places, r->setup.mode };
 	uint32_t                   numbers[KEEPER_PROFILES_MAX];
-	struct reader_word         word;
+	struct reader_message      message;
 	scoped_fd                  text = -1;
 
-	if (telling_offer(r->post.keeper, r->is_first ? &setup : NULL, r->number, rules, numbers, e) < 0)
+	if (rules_offer(r->setup.keeper, r->is_first ? &setup : NULL, r->number, rules, numbers, e) < 0)
 		return -1;
 	text = rules_write(rules, numbers, e);
-	memset(&word, 0, sizeof word);
-	word.kind    = READER_RULES;
-	word.reading = r->number;
+	memset(&message, 0, sizeof message);
+	message.kind    = READER_RULES;
+	message.reading = r->number;
 	if (text < 0)
 		return -1;
-	errno = -packet_send(r->post.door, &word, sizeof word, &text, 1);
+	errno = -packet_send(r->setup.door, &message, sizeof message, &text, 1);
 	return errno ? err_sys(e, "the door cannot be reached") : 0;
 }
 
 /* parent: if it ends, this process ends too, since no other process would read its status. */
-static _Noreturn void read_once(const struct reader_post *post, uint64_t number, bool is_first, pid_t parent)
+static _Noreturn void read_once(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
 {
-	struct reading r     = { .folder = post->places.profiles[PROFILES_PRESET], .post = *post, .number = number, .is_first = is_first };
+	struct reading r = {
+		.folder = setup->places.profiles[PROFILES_PRESET], .setup = *setup, .number = number, .is_first = is_first
+	};
 	struct rules   rules = { .ids = { 0 } };
 	struct err     e;
 
@@ -177,7 +180,7 @@ static _Noreturn void read_once(const struct reader_post *post, uint64_t number,
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
 	if (load(&r, &rules, &e) < 0 || offer(&r, &rules, &e) < 0)
-		refuse(post->door, number, r.is_config, &e);
+		refuse(setup->door, number, r.is_config, &e);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -198,7 +201,7 @@ static bool await_reading(pid_t pid, int door)
 	return false;
 }
 
-static void fork_reading(const struct reader_post *post, uint64_t number, bool is_first)
+static void fork_reading(const struct reader_setup *setup, uint64_t number, bool is_first)
 {
 	pid_t      self   = getpid(), pid = fork();
 	int        status = -1;
@@ -206,8 +209,8 @@ static void fork_reading(const struct reader_post *post, uint64_t number, bool i
 	struct err e;
 
 	if (pid == 0)
-		read_once(post, number, is_first, self);
-	in_time = pid < 0 || await_reading(pid, post->door);
+		read_once(setup, number, is_first, self);
+	in_time = pid < 0 || await_reading(pid, setup->door);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && status == 0)
@@ -218,29 +221,29 @@ static void fork_reading(const struct reader_post *post, uint64_t number, bool i
 		err_set(&e, ERR_BROKEN, "reading them took longer than %d s", READING_MS_MAX / 1000);
 	else
 		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
-	refuse(post->door, number, false, &e);
+	refuse(setup->door, number, false, &e);
 }
 
 /* Waits without a limit: the keeper must do what the door decides, or the two would serve different profiles. */
-static void settle(const struct reader_post *post, uint64_t number)
+static void settle(const struct reader_setup *setup, uint64_t number)
 {
-	struct reader_word word;
+	struct reader_message message;
 	size_t             n;
 
 	do
-		if (packet_receive(post->door, &word, sizeof word, NULL, 0, &n) != sizeof word)
+		if (packet_receive(setup->door, &message, sizeof message, NULL, 0, &n) != sizeof message)
 			_exit(EXIT_SUCCESS);
-	while (word.reading != number);
-	if (word.kind == READER_TAKEN)
-		telling_serve(post->keeper);
+	while (message.reading != number);
+	if (message.kind == READER_TAKEN)
+		rules_serve(setup->keeper);
 	else
-		telling_drop(post->keeper);
+		rules_drop(setup->keeper);
 }
 
 /* The only descriptors of the reader beyond the standard ones. */
 enum { DOOR = 3, KEEPER };
 
-static int arrange(struct reader_post *p)
+static int arrange(struct reader_setup *p)
 {
 	int door = fcntl(p->door, F_DUPFD_CLOEXEC, KEEPER + 1), keeper = fcntl(p->keeper, F_DUPFD_CLOEXEC, KEEPER + 1);
 
@@ -252,10 +255,10 @@ static int arrange(struct reader_post *p)
 }
 
 /* No signal but SIGKILL ends this process, and no process of the same account can trace it. */
-_Noreturn void reader_main(const struct reader_post *post)
+_Noreturn void reader_main(const struct reader_setup *setup)
 {
-	struct reader_post p = *post;
-	struct reader_word word;
+	struct reader_setup   p = *setup;
+	struct reader_message message;
 	struct err         e;
 	sigset_t           all;
 	size_t             n;
@@ -268,9 +271,10 @@ _Noreturn void reader_main(const struct reader_post *post)
 		_exit(EXIT_FAILURE);
 	}
 	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;
-	for (bool is_first = true; packet_receive(p.door, &word, sizeof word, NULL, 0, &n) == sizeof word; is_first = false) {
-		fork_reading(&p, word.reading, is_first);
-		settle(&p, word.reading);
+	for (bool is_first = true; packet_receive(p.door, &message, sizeof message, NULL, 0, &n) == sizeof message;
+	     is_first      = false) {
+		fork_reading(&p, message.reading, is_first);
+		settle(&p, message.reading);
 	}
 	_exit(EXIT_SUCCESS);
 }

@@ -30,7 +30,7 @@ struct reader {
 
 enum reader_kind { READER_READ, READER_RULES, READER_REFUSED, READER_TAKEN, READER_NOT_TAKEN };
 
-struct reader_word {
+struct reader_message {
 	uint32_t   kind;
 	uint32_t   is_config; /* REFUSED: the configuration cannot be used */
 	uint64_t   reading;
@@ -44,13 +44,13 @@ must_use pid_t reader_fork(struct reader *ret, int *theirs, struct err *e);
 /* False when it is gone. */
 must_use bool  reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading);
 /* Waits for its next message. RULES come with a descriptor, which is the caller's; else *fd is -1. False when it is gone. */
-must_use bool  reader_hear(struct reader *r, struct reader_word *ret, int *fd);
+must_use bool reader_hear(struct reader *r, struct reader_message *ret, int *fd);
 /* Waits until it is gone. */
 void           reader_end(struct reader *r);
 
 /* --- its own --- */
 
-struct reader_post {
+struct reader_setup {
 	struct places       places;
 	struct reader_files files;
 	int                 door, keeper; /* sockets */
@@ -61,4 +61,4 @@ struct reader_post {
 	unsigned            door_uid, door_gid;
 };
 
-_Noreturn void reader_main(const struct reader_post *post);
+_Noreturn void reader_main(const struct reader_setup *setup);

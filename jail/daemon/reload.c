@@ -171,7 +171,7 @@ static void lose(struct reload *r)
 static void on_reader(void *owner)
 {
 	struct reload     *r = owner;
-	struct reader_word word;
+	struct reader_message word;
 	scoped_fd          fd = -1;
 
 	if (!reader_hear(r->reader, &word, &fd)) {

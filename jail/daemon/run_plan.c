@@ -133,7 +133,7 @@ static int plan_mounts(struct run_plan *p, struct denial *why)
 	return mount_plan_build(&p->mounts, &wishes, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
 }
 
-/* --- words --- */
+/* --- arguments --- */
 
 enum { PATHS = 3 };
 
@@ -168,24 +168,24 @@ static int find_paths(struct command *c, const char *name)
 }
 
 /* The texts stay the request's. */
-static int fill_argv(struct command *c, const char *const *first, const json_t *words, const char *field, struct denial *why)
+static int fill_argv(struct command *c, const char *const *first, const json_t *args, const char *field, struct denial *why)
 {
 	size_t n = 0, bytes = 0;
 
 	for (; first[n]; n++)
 		c->argv[n] = (char *)first[n];
-	for (size_t i = 0; i < json_array_size(words); i++) {
-		const json_t *word = json_array_get(words, i);
+	for (size_t i = 0; i < json_array_size(args); i++) {
+		const json_t *arg = json_array_get(args, i);
 
-		bytes += json_string_length(word) + 1;
-		c->argv[n++] = (char *)json_string_value(word);
+		bytes += json_string_length(arg) + 1;
+		c->argv[n++] = (char *)json_string_value(arg);
 	}
 	if (bytes > 128 * KIB)
 		return deny(why, DENIAL_bad_field, field, "at most %d arguments, with 128K in all", PROTOCOL_ARGS_MAX);
 	return 0;
 }
 
-/* What comes before the words of the request. */
+/* What comes before the arguments of the request. */
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
 	static const char *const nothing[] = { NULL };
@@ -222,7 +222,7 @@ static int fill_command(struct command *c, const struct profile *p, const struct
 	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
-/* The runner is told by its words; whatever else is executed finds the number of the socket here. */
+/* The runner learns it from its arguments; whatever else is executed finds the number of the socket here. */
 static bool names_socket(const struct protocol_request *r)
 {
 	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
@@ -249,7 +249,7 @@ static int pack_words(struct run_plan *p, const struct command *c, const char *c
 {
 	struct err e;
 
-	if (words_pack(&p->words, &p->words_text, (const char *const *)c->path, cwd, c->argv, env->entry, &e) == 0)
+	if (exec_args_pack(&p->exec_args, &p->exec_text, (const char *const *)c->path, cwd, c->argv, env->entry, &e) == 0)
 		return 0;
 	if (e.kind == ERR_BAD_SPEC)
 		return deny_err(why, DENIAL_bad_field, NULL, &e);
@@ -288,7 +288,7 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request, const int *fds,
 		   struct denial *why)
 {
-	*ret = (struct run_plan){ .profile = profile, .words = WORDS_NONE };
+	*ret = (struct run_plan){ .profile = profile, .exec_args = EXEC_ARGS_NONE };
 	if (build(ret, request, fds, why) == 0)
 		return 0;
 	run_plan_done(ret);
@@ -299,7 +299,7 @@ void run_plan_done(struct run_plan *p)
 {
 	while (p->shown_len)
 		free(p->shown[--p->shown_len]);
-	words_done(&p->words);
-	free(p->words_text);
+	exec_args_done(&p->exec_args);
+	free(p->exec_text);
 	program_text_close(&p->code);
 }

@@ -1,15 +1,15 @@
 /*
- * run_plan.h - what a request to run something becomes: limits, mounts, words.
+ * run_plan.h - what a request to run something becomes: limits, mounts, arguments.
  *
  * Everything that can be wrong with a request is found here, before anything
  * is started. A request can only lower limits; it names no path of the host.
  */
 #pragma once
 #include "client_protocol.h"
+#include "exec_args.h"
 #include "mount_plan.h"
 #include "profile_set.h"
 #include "program_text.h"
-#include "words.h"
 
 struct run_plan {
 	const struct served_profile *profile;
@@ -17,8 +17,8 @@ struct run_plan {
 	struct mount_plan            mounts; /* borrows the texts of shown */
 	char                        *shown[MOUNT_SHOWN_MAX]; /* "workspace/NAME" */
 	size_t                       shown_len;
-	struct words                 words;      /* fd: -1 until somebody needs it */
-	char                        *words_text;
+	struct exec_args             exec_args; /* fd: -1 until somebody needs it */
+	char                        *exec_text;
 	struct program_text          code;
 };
 

@@ -138,22 +138,22 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 {
 	bool                 has_code = request->kind == REQUEST_run;
 	struct backend_order order    = {
-		.profile     = plan->profile,
-		.limits      = &r->limits,
-		.words       = &plan->words,
-		.words_text  = plan->words_text,
-		.code_fd     = has_code ? fds[0] : -1,
-		.code_len    = (uint32_t)plan->code.len,
-		.code        = plan->code.text,
-		.mounts      = &plan->mounts,
-		.shown       = (const char *const *)plan->shown,
-		.shown_fd    = fds + has_code,
-		.shown_len   = plan->shown_len,
-		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
-		.tools_fd    = tools,
-		.stdin_pipe  = request->wants_stdin,
-		.result_pipe = r->with_result,
-		.cold        = request->cold,
+		   .profile     = plan->profile,
+		   .limits      = &r->limits,
+		   .exec_args   = &plan->exec_args,
+		   .exec_text   = plan->exec_text,
+		   .code_fd     = has_code ? fds[0] : -1,
+		   .code_len    = (uint32_t)plan->code.len,
+		   .code        = plan->code.text,
+		   .mounts      = &plan->mounts,
+		   .shown       = (const char *const *)plan->shown,
+		   .shown_fd    = fds + has_code,
+		   .shown_len   = plan->shown_len,
+		   .files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
+		   .tools_fd    = tools,
+		   .stdin_pipe  = request->wants_stdin,
+		   .result_pipe = r->with_result,
+		   .cold        = request->cold,
 	};
 
 	if (backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)

@@ -9,9 +9,9 @@
 #include "listener.h"
 #include "notify.h"
 #include "privilege.h"
-#include "reception.h"
 #include "reload.h"
 #include "separate.h"
+#include "service_loop.h"
 #include "sweeper.h"
 
 #include <errno.h>
@@ -96,13 +96,13 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 	struct reader     *r     = &s->parts.reader;
 	scoped_rules       rules = { .ids = { 0 } };
 	scoped_fd          fd    = -1;
-	struct reader_word word;
+	struct reader_message message;
 
-	if (!reader_tell(r, READER_READ, 0) || !reader_hear(r, &word, &fd))
+	if (!reader_tell(r, READER_READ, 0) || !reader_hear(r, &message, &fd))
 		return err_set(e, ERR_SETUP, "the reader ended; its message is above");
-	*is_config = word.kind == READER_REFUSED && word.is_config;
-	*e         = word.err;
-	if (word.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
+	*is_config = message.kind == READER_REFUSED && message.is_config;
+	*e         = message.err;
+	if (message.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
 		return -1;
 	door_go_by(&s->door, &rules);
 	return reader_tell(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
@@ -163,12 +163,12 @@ static enum service_end open_as_door(struct service *s, struct err *e)
 static int serve(struct service *s, struct err *e)
 {
 	struct door           *d  = &s->door;
-	struct reception_posts at = { s->listener.fd, s->signals, s->notify };
+	struct service_loop_fds at = { s->listener.fd, s->signals, s->notify };
 
 	if (d->backend.ops->is_confinable && confine_door(audit_folder(d->audit), &d->confinement, e) < 0)
 		return -1;
 	s->served = true;
-	return reception_serve(d, &at, e);
+	return service_loop_run(d, &at, e);
 }
 
 /* --- from beginning to end --- */

@@ -18,7 +18,7 @@
 /* Descriptors of the sweeper; a file that is held open has a number that no other file gets. */
 enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK };
 
-struct post {
+struct sweeper_setup {
 	int  lifeline, folder, file, lock;
 	char name[120]; /* of the file in the folder */
 };
@@ -38,7 +38,7 @@ static int restrict_calls(void)
 }
 
 /* Neither keys of a terminal nor who ends the service ends this. */
-static int confine(const struct post *p)
+static int confine(const struct sweeper_setup *p)
 {
 	cap_t    none = cap_init();
 	sigset_t all;
@@ -63,7 +63,7 @@ static bool is_still_ours(const char *name)
 }
 
 /* The lock goes last, and its file with it: the next service finds the place free or waits. */
-static _Noreturn void wait_and_sweep(const struct post *p)
+static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 {
 	char nothing, lock[sizeof p->name + 8];
 
@@ -95,9 +95,9 @@ static int move_up(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, LOCK + 1);
 }
 
-static _Noreturn void become_sweeper(const struct post *at)
+static _Noreturn void become_sweeper(const struct sweeper_setup *at)
 {
-	struct post p = *at;
+	struct sweeper_setup p = *at;
 
 	p.lifeline = move_up(p.lifeline);
 	p.folder   = move_up(p.folder);
@@ -108,7 +108,7 @@ static _Noreturn void become_sweeper(const struct post *at)
 	wait_and_sweep(&p);
 }
 
-static int fork_sweeper(struct sweeper *ret, struct post *p, struct err *e)
+static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err *e)
 {
 	int   pair[2];
 	pid_t pid;
@@ -133,7 +133,7 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 {
 	const char *slash  = strrchr(l->path, '/');
 	scoped_fd   folder = -1, file = -1;
-	struct post p      = { .lock = l->lock };
+	struct sweeper_setup p = { .lock = l->lock };
 
 	*ret = SWEEPER_NONE;
 	if (!slash)

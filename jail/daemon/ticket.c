@@ -29,26 +29,26 @@ void ticket_free(struct ticket *t)
 	free(t);
 }
 
-bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS])
+bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS])
 {
-	bool           fits = word->profile < ARRAY_LEN(b->of) && b->n < b->most;
+	bool           fits = message->profile < ARRAY_LEN(b->of) && b->n < b->most;
 	struct ticket *t    = fits ? malloc(sizeof *t) : NULL;
 
 	if (!t) {
 		close_all(fds);
 		return false;
 	}
-	t->word = *word;
+	t->message = *message;
 	for (size_t i = 0; i < TICKET_FDS; i++)
 		t->fd[i] = fd_take(&fds[i]);
-	TAILQ_INSERT_TAIL(&b->of[word->profile], t, link);
+	TAILQ_INSERT_TAIL(&b->of[message->profile], t, link);
 	b->n++;
 	return true;
 }
 
 static void take_out(struct ticket_box *b, struct ticket *t)
 {
-	TAILQ_REMOVE(&b->of[t->word.profile], t, link);
+	TAILQ_REMOVE(&b->of[t->message.profile], t, link);
 	b->n--;
 }
 
@@ -63,22 +63,22 @@ struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile)
 
 void ticket_box_put_back(struct ticket_box *b, struct ticket *t)
 {
-	TAILQ_INSERT_HEAD(&b->of[t->word.profile], t, link);
+	TAILQ_INSERT_HEAD(&b->of[t->message.profile], t, link);
 	b->n++;
 }
 
-bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word)
+bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message)
 {
 	struct ticket *t;
 
-	if (word->profile >= ARRAY_LEN(b->of))
+	if (message->profile >= ARRAY_LEN(b->of))
 		return false;
-	TAILQ_FOREACH(t, &b->of[word->profile], link)
-		if (t->word.seat.number == word->seat.number && t->word.seat.generation == word->seat.generation) {
-			take_out(b, t);
-			ticket_free(t);
-			return true;
-		}
+	TAILQ_FOREACH(t, &b->of[message->profile], link)
+	if (t->message.cell.number == message->cell.number && t->message.cell.generation == message->cell.generation) {
+		take_out(b, t);
+		ticket_free(t);
+		return true;
+	}
 	return false;
 }
 
@@ -95,13 +95,13 @@ void ticket_box_done(struct ticket_box *b)
 
 /*
  * The supervisor first: when the program begins, its order is there. A supervisor that has the order of a cell, and then sees
- * the end of its client, ends the cell: so when the letter cannot be sent, nothing begins.
+ * the end of its client, ends the cell: so when the order file cannot be sent, nothing begins.
  */
-bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code, int tools)
+bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code, int tools)
 {
-	const struct letter_order letter = {
+	const struct order_head order_file = {
 		.executes    = !order->warm,
-		.words       = order->words,
+		.exec_args   = order->exec_args,
 		.code_len    = order->code_len,
 		.stdin_pipe  = order->stdin_pipe,
 		.result_pipe = order->result_pipe,
@@ -110,5 +110,6 @@ bool ticket_use(const struct ticket *t, const struct launch_order *order, const 
 	struct err ignored;
 
 	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
-	       letter_write(t->fd[TICKET_LETTER], &letter, words, code, &ignored) == 0 && letter_send(t->fd[TICKET_ORDERS], &letter, tools) == 0;
+	       order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, code, &ignored) == 0 &&
+	       order_file_send(t->fd[TICKET_ORDERS], &order_file, tools) == 0;
 }

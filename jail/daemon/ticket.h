@@ -8,32 +8,33 @@
 #pragma once
 #include "keeper_protocol.h"
 #include "launch.h"
-#include "letter.h"
+#include "order_file.h"
 
 #include <sys/queue.h>
 
 struct ticket {
 	TAILQ_ENTRY(ticket) link;
-	struct keeper_ticket word;
+	struct keeper_ticket message;
 	int                  fd[TICKET_FDS];
 };
 
 struct ticket_box {
-	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_POSTS_MAX]; /* the oldest first */
+	TAILQ_HEAD(ticket_list, ticket) of[KEEPER_KEPT_PROFILES_MAX]; /* the oldest first */
 	size_t n, most;
 };
 
 /* files: descriptors that the process may have; most of them stay for clients. */
 void ticket_box_init(struct ticket_box *b, uint64_t files);
 /* Takes the descriptors over; false when there is no room for it, or no sense in it. */
-bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *word, int fds[TICKET_FDS]);
+bool           ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
 /* One that was taken: the next one taken is it again. */
 void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
 /* False: it is not here, or not any more. */
-bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *word);
+bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message);
 void ticket_box_done(struct ticket_box *b);
 
 /* What goes to the supervisor and to the fork that waits; tools: the program's end of the socket, if the order has one. false: the ticket is void, and nothing has begun. */
-must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *words, const char *code, int tools);
+must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code,
+			 int tools);
 void ticket_free(struct ticket *t); /* with those of its descriptors that are still there; NULL is fine */

@@ -35,7 +35,7 @@ static const struct controller {
 enum { C_MEMORY, C_PIDS, C_CPU, C_CPUACCT, C_IO };
 
 /* The group that we are in, in the hierarchy of one controller. */
-struct home {
+struct place {
 	char top[PATH_ROOM]; /* where the hierarchy is mounted */
 	char own[PATH_ROOM]; /* our group below it: "" or "/a/b" */
 	bool v2;
@@ -90,17 +90,17 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 	return found;
 }
 
-static enum found find_home(const struct controller *c, struct home *ret)
+static enum found find_place(const struct controller *c, struct place *ret)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
-	struct home      h;
+	struct place     h;
 	struct err       ignored;
 	enum found       found = find_mount(c, &m);
 
 	if (found != FOUND)
 		return found;
-	h = (struct home){ .v2 = strcmp(m.type, "cgroup2") == 0 };
+	h = (struct place){ .v2 = strcmp(m.type, "cgroup2") == 0 };
 	snprintf(h.top, sizeof h.top, "%s", m.at);
 	if (file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
@@ -279,7 +279,7 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
  * Where the launcher would make it: on v1 below our own group, on v2 where
  * group_place.h says. False, with our own group and errno, when it would not.
  */
-static bool find_above(const struct home *h, char *ret, size_t len)
+static bool find_above(const struct place *h, char *ret, size_t len)
 {
 	struct group_place place;
 
@@ -295,9 +295,9 @@ static bool find_above(const struct home *h, char *ret, size_t len)
 
 static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
 {
-	struct home h;
+	struct place h;
 	char        above[2 * PATH_ROOM];
-	enum found  found = find_home(c, &h);
+	enum found   found = find_place(c, &h);
 
 	if (found != FOUND)
 		return tell_absent(p, c, found);
@@ -490,12 +490,12 @@ bool probe_group_version(struct probe *p)
 {
 	char        above[2 * PATH_ROOM];
 	unsigned    on[2] = { 0, 0 }; /* controllers by version */
-	struct home h;
+	struct place h;
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (find_home(&controllers[i], &h) == FOUND)
+		if (find_place(&controllers[i], &h) == FOUND)
 			on[h.v2]++;
-	if (find_home(NULL, &h) != FOUND)
+	if (find_place(NULL, &h) != FOUND)
 		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
 	if (on[0])
 		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
@@ -511,12 +511,12 @@ bool probe_socket_memory(struct probe *p)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = group_socket_bytes();
 	unsigned long long low, pressure, high;
 	char        text[96], of_jails[32], of_host[32], cause[200], fix[120];
-	struct home h;
+	struct place       h;
 
 	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
 		return probe_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
 	text_from_size(pressure * page, of_host, sizeof of_host);
-	if (find_home(&controllers[C_MEMORY], &h) != FOUND || h.v2)
+	if (find_place(&controllers[C_MEMORY], &h) != FOUND || h.v2)
 		return probe_detail(p, "TCP of this host slows down from %s; sockets of a jail count as its memory, if anything counts them", of_host);
 	text_from_size(ours, of_jails, sizeof of_jails);
 	probe_detail(p, "at most %s, TCP of this host slows down from %s", of_jails, of_host);
@@ -530,10 +530,10 @@ bool probe_socket_memory(struct probe *p)
 
 static void sweep(const struct controller *c, const char *tag)
 {
-	struct home h;
+	struct place h;
 	char        above[2 * PATH_ROOM], path[2 * PATH_ROOM + 64];
 
-	if (find_home(c, &h) != FOUND)
+	if (find_place(c, &h) != FOUND)
 		return;
 	if (!find_above(&h, above, sizeof above))
 		return;

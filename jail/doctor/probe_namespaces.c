@@ -1,10 +1,9 @@
 #define _GNU_SOURCE
-#include "probe_kit.h"
-
 #include "fd.h"
 #include "file.h"
 #include "id_range.h"
-#include "outer.h"
+#include "probe_kit.h"
+#include "rootless.h"
 #include "sub_ids.h"
 #include "sys.h"
 
@@ -32,7 +31,7 @@ static bool maps_or_may_not(struct probe *p)
 {
 	if (p->at->uid != 0 || p->at->cap_eff & CAP(SETFCAP))
 		return room_map_self(p);
-	return p->at->is_root || probe_missing(p, OUTER_ROOT_CAUSE, OUTER_ROOT_FIX);
+	return p->at->is_root || probe_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
 }
 
 /* Ubuntu lets the namespace be made and then denies every capability in it. */
@@ -143,14 +142,14 @@ static bool map_range_of_host(struct probe *p)
 /* What brig run does, with its words: it goes on with one id for both, and what that costs is said in the detail. */
 static bool map_range_as_user(struct probe *p)
 {
-	struct outer o;
+	struct rootless o;
 	struct err   e;
 	char         advice[160];
 
 	sub_ids_advise(advice, sizeof advice); /* while we are who we are */
-	if (outer_enter(&o, &e) < 0)
+	if (rootless_enter(&o, &e) < 0)
 		return probe_missing(p, e.text, "see user-namespace: it comes first");
-	if (o.kind == OUTER_RANGE)
+	if (o.kind == ROOTLESS_RANGE)
 		return probe_detail(p, "%u subordinate ids of this user", o.ids.count);
 	probe_degraded(p, o.why, o.fix ? o.fix : advice);
 	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");

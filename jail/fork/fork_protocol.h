@@ -4,7 +4,7 @@
  * One struct fork_order a datagram registers a cell that is ready, with these
  * descriptors, in this order: the socket on which the server answers, the one on
  * which its fork reports as a program does (child_report), PID 1 of the cell, the
- * end of the order socket at which the fork waits, the letter, main.py, the
+ * end of the order socket at which the fork waits, the order file, main.py, the
  * program's ends of its streams, tasks of the v1 groups to join (group.h), the v2 group to be cloned
  * into.
  *
@@ -39,7 +39,7 @@ struct fork_order {
 
 enum fork_word_kind { FORK_WAITS = 1, FORK_FORKS, FORK_FORKED, FORK_FAILED, FORK_RETIRES };
 
-struct fork_word {
+struct fork_message {
 	uint32_t kind;
 	int32_t  value; /* FORKED: the pid. FAILED: errno */
 };

@@ -58,9 +58,9 @@ int fork_server_open(struct fork_server *s)
 /* False when it was not heard; a supervisor that is gone needs no answer. */
 static bool say(const struct fork_request *r, enum fork_word_kind kind, int value, const int *fd)
 {
-	struct fork_word word = { .kind = kind, .value = value };
+	struct fork_message message = { .kind = kind, .value = value };
 
-	return packet_send(r->fds[FORK_ANSWER], &word, sizeof word, fd, fd ? 1 : 0) == 0;
+	return packet_send(r->fds[FORK_ANSWER], &message, sizeof message, fd, fd ? 1 : 0) == 0;
 }
 
 /* Those behind the first `stays`. They were received together, so their numbers mostly are in a row. */
@@ -260,7 +260,7 @@ pid_t fork_server_fork(struct fork_request *r)
 	return pid;
 }
 
-void fork_server_fill(struct child_ctx *c, struct word_lists *lists, const struct fork_server *s, const struct fork_request *r)
+void fork_server_fill(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r)
 {
 	memset(c, 0, sizeof *c);
 	c->lists          = lists;
@@ -275,7 +275,7 @@ void fork_server_fill(struct child_ctx *c, struct word_lists *lists, const struc
 	c->report_fd      = r->fds[FORK_REPORT];
 	c->cell_pidfd     = r->fds[FORK_CELL];
 	c->filter         = &s->filter;
-	c->telling        = &s->telling;
+	c->notifying      = &s->notifying;
 	c->is_ahead       = r->order.ahead;
 	c->has_code       = r->order.has_code;
 	memcpy(c->handed_fd, r->fds + FORK_HANDED, HANDED_NULL * sizeof *r->fds);

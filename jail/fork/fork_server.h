@@ -21,7 +21,7 @@ struct fork_server {
 	int               orders;  /* where cells are registered */
 	int               signals; /* signalfd: SIGTERM */
 	int               epoll;
-	struct sock_fprog filter, telling; /* as in run_order */
+	struct sock_fprog     filter, notifying; /* as in run_order */
 	bool              is_last; /* nothing is left that could ask, or there is a successor */
 	size_t            n;
 	struct fork_request **waiting; /* for their orders; FORK_SERVER_CELLS_MAX of them; a fork finds zeros */
@@ -34,4 +34,4 @@ must_use bool fork_server_await(struct fork_server *s, struct fork_request **ret
 /* 0 in the fork, which still has all of its parent's; else what it could do it has told, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
 /* In the fork: what its steps need to know. lists: room. */
-void fork_server_fill(struct child_ctx *ret, struct word_lists *lists, const struct fork_server *s, const struct fork_request *r);
+void fork_server_fill(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r);

@@ -39,7 +39,7 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await(s, &r)) {
 		if (fork_as_owner(r) == 0) {
-			struct word_lists lists;
+			struct exec_lists lists;
 			struct child_ctx  c;
 
 			fork_server_fill(&c, &lists, s, r);
@@ -80,7 +80,7 @@ int forker_start(struct forker *f, struct err *e)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
-		serve(&(struct fork_server){ .orders = pair[1], .filter = *f->filter, .telling = *f->telling }, f);
+		serve(&(struct fork_server){ .orders = pair[1], .filter = *f->filter, .notifying = *f->notifying }, f);
 	close(pair[1]);
 	f->orders = pair[0];
 	f->generation++;

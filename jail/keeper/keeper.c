@@ -29,27 +29,24 @@ enum speaker { DOOR, READER };
 static const struct {
 	enum speaker      speaker;
 	enum keeper_state first, last;
-} words[] = {
-	[KEEPER_SETUP]   = { READER, KEEPER_BEGINS, KEEPER_BEGINS },
-	[KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
-	[KEEPER_SEAL]    = { READER, KEEPER_LEARNS, KEEPER_SERVES },
-	[KEEPER_SERVE]   = { READER, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_DROP]    = { READER, KEEPER_BEGINS, KEEPER_SERVES },
-	[KEEPER_RUN]     = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_RETURN]  = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_STATS]   = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+} messages[] = {
+	[KEEPER_SETUP] = { READER, KEEPER_BEGINS, KEEPER_BEGINS }, [KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
+	[KEEPER_SEAL] = { READER, KEEPER_LEARNS, KEEPER_SERVES },  [KEEPER_SERVE] = { READER, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_DROP] = { READER, KEEPER_BEGINS, KEEPER_SERVES },  [KEEPER_RUN] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_RETURN] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },  [KEEPER_STATS] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
 };
 
 static bool is_welcome(const struct keeper *k, enum speaker speaker, uint32_t kind)
 {
-	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(words) || words[kind].speaker != speaker || k->state < words[kind].first || k->state > words[kind].last)
+	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(messages) || messages[kind].speaker != speaker ||
+	    k->state < messages[kind].first || k->state > messages[kind].last)
 		return false;
 	if (kind == KEEPER_PROFILE || kind == KEEPER_SEAL)
-		return !k->telling.is_sealed;
-	return kind != KEEPER_SERVE || k->telling.is_sealed;
+		return !k->offer.is_sealed;
+	return kind != KEEPER_SERVE || k->offer.is_sealed;
 }
 
-static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, struct err *e)
+static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds, struct err *e)
 {
 	switch ((enum keeper_kind)w->kind) {
 	case KEEPER_SETUP:
@@ -68,7 +65,7 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 		keeper_take_run(k, &w->run, fds);
 		return 0;
 	case KEEPER_RETURN:
-		keeper_take_ticket_back(k, &w->seat);
+		keeper_take_ticket_back(k, &w->cell);
 		return 0;
 	case KEEPER_STATS:
 		keeper_answer_stats(k);
@@ -87,7 +84,7 @@ static int carry_out(struct keeper *k, const struct keeper_word *w, int *fds, st
 static void lose_reader(struct keeper *k)
 {
 	fd_closep(&k->reader);
-	if (k->telling.is_sealed)
+	if (k->offer.is_sealed)
 		keeper_take_both(k);
 	else
 		keeper_take_drop(k);
@@ -97,11 +94,11 @@ static void lose_reader(struct keeper *k)
 static bool hear(struct keeper *k, enum speaker speaker, int *status)
 {
 	static const char *const names[] = { [DOOR] = "door", [READER] = "reader" };
-	struct keeper_word word;
+	struct keeper_message    message;
 	int                fds[PACKET_FDS_MAX], r = -1;
 	size_t             n;
 	struct err         e;
-	ssize_t            got = packet_receive(speaker == DOOR ? k->door : k->reader, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	ssize_t got = packet_receive(speaker == DOOR ? k->door : k->reader, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
 	*status = EXIT_SUCCESS;
 	if (got == 0 && speaker == READER)
@@ -109,12 +106,13 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 	if (got == 0)
 		return speaker == READER;
 	*status = EXIT_FAILURE;
-	if (got != sizeof word)
+	if (got != sizeof message)
 		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[speaker], got);
-	else if (!is_welcome(k, speaker, word.kind) || keeper_word_fds(&word) != (int)n)
-		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[speaker], word.kind, n);
+	else if (!is_welcome(k, speaker, message.kind) || keeper_word_fds(&message) != (int)n)
+		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[speaker],
+			message.kind, n);
 	else
-		r = carry_out(k, &word, fds, &e);
+		r = carry_out(k, &message, fds, &e);
 	for (size_t i = 0; i < n; i++)
 		fd_closep(&fds[i]);
 	if (r < 0)
@@ -125,17 +123,17 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 /* --- the loop --- */
 
 /* The door, the reader, our groups, then the supervisors, then the control sockets of the cells. */
-enum { GROUPS = READER + 1, FIRST_SUPERVISOR, LISTENING_MAX = FIRST_SUPERVISOR + KEEPER_POSTS_MAX + KEEPER_CELLS_MAX };
+enum { GROUPS = READER + 1, FIRST_SUPERVISOR, LISTENING_MAX = FIRST_SUPERVISOR + KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
 	struct pollfd fds[LISTENING_MAX];
-	struct seat  *seat[LISTENING_MAX];
+	struct kept_cell *cell[LISTENING_MAX];
 	size_t        n;
 };
 
-static void listen_to(struct listening *l, int fd, struct seat *seat)
+static void listen_to(struct listening *l, int fd, struct kept_cell *cell)
 {
-	l->seat[l->n]  = seat;
+	l->cell[l->n]  = cell;
 	l->fds[l->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
@@ -161,9 +159,9 @@ static void lend_again(struct keeper *k)
 	char       events[4096];
 	struct err e;
 
-	while (read(k->home_watch, events, sizeof events) > 0)
+	while (read(k->parent_watch, events, sizeof events) > 0)
 		;
-	if (group_home_lend(&k->home, k->own.init_id, &e) < 0)
+	if (group_parent_lend(&k->parent, k->own.init_id, &e) < 0)
 		keeper_complain(&e);
 }
 
@@ -174,22 +172,22 @@ static bool attend(struct keeper *k, int wait, int *status)
 	l.n = 0;
 	listen_to(&l, k->door, NULL);
 	listen_to(&l, k->reader, NULL);
-	listen_to(&l, k->home_watch, NULL);
-	for (uint32_t i = 0; i < k->posts; i++)
-		listen_to(&l, k->post[i].realm.supervisor, NULL);
+	listen_to(&l, k->parent_watch, NULL);
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		listen_to(&l, k->kept[i].userns.supervisor, NULL);
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].control >= 0)
-			listen_to(&l, k->seat[i].control, &k->seat[i]);
+		if (k->cell[i].control >= 0)
+			listen_to(&l, k->cell[i].control, &k->cell[i]);
 	if (poll(l.fds, l.n, wait) < 0)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
 		lend_again(k);
-	for (size_t i = FIRST_SUPERVISOR + k->posts; i < l.n; i++)
+	for (size_t i = FIRST_SUPERVISOR + k->kept_top; i < l.n; i++)
 		if (l.fds[i].revents)
-			keeper_hear_cell(k, l.seat[i]);
-	for (uint32_t i = 0; i < k->posts; i++)
+			keeper_hear_cell(k, l.cell[i]);
+	for (uint32_t i = 0; i < k->kept_top; i++)
 		if (l.fds[FIRST_SUPERVISOR + i].revents)
-			keeper_hear_supervisor(&k->post[i]);
+			keeper_hear_supervisor(&k->kept[i]);
 	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
@@ -209,24 +207,26 @@ static void end(struct keeper *k)
 	double deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].state != SEAT_FREE)
-			seat_leave(&k->seat[i]);
-	for (uint32_t i = 0; i < k->posts; i++) {
-		k->post[i].state = POST_RETIRED; /* no seat rests any more */
-		realm_stop(&k->post[i].realm);
+		if (k->cell[i].state != KEPT_CELL_FREE)
+			kept_cell_leave(&k->cell[i]);
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		k->kept[i].state = KEPT_PROFILE_RETIRED; /* no entry rests any more */
+		profile_userns_stop(&k->kept[i].userns);
 	}
 	while ((!keeper_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
-	group_home_remove(&k->home);
+	group_parent_remove(&k->parent);
 }
 
 static void init(struct keeper *k)
 {
-	*k = (struct keeper){ .door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .own.fd = -1, .home_watch = -1 };
+	*k = (struct keeper){
+		.door = KEEPER_FD, .reader = KEEPER_RULES_FD, .lock_fd = KEEPER_LOCK_FD, .own.fd = -1, .parent_watch = -1
+	};
 	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++)
-		k->seat[i] = SEAT_NONE;
-	for (size_t i = 0; i < KEEPER_POSTS_MAX; i++)
-		k->post[i] = POST_NONE;
+		k->cell[i] = KEPT_CELL_NONE;
+	for (size_t i = 0; i < KEEPER_KEPT_PROFILES_MAX; i++)
+		k->kept[i] = KEPT_PROFILE_NONE;
 }
 
 int keeper_main(void)
@@ -246,7 +246,7 @@ int keeper_main(void)
 		bool is_clean = keeper_clean(k);
 		int  wait     = (int)keeper_refill(k) + 1;
 
-		keeper_clear_posts(k);
+		keeper_clear_retired(k);
 		goes_on = attend(k, is_clean ? wait : CLEAN_MS, &status);
 	}
 	end(k);

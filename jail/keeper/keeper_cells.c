@@ -17,31 +17,35 @@ enum { BACKOFF_MS = 1000, BACKOFF_MS_MAX = 60000, START_MS = 20, REFILL_MS_MAX =
 
 /* --- one profile --- */
 
-int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e)
+int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e)
 {
-	struct post              *p = &k->post[number];
-	const struct realm_wishes w = {
-		.setup = &k->setup, .profile = &p->plan, .outer = &k->outer, .gid = k->own.init_id, .lock_fd = k->lock_fd,
+	struct kept_profile               *p = &k->kept[number];
+	const struct profile_userns_wishes w = {
+		.setup     = &k->setup,
+		.profile   = &p->plan,
+		.rootless  = &k->rootless,
+		.gid       = k->own.init_id,
+		.lock_fd   = k->lock_fd,
 		.filter_fd = p->filter_fd,
 	};
 
-	return p->realm.supervisor >= 0 ? 0 : realm_start(&p->realm, &w, e);
+	return p->userns.supervisor >= 0 ? 0 : profile_userns_start(&p->userns, &w, e);
 }
 
-static bool is_waiting(const struct seat *s)
+static bool is_waiting(const struct kept_cell *s)
 {
-	return s->plain && !s->leaves && (s->state == SEAT_READY || s->state == SEAT_BUILDING);
+	return s->plain && !s->leaves && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
 }
 
 /* A ticket that was used a moment ago is a run; a door that still holds an unused one gives it back. */
-static void drop(struct keeper *k, struct seat *s)
+static void drop(struct keeper *k, struct kept_cell *s)
 {
 	enum { RETURN_MS_MAX = 5000 };
 	bool is_out = s->ticketed;
 
 	keeper_call_ticket_in(k, s);
 	if (!is_out) {
-		seat_leave(s);
+		kept_cell_leave(s);
 		return;
 	}
 	s->ticketed = true; /* so that no other run gets it */
@@ -51,15 +55,15 @@ static void drop(struct keeper *k, struct seat *s)
 void keeper_drop_waiting(struct keeper *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].profile == number && is_waiting(&k->seat[i]))
-			drop(k, &k->seat[i]);
+		if (k->cell[i].profile == number && is_waiting(&k->cell[i]))
+			drop(k, &k->cell[i]);
 }
 
 /* From another profile, opened before the user namespace was entered: owners of files were still visible. */
 static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_tree *ret)
 {
-	for (uint32_t i = 0; i < k->posts && k->outer.kind != OUTER_KEPT; i++) {
-		const struct post *p = &k->post[i];
+	for (uint32_t i = 0; i < k->kept_top && k->rootless.kind != ROOTLESS_KEPT; i++) {
+		const struct kept_profile *p = &k->kept[i];
 
 		if (p->tree.tree_fd < 0 || strcmp(p->plan.rootfs, rootfs) != 0)
 			continue;
@@ -77,13 +81,13 @@ static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_t
  */
 int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 {
-	struct post        *p     = &k->post[number];
+	struct kept_profile *p        = &k->kept[number];
 	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
 	struct timespec     named = { 0 }; /* when there is no such name */
 	struct store_tree   tree;
 
 	store_when_named(store, p->plan.rootfs, &named);
-	if (p->tree.tree_fd >= 0 && (k->outer.kind != OUTER_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
+	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
 		return 0;
 	if (!copy_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
 		return -1;
@@ -96,13 +100,13 @@ int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 
 /* --- one cell --- */
 
-/* Those that wait leave as many seats as there may be runs. */
+/* Those that wait leave as many entries as there may be runs. */
 static bool is_room_to_wait(const struct keeper *k)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		n += is_waiting(&k->seat[i]);
+		n += is_waiting(&k->cell[i]);
 	return n < KEEPER_CELLS_MAX - KEEPER_RUNS_MAX;
 }
 
@@ -114,34 +118,35 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 	return n < KEEPER_CELLS_MAX ? (size_t)n : KEEPER_CELLS_MAX;
 }
 
-/* Where descriptors are few, some stay free for what the door sends: a word that came without its own would end the keeper. */
-static size_t count_seats(const struct keeper *k)
+/* Where descriptors are few, some stay free for what the door sends: a message that came without its own would end the keeper. */
+static size_t count_cells(const struct keeper *k)
 {
-	enum { OF_SEAT = 2 + GROUP_TREES_MAX, OF_POST = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
+	enum { OF_CELL = 2 + GROUP_TREES_MAX, OF_PROFILE = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
 	struct rlimit files;
 
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_cur, BESIDE + k->posts * OF_POST, OF_SEAT);
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0
+						    : cells_within(files.rlim_cur, BESIDE + k->kept_top * OF_PROFILE, OF_CELL);
 }
 
 enum fitness { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE };
 
-static enum fitness fitness_of(const struct seat *s, uint32_t number)
+static enum fitness fitness_of(const struct kept_cell *s, uint32_t number)
 {
-	if (s->state == SEAT_FREE)
+	if (s->state == KEPT_CELL_FREE)
 		return IS_FREE;
-	if (s->state != SEAT_RESTING)
+	if (s->state != KEPT_CELL_RESTING)
 		return NO_USE;
 	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
 }
 
-/* Of resting seats, the one that has rested longest: what the kernel frees late is freed. Seats above the top are all free: one stands for them. */
-static struct seat *find_best(struct keeper *k, uint32_t number, size_t seats)
+/* Of resting entries, the one that has rested longest: what the kernel frees late is freed. Entries above the top are all free: one stands for them. */
+static struct kept_cell *find_best(struct keeper *k, uint32_t number, size_t cells)
 {
-	struct seat *best = NULL;
+	struct kept_cell *best = NULL;
 	enum fitness most = NO_USE;
 
-	for (size_t i = 0; i < seats && i <= k->top; i++) {
-		struct seat *s   = &k->seat[i];
+	for (size_t i = 0; i < cells && i <= k->top; i++) {
+		struct kept_cell *s   = &k->cell[i];
 		enum fitness fit = fitness_of(s, number);
 
 		if (fit > most || (fit == most && best && s->since < best->since)) {
@@ -152,14 +157,15 @@ static struct seat *find_best(struct keeper *k, uint32_t number, size_t seats)
 	return best;
 }
 
-/* A resting seat that cannot be used again is cleaned, and the search begins anew. */
-static struct seat *find_seat(struct keeper *k, uint32_t number, size_t seats)
+/* A resting entry that cannot be used again is cleaned, and the search begins anew. */
+static struct kept_cell *find_cell(struct keeper *k, uint32_t number, size_t cells)
 {
-	struct seat *s;
+	struct kept_cell *s;
 
-	while ((s = find_best(k, number, seats)) && s->state == SEAT_RESTING && !(s->profile == number && group_renew(&s->group))) {
-		seat_leave(s);
-		(void)seat_clean(s, false);
+	while ((s = find_best(k, number, cells)) && s->state == KEPT_CELL_RESTING &&
+	       !(s->profile == number && group_renew(&s->group))) {
+		kept_cell_leave(s);
+		(void)kept_cell_clean(s, false);
 	}
 	return s;
 }
@@ -178,62 +184,72 @@ static size_t count_used(const struct keeper *k, uint32_t number)
 	size_t n = 0;
 
 	for (size_t i = 0; i < k->top; i++) {
-		enum seat_state state = k->seat[i].state;
+		enum kept_cell_state state = k->cell[i].state;
 
-		n += k->seat[i].profile == number && (state == SEAT_BUILDING || state == SEAT_READY || state == SEAT_TAKEN);
+		n += k->cell[i].profile == number &&
+		     (state == KEPT_CELL_BUILDING || state == KEPT_CELL_READY || state == KEPT_CELL_TAKEN);
 	}
 	return n;
 }
 
 /* NULL with *e when none can be had. fds: of what run shows. */
-struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e)
+struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd,
+				   struct err *e)
 {
-	struct post *p     = &k->post[number];
-	size_t       seats = count_seats(k), watched = count_watched();
-	bool         fits  = watched >= seats || count_used(k, number) < watched;
-	struct seat *seat  = fits && (run || is_room_to_wait(k)) ? find_seat(k, number, seats) : NULL;
-	struct seat_wishes w = {
-		.tree = &p->tree, .realm = &p->realm, .home = &k->home, .limits = run ? &run->limits : &p->plan.limits,
-		.named = p->named, .run = run, .shown_fd = shown_fd, .warm = p->plan.warm != WARM_NEVER && (!run || run->warm), .lends = k->outer.kind == OUTER_KEPT,
+	struct kept_profile    *p     = &k->kept[number];
+	size_t                  cells = count_cells(k), watched = count_watched();
+	bool                    fits = watched >= cells || count_used(k, number) < watched;
+	struct kept_cell       *cell = fits && (run || is_room_to_wait(k)) ? find_cell(k, number, cells) : NULL;
+	struct kept_cell_wishes w    = {
+		   .tree     = &p->tree,
+		   .userns   = &p->userns,
+		   .parent   = &k->parent,
+		   .limits   = run ? &run->limits : &p->plan.limits,
+		   .named    = p->named,
+		   .run      = run,
+		   .shown_fd = shown_fd,
+		   .warm     = p->plan.warm != WARM_NEVER && (!run || run->warm),
+		   .lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
-	if (!seat) {
-		seats = fits ? seats : watched;
-		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", seats,
-			seats < KEEPER_CELLS_MAX ? "are no descriptors for more (LimitNOFILE= of brigd.service, or ulimit -n)" : "is no room for more");
+	if (!cell) {
+		cells = fits ? cells : watched;
+		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", cells,
+			cells < KEEPER_CELLS_MAX ? "are no descriptors for more (LimitNOFILE= of brigd.service, or ulimit -n)"
+						 : "is no room for more");
 		return NULL;
 	}
-	if (keeper_open_realm(k, number, e) < 0 || seat_open(seat, number, &w, e) < 0)
+	if (keeper_open_userns(k, number, e) < 0 || kept_cell_open(cell, number, &w, e) < 0)
 		return NULL;
-	seat->generation = ++k->made;
-	if (seat >= k->seat + k->top)
-		k->top = (size_t)(seat - k->seat) + 1;
-	return seat;
+	cell->generation = ++k->made;
+	if (cell >= k->cell + k->top)
+		k->top = (size_t)(cell - k->cell) + 1;
+	return cell;
 }
 
 /* --- those that wait --- */
 
 /* A cell for the forks of a zygote has a main.py, and its limits. */
-static bool is_free_for(const struct seat *s, const struct keeper_run *run, const struct limits *made)
+static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *made)
 {
 	if (s->profile != run->profile || !s->plain || s->ticketed)
 		return false;
 	return !s->warm || (run->code_len && keeper_fits_warm(&run->limits, made, s->group.missing));
 }
 
-static struct seat *find_in(struct keeper *k, const struct keeper_run *run, enum seat_state state)
+static struct kept_cell *find_in(struct keeper *k, const struct keeper_run *run, enum kept_cell_state state)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].state == state && is_free_for(&k->seat[i], run, &k->post[run->profile].plan.limits))
-			return &k->seat[i];
+		if (k->cell[i].state == state && is_free_for(&k->cell[i], run, &k->kept[run->profile].plan.limits))
+			return &k->cell[i];
 	return NULL;
 }
 
-struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run)
+struct kept_cell *keeper_find_waiting(struct keeper *k, const struct keeper_run *run)
 {
-	struct seat *ready = find_in(k, run, SEAT_READY);
+	struct kept_cell *ready = find_in(k, run, KEPT_CELL_READY);
 
-	return ready ? ready : find_in(k, run, SEAT_BUILDING);
+	return ready ? ready : find_in(k, run, KEPT_CELL_BUILDING);
 }
 
 static uint32_t count_waiting(const struct keeper *k, uint32_t number)
@@ -241,7 +257,7 @@ static uint32_t count_waiting(const struct keeper *k, uint32_t number)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		n += k->seat[i].profile == number && is_waiting(&k->seat[i]);
+		n += k->cell[i].profile == number && is_waiting(&k->cell[i]);
 	return n;
 }
 
@@ -254,12 +270,12 @@ static double until_idle(const struct keeper *k)
 	double now = clock_ms(CLOCK_MONOTONIC), wait = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].state == SEAT_TAKEN && k->seat[i].since + START_MS - now > wait)
-			wait = k->seat[i].since + START_MS - now;
+		if (k->cell[i].state == KEPT_CELL_TAKEN && k->cell[i].since + START_MS - now > wait)
+			wait = k->cell[i].since + START_MS - now;
 	return wait;
 }
 
-static void back_off(struct post *p, const struct err *why)
+static void back_off(struct kept_profile *p, const struct err *why)
 {
 	struct err said = *why;
 
@@ -272,11 +288,11 @@ static void back_off(struct post *p, const struct err *why)
 
 static void refill_one(struct keeper *k, uint32_t number)
 {
-	struct post *p = &k->post[number];
+	struct kept_profile *p = &k->kept[number];
 	struct err   e;
 
 	for (uint32_t have = count_waiting(k, number); have < p->plan.ready; have++)
-		if (keeper_open_tree(k, number, &e) < 0 || !keeper_open_seat(k, number, NULL, NULL, &e)) {
+		if (keeper_open_tree(k, number, &e) < 0 || !keeper_open_cell(k, number, NULL, NULL, &e)) {
 			back_off(p, &e);
 			return;
 		}
@@ -286,13 +302,13 @@ double keeper_refill(struct keeper *k)
 {
 	double now = clock_ms(CLOCK_MONOTONIC), busy = until_idle(k), wait = REFILL_MS_MAX;
 
-	for (uint32_t i = 0; i < k->posts; i++) {
-		double left = k->post[i].not_before - now;
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		double left = k->kept[i].not_before - now;
 
-		if (k->post[i].state != POST_SERVING)
+		if (k->kept[i].state != KEPT_PROFILE_SERVING)
 			continue;
 		if (left < busy)
-			left = count_waiting(k, i) < k->post[i].plan.ready ? busy : wait;
+			left = count_waiting(k, i) < k->kept[i].plan.ready ? busy : wait;
 		if (left <= 0)
 			refill_one(k, i);
 		else if (left < wait)
@@ -304,71 +320,73 @@ double keeper_refill(struct keeper *k)
 /* --- what they say --- */
 
 /* Fewer may be wanted by now than when it was built, or others. */
-static bool is_wanted(const struct keeper *k, const struct seat *s)
+static bool is_wanted(const struct keeper *k, const struct kept_cell *s)
 {
-	const struct post *p = &k->post[s->profile];
+	const struct kept_profile *p = &k->kept[s->profile];
 
-	return p->state == POST_SERVING && memcmp(&s->named, &p->named, sizeof s->named) == 0 && count_waiting(k, s->profile) <= p->plan.ready;
+	return p->state == KEPT_PROFILE_SERVING && memcmp(&s->named, &p->named, sizeof s->named) == 0 &&
+	       count_waiting(k, s->profile) <= p->plan.ready;
 }
 
 /* A cell in the place of another is another cell. It has no ticket while there is no zygote. */
-static bool take_next(struct keeper *k, struct seat *s)
+static bool take_next(struct keeper *k, struct kept_cell *s)
 {
 	s->generation = ++k->made;
 	s->is_next    = false;
 	return is_wanted(k, s);
 }
 
-void keeper_hear_cell(struct keeper *k, struct seat *s)
+void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
 {
 	struct err e;
 	bool       was_waiting = is_waiting(s);
 	int        ticket[TICKET_FDS];
 	size_t     n;
 
-	if (seat_hear(s, ticket, &n, &e)) {
+	if (kept_cell_hear(s, ticket, &n, &e)) {
 		if (e.kind != ERR_NONE && was_waiting)
-			back_off(&k->post[s->profile], &e);
-		else if (s->state == SEAT_READY)
-			k->post[s->profile].backoff = 0;
+			back_off(&k->kept[s->profile], &e);
+		else if (s->state == KEPT_CELL_READY)
+			k->kept[s->profile].backoff = 0;
 		if (s->is_next && !take_next(k, s)) {
 			packet_drop(ticket, n);
-			seat_leave(s);
+			kept_cell_leave(s);
 		} else if (n) {
 			keeper_give_ticket(k, s, ticket);
 		}
 		return;
 	}
 	keeper_call_ticket_in(k, s);
-	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->post[s->profile].not_before) { /* killed: it said nothing */
+	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* killed: it said nothing */
 		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
-		back_off(&k->post[s->profile], &e);
+		back_off(&k->kept[s->profile], &e);
 	}
-	seat_leave(s);
+	kept_cell_leave(s);
 }
 
-void keeper_hear_supervisor(struct post *p)
+void keeper_hear_supervisor(struct kept_profile *p)
 {
 	struct err e;
 
-	realm_stop(&p->realm); /* it has nothing to say: this is its end */
+	profile_userns_stop(&p->userns); /* it has nothing to say: this is its end */
 	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
 	keeper_complain(&e);
 }
 
 /*
- * As many seats rest as cells stand ready, and a few more; after a crowd of runs the others are removed. A run of a profile that
+ * As many entries rest as cells stand ready, and a few more; after a crowd of runs the others are removed. A run of a profile that
  * is never warm gets nothing that another run has had. A plain user's ids are used by other runs of that user, too.
  */
 static bool may_rest(const struct keeper *k, uint32_t number)
 {
 	enum { MORE = 8 };
-	const struct post *p = &k->post[number];
+	const struct kept_profile *p = &k->kept[number];
 	uint32_t           n = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		n += k->seat[i].state == SEAT_RESTING && k->seat[i].profile == number;
-	return k->outer.kind == OUTER_KEPT && p->plan.warm != WARM_NEVER && p->state == POST_SERVING && n < p->plan.ready + MORE;
+		n += k->cell[i].state == KEPT_CELL_RESTING && k->cell[i].profile == number;
+	return k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER && p->state == KEPT_PROFILE_SERVING &&
+	       n < p->plan.ready + MORE;
 }
 
 bool keeper_clean(struct keeper *k)
@@ -377,17 +395,17 @@ bool keeper_clean(struct keeper *k)
 	bool   left = false;
 
 	for (size_t i = 0; i < k->top; i++) {
-		struct seat *s = &k->seat[i];
+		struct kept_cell *s = &k->cell[i];
 
-		if (s->state == SEAT_READY && s->leaves && now >= s->leaves)
-			seat_leave(s);
-		left |= s->state == SEAT_READY && s->leaves;
-		if (s->state == SEAT_RESTING && k->post[s->profile].state != POST_SERVING)
-			seat_leave(s);
-		if (s->state == SEAT_LEAVING)
-			left |= !seat_clean(s, may_rest(k, s->profile));
+		if (s->state == KEPT_CELL_READY && s->leaves && now >= s->leaves)
+			kept_cell_leave(s);
+		left |= s->state == KEPT_CELL_READY && s->leaves;
+		if (s->state == KEPT_CELL_RESTING && k->kept[s->profile].state != KEPT_PROFILE_SERVING)
+			kept_cell_leave(s);
+		if (s->state == KEPT_CELL_LEAVING)
+			left |= !kept_cell_clean(s, may_rest(k, s->profile));
 	}
-	while (k->top && k->seat[k->top - 1].state == SEAT_FREE)
+	while (k->top && k->cell[k->top - 1].state == KEPT_CELL_FREE)
 		k->top--;
 	return !left;
 }

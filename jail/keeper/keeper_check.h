@@ -19,7 +19,7 @@ bool keeper_fits_ready(const struct limits *asked, const struct limits *ready);
  */
 bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing);
 
-/* How many descriptors of a run are its order's: client, words, program, tools. */
+/* How many descriptors of a run are its order's: client, arguments, program, tools. */
 size_t keeper_order_fds(const struct keeper_run *r);
-/* How many descriptors must come with it; -1: no such word. */
-int keeper_word_fds(const struct keeper_word *w);
+/* How many descriptors must come with it; -1: no such message. */
+int keeper_word_fds(const struct keeper_message *w);

@@ -2,9 +2,9 @@
 #pragma once
 #include "group.h"
 #include "keeper_protocol.h"
-#include "outer.h"
-#include "realm.h"
-#include "seat.h"
+#include "kept_cell.h"
+#include "profile_userns.h"
+#include "rootless.h"
 #include "store.h"
 
 #include <time.h>
@@ -16,23 +16,23 @@ enum keeper_state { KEEPER_BEGINS, KEEPER_LEARNS, KEEPER_SERVES };
  *
  * LEARNED ones are used once they are sealed; RETIRED ones are gone with their last run.
  */
-enum post_state { POST_FREE, POST_LEARNED, POST_SERVING, POST_RETIRED };
+enum kept_profile_state { KEPT_PROFILE_FREE, KEPT_PROFILE_LEARNED, KEPT_PROFILE_SERVING, KEPT_PROFILE_RETIRED };
 
 /* A profile as the reader sent it, and what the keeper holds for it. */
-struct post {
-	enum post_state       state;
+struct kept_profile {
+	enum kept_profile_state state;
 	bool                  is_told; /* since the last SERVE */
 	struct keeper_profile plan;
 	int                   filter_fd;
-	struct realm          realm;
+	struct profile_userns   userns;
 	double                not_before, backoff; /* after failures to make cells ready; ms */
 	struct store_tree     tree;
 	struct timespec       named; /* when the name got that tree */
 };
-#define POST_NONE ((struct post){ .filter_fd = -1, .realm = REALM_NONE, .tree = STORE_TREE_NONE })
+#define KEPT_PROFILE_NONE ((struct kept_profile){ .filter_fd = -1, .userns = PROFILE_USERNS_NONE, .tree = STORE_TREE_NONE })
 
 /* What the reader has sent since the last SERVE. */
-struct telling {
+struct kept_offer {
 	uint32_t   number[KEEPER_PROFILES_MAX], n;
 	bool       is_sealed;
 	struct err refused; /* kind NONE: nothing was; what SEAL is answered with */
@@ -42,18 +42,18 @@ struct keeper {
 	int                 door, reader, lock_fd;
 	enum keeper_state   state;
 	struct keeper_setup setup;
-	struct outer        outer;
+	struct rootless     rootless;
 	struct id_range     ids;
 	struct slot         own; /* USER: to lock with. SERVICE: its first id is group 0 of every profile */
-	struct group_home   home;
-	int                 home_watch; /* group_home_watch(); -1: nothing changes it */
-	struct telling      telling;
-	struct post         post[KEEPER_POSTS_MAX];
-	uint32_t            posts; /* from here on they are free */
-	struct share        share[KEEPER_POSTS_MAX];
+	struct group_parent parent;
+	int                 parent_watch; /* group_parent_watch(); -1: nothing changes it */
+	struct kept_offer   offer;
+	struct kept_profile kept[KEEPER_KEPT_PROFILES_MAX];
+	uint32_t            kept_top; /* from here on they are free */
+	struct share        share[KEEPER_KEPT_PROFILES_MAX];
 	uint32_t            shares;
-	struct seat         seat[KEEPER_CELLS_MAX];
-	size_t              top; /* seats from here on are free: nobody looks at them */
+	struct kept_cell    cell[KEEPER_CELLS_MAX];
+	size_t              top;          /* entries from here on are free: nobody looks at them */
 	uint32_t            reader_waits; /* messages of the door that were read while one of the reader waits */
 	uint64_t            made;
 };
@@ -68,35 +68,36 @@ must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 void         keeper_take_serve(struct keeper *k);
 void         keeper_take_drop(struct keeper *k);
 void         keeper_take_both(struct keeper *k); /* the new profiles serve beside the old ones */
-/* A post that the door may name. */
+/* A profile that the door may name. */
 bool         keeper_is_served(const struct keeper *k, uint32_t number);
-/* Posts that are retired, and have no cell any more. */
-void         keeper_clear_posts(struct keeper *k);
+/* Profiles that are retired, and have no cell any more. */
+void keeper_clear_retired(struct keeper *k);
 
 /* keeper_cells.c: profiles at work, and cells that stand ready */
-must_use int keeper_open_realm(struct keeper *k, uint32_t number, struct err *e);
+must_use int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e);
 /* Closes the cells that wait; one whose ticket is out, when the ticket comes back. */
 void         keeper_drop_waiting(struct keeper *k, uint32_t number);
 /* The rootfs as it is named now; cells with an older one are dropped. */
 must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
 /* NULL with *e when none can be had. run: what it is for, with the directories that it shows; NULL: whoever comes. */
-struct seat *keeper_open_seat(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd, struct err *e);
+struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd,
+				   struct err *e);
 /* One that is free for this run, ready or else being built; NULL: none. */
-struct seat *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
+struct kept_cell *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
 /* Now, or later: the answer is in how many ms to look again. */
 double       keeper_refill(struct keeper *k);
-void         keeper_hear_cell(struct keeper *k, struct seat *s);
-void         keeper_hear_supervisor(struct post *p);
+void         keeper_hear_cell(struct keeper *k, struct kept_cell *s);
+void         keeper_hear_supervisor(struct kept_profile *p);
 /* Of cells that are gone: true when nothing is left of any. */
 bool         keeper_clean(struct keeper *k);
 
 /* keeper_ticket.c: cells that the door may use without us */
 /* Of one that has just become ready. The descriptors are closed. */
-void         keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS]);
-/* Before the seat leaves: nothing if it had none. */
-void         keeper_call_ticket_in(struct keeper *k, struct seat *s);
-/* Unless it was used, or the seat is another cell's by now: then nothing. One that was called in leaves. */
-void         keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which);
+void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FDS]);
+/* Before the entry leaves: nothing if it had none. */
+void keeper_call_ticket_in(struct keeper *k, struct kept_cell *s);
+/* Unless it was used, or the entry is another cell's by now: then nothing. One that was called in leaves. */
+void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *which);
 /* One of a pair of SOCK_SEQPACKET: what is sent over it, and our name with it, goes nowhere else. */
 bool         keeper_is_pair(int fd);
 bool         keeper_is_stream(int fd); /* the same, of bytes */

@@ -4,7 +4,7 @@
  * Two SOCK_SEQPACKET sockets: KEEPER_FD leads to the door, KEEPER_RULES_FD to
  * the reader, a process that no client talks to (KEEPER_LOCK_FD holds the lock
  * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD is
- * the executable of supervisors). One struct keeper_word
+ * the executable of supervisors). One struct keeper_message
  * a datagram, of exactly that size, with exactly the descriptors its row below
  * names. The keeper reads numbers and short names, never text of a client, and
  * trusts none of them: it checks again what the door has checked, against what
@@ -20,7 +20,7 @@
  *
  * From the door, after the first SEAL:
  *
- *   RUN                                the run's client (a socket), the words, the program if code_len,
+ *   RUN                                the run's client (a socket), the arguments, the program if code_len,
  *                                      the program's end of the socket to its tools if it
  *                                      has some; then the directories to show, then the
  *                                      socket for files
@@ -36,16 +36,16 @@
  * The keeper answers SEAL to the reader, and sends to the door STATS, and of its
  * own accord:
  *
- *   TICKET   for a seat that is ready  as in launch.h, TICKET_FDS of them
+ *   TICKET   for a cell that is ready  as in launch.h, TICKET_FDS of them
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
  *
- * A ticket is the right to use one seat's cell once, for a run with its profile's
- * own sizes, without asking the keeper; the supervisor then tells the keeper. A seat
+ * A ticket is the right to use one cell once, for a run with its profile's
+ * own sizes, without asking the keeper; the supervisor then tells the keeper. A cell
  * whose ticket is out is given to no other run unless the door names it: the holder
  * of the ticket decides. All that a door can get by lying about tickets is the cells
  * that the keeper had opened for it.
  *
- * A word of another size, kind, order or number of descriptors comes from a
+ * A message of another size, kind, order or number of descriptors comes from a
  * broken process: the keeper says so on stderr and ends, and every run with it. A
  * RUN that asks for more than its profile allows is refused on the run's own
  * socket (LAUNCH_ENDED, reason denied), as is one that cannot be started.
@@ -54,23 +54,23 @@
  * that. On the reader's it means that no other profiles will come.
  */
 #pragma once
+#include "exec_args.h"
 #include "id_range.h"
 #include "limits.h"
 #include "mount_plan.h"
 #include "place.h"
 #include "supervisor_protocol.h"
-#include "words.h"
 #include "zygote_report.h"
 
 enum {
-	KEEPER_FD           = 3,
-	KEEPER_LOCK_FD      = 4,
-	KEEPER_RULES_FD     = 5,
+	KEEPER_FD            = 3,
+	KEEPER_LOCK_FD       = 4,
+	KEEPER_RULES_FD      = 5,
 	KEEPER_SUPERVISOR_FD = 6,
 	KEEPER_FDS_END,
-	KEEPER_PROFILES_MAX = 64,  /* that are told at once */
-	KEEPER_POSTS_MAX    = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
-	KEEPER_READY_MAX    = 64,
+	KEEPER_PROFILES_MAX      = 64,                      /* that are told at once */
+	KEEPER_KEPT_PROFILES_MAX = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
+	KEEPER_READY_MAX         = 64,
 };
 enum {
 	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
@@ -105,40 +105,40 @@ struct keeper_profile {
 	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
 };
 
-/* One seat, for as long as it is one cell's. */
-struct keeper_seat {
-	uint64_t number; /* KEEPER_ANY_SEAT: as the keeper likes */
+/* One entry of the keeper, for as long as it is the same cell's. */
+struct keeper_cell_id {
+	uint64_t number; /* KEEPER_ANY_CELL: as the keeper likes */
 	uint64_t generation;
 };
-enum { KEEPER_ANY_SEAT = KEEPER_CELLS_MAX };
+enum { KEEPER_ANY_CELL = KEEPER_CELLS_MAX };
 
 struct keeper_run {
 	uint32_t      profile;
-	struct keeper_seat seat; /* whose ticket the door has, and gives back with this */
+	struct keeper_cell_id cell; /* whose ticket the door has, and gives back with this */
 	struct limits limits;
-	struct words  words; /* fd: as received */
+	struct exec_args      exec_args; /* fd: as received */
 	uint32_t      code_len, stdin_pipe, result_pipe;
-	uint32_t      warm; /* the words are python3 -I FILE ARG..., which a zygote can carry out */
+	uint32_t              warm; /* the arguments are python3 -I FILE ARG..., which a zygote can carry out */
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
 	uint32_t      files, tools; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 
-struct keeper_word {
+struct keeper_message {
 	uint32_t kind; /* enum keeper_kind */
 	union {
 		struct keeper_setup   setup;
 		struct keeper_profile profile;
 		struct keeper_run     run;
-		struct keeper_seat    seat; /* RETURN */
+		struct keeper_cell_id cell;    /* RETURN */
 		uint64_t              reading; /* SEAL: a number that comes back */
 	};
 };
 
 struct keeper_stats {
-	uint32_t ready[KEEPER_POSTS_MAX], building[KEEPER_POSTS_MAX], running[KEEPER_POSTS_MAX];
-	struct zygote_report zygote[KEEPER_POSTS_MAX]; /* as the supervisors tell it */
+	uint32_t ready[KEEPER_KEPT_PROFILES_MAX], building[KEEPER_KEPT_PROFILES_MAX], running[KEEPER_KEPT_PROFILES_MAX];
+	struct zygote_report zygote[KEEPER_KEPT_PROFILES_MAX]; /* as the supervisors tell it */
 	uint64_t made;   /* cells since the start */
 	uint64_t cpu_us; /* of the keeper itself */
 	uint64_t memory_bytes;
@@ -147,7 +147,7 @@ struct keeper_stats {
 /* TICKET and VOID. */
 struct keeper_ticket {
 	uint32_t           kind, profile;
-	struct keeper_seat seat;
+	struct keeper_cell_id cell;
 	int64_t            named_s, named_ns; /* when the name of its rootfs got the tree that it has */
 	uint64_t           missing;           /* layers that its control groups do not give */
 };

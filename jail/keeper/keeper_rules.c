@@ -46,47 +46,49 @@ static bool has_same_bytes(int a, int b)
 }
 
 /* One that serves and is equal to what the reader sent; else NULL. */
-static struct post *find_same(struct keeper *k, const struct keeper_profile *plan, int filter_fd)
+static struct kept_profile *find_same(struct keeper *k, const struct keeper_profile *plan, int filter_fd)
 {
-	for (uint32_t i = 0; i < k->posts; i++) {
-		struct post *p = &k->post[i];
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		struct kept_profile *p = &k->kept[i];
 
-		if (p->state == POST_SERVING && memcmp(&p->plan, plan, sizeof *plan) == 0 && has_same_bytes(p->filter_fd, filter_fd))
+		if (p->state == KEPT_PROFILE_SERVING && memcmp(&p->plan, plan, sizeof *plan) == 0 &&
+		    has_same_bytes(p->filter_fd, filter_fd))
 			return p;
 	}
 	return NULL;
 }
 
-static struct post *find_free(struct keeper *k)
+static struct kept_profile *find_free(struct keeper *k)
 {
-	for (uint32_t i = 0; i < KEEPER_POSTS_MAX; i++)
-		if (k->post[i].state == POST_FREE)
-			return &k->post[i];
+	for (uint32_t i = 0; i < KEEPER_KEPT_PROFILES_MAX; i++)
+		if (k->kept[i].state == KEPT_PROFILE_FREE)
+			return &k->kept[i];
 	return NULL;
 }
 
-static struct post *learn(struct keeper *k, const struct keeper_profile *plan, int *filter_fd)
+static struct kept_profile *learn(struct keeper *k, const struct keeper_profile *plan, int *filter_fd)
 {
-	struct post *p = find_free(k);
+	struct kept_profile *p = find_free(k);
 
 	if (!p) {
-		err_set(&k->telling.refused, ERR_LIMIT, "profile %s: there are %d profiles with those of before whose runs go on; wait for their end", plan->name,
-			KEEPER_POSTS_MAX);
+		err_set(&k->offer.refused, ERR_LIMIT,
+			"profile %s: there are %d profiles with those of before whose runs go on; wait for their end", plan->name,
+			KEEPER_KEPT_PROFILES_MAX);
 		return NULL;
 	}
-	*p           = POST_NONE;
-	p->state     = POST_LEARNED;
+	*p           = KEPT_PROFILE_NONE;
+	p->state     = KEPT_PROFILE_LEARNED;
 	p->plan      = *plan;
 	p->filter_fd = fd_take(filter_fd);
-	if (p >= k->post + k->posts)
-		k->posts = (uint32_t)(p - k->post) + 1;
+	if (p >= k->kept + k->kept_top)
+		k->kept_top = (uint32_t)(p - k->kept) + 1;
 	return p;
 }
 
 int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e)
 {
-	struct telling *t = &k->telling;
-	struct post    *p;
+	struct kept_offer   *t = &k->offer;
+	struct kept_profile *p;
 
 	if (t->n == KEEPER_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "more than %d profiles", KEEPER_PROFILES_MAX);
@@ -97,7 +99,7 @@ int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int
 	if (!p)
 		return 0; /* SEAL is answered with it */
 	p->is_told        = true;
-	t->number[t->n++] = (uint32_t)(p - k->post);
+	t->number[t->n++] = (uint32_t)(p - k->kept);
 	return 0;
 }
 
@@ -107,12 +109,12 @@ int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int
 static int enter(struct keeper *k, struct err *e)
 {
 	if (k->setup.mode == KEEPER_USER) {
-		int r = privilege_show(e) < 0 ? -1 : outer_enter(&k->outer, e); /* newuidmap writes to our files in /proc */
+		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to our files in /proc */
 
-		k->ids = k->outer.ids;
+		k->ids = k->rootless.ids;
 		return privilege_hide(e) < 0 ? -1 : r;
 	}
-	k->outer.kind = OUTER_KEPT;
+	k->rootless.kind = ROOTLESS_KEPT;
 	k->ids        = (struct id_range){ .base = k->setup.id_base, .count = k->setup.id_count };
 	return 0;
 }
@@ -124,20 +126,20 @@ static int take_group(struct keeper *k, struct err *e)
 	return privilege_make_for_group(k->own.init_id) < 0 ? err_sys(e, "group of the profiles (CAP_SETGID is needed)") : 0;
 }
 
-/* A service's home has no leaves but the keeper's own; in a plain user's home, other runs of the user have some. */
-static int open_home(struct keeper *k, struct err *e)
+/* A service's parent has no leaves but the keeper's own; in a plain user's parent, other runs of the user have some. */
+static int open_parent(struct keeper *k, struct err *e)
 {
-	bool is_service = k->outer.kind == OUTER_KEPT;
+	bool is_service = k->rootless.kind == ROOTLESS_KEPT;
 
 	if ((is_service ? take_group(k, e) : slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e)) < 0)
 		return -1;
-	group_home_open(&k->home, k->setup.runtime);
-	group_home_keep(&k->home);
+	group_parent_open(&k->parent, k->setup.runtime);
+	group_parent_keep(&k->parent);
 	if (is_service)
-		k->home_watch = group_home_watch(&k->home);
-	if (is_service && group_home_lend(&k->home, k->own.init_id, e) < 0)
+		k->parent_watch = group_parent_watch(&k->parent);
+	if (is_service && group_parent_lend(&k->parent, k->own.init_id, e) < 0)
 		return -1;
-	group_home_sweep(&k->home, is_service ? NULL : &k->own);
+	group_parent_sweep(&k->parent, is_service ? NULL : &k->own);
 	return 0;
 }
 
@@ -150,11 +152,11 @@ static void divide_ids(struct keeper *k)
 	enum { ENOUGH = KEEPER_RUNS_MAX + 2 * KEEPER_READY_MAX };
 	uint32_t most = id_range_reserve(&k->ids) / ENOUGH;
 
-	k->shares = KEEPER_POSTS_MAX;
-	if (k->outer.kind == OUTER_KEPT)
-		k->shares = most > KEEPER_PROFILES_MAX ? KEEPER_PROFILES_MAX : most > k->telling.n ? most : k->telling.n;
+	k->shares = KEEPER_KEPT_PROFILES_MAX;
+	if (k->rootless.kind == ROOTLESS_KEPT)
+		k->shares = most > KEEPER_PROFILES_MAX ? KEEPER_PROFILES_MAX : most > k->offer.n ? most : k->offer.n;
 	for (uint32_t i = 0; i < k->shares; i++)
-		if (k->outer.kind == OUTER_KEPT)
+		if (k->rootless.kind == ROOTLESS_KEPT)
 			share_of_block(&k->share[i], &k->ids, i, k->shares, k->lock_fd);
 		else
 			share_of_file(&k->share[i], &k->ids, k->setup.runtime);
@@ -165,15 +167,15 @@ static void open_trees(struct keeper *k)
 {
 	struct err ignored;
 
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].state == POST_LEARNED)
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
 			(void)!keeper_open_tree(k, i, &ignored);
 }
 
 static int begin(struct keeper *k, struct err *e)
 {
 	open_trees(k);
-	if (enter(k, e) < 0 || open_home(k, e) < 0)
+	if (enter(k, e) < 0 || open_parent(k, e) < 0)
 		return -1;
 	divide_ids(k);
 	signal(SIGCHLD, SIG_IGN); /* supervisors, and what they leave when they are killed; newuidmap was asked for its status */
@@ -185,8 +187,8 @@ static int begin(struct keeper *k, struct err *e)
 
 static bool is_in_use(const struct keeper *k, const struct share *s)
 {
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].realm.share == s)
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].userns.share == s)
 			return true;
 	return false;
 }
@@ -207,24 +209,24 @@ static struct share *find_share(struct keeper *k, const char *name)
 
 static int open_one(struct keeper *k, uint32_t number, struct err *e)
 {
-	struct post  *p = &k->post[number];
+	struct kept_profile *p = &k->kept[number];
 	struct share *s = find_share(k, p->plan.name);
 
 	if (!s)
 		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew", p->plan.name, k->shares);
 	memcpy(s->name, p->plan.name, sizeof s->name);
-	p->realm.share = s;
-	return keeper_open_realm(k, number, e);
+	p->userns.share = s;
+	return keeper_open_userns(k, number, e);
 }
 
 static int open_learned(struct keeper *k, struct err *e)
 {
-	if (k->telling.refused.kind != ERR_NONE) {
-		*e = k->telling.refused;
+	if (k->offer.refused.kind != ERR_NONE) {
+		*e = k->offer.refused;
 		return -1;
 	}
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].state == POST_LEARNED && open_one(k, i, e) < 0)
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].state == KEPT_PROFILE_LEARNED && open_one(k, i, e) < 0)
 			return -1;
 	return 0;
 }
@@ -242,8 +244,8 @@ int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 	if (r < 0)
 		answer.err = *e;
 	else
-		memcpy(answer.seal.number, k->telling.number, sizeof answer.seal.number);
-	k->telling.is_sealed = r == 0;
+		memcpy(answer.seal.number, k->offer.number, sizeof answer.seal.number);
+	k->offer.is_sealed = r == 0;
 	if (packet_offer(k->reader, &answer, sizeof answer, NULL, 0) < 0 && is_first && r == 0)
 		return err_set(e, ERR_SETUP, "the reader cannot be reached");
 	return is_first ? r : 0;
@@ -251,71 +253,72 @@ int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 
 static void end_telling(struct keeper *k)
 {
-	for (uint32_t i = 0; i < k->posts; i++)
-		k->post[i].is_told = false;
-	k->telling = (struct telling){ .n = 0 };
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		k->kept[i].is_told = false;
+	k->offer = (struct kept_offer){ .n = 0 };
 }
 
 static void retire(struct keeper *k, uint32_t number)
 {
-	k->post[number].state = POST_RETIRED;
+	k->kept[number].state = KEPT_PROFILE_RETIRED;
 	keeper_drop_waiting(k, number);
 }
 
 void keeper_take_serve(struct keeper *k)
 {
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].state == POST_LEARNED)
-			k->post[i].state = POST_SERVING;
-		else if (k->post[i].state == POST_SERVING && !k->post[i].is_told)
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+			k->kept[i].state = KEPT_PROFILE_SERVING;
+		else if (k->kept[i].state == KEPT_PROFILE_SERVING && !k->kept[i].is_told)
 			retire(k, i);
 	end_telling(k);
 }
 
 void keeper_take_both(struct keeper *k)
 {
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].state == POST_LEARNED)
-			k->post[i].state = POST_SERVING;
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+			k->kept[i].state = KEPT_PROFILE_SERVING;
 	end_telling(k);
 }
 
 /* The door may have used them by now, though it should not. */
 void keeper_take_drop(struct keeper *k)
 {
-	for (uint32_t i = 0; i < k->posts; i++)
-		if (k->post[i].state == POST_LEARNED)
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
 			retire(k, i);
 	end_telling(k);
 }
 
 bool keeper_is_served(const struct keeper *k, uint32_t number)
 {
-	return number < k->posts && (k->post[number].state == POST_SERVING || (k->post[number].state == POST_LEARNED && k->telling.is_sealed));
+	return number < k->kept_top && (k->kept[number].state == KEPT_PROFILE_SERVING ||
+					(k->kept[number].state == KEPT_PROFILE_LEARNED && k->offer.is_sealed));
 }
 
 /* --- those of before --- */
 
-static bool has_seats(const struct keeper *k, uint32_t number)
+static bool has_cells(const struct keeper *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++)
-		if (k->seat[i].state != SEAT_FREE && k->seat[i].profile == number)
+		if (k->cell[i].state != KEPT_CELL_FREE && k->cell[i].profile == number)
 			return true;
 	return false;
 }
 
-void keeper_clear_posts(struct keeper *k)
+void keeper_clear_retired(struct keeper *k)
 {
-	for (uint32_t i = 0; i < k->posts; i++) {
-		struct post *p = &k->post[i];
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		struct kept_profile *p = &k->kept[i];
 
-		if (p->state != POST_RETIRED || has_seats(k, i))
+		if (p->state != KEPT_PROFILE_RETIRED || has_cells(k, i))
 			continue;
-		realm_stop(&p->realm);
+		profile_userns_stop(&p->userns);
 		store_close(&p->tree);
 		fd_closep(&p->filter_fd);
-		*p = POST_NONE;
+		*p = KEPT_PROFILE_NONE;
 	}
-	while (k->posts && k->post[k->posts - 1].state == POST_FREE)
-		k->posts--;
+	while (k->kept_top && k->kept[k->kept_top - 1].state == KEPT_PROFILE_FREE)
+		k->kept_top--;
 }

@@ -14,15 +14,15 @@
 
 static void refuse(int client, enum exit_reason reason, const struct err *why)
 {
-	struct launch_word word;
+	struct launch_message message;
 
-	memset(&word, 0, sizeof word);
-	word.kind       = LAUNCH_ENDED;
-	word.end        = RUN_END_NONE;
-	word.end.reason = reason;
-	word.end.why    = *why;
-	places_name_as_known(word.end.why.text);
-	packet_send(client, &word, sizeof word, NULL, 0);
+	memset(&message, 0, sizeof message);
+	message.kind       = LAUNCH_ENDED;
+	message.end        = RUN_END_NONE;
+	message.end.reason = reason;
+	message.end.why    = *why;
+	places_name_as_known(message.end.why.text);
+	packet_send(client, &message, sizeof message, NULL, 0);
 }
 
 static int check_descriptors(const struct keeper_run *run, const int *fds, struct err *e)
@@ -32,7 +32,8 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 
 	if (!keeper_is_pair(fds[0]))
 		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a pair");
-	if (sealed_check(fds[1], WORDS_BYTES_MAX, &len, e) < 0 || (len != run->words.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
+	if (sealed_check(fds[1], EXEC_ARGS_BYTES_MAX, &len, e) < 0 ||
+	    (len != run->exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");
 	if (run->code_len &&
 	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
@@ -53,57 +54,58 @@ static enum exit_reason reason_of(const struct err *e)
 }
 
 /* Those that wait are tried in turn: one may have died, and we did not hear of it yet. GONE: none is left. */
-static enum seat_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
+static enum kept_cell_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
-	enum seat_answer answer = SEAT_IS_GONE;
-	struct seat     *s;
+	enum kept_cell_answer answer = KEPT_CELL_IS_GONE;
+	struct kept_cell     *s;
 
-	while (answer == SEAT_IS_GONE && (s = keeper_find_waiting(k, run))) {
-		answer = seat_take(s, run, fds, e);
-		if (answer != SEAT_TOOK_IT)
-			seat_leave(s);
+	while (answer == KEPT_CELL_IS_GONE && (s = keeper_find_waiting(k, run))) {
+		answer = kept_cell_take(s, run, fds, e);
+		if (answer != KEPT_CELL_TOOK_IT)
+			kept_cell_leave(s);
 	}
 	return answer;
 }
 
-static enum seat_answer take_new(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
+static enum kept_cell_answer take_new(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
-	struct seat     *s = keeper_open_seat(k, run->profile, run, fds + keeper_order_fds(run), e);
-	enum seat_answer answer;
+	struct kept_cell     *s = keeper_open_cell(k, run->profile, run, fds + keeper_order_fds(run), e);
+	enum kept_cell_answer answer;
 
 	if (!s)
-		return SEAT_REFUSED;
-	answer = seat_take(s, run, fds, e);
-	if (answer == SEAT_IS_GONE)
+		return KEPT_CELL_REFUSED;
+	answer = kept_cell_take(s, run, fds, e);
+	if (answer == KEPT_CELL_IS_GONE)
 		err_set(e, ERR_SETUP, "the supervisor of the profile was killed");
-	if (answer != SEAT_TOOK_IT)
-		seat_leave(s);
+	if (answer != KEPT_CELL_TOOK_IT)
+		kept_cell_leave(s);
 	return answer;
 }
 
 static int start_run(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
-	enum seat_answer answer = SEAT_IS_GONE;
+	enum kept_cell_answer answer = KEPT_CELL_IS_GONE;
 
 	if (keeper_open_tree(k, run->profile, e) < 0)
 		return -1;
-	if (!run->shown_len && !run->files && keeper_fits_ready(&run->limits, &k->post[run->profile].plan.limits))
+	if (!run->shown_len && !run->files && keeper_fits_ready(&run->limits, &k->kept[run->profile].plan.limits))
 		answer = take_waiting(k, run, fds, e);
-	if (answer == SEAT_IS_GONE)
+	if (answer == KEPT_CELL_IS_GONE)
 		answer = take_new(k, run, fds, e);
-	return answer == SEAT_TOOK_IT ? 0 : -1;
+	return answer == KEPT_CELL_TOOK_IT ? 0 : -1;
 }
 
 void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds)
 {
 	struct err e;
 
-	keeper_take_ticket_back(k, &run->seat); /* it may be just what the run needs */
+	keeper_take_ticket_back(k, &run->cell); /* it may be just what the run needs */
 	if (!keeper_is_served(k, run->profile)) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
 		refuse(fds[0], EXIT_denied, &e);
 		return;
 	}
-	if (keeper_check_run(run, &k->post[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 || start_run(k, run, fds, &e) < 0)
+	if (keeper_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
+	    start_run(k, run, fds, &e) < 0)
 		refuse(fds[0], reason_of(&e), &e);
 }

@@ -27,14 +27,14 @@ void keeper_answer_stats(struct keeper *k)
 
 	memset(&a, 0, sizeof a);
 	for (size_t i = 0; i < k->top; i++) {
-		const struct seat *s = &k->seat[i];
+		const struct kept_cell *s = &k->cell[i];
 
-		a.stats.ready[s->profile] += s->state == SEAT_READY;
-		a.stats.building[s->profile] += s->state == SEAT_BUILDING;
-		a.stats.running[s->profile] += s->state == SEAT_TAKEN;
+		a.stats.ready[s->profile] += s->state == KEPT_CELL_READY;
+		a.stats.building[s->profile] += s->state == KEPT_CELL_BUILDING;
+		a.stats.running[s->profile] += s->state == KEPT_CELL_TAKEN;
 	}
-	for (uint32_t i = 0; i < k->posts; i++)
-		zygote_report_read(k->post[i].realm.report_fd, &a.stats.zygote[i]);
+	for (uint32_t i = 0; i < k->kept_top; i++)
+		zygote_report_read(k->kept[i].userns.report_fd, &a.stats.zygote[i]);
 	getrusage(RUSAGE_SELF, &used);
 	a.stats.made         = k->made;
 	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);

@@ -47,50 +47,51 @@ static bool is_pipe(int fd)
 
 static bool is_sound(const int fds[TICKET_FDS])
 {
-	return keeper_is_pair(fds[TICKET_LAUNCHER]) && keeper_is_pair(fds[TICKET_ORDERS]) && is_memory_file(fds[TICKET_LETTER]) &&
-	       is_pipe(fds[TICKET_STDOUT]) && is_pipe(fds[TICKET_STDERR]) && is_pipe(fds[TICKET_STDIN]) && is_pipe(fds[TICKET_RESULT]);
+	return keeper_is_pair(fds[TICKET_LAUNCHER]) && keeper_is_pair(fds[TICKET_ORDERS]) &&
+	       is_memory_file(fds[TICKET_ORDER_FILE]) && is_pipe(fds[TICKET_STDOUT]) && is_pipe(fds[TICKET_STDERR]) &&
+	       is_pipe(fds[TICKET_STDIN]) && is_pipe(fds[TICKET_RESULT]);
 }
 
 /* --- what the door is told --- */
 
-/* A door that does not listen just now does without: then the seat is ours to give. */
-static int tell(struct keeper *k, uint32_t kind, const struct seat *s, const int *fds, size_t n)
+/* A door that does not listen just now does without: then the cell is ours to give. */
+static int tell(struct keeper *k, uint32_t kind, const struct kept_cell *s, const int *fds, size_t n)
 {
-	struct keeper_ticket word;
+	struct keeper_ticket message;
 
-	memset(&word, 0, sizeof word);
-	word.kind            = kind;
-	word.seat.number     = (uint32_t)(s - k->seat);
-	word.profile         = s->profile;
-	word.seat.generation = s->generation;
-	word.named_s         = k->post[s->profile].named.tv_sec;
-	word.named_ns        = k->post[s->profile].named.tv_nsec;
-	word.missing         = s->group.missing;
-	return packet_offer(k->door, &word, sizeof word, fds, n);
+	memset(&message, 0, sizeof message);
+	message.kind            = kind;
+	message.cell.number     = (uint32_t)(s - k->cell);
+	message.profile         = s->profile;
+	message.cell.generation = s->generation;
+	message.named_s         = k->kept[s->profile].named.tv_sec;
+	message.named_ns        = k->kept[s->profile].named.tv_nsec;
+	message.missing         = s->group.missing;
+	return packet_offer(k->door, &message, sizeof message, fds, n);
 }
 
-void keeper_give_ticket(struct keeper *k, struct seat *s, int fds[TICKET_FDS])
+void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FDS])
 {
 	if (s->plain && is_sound(fds))
 		s->ticketed = tell(k, KEEPER_TICKET, s, fds, TICKET_FDS) == 0;
 	packet_drop(fds, TICKET_FDS);
 }
 
-/* A word that is lost costs the door a try: its socket to the cell's supervisor has closed. */
-void keeper_call_ticket_in(struct keeper *k, struct seat *s)
+/* A message that is lost costs the door a try: its socket to the cell's supervisor has closed. */
+void keeper_call_ticket_in(struct keeper *k, struct kept_cell *s)
 {
 	if (s->ticketed)
 		(void)tell(k, KEEPER_VOID, s, NULL, 0);
 	s->ticketed = false;
 }
 
-void keeper_take_ticket_back(struct keeper *k, const struct keeper_seat *which)
+void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *which)
 {
-	struct seat *s = which->number < KEEPER_CELLS_MAX ? &k->seat[which->number] : NULL;
+	struct kept_cell *s = which->number < KEEPER_CELLS_MAX ? &k->cell[which->number] : NULL;
 
-	if (!s || s->state != SEAT_READY || s->generation != which->generation)
+	if (!s || s->state != KEPT_CELL_READY || s->generation != which->generation)
 		return;
 	s->ticketed = false;
 	if (s->leaves)
-		seat_leave(s);
+		kept_cell_leave(s);
 }

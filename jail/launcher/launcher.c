@@ -51,14 +51,14 @@ static void begin(struct watch *w, const struct run_order *order)
 /* Without it nobody could clean up after a launcher that was killed. */
 static int say_slot(const struct watch *w, struct err *e)
 {
-	struct launch_word word = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
+	struct launch_message message = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
 
-	return watch_tell(w->client, &word, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
+	return watch_tell(w->client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
 static int take_place(struct watch *w, struct err *e)
 {
-	if (cell_enter_outer(&w->cell, w->order, e) < 0)
+	if (cell_enter_rootless(&w->cell, w->order, e) < 0)
 		return -1;
 	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
 		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
@@ -78,7 +78,7 @@ static int take_place(struct watch *w, struct err *e)
 /* The filter that answers the program's calls; lives as long as the launcher. */
 struct own_filter {
 	struct filter     filter, copy;
-	struct sock_fprog program, telling;
+	struct sock_fprog program, notifying;
 };
 
 /* This launcher reuses no network, so only refused calls need a notice. */
@@ -88,7 +88,7 @@ static int open_filter(struct own_filter *f, const struct run_order *order, stru
 		return -1;
 	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
 	f->program = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
-	f->telling = (struct sock_fprog){ .len = f->copy.len, .filter = f->copy.insn };
+	f->notifying = (struct sock_fprog){ .len = f->copy.len, .filter = f->copy.insn };
 	return 0;
 }
 
@@ -99,13 +99,17 @@ static int build(struct watch *w, struct own_filter *f, struct cell_base *base, 
 		return -1;
 	w->served            = *w->order;
 	w->served.filter     = &f->program;
-	w->served.telling    = &f->telling;
+	w->served.notifying  = &f->notifying;
 	w->order             = &w->served;
 	w->cell.base         = base;
-	if (cell_begin(base, w->cell.outer.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
+	if (cell_begin(base, w->cell.rootless.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
 		return -1;
-	*forker = (struct forker){ .orders = -1, .pidfd = -1, .is_for_one = true,
-		.is_first_victim = w->cell.missing & LAYER_BIT(MEMORY), .filter = &f->program, .telling = &f->telling };
+	*forker             = (struct forker){ .orders          = -1,
+					       .pidfd           = -1,
+					       .is_for_one      = true,
+					       .is_first_victim = w->cell.missing & LAYER_BIT(MEMORY),
+					       .filter          = &f->program,
+					       .notifying       = &f->notifying };
 	w->cell.warm.forker = forker;
 	if (w->order->files_fd >= 0 && files_start(&w->files, w->order->files_fd, &w->cell, w->order, e) < 0)
 		return -1;
@@ -147,7 +151,7 @@ _Noreturn void launcher_main(const struct run_order *order, int sock, const stru
 	w.ordered = true;
 	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
 	if (build(&w, &filter, &base, &forker, &e) < 0 || privilege_drop(&e) < 0 ||
-	    (order->files_fd < 0 && cell_give_letter(&w.cell, order, true, &e) < 0))
+	    (order->files_fd < 0 && cell_give_order_file(&w.cell, order, true, &e) < 0))
 		watch_fail(&w, EXIT_setup_failed, &e);
 	else
 		watch_cell(&w);

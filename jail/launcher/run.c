@@ -25,7 +25,7 @@
  */
 static void keep_only(const struct run_order *order, int sock)
 {
-	int    keep[5 + MOUNT_SHOWN_MAX] = { sock, order->words->fd, order->code_fd, order->files_fd, order->tools_fd };
+	int    keep[5 + MOUNT_SHOWN_MAX] = { sock, order->exec_args->fd, order->code_fd, order->files_fd, order->tools_fd };
 	size_t n                         = 5;
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
@@ -102,11 +102,11 @@ static void make_plain(struct run_end *end)
 }
 
 /* Descriptors come with STARTED, once; any other ones would stay with us, and nobody would close them. */
-static bool is_in_order(const struct run *run, const struct launch_word *word, size_t fds)
+static bool is_in_order(const struct run *run, const struct launch_message *message, size_t fds)
 {
-	if (word->kind == LAUNCH_STARTED)
+	if (message->kind == LAUNCH_STARTED)
 		return !run->started && fds == run->pipes;
-	return fds == 0 && (word->kind != LAUNCH_ENDED || is_sound(&word->end));
+	return fds == 0 && (message->kind != LAUNCH_ENDED || is_sound(&message->end));
 }
 
 /* Not setup_failed: nobody knows whether the program had started. */
@@ -141,22 +141,22 @@ static void clean_after_launcher(struct run *run)
 
 enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end)
 {
-	struct launch_word word;
+	struct launch_message message;
 	size_t             n;
 	ssize_t            got;
 
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;
-	got = packet_receive(run->sock, &word, sizeof word, streams, PIPES_MAX, &n);
-	if (got != sizeof word || !is_in_order(run, &word, n)) {
+	got = packet_receive(run->sock, &message, sizeof message, streams, PIPES_MAX, &n);
+	if (got != sizeof message || !is_in_order(run, &message, n)) {
 		packet_drop(streams, n);
 		judge_silence(got < 0, end);
 		clean_after_launcher(run);
 		return RUN_ENDED;
 	}
-	switch (word.kind) {
+	switch (message.kind) {
 	case LAUNCH_SLOT:
-		run->slot     = word.number;
+		run->slot     = message.number;
 		run->has_slot = true;
 		return RUN_GOES_ON;
 	case LAUNCH_STARTED:
@@ -166,10 +166,10 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 	case LAUNCH_TAKEN:
 		return RUN_GOES_ON;
 	case LAUNCH_LIMIT:
-		end->hit[0] = (struct run_hit){ .limit = word.number % LIMIT_COUNT, .value = (int64_t)word.value };
+		end->hit[0] = (struct run_hit){ .limit = message.number % LIMIT_COUNT, .value = (int64_t)message.value };
 		return RUN_LIMIT;
 	case LAUNCH_ENDED:
-		*end = word.end;
+		*end = message.end;
 		make_plain(end);
 		return RUN_ENDED;
 	}

@@ -34,7 +34,7 @@ enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_LIMIT, RUN_ENDED };
 must_use int run_start(struct run *ret, const struct run_order *order, struct err *e);
 
 /*
- * Waits for one word: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
+ * Waits for one message: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
  * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
  * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */

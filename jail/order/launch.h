@@ -3,7 +3,7 @@
  *
  * Of a private run that is a launcher, of a service the supervisor of the profile,
  * ahead of any order. It talks over one socket to the process that reads the
- * streams: see struct launch_word.
+ * streams: see struct launch_message.
  */
 #pragma once
 #include "run_order.h"
@@ -17,7 +17,7 @@ enum launch_kind {
 	LAUNCH_ENDED,   /* end */
 };
 
-struct launch_word {
+struct launch_message {
 	enum launch_kind kind;
 	uint32_t         number;
 	uint64_t         value;
@@ -40,18 +40,18 @@ struct launch_ask {
  * A warm cell that waits for its order can be reached without who made it: these descriptors come with READY, in this
  * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
  * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_ask; the launcher's
- * words come back over it, but for STARTED. The order's bytes: letter.h.
+ * messages come back over it, but for STARTED. The order's bytes: order_file.h.
  */
-enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_LETTER, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
+enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
- * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the words, the
+ * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the arguments (exec_args.h), the
  * text of the program if there is one, the program's end of the socket to its tools if it has some. Over a ticket it comes without any: that socket
  * goes to the fork with its order.
  */
 struct launch_order {
 	struct limits limits;
-	struct words  words; /* fd: as received */
+	struct exec_args exec_args; /* fd: as received */
 	uint32_t      code_len;
 	uint32_t      stdin_pipe, result_pipe, tools, warm; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */

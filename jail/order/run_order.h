@@ -1,18 +1,18 @@
 /* run_order.h - what a cell is to be and to run, and what is known of the run when it has ended */
 #pragma once
 #include "err.h"
+#include "exec_args.h"
 #include "limits.h"
 #include "mount_plan.h"
 #include "policy_bundle.h"
 #include "record.h"
 #include "refused_call.h"
-#include "words.h"
 
 #include <linux/filter.h>
 
 struct run_order {
 	const struct limits   *limits;
-	const struct words    *words;
+	const struct exec_args     *exec_args;
 	int                    code_fd; /* /workspace/main.py, a sealed memory file; -1 when a command is run */
 	uint32_t               code_len;
 	const struct mount_plan *mounts;
@@ -21,12 +21,13 @@ struct run_order {
 	int                    files_fd; /* where its files come from and go to, see files.h; -1: it has none */
 	int                    tools_fd; /* the program's end of the socket to its tools; -1: it has none */
 	bool                   stdin_pipe, result_pipe, workspace_exec;
-	bool                   warm; /* words as a zygote can carry them out: python3 -I FILE ARG... */
+	bool                        warm;        /* arguments that a zygote can carry out: python3 -I FILE ARG... */
 	bool                   require_all; /* every layer, also those that kernels may lack */
 	const char            *store[2], *rootfs, *runtime_dir;
 	const struct policy_bundle *policy; /* what the filter is made of; NULL when it is there */
 	const struct sock_fprog *filter;    /* else NULL */
-	const struct sock_fprog *telling;   /* with it: the same, with notices for the listener (filter_notice.h), where it can have them */
+	const struct sock_fprog
+		*notifying; /* with it: the same, with notices for the listener (filter_notice.h), where it can have them */
 };
 
 /* A limit that refused something, by its row in limits_fields. */

@@ -29,8 +29,8 @@ struct supervisor_setup {
 	uint32_t zygote_cells, zygote_ms;
 	uint64_t cpus; /* as in struct limits, of a run that asks for nothing */
 	uint64_t wall_ms_max, tool_wait_ms_max; /* the ceilings */
-	uint32_t outer_kind;
-	char     outer_why[200];
+	uint32_t rootless_kind;
+	char     rootless_why[200];
 };
 
 struct supervisor_cell {

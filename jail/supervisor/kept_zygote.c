@@ -174,7 +174,7 @@ static int clone_tree(struct kept_zygote *z)
 	if (fd >= 0)
 		return fd;
 	say("brig supervisor: %s\n", e.text);
-	if (base_mounts_go_back(z->mounts, &second) < 0)
+	if (base_mounts_enter_own(z->mounts, &second) < 0)
 		_exit(EXIT_FAILURE);
 	errno = e.errnum;
 	return -1;
@@ -296,7 +296,7 @@ void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
 		start_successor(z);
 }
 
-/* --- telling --- */
+/* --- reports --- */
 
 static enum zygote_state state_of(const struct kept_zygote *z)
 {

@@ -13,7 +13,7 @@
 enum { NET_POOL_MAX = 8 };
 
 struct net_pool {
-	int        home_fd;   /* the supervisor's own, in which there is no cell */
+	int        host_fd;   /* the supervisor's own, in which there is no cell */
 	size_t     max;       /* so many are kept; 0: every cell has a new one */
 	bool       is_needless; /* the filter lets no socket of a network be made */
 	struct net net[NET_POOL_MAX];

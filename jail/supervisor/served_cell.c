@@ -22,36 +22,42 @@ enum { ORDER_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
 
 /* --- what it is made of --- */
 
-static const int *take_leaves(struct group *g, const struct supervisor_cell *word, const int *fds)
+static const int *take_leaves(struct group *g, const struct supervisor_cell *message, const int *fds)
 {
-	*g = (struct group){ .n = word->leaves, .lent = true, .layers = word->layers, .missing = word->missing };
-	memcpy(g->why, word->group_why, sizeof g->why);
-	for (uint32_t i = 0; i < word->leaves; i++)
-		g->leaf[i] = (struct group_leaf){ .base_fd = -1, .fd = *fds++, .join_fd = -1, .v2 = word->leaf[i].v2, .controllers = word->leaf[i].controllers };
+	*g = (struct group){ .n = message->leaves, .lent = true, .layers = message->layers, .missing = message->missing };
+	memcpy(g->why, message->group_why, sizeof g->why);
+	for (uint32_t i = 0; i < message->leaves; i++)
+		g->leaf[i] = (struct group_leaf){ .base_fd     = -1,
+						  .fd          = *fds++,
+						  .join_fd     = -1,
+						  .v2          = message->leaf[i].v2,
+						  .controllers = message->leaf[i].controllers };
 	return fds;
 }
 
-static void take_place(struct served_cell *c, const struct supervisor_cell *word, const int *fds)
+static void take_place(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
 {
 	struct cell_place *p = &c->place;
 
 	p->control = fds[0];
-	p->slot    = (struct slot){ .fd = fds[1], .number = word->number, .init_id = word->init_id, .program_id = word->program_id };
+	p->slot    = (struct slot){
+		   .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id
+	};
 	p->rootfs  = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
-	p->limits  = word->limits;
+	p->limits     = message->limits;
 	p->user_ns_fd = -1;
 	p->oom        = GROUP_OOM_NONE;
-	memcpy(p->rootfs.digest, word->digest, sizeof p->rootfs.digest);
-	fds = take_leaves(&p->group, word, fds + 3);
-	c->shown_len = word->shown_len;
-	for (uint32_t i = 0; i < word->shown_len; i++) {
-		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", word->shown[i]);
+	memcpy(p->rootfs.digest, message->digest, sizeof p->rootfs.digest);
+	fds          = take_leaves(&p->group, message, fds + 3);
+	c->shown_len = message->shown_len;
+	for (uint32_t i = 0; i < message->shown_len; i++) {
+		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", message->shown[i]);
 		c->shown_to[i] = c->shown[i];
 		c->shown_fd[i] = *fds++;
 	}
-	c->files_fd = word->files ? *fds : -1;
-	c->has_code = word->has_code;
-	c->is_warm  = word->warm;
+	c->files_fd = message->files ? *fds : -1;
+	c->has_code = message->has_code;
+	c->is_warm  = message->warm;
 }
 
 static void fill_order(struct served_cell *c, const struct cell_kind *kind)
@@ -69,7 +75,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.require_all    = kind->setup->require_all,
 		.rootfs         = kind->setup->rootfs,
 		.filter         = kind->filter,
-		.telling        = kind->telling,
+		.notifying      = kind->notifying,
 		.files_fd       = -1,
 		.tools_fd       = -1,
 		.code_len       = c->has_code,
@@ -83,9 +89,9 @@ static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_pla
 	cell->group  = p->group;
 	cell->oom        = p->oom;
 	cell->user_ns_fd = p->user_ns_fd;
-	cell->outer  = (struct outer){ .kind = kind->setup->outer_kind };
+	cell->rootless   = (struct rootless){ .kind = kind->setup->rootless_kind };
 	cell->net    = net_pool_take(&kind->nets);
-	memcpy(cell->outer.why, kind->setup->outer_why, sizeof cell->outer.why);
+	memcpy(cell->rootless.why, kind->setup->rootless_why, sizeof cell->rootless.why);
 }
 
 /* The place is the cell's from here on. */
@@ -118,12 +124,12 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 }
 
 /* Of a cell that failed half-way, while we were in its network or on the host, or had its id. A supervisor that cannot get back must not go on. */
-static void go_home(const struct served_cell *c)
+static void go_back(const struct served_cell *c)
 {
 	struct err e;
 
-	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.home_fd, &e) == 0 &&
-	    base_mounts_go_back(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
+	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.host_fd, &e) == 0 &&
+	    base_mounts_enter_own(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
 		return;
 	say("brig supervisor: it cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
@@ -144,7 +150,7 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 	c->watch.cell.base = &kind->base;
 	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0)
 		return;
-	go_home(c);
+	go_back(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
@@ -160,7 +166,7 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 {
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
-	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.home_fd, cell->base->mounts.own_fd };
+	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.host_fd, cell->base->mounts.own_fd };
 	size_t        n                         = c->watch.served.shown_len;
 
 	memset(&answer, 0, sizeof answer); /* padding too */
@@ -235,28 +241,29 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *word, const int *fds, const struct zygote_place *zygote)
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_place *zygote)
 {
 	struct served_cell *c = calloc(1, sizeof *c);
 	struct err          e;
 
 	if (!c) {
-		packet_drop((int *)fds, 3 + word->leaves + word->shown_len + word->files);
+		packet_drop((int *)fds, 3 + message->leaves + message->shown_len + message->files);
 		return NULL;
 	}
-	take_place(c, word, fds);
-	c->may_stay = kind->setup->warm && word->warm && !word->awaited && group_is_renewable(&c->place.group);
+	take_place(c, message, fds);
+	c->may_stay = kind->setup->warm && message->warm && !message->awaited && group_is_renewable(&c->place.group);
 	if (c->may_stay)
 		group_keep_files(&c->place.group, &c->files);
-	fill(c, kind, word->awaited, zygote);
+	fill(c, kind, message->awaited, zygote);
 	c->opening = -1;
-	if (!word->shown_len || kind->unfit.kind != ERR_NONE)
+	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
 		build(c, kind);
 	else if (start_opening(c, kind, &e) < 0) {
 		c->state = CELL_LIVES;
 		watch_fail(&c->watch, EXIT_setup_failed, &e);
 	}
-	for (uint32_t i = 0; i < word->shown_len; i++)
+	for (uint32_t i = 0; i < message->shown_len; i++)
 		fd_closep(&c->shown_fd[i]);
 	return c;
 }

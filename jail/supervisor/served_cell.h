@@ -1,5 +1,5 @@
 /*
- * served_cell.h - one cell of a supervisor, from the keeper's word to its last trace
+ * served_cell.h - one cell of a supervisor, from the keeper's message to its last trace
  *
  *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
  *
@@ -16,7 +16,7 @@
 /* What all cells of a profile share. */
 struct cell_kind {
 	const struct supervisor_setup *setup;
-	const struct sock_fprog       *filter, *telling; /* as in run_order */
+	const struct sock_fprog       *filter, *notifying; /* as in run_order */
 	struct net_pool                nets;
 	struct cell_base               base;
 	struct err                     unfit; /* why no cell can be built; kind NONE: they can */
@@ -55,8 +55,9 @@ struct served_cell {
 	pid_t             helper;
 };
 
-/* As many descriptors as the word says are taken over, whatever happens. NULL: out of memory. */
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *word, const int *fds, const struct zygote_place *zygote);
+/* As many descriptors as the message says are taken over, whatever happens. NULL: out of memory. */
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_place *zygote);
 
 /* What is to be waited for; entries whose fd is -1 are none. Sets ->wake. */
 void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS]);

@@ -1,6 +1,6 @@
 /*
  * One process for all cells of a profile, root of the profile's namespace P and an unprivileged id on the host. One loop: the
- * keeper's words, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
+ * keeper's messages, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
  */
 #define _GNU_SOURCE
 #include "supervisor.h"
@@ -34,7 +34,7 @@
 enum { EVENTS_MAX = 64, QUIET_MS = 500, WAIT_MS_MAX = 60000, END_MS_MAX = 2000, LOOK_MS = 1000, LOOK_EACH_MS = 5 };
 
 /* A cell, or none. The generation tells events of a cell that has gone from those of its successor. */
-struct seat_of_cell {
+struct entry_of_cell {
 	struct served_cell *cell;
 	uint32_t            generation;
 	bool                is_due;
@@ -45,7 +45,7 @@ struct seat_of_cell {
 
 struct supervisor {
 	struct supervisor_setup setup;
-	struct sock_fprog       filter, telling; /* as in run_order; one behind the other */
+	struct sock_fprog       filter, notifying; /* as in run_order; one behind the other */
 	struct kept_zygote      zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
@@ -55,8 +55,8 @@ struct supervisor {
 	uint32_t                answered; /* cells whose programs make calls that are answered here */
 	bool                    is_told; /* how its zygote is: nothing has happened since */
 	bool                    has_freed; /* memory of cells, which lies between that of others */
-	struct seat_of_cell     seat[KEEPER_CELLS_MAX];
-	size_t                  top; /* seats from here on are free */
+	struct entry_of_cell    entry[KEEPER_CELLS_MAX];
+	size_t                  top; /* entries from here on are free */
 };
 
 static _Noreturn void give_up(const char *what)
@@ -89,7 +89,7 @@ static void keep_networks(struct supervisor *s)
 {
 	struct err e;
 
-	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->telling, &e) < 0)
+	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->notifying, &e) < 0)
 		refuse(&e);
 }
 
@@ -105,7 +105,7 @@ static void take_filter(struct supervisor *s, int fd)
 		give_up("a filter that is no program");
 	memcpy(both + n, both, (size_t)len);
 	s->filter  = (struct sock_fprog){ .len = (unsigned short)n, .filter = both };
-	s->telling = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };
+	s->notifying = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };
 	close(fd);
 }
 
@@ -122,13 +122,13 @@ static void take_setup(struct supervisor *s)
 	s->report_fd = fds[1];
 	take_filter(s, fds[0]);
 	keep_networks(s);
-	(void)!refusal_notice_add(s->telling.filter, s->telling.len);
-	if (cell_begin(&s->kind.base, s->setup.outer_kind, &s->kind.unfit) == 0) /* zygotes inherit what is left, too */
+	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
+	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit what is left, too */
 		s->kind.unfit.kind = ERR_NONE;
 	s->kind.setup   = &s->setup;
 	s->kind.filter  = &s->filter;
-	s->kind.telling = &s->telling;
-	s->kind.forker  = (struct forker){ .orders = -1, .pidfd = -1, .filter = &s->filter, .telling = &s->telling };
+	s->kind.notifying = &s->notifying;
+	s->kind.forker    = (struct forker){ .orders = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
 	kept_zygote_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
 }
 
@@ -158,7 +158,7 @@ static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 /* Generation, cell, source. */
 static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
 {
-	return (uint64_t)s->seat[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
+	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
 }
 
 /* After a cell was opened, too: that may have started a zygote. */
@@ -177,17 +177,17 @@ static void arm_own(struct supervisor *s)
 
 static void arm_cell(struct supervisor *s, size_t i)
 {
-	struct seat_of_cell *seat     = &s->seat[i];
-	const struct warm   *warm     = &seat->cell->watch.cell.warm;
-	bool                 is_other = seat->asked != warm->asked;
+	struct entry_of_cell *entry    = &s->entry[i];
+	const struct warm    *warm     = &entry->cell->watch.cell.warm;
+	bool                  is_other = entry->asked != warm->asked;
 	struct pollfd        fds[WATCH_FDS];
 
-	seat->asked = warm->asked;
-	served_cell_fds(seat->cell, fds);
+	entry->asked = warm->asked;
+	served_cell_fds(entry->cell, fds);
 	for (size_t n = 0; n < WATCH_FDS; n++) {
-		if (fds[n].fd != seat->armed[n] || is_other)
-			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == seat->known[n]);
-		seat->armed[n] = seat->known[n] = fds[n].fd;
+		if (fds[n].fd != entry->armed[n] || is_other)
+			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == entry->known[n]);
+		entry->armed[n] = entry->known[n] = fds[n].fd;
 	}
 }
 
@@ -200,36 +200,37 @@ static struct zygote_place want_zygote(struct supervisor *s, int tree_fd, const 
 /* Of the cell before nothing is waited for any more. */
 static bool build_again(struct supervisor *s, size_t i)
 {
-	struct seat_of_cell     *seat = &s->seat[i];
-	const struct store_tree *tree = &seat->cell->place.rootfs;
+	struct entry_of_cell    *entry = &s->entry[i];
+	const struct store_tree *tree  = &entry->cell->place.rootfs;
 	struct zygote_place      zygote;
 
 	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* by now there are cells of another rootfs */
-		served_cell_free(seat->cell);
+		served_cell_free(entry->cell);
 		return false;
 	}
 	zygote = want_zygote(s, tree->tree_fd, tree->digest);
-	seat->generation++;
-	memset(seat->armed, 0xff, sizeof seat->armed); /* -1 */
-	return served_cell_again(seat->cell, &s->kind, &zygote);
+	entry->generation++;
+	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
+	return served_cell_again(entry->cell, &s->kind, &zygote);
 }
 
 /* What there is to hear is asked for once more: in the order of its sources, whatever came first. */
 static void turn(struct supervisor *s, size_t i)
 {
-	struct seat_of_cell *seat = &s->seat[i];
+	struct entry_of_cell *entry = &s->entry[i];
 	struct pollfd        fds[WATCH_FDS];
 
-	seat->is_due = false;
-	seat->cell->watch.cell.notice.crowd = s->answered;
-	seat->cell->watch.cell.warm.zygote = seat->cell->watch.cell.warm.is_wanted ? kept_zygote_place(&s->zygote) : ZYGOTE_PLACE_NONE;
-	served_cell_fds(seat->cell, fds);
+	entry->is_due                        = false;
+	entry->cell->watch.cell.notice.crowd = s->answered;
+	entry->cell->watch.cell.warm.zygote =
+		entry->cell->watch.cell.warm.is_wanted ? kept_zygote_place(&s->zygote) : ZYGOTE_PLACE_NONE;
+	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
 	for (size_t n = 0; n < WATCH_FDS; n++)
 		if (fds[n].revents) /* what is heard may be closed, and its number another one's */
-			seat->armed[n] = -1;
-	switch (served_cell_hear(seat->cell, &s->kind, fds)) {
+			entry->armed[n] = -1;
+	switch (served_cell_hear(entry->cell, &s->kind, fds)) {
 	case SERVED_CELL_MAY_COME:
 		if (!build_again(s, i))
 			break;
@@ -240,37 +241,37 @@ static void turn(struct supervisor *s, size_t i)
 	case SERVED_CELL_IS_GONE:
 		break;
 	}
-	seat->cell   = NULL;
+	entry->cell  = NULL;
 	s->has_freed = true;
-	seat->generation++;
-	while (s->top && !s->seat[s->top - 1].cell)
+	entry->generation++;
+	while (s->top && !s->entry[s->top - 1].cell)
 		s->top--;
 }
 
-static size_t free_seat(const struct supervisor *s)
+static size_t free_cell(const struct supervisor *s)
 {
 	size_t i = 0;
 
-	while (i < KEEPER_CELLS_MAX && s->seat[i].cell)
+	while (i < KEEPER_CELLS_MAX && s->entry[i].cell)
 		i++;
 	return i;
 }
 
-static bool is_sound(const struct supervisor_cell *word, size_t fds)
+static bool is_sound(const struct supervisor_cell *message, size_t fds)
 {
-	return word->leaves <= GROUP_TREES_MAX && word->shown_len <= MOUNT_SHOWN_MAX && word->files <= 1 && word->has_code <= 1 &&
-	       fds == 3 + word->leaves + word->shown_len + word->files;
+	return message->leaves <= GROUP_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
+	       message->has_code <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
 static void hear_keeper(struct supervisor *s)
 {
-	struct supervisor_cell word;
+	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
-	size_t                 n, i = free_seat(s);
+	size_t                 n, i = free_cell(s);
 	ssize_t                got;
 	struct zygote_place    zygote = ZYGOTE_PLACE_NONE;
 
-	got = packet_receive(SUPERVISOR_FD, &word, sizeof word, fds, ARRAY_LEN(fds), &n);
+	got = packet_receive(SUPERVISOR_FD, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
 		return; /* no descriptors are free: the keeper sees the end of the cell's control socket */
 	if (got < 0)
@@ -279,22 +280,22 @@ static void hear_keeper(struct supervisor *s)
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
-	if (got != sizeof word || !is_sound(&word, n))
+	if (got != sizeof message || !is_sound(&message, n))
 		give_up("garbled word");
-	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many seats; cells that die slowly may hold theirs here for longer */
+	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many entries; cells that die slowly may hold theirs here for longer */
 		packet_drop(fds, n);
 		return;
 	}
-	s->kind.forker.is_first_victim = s->zygote.is_first_victim = word.missing & LAYER_BIT(MEMORY);
-	if (word.warm)
-		zygote = want_zygote(s, fds[2], word.digest);
-	s->seat[i].cell = served_cell_open(&s->kind, &word, fds, &zygote);
-	if (!s->seat[i].cell)
+	s->kind.forker.is_first_victim = s->zygote.is_first_victim = message.missing & LAYER_BIT(MEMORY);
+	if (message.warm)
+		zygote = want_zygote(s, fds[2], message.digest);
+	s->entry[i].cell = served_cell_open(&s->kind, &message, fds, &zygote);
+	if (!s->entry[i].cell)
 		return; /* the keeper sees the end of its control socket */
 	if (i >= s->top)
 		s->top = i + 1;
-	s->seat[i].is_due = true;
-	memset(s->seat[i].armed, 0xff, sizeof s->seat[i].armed); /* -1 */
+	s->entry[i].is_due = true;
+	memset(s->entry[i].armed, 0xff, sizeof s->entry[i].armed); /* -1 */
 }
 
 /* --- processes --- */
@@ -305,9 +306,9 @@ static bool is_of_cell(const void *arg, pid_t pid)
 	const struct supervisor *s = arg;
 
 	for (size_t i = 0; i < s->top; i++) {
-		const struct cell *c = s->seat[i].cell ? &s->seat[i].cell->watch.cell : NULL;
+		const struct cell *c = s->entry[i].cell ? &s->entry[i].cell->watch.cell : NULL;
 
-		if (c && (cell_has_child(c, pid) || s->seat[i].cell->helper == pid || warm_awaits_fork(&c->warm)))
+		if (c && (cell_has_child(c, pid) || s->entry[i].cell->helper == pid || warm_awaits_fork(&c->warm)))
 			return true;
 	}
 	return false;
@@ -337,10 +338,10 @@ static void hear_zygotes(struct supervisor *s)
 	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
 		kept_zygote_hear(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
-		if (s->seat[i].cell && s->seat[i].cell->state == CELL_LIVES) {
-			s->seat[i].cell->watch.cell.warm.zygote = kept_zygote_place(&s->zygote);
-			watch_warm_is_up(&s->seat[i].cell->watch);
-			s->seat[i].is_due = true;
+		if (s->entry[i].cell && s->entry[i].cell->state == CELL_LIVES) {
+			s->entry[i].cell->watch.cell.warm.zygote = kept_zygote_place(&s->zygote);
+			watch_warm_is_up(&s->entry[i].cell->watch);
+			s->entry[i].is_due = true;
 		}
 }
 
@@ -351,8 +352,8 @@ static int wait_ms(const struct supervisor *s)
 	double first = s->has_freed || !(s->is_told || !s->setup.warm) ? QUIET_MS : WAIT_MS_MAX, now = clock_ms(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < s->top; i++)
-		if (s->seat[i].cell && s->seat[i].cell->wake - now < first)
-			first = s->seat[i].cell->wake - now;
+		if (s->entry[i].cell && s->entry[i].cell->wake - now < first)
+			first = s->entry[i].cell->wake - now;
 	if (s->looks > now && first > LOOK_EACH_MS)
 		first = LOOK_EACH_MS;
 	if (s->ends > 0 && s->ends - now < first)
@@ -364,10 +365,10 @@ static void mark(struct supervisor *s, uint64_t data)
 {
 	size_t i = ((uint32_t)data - OWN_MAX) / WATCH_FDS, source = ((uint32_t)data - OWN_MAX) % WATCH_FDS;
 
-	if (i >= s->top || !s->seat[i].cell || s->seat[i].generation != data >> 32)
+	if (i >= s->top || !s->entry[i].cell || s->entry[i].generation != data >> 32)
 		return;
-	s->seat[i].is_due        = true;
-	s->seat[i].armed[source] = -1;
+	s->entry[i].is_due        = true;
+	s->entry[i].armed[source] = -1;
 }
 
 /* Cells whose programs were answered a moment ago. */
@@ -377,7 +378,7 @@ static uint32_t count_answered(const struct supervisor *s, double now)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < s->top; i++)
-		n += s->seat[i].cell && s->seat[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
+		n += s->entry[i].cell && s->entry[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
 	return n;
 }
 
@@ -387,7 +388,7 @@ static void turn_all(struct supervisor *s)
 
 	s->answered = count_answered(s, now);
 	for (size_t i = 0; i < s->top; i++)
-		if (s->seat[i].cell && (s->seat[i].is_due || s->seat[i].cell->wake <= now || s->looks > now))
+		if (s->entry[i].cell && (s->entry[i].is_due || s->entry[i].cell->wake <= now || s->looks > now))
 			turn(s, i);
 }
 
@@ -406,9 +407,9 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	struct waiting_forks waiting = { .pidfd = -1 };
 
 	for (size_t i = 0; i < s->top; i++) {
-		const struct warm *warm = s->seat[i].cell ? &s->seat[i].cell->watch.cell.warm : NULL;
+		const struct warm *warm = s->entry[i].cell ? &s->entry[i].cell->watch.cell.warm : NULL;
 
-		if (!warm || warm->program_fd < 0 || !warm->stands || s->seat[i].cell->watch.ordered)
+		if (!warm || warm->program_fd < 0 || !warm->stands || s->entry[i].cell->watch.ordered)
 			continue;
 		waiting = (struct waiting_forks){ .n = waiting.n + 1, .pid = warm->program, .pidfd = warm->program_fd };
 	}

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 /* From the helper. write() carries it: a policy may forbid programs, and with them the helper, to send messages. */
-struct files_word {
+struct files_message {
 	enum files_answer kind;
 	struct err        err;
 };
@@ -50,13 +50,13 @@ struct job {
 
 static void say(const struct job *j, enum files_answer kind, const struct err *why)
 {
-	struct files_word word;
+	struct files_message message;
 
-	memset(&word, 0, sizeof word); /* padding too */
-	word.kind = kind;
+	memset(&message, 0, sizeof message); /* padding too */
+	message.kind = kind;
 	if (why)
-		word.err = *why;
-	(void)!write(j->sock, &word, sizeof word);
+		message.err = *why;
+	(void)!write(j->sock, &message, sizeof message);
 }
 
 /* Nothing is left but what the program has. */
@@ -352,18 +352,18 @@ void files_give_workspace(struct files *f, int dir)
 
 enum files_answer files_hear(struct files *f, struct err *e)
 {
-	struct files_word word;
-	ssize_t           n = recv(f->sock, &word, sizeof word, MSG_DONTWAIT);
+	struct files_message message;
+	ssize_t              n = recv(f->sock, &message, sizeof message, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return FILES_GO_ON;
-	if (n == sizeof word && word.kind == FILES_FILLED && f->state == FILES_FILLS) {
+	if (n == sizeof message && message.kind == FILES_FILLED && f->state == FILES_FILLS) {
 		f->state = FILES_WAITS;
 		return FILES_FILLED;
 	}
-	if (n == sizeof word && word.kind == FILES_FAILED) {
-		*e                          = word.err;
-		e->kind                     = word.err.kind <= ERR_BROKEN ? word.err.kind : ERR_SETUP;
+	if (n == sizeof message && message.kind == FILES_FAILED) {
+		*e                          = message.err;
+		e->kind                     = message.err.kind <= ERR_BROKEN ? message.err.kind : ERR_SETUP;
 		e->text[sizeof e->text - 1] = 0;
 		text_make_plain(e->text);
 	} else {

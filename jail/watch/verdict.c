@@ -84,7 +84,7 @@ static bool crashed_for_memory(const struct watch *w)
 	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order->limits->memory_bytes;
 }
 
-/* What ended the program, when nothing that we did: the kernel's words only. */
+/* What ended the program, when nothing that we did: by what the kernel says alone. */
 static void judge(struct watch *w)
 {
 	bool killed;
@@ -114,7 +114,7 @@ static void fill(struct watch *w)
 		w->end.refused_known = w->cell.is_noticed;
 		w->end.layers     = w->cell.layers;
 		w->end.missing    = w->cell.missing;
-		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.outer.why);
+		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.rootless.why);
 		snprintf(w->end.missing_why[1], sizeof w->end.missing_why[1], "%s", w->cell.group.why);
 		note_usage(w);
 		note_full_mounts(w);

@@ -1,5 +1,5 @@
 /*
- * verdict.h - how a run ended and what it cost, from the kernel's words only.
+ * verdict.h - how a run ended and what it cost, from what the kernel says alone.
  *
  * After watch_cell(), before cell_reap(): the control groups are still there.
  * Fills w->end; the reason only when nothing that we did was the reason, and then tells the limit behind it.

@@ -173,9 +173,9 @@ static void on_report(struct watch *w, int *fd)
 		on_report_end(w, fd);
 		return;
 	}
-	if (report.word != CHILD_PREPARED && report.word != CHILD_LISTENER)
+	if (report.message != CHILD_PREPARED && report.message != CHILD_LISTENER)
 		packet_drop(fds, n);
-	switch (report.word) {
+	switch (report.message) {
 	case CHILD_FAILED:
 		on_failed_step(w, &report);
 		return;
@@ -297,7 +297,7 @@ static bool says_yes_or_no(const struct launch_order *o)
 /* From a process of brig; checked all the same, for what it lets into the cell. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
-	return words_are_bounded(&o->words) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
+	return exec_args_are_bounded(&o->exec_args) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
 }
 
 static void take_figures(struct watch *w, const struct launch_order *o)
@@ -320,7 +320,7 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
 	if (is_asked && w->served.code_fd < 0)
 		return err_set(e, ERR_SETUP, "the cell is not for commands");
-	return cell_give_letter(&w->cell, &w->served, !warm, e);
+	return cell_give_order_file(&w->cell, &w->served, !warm, e);
 }
 
 static void carry_out(struct watch *w, bool warm)
@@ -338,13 +338,13 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	take_figures(w, o);
 	fd_closep(&w->ticket); /* what comes from its other end is too late */
 	w->client          = fds[0];
-	w->served.words    = &o->words;
+	w->served.exec_args = &o->exec_args;
 	w->served.code_fd  = o->code_len ? fds[2] : -1;
 	w->served.code_len = o->code_len;
 	w->served.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
 	if (!is_late)
 		carry_out(w, o->warm);
-	w->served.words    = NULL; /* they are in the cell's hands now */
+	w->served.exec_args = NULL; /* they are in the cell's hands now */
 	w->served.tools_fd = -1;
 	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
 		close(fds[i]);
@@ -403,7 +403,7 @@ static bool hear_order(struct watch *w, bool is_late)
 	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
 
 	if (got == sizeof order && !w->ordered && is_sound(&order, n)) {
-		order.words.fd = fds[1];
+		order.exec_args.fd = fds[1];
 		take_order(w, &order, fds, is_late);
 		return true;
 	}
@@ -443,7 +443,7 @@ static void on_control(struct watch *w)
 
 /* --- the files --- */
 
-/* A private run has its order from the start: only its letter is held back. */
+/* A private run has its order from the start: only its order file is held back. */
 static void on_files(struct watch *w)
 {
 	struct err e;
@@ -453,7 +453,7 @@ static void on_files(struct watch *w)
 	case FILES_DONE:
 		return;
 	case FILES_FILLED:
-		if (w->control < 0 && cell_give_letter(&w->cell, w->order, true, &e) < 0)
+		if (w->control < 0 && cell_give_order_file(&w->cell, w->order, true, &e) < 0)
 			watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	case FILES_FAILED:

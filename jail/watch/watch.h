@@ -1,7 +1,7 @@
 /*
  * watch.h - one run as the process that watches it sees it, from the clone to the last process.
  *
- * Everything that can end a run comes together here: the cell's own word, its
+ * Everything that can end a run comes together here: the cell's own messages, its
  * control groups, the clocks, the client, a signal. The first reason stays;
  * what comes later is its consequence.
  */

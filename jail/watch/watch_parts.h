@@ -6,9 +6,9 @@
 void watch_decide(struct watch *w, enum exit_reason reason);
 /* The program runs from now on. */
 void watch_begin(struct watch *w);
-/* One word of PID 1. */
+/* One message of PID 1. */
 void watch_hear_cell(struct watch *w);
-/* One word of the fork. */
+/* One message of the fork. */
 void watch_hear_fork(struct watch *w);
 /* The cell waits for its order: said to who gives it. */
 void watch_say_ready(struct watch *w);

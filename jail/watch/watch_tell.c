@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int watch_tell(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e)
+int watch_tell(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
 {
-	int r = packet_offer(sock, word, sizeof *word, fds, n); /* a client that does not listen is not waited for */
+	int r = packet_offer(sock, message, sizeof *message, fds, n); /* a client that does not listen is not waited for */
 
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		return 0;
@@ -19,19 +19,19 @@ int watch_tell(int sock, const struct launch_word *word, const int *fds, size_t 
 	return err_sys(e, "the client cannot be told");
 }
 
-static void tell_quietly(int sock, const struct launch_word *word)
+static void tell_quietly(int sock, const struct launch_message *message)
 {
 	struct err ignored; /* who misses it sees the end */
 
 	if (sock >= 0)
-		(void)!watch_tell(sock, word, NULL, 0, &ignored);
+		(void)!watch_tell(sock, message, NULL, 0, &ignored);
 }
 
 int watch_tell_started(struct watch *w, struct err *e)
 {
-	struct launch_word word = { .kind = LAUNCH_STARTED };
+	struct launch_message message = { .kind = LAUNCH_STARTED };
 	size_t             n    = pipes_count(w->order->stdin_pipe, w->order->result_pipe);
-	int                r    = watch_tell(w->client, &word, w->streams, n, e);
+	int                   r       = watch_tell(w->client, &message, w->streams, n, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
@@ -40,9 +40,11 @@ int watch_tell_started(struct watch *w, struct err *e)
 
 void watch_tell_limit(const struct watch *w, enum limit_id limit)
 {
-	struct launch_word word = { .kind = LAUNCH_LIMIT, .number = limit, .value = limits_value(w->order->limits, &limits_fields[limit]) };
+	struct launch_message message = { .kind   = LAUNCH_LIMIT,
+					  .number = limit,
+					  .value  = limits_value(w->order->limits, &limits_fields[limit]) };
 
-	tell_quietly(w->client, &word);
+	tell_quietly(w->client, &message);
 }
 
 /* The order of a ticket's descriptors is launch.h's; its client's ends are pipes.h's. */
@@ -55,34 +57,34 @@ static int make_ticket(struct watch *w, int fds[TICKET_FDS])
 	w->ticket            = pair[0];
 	fds[TICKET_LAUNCHER] = pair[1];
 	fds[TICKET_ORDERS]   = w->cell.warm.orders[0];
-	fds[TICKET_LETTER]   = w->cell.warm.letter;
+	fds[TICKET_ORDER_FILE] = w->cell.warm.order_file;
 	memcpy(fds + TICKET_STDOUT, w->cell.warm.prepared + PREPARED_CLIENT, PIPES_MAX * sizeof *fds);
 	return 0;
 }
 
 void watch_tell_ready(struct watch *w)
 {
-	struct launch_word word = { .kind = LAUNCH_READY, .number = w->nth };
+	struct launch_message message = { .kind = LAUNCH_READY, .number = w->nth };
 	int                fds[TICKET_FDS];
 
 	if (w->ticket >= 0)
 		return; /* after another zygote was asked: the ticket that is out is as good as before, and nobody would hear the old one */
 	if (w->cell.warm.state == WARM_PREPARED || make_ticket(w, fds) < 0) {
-		tell_quietly(w->control, &word);
+		tell_quietly(w->control, &message);
 		return;
 	}
-	(void)!packet_send(w->control, &word, sizeof word, fds, TICKET_FDS);
+	(void)!packet_send(w->control, &message, sizeof message, fds, TICKET_FDS);
 	close(fds[TICKET_LAUNCHER]);
 }
 
 void watch_tell_taken(struct watch *w)
 {
 	if (w->tell_taken > 0)
-		tell_quietly(w->control, &(struct launch_word){ .kind = LAUNCH_TAKEN });
+		tell_quietly(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
 	w->tell_taken = 0;
 }
 
 void watch_tell_ended(const struct watch *w)
 {
-	tell_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_word){ .kind = LAUNCH_ENDED, .end = w->end });
+	tell_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_message){ .kind = LAUNCH_ENDED, .end = w->end });
 }

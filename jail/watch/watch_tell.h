@@ -3,7 +3,7 @@
 #include "watch.h"
 
 /* A client that is gone is no failure: it is noticed by poll. */
-must_use int watch_tell(int sock, const struct launch_word *word, const int *fds, size_t n, struct err *e);
+must_use int watch_tell(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e);
 
 /* The streams go to the client, and are closed here. */
 must_use int watch_tell_started(struct watch *w, struct err *e);
@@ -11,5 +11,5 @@ void         watch_tell_limit(const struct watch *w, enum limit_id limit);
 void         watch_tell_ready(struct watch *w);
 /* To who keeps the cell, if he has not heard it. */
 void         watch_tell_taken(struct watch *w);
-/* The last word to the client. */
+/* The last message to the client. */
 void         watch_tell_ended(const struct watch *w);

@@ -111,7 +111,7 @@ static void begin(struct watch *w)
 	if (!runs(w) || w->started || w->decided)
 		return;
 	watch_begin(w);
-	fd_closep(&w->cell.warm.letter); /* its bytes are counted for nobody, and the program has its own */
+	fd_closep(&w->cell.warm.order_file); /* its bytes are counted for nobody, and the program has its own */
 }
 
 void watch_warm_stands(struct watch *w)
@@ -170,7 +170,7 @@ void watch_warm_program(struct watch *w)
 	}
 	if (packet_is_there(w->ticket)) /* a program can be over before its order was looked at */
 		(void)watch_take_ticket(w);
-	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one word before its end */
+	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one message before its end */
 		watch_hear_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* its end of file may be later: a fork server has the socket open for a moment longer */
 	watch_warm_begins(w);
@@ -199,7 +199,7 @@ void watch_warm_read(struct watch *w)
 	struct err e;
 
 	w->unread = -1;
-	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one word before it read */
+	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one message before it read */
 		watch_hear_fork(w);
 	if (packet_is_there(w->ticket))
 		(void)watch_take_ticket(w);
@@ -254,7 +254,7 @@ static bool is_answer_due(const struct watch *w)
 {
 	const struct warm *warm = &w->cell.warm;
 
-	if (warm->state == WARM_WAITS) /* a server has nothing to do before the order's letter is there */
+	if (warm->state == WARM_WAITS) /* a server has nothing to do before the order's order file is there */
 		return w->ordered && packet_is_there(warm->orders[1]);
 	return warm->state == WARM_ASKED || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
 }

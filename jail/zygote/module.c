@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of the one module: what a fork was asked for stays for as long as the program, whose words these are. */
+/* Of the one module: what a fork was asked for stays for as long as the program, whose arguments these are. */
 struct state {
 	struct zygote     zygote;
 	struct zygote_run run;
@@ -132,7 +132,7 @@ static _Noreturn void give_up_run(void)
 	_exit(EXIT_FAILURE);
 }
 
-/* What the second word says is that the rehearsal was no program's. */
+/* What the second argument says is that the rehearsal was no program's. */
 static bool rehearse_when_idle(const struct zygote_run *run, PyObject *work)
 {
 	PyObject *done;

@@ -32,7 +32,7 @@ static int map_filters(struct fork_server *s)
 	both       = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, ZYGOTE_FD_FILTER, 0);
 	half       = (unsigned short)((size_t)len / sizeof *both / 2);
 	s->filter  = (struct sock_fprog){ .len = half, .filter = both };
-	s->telling = (struct sock_fprog){ .len = half, .filter = both + half };
+	s->notifying = (struct sock_fprog){ .len = half, .filter = both + half };
 	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
@@ -84,11 +84,11 @@ bool zygote_is_idle(const struct zygote_run *run)
 int zygote_take_order(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
-	int               r = c->is_ahead ? child_take_letter(c) : 0;
+	int               r = c->is_ahead ? child_take_order_file(c) : 0;
 
 	if (r == 0 && c->is_ahead)
 		child_enter_workdir(c);
-	if (r == 0 && c->letter.executes)
+	if (r == 0 && c->order_file.executes)
 		child_execute(c);
 	if (r == 0)
 		r = child_take_streams(c);
@@ -96,9 +96,11 @@ int zygote_take_order(struct zygote_run *run)
 	environ       = c->lists->envp;
 	run->argv     = c->lists->argv;
 	run->envp     = c->lists->envp;
-	run->env_len  = r < 0 || !c->letter.words.envc ? 0 : (size_t)(c->lists->path[0] + c->letter.words.len - c->lists->envp[0]);
+	run->env_len    = r < 0 || !c->order_file.exec_args.envc
+				  ? 0
+				  : (size_t)(c->lists->path[0] + c->order_file.exec_args.len - c->lists->envp[0]);
 	run->code     = c->code;
-	run->code_len = c->letter.code_len;
-	run->stdin_pipe = c->letter.stdin_pipe;
+	run->code_len   = c->order_file.code_len;
+	run->stdin_pipe = c->order_file.stdin_pipe;
 	return r < 0 ? -1 : 0;
 }

@@ -14,7 +14,7 @@ struct zygote {
 
 struct zygote_run {
 	struct child_ctx child;
-	struct word_lists lists;
+	struct exec_lists lists;
 	char *const     *argv, *const *envp;
 	size_t           env_len; /* its entries lie one behind the other from the first one on, each with its NUL */
 	bool             stdin_pipe;

@@ -33,7 +33,7 @@ enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
 
 /* What goes out: by default honest, then changed by a row. */
 struct lie {
-	struct keeper_word word;
+	struct keeper_message message;
 	size_t             len;
 	int                fd[LIE_FDS_MAX];
 	size_t             fds;
@@ -75,11 +75,11 @@ static int opened(const char *path, int flags)
 /* --- honest words --- */
 
 static const char program[] = "print('an honest run')\n";
-static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
+static const char exec_args[] = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
 
 static struct lie begin(uint32_t kind)
 {
-	return (struct lie){ .word.kind = kind, .len = sizeof(struct keeper_word), .is_rule = kind < KEEPER_RUN };
+	return (struct lie){ .message.kind = kind, .len = sizeof(struct keeper_message), .is_rule = kind < KEEPER_RUN };
 }
 
 static void put_fd(struct lie *l, int fd)
@@ -91,7 +91,7 @@ static struct lie honest_setup(const struct mad_door *d)
 {
 	struct lie l = begin(KEEPER_SETUP);
 
-	l.word.setup = setup_of(d->store, d->runtime);
+	l.message.setup = setup_of(d->store, d->runtime);
 	return l;
 }
 
@@ -100,10 +100,10 @@ static struct lie honest_profile(const struct mad_door *d)
 	struct lie l = begin(KEEPER_PROFILE);
 
 	(void)d;
-	l.word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1 };
-	l.word.profile.zygote_cells = l.word.profile.zygote_ms = 1;
-	fields_preset(limits_fields, &l.word.profile.limits);
-	fields_preset(ceilings_fields, &l.word.profile.ceilings);
+	l.message.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1 };
+	l.message.profile.zygote_cells = l.message.profile.zygote_ms = 1;
+	fields_preset(limits_fields, &l.message.profile.limits);
+	fields_preset(ceilings_fields, &l.message.profile.ceilings);
 	put_fd(&l, filter_of(1));
 	return l;
 }
@@ -116,11 +116,13 @@ static struct lie honest_run(struct mad_door *d)
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
 	fd_closep(&d->run);
 	d->run     = pair[0];
-	l.word.run = (struct keeper_run){ .profile = d->profile, .words = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof words }, .code_len = sizeof program - 1,
-					  .asked = clock_ms(CLOCK_MONOTONIC) };
-	fields_preset(limits_fields, &l.word.run.limits);
+	l.message.run = (struct keeper_run){ .profile   = d->profile,
+					     .exec_args = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args },
+					     .code_len  = sizeof program - 1,
+					     .asked     = clock_ms(CLOCK_MONOTONIC) };
+	fields_preset(limits_fields, &l.message.run.limits);
 	put_fd(&l, pair[1]);
-	put_fd(&l, memory(words, sizeof words, SEALS));
+	put_fd(&l, memory(exec_args, sizeof exec_args, SEALS));
 	put_fd(&l, memory(program, sizeof program - 1, SEALS));
 	return l;
 }
@@ -128,7 +130,7 @@ static struct lie honest_run(struct mad_door *d)
 /* One directory more. */
 static void show(struct lie *l, const char *name, int fd)
 {
-	struct keeper_run *r = &l->word.run;
+	struct keeper_run *r = &l->message.run;
 
 	snprintf(r->shown[r->shown_len++], SHOWN_NAME_MAX, "%s", name);
 	put_fd(l, fd);
@@ -147,44 +149,44 @@ static void exchange(struct lie *l, size_t i, int fd)
 LIE(nothing)             { (void)l; }
 LIE(as_door)             { l->is_rule = false; }
 LIE(as_reader)           { l->is_rule = true; }
-LIE(kind_zero)           { l->word.kind = 0; }
-LIE(kind_unknown)        { l->word.kind = 99; }
-LIE(kind_huge)           { l->word.kind = UINT32_MAX; }
+LIE(kind_zero)           { l->message.kind = 0; }
+LIE(kind_unknown)        { l->message.kind = 99; }
+LIE(kind_huge)           { l->message.kind = UINT32_MAX; }
 LIE(short)               { l->len--; }
-LIE(only_a_kind)         { l->len = sizeof l->word.kind; }
+LIE(only_a_kind)         { l->len = sizeof l->message.kind; }
 LIE(one_byte)            { l->len = 1; }
 LIE(long)                { l->len++; }
 LIE(fd_more)             { put_fd(l, a_pipe()); }
 LIE(fd_less)             { close(l->fd[--l->fds]); }
 LIE(fd_none)             { while (l->fds) close(l->fd[--l->fds]); }
 LIE(fd_many)             { while (l->fds < LIE_FDS_MAX) put_fd(l, a_pipe()); }
-LIE(mode)                { l->word.setup.mode = 7; }
-LIE(ids_of_root)         { l->word.setup.id_base = 0; }
-LIE(ids_of_users)        { l->word.setup.id_base = 1000; }
-LIE(ids_none)            { l->word.setup.id_count = 0; }
-LIE(ids_around)          { l->word.setup.id_base = UINT32_MAX - 10; }
-LIE(ids_too_many)        { l->word.setup.id_count = UINT32_MAX; }
-LIE(store_relative)      { strcpy(l->word.setup.store[0], "store"); }
-LIE(store_endless)       { memset(l->word.setup.store[0], '/', PLACE_MAX); }
-LIE(store_other_endless) { memset(l->word.setup.store[1], '/', PLACE_MAX); }
-LIE(runtime_empty)       { l->word.setup.runtime[0] = 0; }
-LIE(runtime_endless)     { memset(l->word.setup.runtime, '/', PLACE_MAX); }
-LIE(name_path)           { strcpy(l->word.profile.name, "../etc"); }
-LIE(name_endless)        { memset(l->word.profile.name, 'a', KEEPER_NAME_MAX); }
-LIE(rootfs_path)         { strcpy(l->word.profile.rootfs, "../../etc"); }
-LIE(rootfs_empty)        { l->word.profile.rootfs[0] = 0; }
-LIE(rootfs_endless)      { memset(l->word.profile.rootfs, 'a', KEEPER_NAME_MAX); }
-LIE(flag)                { l->word.profile.workspace_exec = 2; }
-LIE(require)             { l->word.profile.require_all = UINT32_MAX; }
-LIE(ready)               { l->word.profile.ready = KEEPER_READY_MAX + 1; }
-LIE(warm)                { l->word.profile.warm = 2; }
-LIE(zygote_for_nobody)   { l->word.profile.zygote_cells = 0; }
-LIE(zygote_for_no_time)  { l->word.profile.zygote_ms = 0; }
-LIE(preload_code)        { strcpy(l->word.profile.preload, "os\"; import socket #"); }
-LIE(preload_endless)     { memset(l->word.profile.preload, 'a', KEEPER_PRELOAD_MAX); }
-LIE(preset_above)        { l->word.profile.limits.pids = l->word.profile.ceilings.pids + 1; }
-LIE(preset_zero)         { l->word.profile.limits.memory_bytes = 0; }
-LIE(ceiling_beyond)      { l->word.profile.ceilings.memory_bytes = UINT64_MAX; }
+LIE(mode)                { l->message.setup.mode = 7; }
+LIE(ids_of_root)         { l->message.setup.id_base = 0; }
+LIE(ids_of_users)        { l->message.setup.id_base = 1000; }
+LIE(ids_none)            { l->message.setup.id_count = 0; }
+LIE(ids_around)          { l->message.setup.id_base = UINT32_MAX - 10; }
+LIE(ids_too_many)        { l->message.setup.id_count = UINT32_MAX; }
+LIE(store_relative)      { strcpy(l->message.setup.store[0], "store"); }
+LIE(store_endless)       { memset(l->message.setup.store[0], '/', PLACE_MAX); }
+LIE(store_other_endless) { memset(l->message.setup.store[1], '/', PLACE_MAX); }
+LIE(runtime_empty)       { l->message.setup.runtime[0] = 0; }
+LIE(runtime_endless)     { memset(l->message.setup.runtime, '/', PLACE_MAX); }
+LIE(name_path)           { strcpy(l->message.profile.name, "../etc"); }
+LIE(name_endless)        { memset(l->message.profile.name, 'a', KEEPER_NAME_MAX); }
+LIE(rootfs_path)         { strcpy(l->message.profile.rootfs, "../../etc"); }
+LIE(rootfs_empty)        { l->message.profile.rootfs[0] = 0; }
+LIE(rootfs_endless)      { memset(l->message.profile.rootfs, 'a', KEEPER_NAME_MAX); }
+LIE(flag)                { l->message.profile.workspace_exec = 2; }
+LIE(require)             { l->message.profile.require_all = UINT32_MAX; }
+LIE(ready)               { l->message.profile.ready = KEEPER_READY_MAX + 1; }
+LIE(warm)                { l->message.profile.warm = 2; }
+LIE(zygote_for_nobody)   { l->message.profile.zygote_cells = 0; }
+LIE(zygote_for_no_time)  { l->message.profile.zygote_ms = 0; }
+LIE(preload_code)        { strcpy(l->message.profile.preload, "os\"; import socket #"); }
+LIE(preload_endless)     { memset(l->message.profile.preload, 'a', KEEPER_PRELOAD_MAX); }
+LIE(preset_above)        { l->message.profile.limits.pids = l->message.profile.ceilings.pids + 1; }
+LIE(preset_zero)         { l->message.profile.limits.memory_bytes = 0; }
+LIE(ceiling_beyond)      { l->message.profile.ceilings.memory_bytes = UINT64_MAX; }
 LIE(filter_pipe)         { exchange(l, 0, a_pipe()); }
 LIE(filter_directory)    { exchange(l, 0, opened("/usr", O_RDONLY | O_DIRECTORY)); }
 LIE(filter_path)         { exchange(l, 0, opened("/etc/passwd", O_PATH)); }
@@ -192,70 +194,70 @@ LIE(filter_unsealed)     { exchange(l, 0, memory("12345678", 8, 0)); }
 LIE(filter_odd)          { exchange(l, 0, memory("123456789", 9, SEALS)); }
 LIE(filter_empty)        { exchange(l, 0, memory("", 0, SEALS)); }
 LIE(filter_long)         { exchange(l, 0, filter_of(KEEPER_FILTER_MAX + 1)); }
-LIE(profile_before)      { l->word.run.profile = 0; }
-LIE(profile_lower)       { l->word.profile.ceilings.memory_bytes = l->word.profile.limits.memory_bytes; }
-LIE(profile_next)        { l->word.run.profile = 1; }
-LIE(profile_huge)        { l->word.run.profile = UINT32_MAX; }
-LIE(profile_around)      { l->word.run.profile = 0x80000000; }
-LIE(memory_most)         { l->word.run.limits.memory_bytes = 1 * GIB; }
-LIE(memory_above)        { l->word.run.limits.memory_bytes = 1 * GIB + 1; }
-LIE(wall_above)          { l->word.run.limits.wall_ms = 300001; }
-LIE(pids_most)           { l->word.run.limits.pids = UINT64_MAX; }
-LIE(pids_zero)           { l->word.run.limits.pids = 0; }
-LIE(memory_zero)         { l->word.run.limits.memory_bytes = 0; }
-LIE(code_long)           { l->word.run.code_len = KEEPER_CODE_MAX + 1; }
-LIE(code_longer)         { l->word.run.code_len++; }
-LIE(code_shorter)        { l->word.run.code_len--; }
-LIE(code_huge)           { l->word.run.code_len = UINT32_MAX; }
+LIE(profile_before)      { l->message.run.profile = 0; }
+LIE(profile_lower)       { l->message.profile.ceilings.memory_bytes = l->message.profile.limits.memory_bytes; }
+LIE(profile_next)        { l->message.run.profile = 1; }
+LIE(profile_huge)        { l->message.run.profile = UINT32_MAX; }
+LIE(profile_around)      { l->message.run.profile = 0x80000000; }
+LIE(memory_most)         { l->message.run.limits.memory_bytes = 1 * GIB; }
+LIE(memory_above)        { l->message.run.limits.memory_bytes = 1 * GIB + 1; }
+LIE(wall_above)          { l->message.run.limits.wall_ms = 300001; }
+LIE(pids_most)           { l->message.run.limits.pids = UINT64_MAX; }
+LIE(pids_zero)           { l->message.run.limits.pids = 0; }
+LIE(memory_zero)         { l->message.run.limits.memory_bytes = 0; }
+LIE(code_long)           { l->message.run.code_len = KEEPER_CODE_MAX + 1; }
+LIE(code_longer)         { l->message.run.code_len++; }
+LIE(code_shorter)        { l->message.run.code_len--; }
+LIE(code_huge)           { l->message.run.code_len = UINT32_MAX; }
 LIE(code_pipe)           { exchange(l, 2, a_pipe()); }
 LIE(code_unsealed)       { exchange(l, 2, memory(program, sizeof program - 1, 0)); }
 LIE(code_directory)      { exchange(l, 2, opened("/usr", O_RDONLY | O_DIRECTORY)); }
 LIE(code_of_the_host)    { exchange(l, 2, opened("/etc/passwd", O_RDONLY)); }
-LIE(words_none)          { l->word.run.words.argc = 0; }
-LIE(words_no_path)       { l->word.run.words.paths = 0; }
-LIE(words_many)          { l->word.run.words.argc = WORDS_ARGV_MAX + 1; }
-LIE(words_huge)          { l->word.run.words.argc = UINT32_MAX; }
-LIE(words_paths_huge)    { l->word.run.words.paths = UINT32_MAX; }
-LIE(words_env_huge)      { l->word.run.words.envc = UINT32_MAX; }
-LIE(words_around)        { l->word.run.words.paths = l->word.run.words.argc = l->word.run.words.envc = 0x55555556; }
-LIE(words_empty)         { l->word.run.words.len = 0; }
-LIE(words_long)          { l->word.run.words.len = WORDS_BYTES_MAX + 1; }
-LIE(words_longer)        { l->word.run.words.len++; }
-LIE(words_more)          { l->word.run.words.argc++; }
-LIE(words_fewer)         { l->word.run.words.argc--; }
+LIE(words_none)          { l->message.run.exec_args.argc = 0; }
+LIE(words_no_path)       { l->message.run.exec_args.paths = 0; }
+LIE(words_many)          { l->message.run.exec_args.argc = EXEC_ARGS_ARGV_MAX + 1; }
+LIE(words_huge)          { l->message.run.exec_args.argc = UINT32_MAX; }
+LIE(words_paths_huge)    { l->message.run.exec_args.paths = UINT32_MAX; }
+LIE(words_env_huge)      { l->message.run.exec_args.envc = UINT32_MAX; }
+LIE(words_around)        { l->message.run.exec_args.paths = l->message.run.exec_args.argc = l->message.run.exec_args.envc = 0x55555556; }
+LIE(words_empty)         { l->message.run.exec_args.len = 0; }
+LIE(words_long)          { l->message.run.exec_args.len = EXEC_ARGS_BYTES_MAX + 1; }
+LIE(words_longer)        { l->message.run.exec_args.len++; }
+LIE(words_more)          { l->message.run.exec_args.argc++; }
+LIE(words_fewer)         { l->message.run.exec_args.argc--; }
 LIE(words_pipe)          { exchange(l, 1, a_pipe()); }
-LIE(words_unsealed)      { exchange(l, 1, memory(words, sizeof words, 0)); }
+LIE(words_unsealed)      { exchange(l, 1, memory(exec_args, sizeof exec_args, 0)); }
 LIE(words_of_the_host)   { exchange(l, 1, opened("/etc/passwd", O_RDONLY)); }
-LIE(stdin_flag)          { l->word.run.stdin_pipe = 2; }
-LIE(tools_flag)          { l->word.run.tools = 2; put_fd(l, a_pipe()); }
-LIE(tools_lacking)       { l->word.run.tools = 1; }
-LIE(tools_pipe)          { l->word.run.tools = 1; put_fd(l, a_pipe()); }
-LIE(tools_of_the_host)   { l->word.run.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
-LIE(tools_directory)     { l->word.run.tools = 1; put_fd(l, opened("/", O_PATH)); }
-LIE(tools_datagrams)     { l->word.run.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
-LIE(tools_network)       { l->word.run.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
-LIE(result_flag)         { l->word.run.result_pipe = 2; }
-LIE(result)              { l->word.run.result_pipe = 1; }
-LIE(shown_many)          { l->word.run.shown_len = MOUNT_SHOWN_MAX + 1; }
-LIE(shown_huge)          { l->word.run.shown_len = UINT32_MAX; }
+LIE(stdin_flag)          { l->message.run.stdin_pipe = 2; }
+LIE(tools_flag)          { l->message.run.tools = 2; put_fd(l, a_pipe()); }
+LIE(tools_lacking)       { l->message.run.tools = 1; }
+LIE(tools_pipe)          { l->message.run.tools = 1; put_fd(l, a_pipe()); }
+LIE(tools_of_the_host)   { l->message.run.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
+LIE(tools_directory)     { l->message.run.tools = 1; put_fd(l, opened("/", O_PATH)); }
+LIE(tools_datagrams)     { l->message.run.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
+LIE(tools_network)       { l->message.run.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
+LIE(result_flag)         { l->message.run.result_pipe = 2; }
+LIE(result)              { l->message.run.result_pipe = 1; }
+LIE(shown_many)          { l->message.run.shown_len = MOUNT_SHOWN_MAX + 1; }
+LIE(shown_huge)          { l->message.run.shown_len = UINT32_MAX; }
 LIE(shown_up)            { show(l, "..", opened("/usr", O_PATH)); }
 LIE(shown_dot)           { show(l, ".", opened("/usr", O_PATH)); }
 LIE(shown_deep)          { show(l, "a/../../b", opened("/usr", O_PATH)); }
 LIE(shown_empty)         { show(l, "", opened("/usr", O_PATH)); }
 LIE(shown_program)       { show(l, "main.py", opened("/usr", O_PATH)); }
-LIE(shown_endless)       { show(l, "", opened("/usr", O_PATH)); memset(l->word.run.shown[0], 'a', SHOWN_NAME_MAX); }
+LIE(shown_endless)       { show(l, "", opened("/usr", O_PATH)); memset(l->message.run.shown[0], 'a', SHOWN_NAME_MAX); }
 LIE(shown_twice)         { show(l, "a", opened("/usr", O_PATH)); show(l, "a", opened("/usr", O_PATH)); }
 LIE(shown_namespace)     { show(l, "a", opened("/proc/self/ns/net", O_RDONLY)); }
 LIE(shown_pipe)          { show(l, "a", a_pipe()); }
 LIE(shown_proc)          { show(l, "a", opened("/proc", O_PATH)); }
 LIE(client_pipe)         { exchange(l, 0, a_pipe()); }
 LIE(client_directory)    { exchange(l, 0, opened("/usr", O_PATH)); }
-LIE(seat)                { l->word.run.seat = (struct keeper_seat){ .number = 0, .generation = 1 }; }
-LIE(seat_huge)           { l->word.run.seat = (struct keeper_seat){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
-LIE(back)                { l->word.seat = (struct keeper_seat){ .number = 0, .generation = 1 }; }
-LIE(back_huge)           { l->word.seat = (struct keeper_seat){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
-LIE(asked_nan)           { l->word.run.asked = NAN; }
-LIE(asked_never)         { l->word.run.asked = -1e308; }
+LIE(cell)                { l->message.run.cell = (struct keeper_cell_id){ .number = 0, .generation = 1 }; }
+LIE(cell_huge)           { l->message.run.cell = (struct keeper_cell_id){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
+LIE(back)                { l->message.cell = (struct keeper_cell_id){ .number = 0, .generation = 1 }; }
+LIE(back_huge)           { l->message.cell = (struct keeper_cell_id){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
+LIE(asked_nan)           { l->message.run.asked = NAN; }
+LIE(asked_never)         { l->message.run.asked = -1e308; }
 
 enum stage { FIRST, AFTER_SETUP, AFTER_PROFILE, SEALED, SERVED, REPLACED };
 enum fate { ENDS, REFUSED, HARMLESS }; /* harmless: a run may start, for nothing is wrong that matters */
@@ -353,7 +355,7 @@ static const struct row {
 	{ "a ticket: given to the keeper",      SERVED, KEEPER_TICKET, lie_nothing, ENDS },
 	{ "a ticket: given with a descriptor",  SERVED, KEEPER_TICKET, lie_fd_more, ENDS },
 	{ "a ticket: called in by the door",    SERVED, KEEPER_VOID, lie_nothing, ENDS },
-	{ "a ticket: back, of no seat",         SERVED, KEEPER_RETURN, lie_back_huge, HARMLESS },
+	{ "a ticket: back, of no cell",         SERVED, KEEPER_RETURN, lie_back_huge, HARMLESS },
 	{ "a ticket: back, never given",        SERVED, KEEPER_RETURN, lie_back, HARMLESS },
 	{ "run: too short",                     SERVED, KEEPER_RUN, lie_short, ENDS },
 	{ "run: too long",                      SERVED, KEEPER_RUN, lie_long, ENDS },
@@ -419,8 +421,8 @@ static const struct row {
 	{ "run: /proc as directory",            SERVED, KEEPER_RUN, lie_shown_proc, REFUSED },
 	{ "run: a pipe as client",              SERVED, KEEPER_RUN, lie_client_pipe, REFUSED },
 	{ "run: a directory as client",         SERVED, KEEPER_RUN, lie_client_directory, REFUSED },
-	{ "run: with a ticket of no seat",      SERVED, KEEPER_RUN, lie_seat_huge, HARMLESS },
-	{ "run: with a ticket never given",     SERVED, KEEPER_RUN, lie_seat, HARMLESS },
+	{ "run: with a ticket of no cell",      SERVED, KEEPER_RUN, lie_cell_huge, HARMLESS },
+	{ "run: with a ticket never given",     SERVED, KEEPER_RUN, lie_cell, HARMLESS },
 	{ "run: asked at no time",              SERVED, KEEPER_RUN, lie_asked_nan, HARMLESS },
 	{ "run: asked long ago",                SERVED, KEEPER_RUN, lie_asked_never, HARMLESS },
 	{ "run: the truth",                     SERVED, KEEPER_RUN, lie_nothing, HARMLESS },
@@ -432,12 +434,12 @@ static const char *const fates[] = { [ENDS] = "ends", [REFUSED] = "refused", [HA
 
 static void send_lie(const struct mad_door *d, struct lie *l)
 {
-	static char    bytes[sizeof(struct keeper_word) + 1];
+	static char    bytes[sizeof(struct keeper_message) + 1];
 	char           control[CMSG_SPACE(LIE_FDS_MAX * sizeof(int))] __attribute__((aligned(sizeof(size_t)))) = { 0 };
 	struct iovec   io  = { bytes, l->len };
 	struct msghdr  msg = { .msg_iov = &io, .msg_iovlen = 1 };
 
-	memcpy(bytes, &l->word, sizeof l->word);
+	memcpy(bytes, &l->message, sizeof l->message);
 	if (l->fds) {
 		msg.msg_control    = control;
 		msg.msg_controllen = CMSG_SPACE(l->fds * sizeof(int));
@@ -533,7 +535,7 @@ static void come_to(struct mad_door *d, enum stage stage)
 /* What the run's own socket says, to its end; whether a program began. told: where to. */
 static bool hear_run(struct mad_door *d, FILE *told)
 {
-	struct launch_word w;
+	struct launch_message w;
 	int                fd[PACKET_FDS_MAX];
 	bool               started = false;
 	size_t             n;

@@ -142,9 +142,9 @@ def test_a_command_finds_no_main_py(service, without):
 def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(service, cold):
     """Each such run cost the door the ticket of one, until the keeper was asked for every run."""
     service.settle()
-    tickets = len(service.letters())
+    tickets = len(service.order_files())
     assert tickets
     with service.connect() as talk:
         for _ in range(2):
             assert talk.run("print(1)", cold=cold, limits={"pids": 16}).stdout == "1\n"
-    assert host.poll(lambda: len(service.letters()) == tickets), (tickets, service.tree())
+    assert host.poll(lambda: len(service.order_files()) == tickets), (tickets, service.tree())

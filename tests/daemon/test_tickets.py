@@ -20,13 +20,13 @@ WALL = r"output 4\nended timeout_wall: "
 # It may begin before the supervisor has noticed that there is no order.
 KILLED = r"output [04]\n(hung up|ended cancelled: .*|ended client_gone: .*)"
 FATES = {
-    "an order that is too short": KILLED, "an order with a descriptor": KILLED, "a letter without an order": KILLED, "an order, and gone": KILLED,
-    "a letter that is none": r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )", # a ready fork can no longer report it
-    **dict.fromkeys(["a letter with tools and no socket", "a letter with tools, which is a directory"],
-                    r"output 0\nended (setup_failed: set-up step read-letter: .*|exited: )"),
+    "an order that is too short": KILLED, "an order with a descriptor": KILLED, "an order file without an order": KILLED, "an order, and gone": KILLED,
+    "an order file that is none": r"output 0\nended (setup_failed: set-up step read-order: .*|exited: )", # a ready fork can no longer report it
+    **dict.fromkeys(["an order file with tools and no socket", "an order file with tools, which is a directory"],
+                    r"output 0\nended (setup_failed: set-up step read-order: .*|exited: )"),
     "an order of tomorrow": WALL,
     # By the clock of the set-up, or by that of a program where a fork stood there already.
-    "an order of tomorrow, no letter": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",
+    "an order of tomorrow, no order file": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",
     # When a cell has its order, its supervisor takes any other message for the end of the client.
     "a ticket used twice": r"output [04]\n(hung up|ended exited: )", "a ticket used twice, for more": r"output [04]\n(hung up|ended exited: )",
     "the truth, for ever": WALL,
@@ -207,7 +207,7 @@ def test_limits_that_do_not_fit_a_ticket_are_held(nothing_left, daemon):
         assert late["exit_reason"] == "timeout_wall", late
 
 
-def test_a_long_program_fits_a_letter(nothing_left, daemon):
+def test_a_long_program_fits_an_order_file(nothing_left, daemon):
     with daemon.connect() as talk:
         for size in (60_000, 70_000, 8_000_000):
             assert talk.run("#" * size + "\nprint('long')").stdout == "long\n"

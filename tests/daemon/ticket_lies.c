@@ -11,16 +11,16 @@
 #include "clock.h"
 #include "fd.h"
 #include "launch.h"
-#include "letter.h"
 #include "mad_door.h"
+#include "order_file.h"
 #include "packet.h"
 #include "profile_warm.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <poll.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@
 enum { PATIENCE_MS = 50000, WALL_MS = 1000 };
 
 static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep(1000)\n", short_program[] = "print('ran')\n";
-static const char words[]   = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
+static const char exec_args[] = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
 
 struct mad_door {
 	int           keeper, rules; /* the door's socket, and the reader's */
@@ -46,31 +46,38 @@ struct ticket {
 
 /* --- to the keeper, as the reader --- */
 
-static void tell(const struct mad_door *d, const struct keeper_word *word, const int *fds, size_t n)
+static void tell(const struct mad_door *d, const struct keeper_message *message, const int *fds, size_t n)
 {
-	must(-packet_send(d->rules, word, sizeof *word, fds, n) > 0 ? -1 : 0, "the keeper");
+	must(-packet_send(d->rules, message, sizeof *message, fds, n) > 0 ? -1 : 0, "the keeper");
 }
 
 static void begin(struct mad_door *d, const char *store, const char *runtime, uint32_t warm)
 {
-	static struct keeper_word word;
+	static struct keeper_message message;
 	struct sock_filter        allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	int                       filter = memory(&allow, sizeof allow, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
 
-	word = (struct keeper_word){ .kind = KEEPER_SETUP, .setup = setup_of(store, runtime) };
-	tell(d, &word, NULL, 0);
+	message = (struct keeper_message){ .kind = KEEPER_SETUP, .setup = setup_of(store, runtime) };
+	tell(d, &message, NULL, 0);
 	d->limits = (struct limits){ 0 };
 	fields_preset(limits_fields, &d->limits);
 	d->limits.wall_ms = WALL_MS;
-	word = (struct keeper_word){ .kind = KEEPER_PROFILE };
-	word.profile = (struct keeper_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 2, .warm = warm,
-						.zygote_cells = 1000, .zygote_ms = 1000000, .limits = d->limits, .ceilings = d->limits };
-	tell(d, &word, &filter, 1);
+	message           = (struct keeper_message){ .kind = KEEPER_PROFILE };
+	message.profile   = (struct keeper_profile){ .name           = "basic",
+						     .rootfs         = "basic",
+						     .workspace_exec = 1,
+						     .ready          = 2,
+						     .warm           = warm,
+						     .zygote_cells   = 1000,
+						     .zygote_ms      = 1000000,
+						     .limits         = d->limits,
+						     .ceilings       = d->limits };
+	tell(d, &message, &filter, 1);
 	close(filter);
-	word = (struct keeper_word){ .kind = KEEPER_SEAL };
-	tell(d, &word, NULL, 0);
-	word = (struct keeper_word){ .kind = KEEPER_SERVE };
-	tell(d, &word, NULL, 0);
+	message = (struct keeper_message){ .kind = KEEPER_SEAL };
+	tell(d, &message, NULL, 0);
+	message = (struct keeper_message){ .kind = KEEPER_SERVE };
+	tell(d, &message, NULL, 0);
 }
 
 /* Answers are of no interest. */
@@ -102,7 +109,7 @@ static struct launch_order order_of(const struct mad_door *d, const char *code)
 
 	memset(&o, 0, sizeof o);
 	o.limits   = d->limits;
-	o.words    = (struct words){ .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof words };
+	o.exec_args = (struct exec_args){ .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args };
 	o.code_len = (uint32_t)strlen(code);
 	o.warm     = true;
 	o.asked    = clock_ms(CLOCK_MONOTONIC);
@@ -114,13 +121,13 @@ static void send_order(const struct ticket *t, const struct launch_order *o)
 	(void)packet_send(t->fd[TICKET_LAUNCHER], o, sizeof *o, NULL, 0);
 }
 
-static void send_letter(const struct ticket *t, const struct launch_order *o, const char *code)
+static void send_order_file(const struct ticket *t, const struct launch_order *o, const char *code)
 {
-	struct letter_order letter = { .words = o->words, .code_len = o->code_len };
+	struct order_head   order_file = { .exec_args = o->exec_args, .code_len = o->code_len };
 	struct err          e;
 
-	(void)!letter_write(t->fd[TICKET_LETTER], &letter, words, code, &e);
-	(void)!letter_send(t->fd[TICKET_ORDERS], &letter, -1);
+	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, code, &e);
+	(void)!order_file_send(t->fd[TICKET_ORDERS], &order_file, -1);
 }
 
 /* Until the program's last byte. */
@@ -136,7 +143,7 @@ static size_t read_output(const struct ticket *t)
 
 static void hear_end(const struct ticket *t)
 {
-	struct launch_word w;
+	struct launch_message w;
 	size_t             n;
 
 	for (;;) {
@@ -163,7 +170,7 @@ static void run_honestly(const struct mad_door *d)
 	struct launch_order o = order_of(d, short_program);
 
 	send_order(&t, &o);
-	send_letter(&t, &o, short_program);
+	send_order_file(&t, &o, short_program);
 	if (read_output(&t) == 4)
 		puts("lives");
 }
@@ -198,7 +205,7 @@ static void lie_in_order(const struct mad_door *d, const struct ticket *t, void 
 
 	more(&o);
 	send_order(t, &o);
-	send_letter(t, &o, program);
+	send_order_file(t, &o, program);
 	judge(t);
 }
 
@@ -208,9 +215,9 @@ static void lie_twice(const struct mad_door *d, const struct ticket *t, void (*m
 
 	more(&again);
 	send_order(t, &o);
-	send_letter(t, &o, short_program);
+	send_order_file(t, &o, short_program);
 	send_order(t, &again);
-	send_letter(t, &again, short_program);
+	send_order_file(t, &again, short_program);
 	judge(t);
 }
 
@@ -220,12 +227,12 @@ static void lie_without_order(const struct mad_door *d, const struct ticket *t, 
 	struct launch_order o = order_of(d, program);
 
 	(void)more;
-	send_letter(t, &o, program);
+	send_order_file(t, &o, program);
 	judge(t);
 }
 
-/* No letter comes: it is late by one clock or another. */
-static void lie_without_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+/* No order file comes: it is late by one clock or another. */
+static void lie_without_order_file(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
 
@@ -240,7 +247,7 @@ static void lie_garbled(const struct mad_door *d, const struct ticket *t, void (
 
 	(void)more;
 	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o - 1, NULL, 0);
-	send_letter(t, &o, program);
+	send_order_file(t, &o, program);
 	judge(t);
 }
 
@@ -249,8 +256,8 @@ static void lie_with_descriptor(const struct mad_door *d, const struct ticket *t
 	struct launch_order o = order_of(d, program);
 
 	(void)more;
-	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o, &t->fd[TICKET_LETTER], 1);
-	send_letter(t, &o, program);
+	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o, &t->fd[TICKET_ORDER_FILE], 1);
+	send_order_file(t, &o, program);
 	judge(t);
 }
 
@@ -261,21 +268,21 @@ static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void
 
 	(void)more;
 	send_order(t, &o);
-	send_letter(t, &o, program);
+	send_order_file(t, &o, program);
 	shutdown(t->fd[TICKET_LAUNCHER], SHUT_RDWR);
 	judge(t);
 }
 
-/* The letter says that a socket follows: what does, if anything, is no socket of a pair. */
+/* The order file says that a socket follows: what does, if anything, is no socket of a pair. */
 static void lie_about_tools(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
-	struct letter_order letter = { .words = o.words, .code_len = o.code_len, .tools = 1 };
+	struct order_head   order_file = { .exec_args = o.exec_args, .code_len = o.code_len, .tools = 1 };
 	struct err          e;
 
 	send_order(t, &o);
-	(void)!letter_write(t->fd[TICKET_LETTER], &letter, words, program, &e);
-	(void)!send(t->fd[TICKET_ORDERS], &letter, sizeof letter, MSG_NOSIGNAL);
+	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, program, &e);
+	(void)!send(t->fd[TICKET_ORDERS], &order_file, sizeof order_file, MSG_NOSIGNAL);
 	more(&o);
 	if (o.tools) { /* it was said that a directory comes */
 		int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -288,14 +295,14 @@ static void lie_about_tools(const struct mad_door *d, const struct ticket *t, vo
 	judge(t);
 }
 
-static void lie_in_letter(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+static void lie_in_order_file(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
-	struct letter_order l = { .words = o.words, .code_len = UINT32_MAX };
+	struct order_head   l = { .exec_args = o.exec_args, .code_len = UINT32_MAX };
 
 	(void)more;
 	send_order(t, &o);
-	(void)!letter_send(t->fd[TICKET_ORDERS], &l, -1);
+	(void)!order_file_send(t->fd[TICKET_ORDERS], &l, -1);
 	judge(t);
 }
 
@@ -322,13 +329,13 @@ static const struct row {
 	{ "all there is",                     lie_in_order,        more_all },
 	{ "seven pipes of a kind",            lie_in_order,        more_pipes },
 	{ "an order of tomorrow",             lie_in_order,        more_time },
-	{ "an order of tomorrow, no letter",  lie_without_letter,  more_time },
+	{ "an order of tomorrow, no order file",  lie_without_order_file,  more_time },
 	{ "an order that is too short",       lie_garbled,         more_nothing },
 	{ "an order with a descriptor",       lie_with_descriptor, more_nothing },
-	{ "a letter without an order",        lie_without_order,   more_nothing },
-	{ "a letter that is none",            lie_in_letter,       more_nothing },
-	{ "a letter with tools and no socket", lie_about_tools,    more_nothing },
-	{ "a letter with tools, which is a directory", lie_about_tools, more_sockets },
+	{ "an order file without an order",        lie_without_order,   more_nothing },
+	{ "an order file that is none",            lie_in_order_file,       more_nothing },
+	{ "an order file with tools and no socket", lie_about_tools,    more_nothing },
+	{ "an order file with tools, which is a directory", lie_about_tools, more_sockets },
 	{ "an order, and gone",               lie_and_leave,       more_nothing },
 	{ "a ticket used twice",              lie_twice,           more_nothing },
 	{ "a ticket used twice, for more",    lie_twice,           more_all },

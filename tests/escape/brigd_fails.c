@@ -100,7 +100,7 @@ static bool fails(const char *name)
 	CALL(user_ns_make,            (const struct slot *slot, bool quotas, struct err *e), (slot, quotas, e))                      \
 	CALL(privilege_forget_caller, (bool on_host, bool *no_groups, struct err *e), (on_host, no_groups, e))                   \
 	CALL(privilege_hide,          (struct err *e), (e))                                                                      \
-	CALL(outer_enter,             (struct outer *ret, struct err *e), (ret, e))                                              \
+	CALL(rootless_enter,             (struct rootless *ret, struct err *e), (ret, e))                                              \
 	CALL(privilege_drop,          (struct err *e), (e))                                                                          \
 	CALL(privilege_become_owner,  (uint32_t id, struct err *e), (id, e))                                                         \
 	CALL(group_limit,             (struct group *g, const struct limits *l, struct err *e), (g, l, e))                           \
@@ -116,7 +116,7 @@ static bool fails(const char *name)
 	CALL(loop_add,                (struct loop *l, struct loop_source *source, struct err *e), (l, source, e))                   \
 	CALL(peer_identify,           (struct peer *ret, struct peer_groups *groups, int sock, struct err *e), (ret, groups, sock, e)) \
 	CALL(run_id_make,             (char id[RUN_ID_LEN + 1], struct err *e), (id, e))                                             \
-	CALL(words_pack,              (struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, cwd, argv, envp, e)) \
+	CALL(exec_args_pack,              (struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, cwd, argv, envp, e)) \
 	CALL(run_start,               (struct run *ret, const struct run_order *order, struct err *e), (ret, order, e))
 /* clang-format on */
 

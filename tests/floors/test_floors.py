@@ -179,18 +179,18 @@ HOLDS = {
     "keeper": {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
         "jail/spec": "group_path id_range limits mount_plan mountinfo refusal",
-        "jail/privilege": "outer privilege slot sub_ids surroundings",
+        "jail/privilege": "rootless privilege slot sub_ids surroundings",
         "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trace group_trees",
-        "jail/order": "words zygote_report", # the file of figures, which the keeper makes
+        "jail/order": "exec_args zygote_report", # the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {
         "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
         "jail/spec": "bpf filter_notice group_path id_range layer limits mount_plan mountinfo policy_value program_env refusal refused_call",
-        "jail/privilege": "outer privilege slot sub_ids surroundings",
+        "jail/privilege": "rootless privilege slot sub_ids surroundings",
         "jail/cgroup": "group group_again group_count group_leaf group_limit group_place group_trace group_trees",
         "jail/seccomp": "notice",
-        "jail/order": "letter words zygote_report",
+        "jail/order": "order_file exec_args zygote_report",
         "libraries": ["libcgroup", "libcap", "libnl_3"],
     },
 }
@@ -232,7 +232,7 @@ def test_what_has_privilege_holds_its_own_code_only(program):
 @pytest.mark.parametrize("program, to, seen", [
     ("brigd", "keeper", {"door.c", "gate.c", "json_text.c", "load.o", "filter_compile.c", "watch.c", "libseccomp"}),
     ("supervisor", "keeper", {"supervisor.c", "watch.c", "watch_warm.c", "cell.c", "child_cell.c", "notice.c", "kept_zygote.c", "init_image.c", "libnl_3"}),
-    ("keeper", "supervisor", {"keeper.c", "id_pool.c", "seat.c", "realm.c", "keeper_check.c"}),
+    ("keeper", "supervisor", {"keeper.c", "id_pool.c", "kept_cell.c", "profile_userns.c", "keeper_check.c"}),
 ])
 def test_control_what_does_not_belong_into_one_is_seen_in_another(program, to, seen):
     assert seen <= strange(program, to)

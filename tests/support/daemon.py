@@ -216,7 +216,7 @@ class Daemon:
         return pids
 
     def has_tickets(self):
-        """The zygotes stand, and the door has a letter for each cell that stands ready for their forks."""
+        """The zygotes stand, and the door has an order file for each cell that stands ready for their forks."""
         try:
             with self.connect() as talk:
                 profiles = talk.ask("stats")["profiles"]
@@ -224,17 +224,17 @@ class Daemon:
             return True
         warm = [one for one in profiles if one["zygote"] and one["zygote"]["state"] != "none"]
         return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] for one in warm) \
-            and len(self.letters()) >= sum(one["ready"] for one in warm)
+            and len(self.order_files()) >= sum(one["ready"] for one in warm)
 
     def has_all_tickets(self, profile, ready):
         """As many cells stand as the profile wants, and the door may use each of them. `settle` cannot know how many that is."""
         with self.connect() as talk:
             told = next(one for one in talk.ask("stats")["profiles"] if one["name"] == profile)
-        return (told["ready"], told["building"], len(self.letters())) == (ready, 0, ready)
+        return (told["ready"], told["building"], len(self.order_files())) == (ready, 0, ready)
 
-    def letters(self):
+    def order_files(self):
         """Descriptors of the door: one for each warm cell that it may give a run to by itself."""
-        return letters(self.pid)
+        return order_files(self.pid)
 
     # --- its processes ---
 
@@ -275,12 +275,12 @@ def link_of(path):
         return ""
 
 
-LETTER = "/memfd:letter" # the one place of the tests that knows this name: stats tells of cells, and not whether the door has their tickets
+ORDER_FILE = "/memfd:order" # the one place of the tests that knows this name: stats tells of cells, and not whether the door has their tickets
 
 
-def letters(pid):
-    """Descriptors of letters of cells: a door's tickets, a fork server's cells, that of a fork whose order has not come yet."""
-    return [fd for fd in listed(f"/proc/{pid}/fd") if link_of(f"/proc/{pid}/fd/{fd}").startswith(LETTER)]
+def order_files(pid):
+    """Descriptors of order files of cells: a door's tickets, a fork server's cells, that of a fork whose order has not come yet."""
+    return [fd for fd in listed(f"/proc/{pid}/fd") if link_of(f"/proc/{pid}/fd/{fd}").startswith(ORDER_FILE)]
 
 
 def kind_of(pid):
@@ -304,11 +304,11 @@ def descriptors(pid):
 
 
 OF_CELL = 56 # a supervisor holds no more descriptors for one cell
-SPARE = re.compile(LETTER + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
+SPARE = re.compile(ORDER_FILE + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
 def lasting_descriptors(pid):
-    """Without descriptors that are kept for later runs, whose number changes: tickets (7 each, with one letter), networks and
+    """Without descriptors that are kept for later runs, whose number changes: tickets (7 each, with one order file), networks and
     groups that are used again, and a supervisor's cells. The name of a group that was removed does not match SPARE."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
@@ -319,7 +319,7 @@ def lasting_descriptors(pid):
     lasting = len(held) - sum(bool(SPARE.match(path)) for path in held)
     if kind_of(pid) == "supervisor":
         return max(0, lasting - OF_CELL * sum(kind_of(child) == "init" for child in host.children(pid)))
-    return lasting - 6 * sum(path.startswith(LETTER) for path in held)
+    return lasting - 6 * sum(path.startswith(ORDER_FILE) for path in held)
 
 
 def resident(pid):

@@ -145,8 +145,8 @@ def programs():
 
 
 def waits(pid):
-    """It holds the letter that its program will be in."""
-    return bool(daemon.letters(pid))
+    """It holds the order file that its program will be in."""
+    return bool(daemon.order_files(pid))
 
 
 FIRST_OF_JAILS = 1879048192 # id_range.h: where a host has no subordinate ids of brig

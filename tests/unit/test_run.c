@@ -49,7 +49,7 @@ static int count_open(void)
 
 static void check(const struct said *row)
 {
-	struct launch_word word;
+	struct launch_message word;
 	struct run_end     end;
 	struct run         run = { .started = row->started, .pipes = row->pipes };
 	int                pair[2], fds[5] = { 0, 1, 2, 0, 1 }, streams[PIPES_MAX], before, left;

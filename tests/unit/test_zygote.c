@@ -101,7 +101,7 @@ static void ask(int orders, size_t i, int fd)
 /* It ends by itself: nobody is left who could ask. */
 static const char *answer(size_t i)
 {
-	struct fork_word word = { 0 };
+	struct fork_message word = { 0 };
 	int              orders, pair[2], status;
 	pid_t            pid = start(&orders);
 

@@ -11,7 +11,7 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */ };
 
-struct words {
+struct exec_args {
 	struct service_wish wish;
 	const char         *private_fd;
 	bool                foreground, private, help, version;
@@ -23,13 +23,13 @@ static const struct option {
 	size_t      offset; /* of a bool, or of a text */
 	const char *doc;
 } options[] = {
-	{ "--foreground", NULL,   offsetof(struct words, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
-	{ "--socket",     "PATH", offsetof(struct words, wish.socket),     "listen at this socket" },
-	{ "--config",     "FILE", offsetof(struct words, wish.config),     "read this configuration instead of /etc/brig/brig.json" },
-	{ "--private",    NULL,   offsetof(struct words, private),         "serve one client alone; used by brig, together with --fd" },
-	{ "--fd",         "N",    offsetof(struct words, private_fd),      "the descriptor of the connection to that client" },
-	{ "--help",       NULL,   offsetof(struct words, help),            "this text" },
-	{ "--version",    NULL,   offsetof(struct words, version),         "print the version" },
+	{ "--foreground", NULL,   offsetof(struct exec_args, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
+	{ "--socket",     "PATH", offsetof(struct exec_args, wish.socket),     "listen at this socket" },
+	{ "--config",     "FILE", offsetof(struct exec_args, wish.config),     "read this configuration instead of /etc/brig/brig.json" },
+	{ "--private",    NULL,   offsetof(struct exec_args, private),         "serve one client alone; used by brig, together with --fd" },
+	{ "--fd",         "N",    offsetof(struct exec_args, private_fd),      "the descriptor of the connection to that client" },
+	{ "--help",       NULL,   offsetof(struct exec_args, help),            "this text" },
+	{ "--version",    NULL,   offsetof(struct exec_args, version),         "print the version" },
 };
 /* clang-format on */
 
@@ -49,7 +49,7 @@ static const struct option *find(const char *word)
 	return NULL;
 }
 
-static int parse(struct words *w, int argc, char **argv, struct err *e)
+static int parse(struct exec_args *w, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc; i++) {
 		const struct option *o = find(argv[i]);
@@ -76,7 +76,7 @@ static int complain(const struct err *e, int status)
 	return status;
 }
 
-static int serve(const struct words *w)
+static int serve(const struct exec_args *w)
 {
 	static const int statuses[] = { [SERVICE_ENDED] = STATUS_OK, [SERVICE_FAILED] = STATUS_FAILED, [SERVICE_MISCONFIGURED] = STATUS_MISCONFIGURED };
 	struct err       e;
@@ -94,7 +94,7 @@ static int serve(const struct words *w)
 
 int main(int argc, char **argv)
 {
-	struct words w = { 0 };
+	struct exec_args w = { 0 };
 	struct err   e;
 
 	if (argc < 1)

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "outer.h"
+#include "rootless.h"
 
 #include "clock.h"
 #include "fd.h"
@@ -37,7 +37,7 @@ static _Noreturn void mapper_main(const char *program, const char *target, int g
 {
 	char  text[3][12];
 	char *argv[] = { (char *)program, (char *)target, "0", text[0], "1", "1", text[1], text[2], NULL }, *none[] = { NULL };
-	int   null   = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int   null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char  byte;
 
 	snprintf(text[0], sizeof text[0], "%u", own);
@@ -58,7 +58,7 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 
 	snprintf(target, sizeof target, "%d", getpid());
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return err_sys(e, "set-up step outer-namespace: pipe");
+		return err_sys(e, "set-up step rootless-namespace: pipe");
 	m->pid = fork();
 	if (m->pid == 0) {
 		close(go[1]);
@@ -66,7 +66,7 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 	}
 	close(go[0]);
 	m->go = go[1];
-	return m->pid < 0 ? err_sys(e, "set-up step outer-namespace: fork") : 0;
+	return m->pid < 0 ? err_sys(e, "set-up step rootless-namespace: fork") : 0;
 }
 
 /* Its exit status; -1 when it was killed, or had not ended by then (CLOCK_MONOTONIC ms). */
@@ -110,13 +110,13 @@ static void mappers_done(struct mappers *m)
 #define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
 /* clang-format on */
 
-static void say_why(struct outer *o, const char *why, const char *fix)
+static void say_why(struct rootless *o, const char *why, const char *fix)
 {
 	snprintf(o->why, sizeof o->why, "%.190s", why);
 	o->fix = fix;
 }
 
-static enum outer_kind choose(struct outer *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
+static enum rootless_kind choose(struct rootless *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
 {
 	struct err e;
 
@@ -127,8 +127,8 @@ static enum outer_kind choose(struct outer *o, const struct mappers *m, struct i
 	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		say_why(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
 	else
-		return OUTER_RANGE;
-	return OUTER_SINGLE;
+		return ROOTLESS_RANGE;
+	return ROOTLESS_SINGLE;
 }
 
 /* --- what a host may have against it --- */
@@ -147,7 +147,7 @@ static int refused(const char *what, struct refusal r, struct err *e)
 	refusal_cause(&r, by, cause, sizeof cause);
 	refusal_fix(&r, by, &at, fix, sizeof fix);
 	errno = r.errnum;
-	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
+	return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
 }
 
 static int unshare_refused(int errnum, struct err *e)
@@ -169,8 +169,10 @@ static int map_single(uint32_t uid, uint32_t gid, struct err *e)
 	snprintf(uid_map, sizeof uid_map, "0 %u 1", uid);
 	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_put(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
 	    file_put(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
-		return uid == 0 && errno == EPERM ? err_set(e, ERR_SETUP, "set-up step outer-namespace: id maps: " OUTER_ROOT_CAUSE "; " OUTER_ROOT_FIX) :
-						    refused("id maps", (struct refusal){ .errnum = errno }, e);
+		return uid == 0 && errno == EPERM
+			       ? err_set(e, ERR_SETUP,
+					 "set-up step rootless-namespace: id maps: " ROOTLESS_ROOT_CAUSE "; " ROOTLESS_ROOT_FIX)
+			       : refused("id maps", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
@@ -192,12 +194,13 @@ static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
 static int tell_half(const char *program, int status, struct err *e)
 {
 	if (status < 0)
-		return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s was killed, or took longer than %d s", program,
+		return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s was killed, or took longer than %d s", program,
 			       MAPPERS_MS_MAX / 1000);
-	return err_set(e, ERR_SETUP, "set-up step outer-namespace: %s refused (status %d), though the other did not", program, status);
+	return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s refused (status %d), though the other did not", program,
+		       status);
 }
 
-static void say_why_neither(struct outer *o, int uid_status, int gid_status)
+static void say_why_neither(struct rootless *o, int uid_status, int gid_status)
 {
 	char why[100];
 
@@ -208,7 +211,7 @@ static void say_why_neither(struct outer *o, int uid_status, int gid_status)
 	say_why(o, why, uid_status < 0 && gid_status < 0 ? FIX_SLOW : FIX_SETUID);
 }
 
-static int map_range(struct outer *o, struct mappers *m, struct err *e)
+static int map_range(struct rootless *o, struct mappers *m, struct err *e)
 {
 	int uid_status, gid_status;
 
@@ -216,7 +219,7 @@ static int map_range(struct outer *o, struct mappers *m, struct err *e)
 	case MAPPED:
 		return 0;
 	case MAPPED_NOT:
-		o->kind = OUTER_SINGLE;
+		o->kind = ROOTLESS_SINGLE;
 		say_why_neither(o, uid_status, gid_status);
 		return 0;
 	case MAPPED_HALF:
@@ -225,15 +228,15 @@ static int map_range(struct outer *o, struct mappers *m, struct err *e)
 	return uid_status ? tell_half(m->uid.program, uid_status, e) : tell_half(m->gid.program, gid_status, e);
 }
 
-static int enter(struct outer *o, struct mappers *m, struct err *e)
+static int enter(struct rootless *o, struct mappers *m, struct err *e)
 {
 	uint32_t uid = geteuid(), gid = getegid();
 
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return unshare_refused(errno, e);
-	if (o->kind == OUTER_RANGE && map_range(o, m, e) < 0)
+	if (o->kind == ROOTLESS_RANGE && map_range(o, m, e) < 0)
 		return -1;
-	if (o->kind == OUTER_SINGLE) {
+	if (o->kind == ROOTLESS_SINGLE) {
 		o->ids = (struct id_range){ .base = 0, .count = 1 };
 		if (map_single(uid, gid, e) < 0)
 			return -1;
@@ -247,13 +250,13 @@ static int enter(struct outer *o, struct mappers *m, struct err *e)
 	return 0;
 }
 
-static int enter_as_user(struct outer *o, struct err *e)
+static int enter_as_user(struct rootless *o, struct err *e)
 {
 	scoped(mappers_done) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
-	struct id_range uids, gids;
+	struct id_range                     uids, gids;
 
 	o->kind = choose(o, &m, &uids, &gids);
-	if (o->kind == OUTER_RANGE) {
+	if (o->kind == ROOTLESS_RANGE) {
 		o->ids = (struct id_range){ .base = 1, .count = uids.count };
 		if (mapper_start(&m.uid, getuid(), &uids, e) < 0 || mapper_start(&m.gid, getgid(), &gids, e) < 0)
 			return -1;
@@ -261,13 +264,13 @@ static int enter_as_user(struct outer *o, struct err *e)
 	return enter(o, &m, e);
 }
 
-int outer_enter(struct outer *ret, struct err *e)
+int rootless_enter(struct rootless *ret, struct err *e)
 {
-	struct outer o       = { .kind = OUTER_NONE };
-	int          is_root = privilege_is_root();
+	struct rootless o       = { .kind = ROOTLESS_NONE };
+	int             is_root = privilege_is_root();
 
 	if (is_root < 0)
-		return err_sys(e, "set-up step outer-namespace: our capabilities");
+		return err_sys(e, "set-up step rootless-namespace: our capabilities");
 	if ((is_root ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
 		return -1;
 	*ret = o;

@@ -1,12 +1,12 @@
 /*
- * telling.h - the reader sends the rules to the keeper; no other process does
+ * rules_offer.h - the reader sends the rules to the keeper; no other process does
  *
  * By the protocol of keeper_protocol.h: all profiles, the seal, and then SERVE or DROP.
  */
 #pragma once
 #include "rules.h"
 
-struct telling_setup {
+struct rules_setup {
 	const struct places *places;
 	enum keeper_mode     mode;
 };
@@ -15,8 +15,8 @@ struct telling_setup {
  * setup: NULL: the keeper has it. reading: a unique number; answers to other readings are ignored. numbers: one
  * for each profile. On failure nothing has changed for runs.
  */
-must_use int telling_offer(int keeper, const struct telling_setup *setup, uint64_t reading, const struct rules *r, uint32_t numbers[KEEPER_PROFILES_MAX],
-			   struct err *e);
+must_use int rules_offer(int keeper, const struct rules_setup *setup, uint64_t reading, const struct rules *r,
+			 uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e);
 /* The door uses them now, or never will. No error when the keeper is gone: the door notices that. */
-void telling_serve(int keeper);
-void telling_drop(int keeper);
+void rules_serve(int keeper);
+void rules_drop(int keeper);

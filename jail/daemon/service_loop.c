@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "reception.h"
+#include "service_loop.h"
 
 #include "clock.h"
 #include "connection.h"
@@ -17,14 +17,14 @@
 
 enum { TICK_MS = 500 };
 
-struct reception {
+struct service_loop {
 	struct door       *door;
 	struct loop_source listener, signals, lifeline;
 	bool               listens, asked_to_end, keeper_is_gone;
 	double             tick_ms, deadline_ms; /* the next of each */
 };
 
-static int set_listening(struct reception *r, bool listens, struct err *e)
+static int set_listening(struct service_loop *r, bool listens, struct err *e)
 {
 	bool was = r->listens;
 
@@ -39,10 +39,10 @@ static int set_listening(struct reception *r, bool listens, struct err *e)
 /* Without a free descriptor nobody can be answered: they wait in the queue until the next tick. */
 static void on_client(void *owner)
 {
-	struct reception *r    = owner;
-	int               sock = accept4(r->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct denial     why;
-	struct err        e;
+	struct service_loop *r    = owner;
+	int                  sock = accept4(r->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct denial        why;
+	struct err           e;
 
 	if (sock >= 0) {
 		(void)!door_admit(r->door, sock, &why);
@@ -54,7 +54,7 @@ static void on_client(void *owner)
 
 static void on_signal(void *owner)
 {
-	struct reception        *r = owner;
+	struct service_loop    *r = owner;
 	struct signalfd_siginfo info;
 
 	if (read(r->signals.fd, &info, sizeof info) != sizeof info)
@@ -67,7 +67,7 @@ static void on_signal(void *owner)
 
 static void on_lifeline(void *owner)
 {
-	struct reception     *r = owner;
+	struct service_loop  *r = owner;
 	const struct backend *b = &r->door->backend;
 
 	r->keeper_is_gone |= !b->ops->hear(b->self);
@@ -75,7 +75,7 @@ static void on_lifeline(void *owner)
 
 static void close_idle(struct door *d, double now)
 {
-	struct connection *c   = LIST_FIRST(&d->connections), *next;
+	struct connection *c = LIST_FIRST(&d->connections), *next;
 
 	for (; c; c = next) {
 		next = LIST_NEXT(c, link);
@@ -85,7 +85,7 @@ static void close_idle(struct door *d, double now)
 }
 
 /* What nobody's word brings about, twice a second at most: it looks at every connection. */
-static int tick(struct reception *r, struct err *e)
+static int tick(struct service_loop *r, struct err *e)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -96,12 +96,12 @@ static int tick(struct reception *r, struct err *e)
 	return r->door->is_ending ? 0 : set_listening(r, true, e);
 }
 
-static int turn(struct reception *r, struct err *e)
+static int turn(struct service_loop *r, struct err *e)
 {
 	return loop_turn(&r->door->loop, TICK_MS, e) < 0 ? -1 : tick(r, e);
 }
 
-static void begin_to_end(struct reception *r)
+static void begin_to_end(struct service_loop *r)
 {
 	struct served_run *run;
 	struct err         e;
@@ -111,10 +111,10 @@ static void begin_to_end(struct reception *r)
 	(void)!set_listening(r, false, &e);
 	queue_end(r->door);
 	TAILQ_FOREACH(run, &r->door->runs, link)
-		served_run_cancel(run, EXIT_cancelled);
+	served_run_cancel(run, EXIT_cancelled);
 }
 
-static int until_signal(struct reception *r, struct err *e)
+static int until_signal(struct service_loop *r, struct err *e)
 {
 	while (!r->asked_to_end && !r->keeper_is_gone)
 		if (turn(r, e) < 0)
@@ -124,7 +124,7 @@ static int until_signal(struct reception *r, struct err *e)
 	return r->keeper_is_gone ? err_set(e, ERR_SETUP, "the keeper is gone") : 0;
 }
 
-static int until_nothing_runs(struct reception *r, struct err *e)
+static int until_nothing_runs(struct service_loop *r, struct err *e)
 {
 	while (r->door->runs_len && clock_ms(CLOCK_MONOTONIC) < r->deadline_ms)
 		if (turn(r, e) < 0)
@@ -132,7 +132,7 @@ static int until_nothing_runs(struct reception *r, struct err *e)
 	return 0;
 }
 
-static int add_sources(struct reception *r, const struct reception_posts *at, struct err *e)
+static int add_sources(struct service_loop *r, const struct service_loop_fds *at, struct err *e)
 {
 	struct door *d = r->door;
 
@@ -144,11 +144,11 @@ static int add_sources(struct reception *r, const struct reception_posts *at, st
 	return r->lifeline.fd < 0 ? 0 : loop_add(&d->loop, &r->lifeline, e);
 }
 
-int reception_serve(struct door *d, const struct reception_posts *at, struct err *e)
+int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e)
 {
-	struct reception r = { .door = d };
-	struct err       ignored;
-	int              done;
+	struct service_loop r = { .door = d };
+	struct err          ignored;
+	int                 done;
 
 	if (add_sources(&r, at, e) < 0)
 		return -1;

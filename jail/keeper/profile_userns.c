@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "realm.h"
+#include "profile_userns.h"
 
 #include "fd.h"
 #include "file.h"
@@ -32,14 +32,15 @@ static int enter(void)
 static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 {
 	char *const argv[] = { (char *)"brig-supervisor", NULL }, *const none[] = { NULL };
-	char        byte;
-	int         file;
+	char byte;
+	int  file;
 
 	signal(SIGCHLD, SIG_DFL);
 	if (is_new && (read(go, &byte, 1) != 1 || enter() < 0))
 		_exit(EXIT_FAILURE);
 	file = fcntl(KEEPER_SUPERVISOR_FD, F_DUPFD_CLOEXEC, KEEPER_FDS_END);
-	if (file >= 0 && dup2(sock, SUPERVISOR_FD) == SUPERVISOR_FD && close_range(SUPERVISOR_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+	if (file >= 0 && dup2(sock, SUPERVISOR_FD) == SUPERVISOR_FD &&
+	    close_range(SUPERVISOR_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
 		execveat(file, "", argv, none, AT_EMPTY_PATH);
 	_exit(EXIT_FAILURE);
 }
@@ -73,18 +74,19 @@ static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, str
 	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
 		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
 	print_map(text, sizeof text, gid, slice);
-	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)") : 0;
+	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)")
+						   : 0;
 }
 
 /* --- one supervisor --- */
 
-static pid_t clone_supervisor(struct realm *r, int sock, int go[2], const struct realm_wishes *w)
+static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], const struct profile_userns_wishes *w)
 {
-	bool              is_new = w->outer->kind == OUTER_KEPT;
+	bool              is_new = w->rootless->kind == ROOTLESS_KEPT;
 	struct clone_args args   = {
-		.flags       = CLONE_PIDFD | (is_new ? CLONE_NEWUSER | CLONE_NEWNS : 0),
-		.pidfd       = (uint64_t)(uintptr_t)&r->pidfd,
-		.exit_signal = SIGCHLD,
+		  .flags       = CLONE_PIDFD | (is_new ? CLONE_NEWUSER | CLONE_NEWNS : 0),
+		  .pidfd       = (uint64_t)(uintptr_t)&r->pidfd,
+		  .exit_signal = SIGCHLD,
 	};
 	pid_t pid = clone3(&args, sizeof args);
 
@@ -97,7 +99,7 @@ static pid_t clone_supervisor(struct realm *r, int sock, int go[2], const struct
 }
 
 /* Ours must be traceable for as long as the child's files in /proc are to be ours. */
-static int start(struct realm *r, const struct realm_wishes *w, int sock, struct err *e)
+static int start(struct profile_userns *r, const struct profile_userns_wishes *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
 	pid_t pid;
@@ -107,7 +109,7 @@ static int start(struct realm *r, const struct realm_wishes *w, int sock, struct
 	pid = clone_supervisor(r, sock, go, w);
 	if (pid < 0)
 		result = err_sys(e, "user namespace of the profile (brig doctor says what this host lacks)");
-	else if (w->outer->kind == OUTER_KEPT)
+	else if (w->rootless->kind == ROOTLESS_KEPT)
 		result = write_maps(pid, &r->share->slice, w->gid, e);
 	if (result == 0 && write(go[1], "", 1) != 1)
 		result = err_sys(e, "supervisor");
@@ -116,26 +118,26 @@ static int start(struct realm *r, const struct realm_wishes *w, int sock, struct
 	return privilege_hide(e) < 0 ? -1 : result;
 }
 
-static int send_setup(const struct realm *r, const struct realm_wishes *w, struct err *e)
+static int send_setup(const struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e)
 {
-	const int            fds[] = { w->filter_fd, r->report_fd };
+	const int               fds[] = { w->filter_fd, r->report_fd };
 	struct supervisor_setup setup;
 
 	memset(&setup, 0, sizeof setup);
 	memcpy(setup.rootfs, w->profile->rootfs, sizeof setup.rootfs);
 	memcpy(setup.profile, w->profile->name, sizeof setup.profile);
 	memcpy(setup.preload, w->profile->preload, sizeof setup.preload);
-	memcpy(setup.outer_why, w->outer->why, sizeof setup.outer_why);
-	setup.workspace_exec = w->profile->workspace_exec;
-	setup.require_all    = w->profile->require_all;
-	setup.warm           = w->profile->warm;
-	setup.zygote_cells   = w->profile->zygote_cells;
-	setup.zygote_ms      = w->profile->zygote_ms;
-	setup.cpus           = w->profile->limits.cpus;
-	setup.wall_ms_max    = w->profile->ceilings.wall_ms;
+	memcpy(setup.rootless_why, w->rootless->why, sizeof setup.rootless_why);
+	setup.workspace_exec   = w->profile->workspace_exec;
+	setup.require_all      = w->profile->require_all;
+	setup.warm             = w->profile->warm;
+	setup.zygote_cells     = w->profile->zygote_cells;
+	setup.zygote_ms        = w->profile->zygote_ms;
+	setup.cpus             = w->profile->limits.cpus;
+	setup.wall_ms_max      = w->profile->ceilings.wall_ms;
 	setup.tool_wait_ms_max = w->profile->ceilings.tool_wait_ms;
-	setup.outer_kind     = w->outer->kind;
-	errno                = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
+	setup.rootless_kind    = w->rootless->kind;
+	errno                  = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
 	return errno ? err_sys(e, "supervisor: setup") : 0;
 }
 
@@ -155,7 +157,7 @@ void share_of_file(struct share *ret, const struct id_range *ids, const char *ru
 	id_pool_of_file(&ret->ids, ids, runtime);
 }
 
-/* Its socket has room for some dozens of words, and it needs a millisecond for each. */
+/* Its socket has room for some dozens of messages, and it needs a millisecond for each. */
 static int limit_patience(int sock)
 {
 	const struct timeval second = { .tv_sec = 1 };
@@ -163,26 +165,26 @@ static int limit_patience(int sock)
 	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
 }
 
-int realm_start(struct realm *r, const struct realm_wishes *w, struct err *e)
+int profile_userns_start(struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e)
 {
 	int pair[2], result;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "supervisor: socketpair");
-	r->report_fd = zygote_report_open(); /* of the one before nothing is true any more */
+	r->report_fd  = zygote_report_open(); /* of the one before nothing is true any more */
 	r->supervisor = pair[0];
-	result     = limit_patience(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
+	result        = limit_patience(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
 	close(pair[1]);
 	if (result == 0 && r->report_fd < 0)
 		result = err_sys(e, "supervisor: report");
 	if (result == 0)
 		result = send_setup(r, w, e);
 	if (result < 0)
-		realm_stop(r);
+		profile_userns_stop(r);
 	return result;
 }
 
-void realm_stop(struct realm *r)
+void profile_userns_stop(struct profile_userns *r)
 {
 	fd_closep(&r->supervisor);
 	fd_closep(&r->report_fd);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "letter.h"
+#include "order_file.h"
 
 #include "fd.h"
 #include "packet.h"
@@ -17,40 +17,41 @@
 
 enum { CODE_ALIGN = 16, COPY_BYTES = 16 * 1024 };
 
-static size_t code_at(const struct letter_order *o)
+static size_t code_at(const struct order_head *o)
 {
-	return ((size_t)o->words.len + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
+	return ((size_t)o->exec_args.len + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
 }
 
-bool letter_is_bounded(const struct letter_order *o)
+bool order_file_is_bounded(const struct order_head *o)
 {
-	return words_are_bounded(&o->words) && o->code_len <= LETTER_CODE_MAX && o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->executes <= 1;
+	return exec_args_are_bounded(&o->exec_args) && o->code_len <= ORDER_CODE_MAX && o->stdin_pipe <= 1 &&
+	       o->result_pipe <= 1 && o->tools <= 1 && o->executes <= 1;
 }
 
 /* --- writing --- */
 
-int letter_make(struct err *e)
+int order_file_make(struct err *e)
 {
-	int fd = memfd_create("letter", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	int fd = memfd_create("order", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
 	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("letter", MFD_CLOEXEC);
-	return fd < 0 ? err_sys(e, "set-up step channels: letter") : fd;
+		fd = memfd_create("order", MFD_CLOEXEC);
+	return fd < 0 ? err_sys(e, "set-up step channels: order file") : fd;
 }
 
-int letter_write(int letter, const struct letter_order *o, const char *words, const char *code, struct err *e)
+int order_file_write(int order_file, const struct order_head *o, const char *exec_args, const char *code, struct err *e)
 {
 	static const char none[CODE_ALIGN];
-	size_t            gap  = code_at(o) - o->words.len;
-	struct iovec      io[] = { { (void *)words, o->words.len }, { (void *)none, gap }, { (void *)code, o->code_len } };
-	ssize_t           all  = (ssize_t)(o->words.len + gap + o->code_len), n;
+	size_t            gap = code_at(o) - o->exec_args.len;
+	struct iovec io[]     = { { (void *)exec_args, o->exec_args.len }, { (void *)none, gap }, { (void *)code, o->code_len } };
+	ssize_t      all      = (ssize_t)(o->exec_args.len + gap + o->code_len), n;
 
 	do
-		n = pwritev(letter, io, ARRAY_LEN(io), 0);
+		n = pwritev(order_file, io, ARRAY_LEN(io), 0);
 	while (n < 0 && errno == EINTR);
 	if (n >= 0 && n != all)
 		errno = ENOSPC; /* a memory file is short of nothing else */
-	return n == all ? 0 : err_sys(e, "set-up step letter");
+	return n == all ? 0 : err_sys(e, "set-up step order");
 }
 
 static int copy(int to, off_t at, int from, size_t len)
@@ -72,14 +73,15 @@ static int copy(int to, off_t at, int from, size_t len)
 	return 0;
 }
 
-int letter_copy(int letter, const struct letter_order *o, int words, int code, struct err *e)
+int order_file_copy(int order_file, const struct order_head *o, int exec_args, int code, struct err *e)
 {
-	if (copy(letter, 0, words, o->words.len) < 0 || (o->code_len && copy(letter, (off_t)code_at(o), code, o->code_len) < 0))
-		return err_sys(e, "set-up step letter");
+	if (copy(order_file, 0, exec_args, o->exec_args.len) < 0 ||
+	    (o->code_len && copy(order_file, (off_t)code_at(o), code, o->code_len) < 0))
+		return err_sys(e, "set-up step order");
 	return 0;
 }
 
-int letter_send(int orders, const struct letter_order *o, int tools)
+int order_file_send(int orders, const struct order_head *o, int tools)
 {
 	ssize_t n;
 
@@ -93,21 +95,22 @@ int letter_send(int orders, const struct letter_order *o, int tools)
 
 /* --- reading --- */
 
-/* One byte more than there should be: a longer datagram is cut off without a word. */
-static int read_order(int orders, struct letter_order *ret)
+/* One byte more than there should be: a longer datagram is cut off silently. */
+static int read_order(int orders, struct order_head *ret)
 {
 	char    bytes[sizeof *ret + 1];
 	ssize_t n;
 
 	do
 		n = read(orders, bytes, sizeof bytes);
-	while (n < 0 && (errno == EINTR || errno == ECONNRESET)); /* ECONNRESET is said once, and what was sent before comes after it */
+	while (n < 0 &&
+	       (errno == EINTR || errno == ECONNRESET)); /* ECONNRESET is said once, and what was sent before comes after it */
 	if (n <= 0)
 		return n < 0 ? -errno : -EPIPE;
 	if (n != (ssize_t)sizeof *ret)
 		return -EPROTO;
 	memcpy(ret, bytes, sizeof *ret);
-	return letter_is_bounded(ret) ? 0 : -EPROTO;
+	return order_file_is_bounded(ret) ? 0 : -EPROTO;
 }
 
 static int read_all(int fd, char *to, size_t len)
@@ -124,8 +127,8 @@ static int read_all(int fd, char *to, size_t len)
 	return 0;
 }
 
-/* What is mapped anew is zero: the text of the program ends with a NUL, and so does that of the words, or splitting them fails. */
-int letter_read(int orders, int letter, struct letter_order *ret, char **text, char **code)
+/* What is mapped anew is zero: the text of the program ends with a NUL, and so do the arguments, or splitting them fails. */
+int order_file_read(int orders, int order_file, struct order_head *ret, char **text, char **code)
 {
 	int    r = read_order(orders, ret);
 	size_t len;
@@ -137,7 +140,7 @@ int letter_read(int orders, int letter, struct letter_order *ret, char **text, c
 	copy = mmap(NULL, len + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	r = read_all(letter, copy, ret->code_len ? len : ret->words.len);
+	r = read_all(order_file, copy, ret->code_len ? len : ret->exec_args.len);
 	if (r < 0) {
 		munmap(copy, len + 1);
 		return r;
@@ -173,13 +176,14 @@ static int take_descriptor(int orders)
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n != 1)
 		return n < 0 ? -errno : -EPIPE;
-	if (m.msg_controllen < CMSG_LEN(sizeof fd) || control.head.cmsg_level != SOL_SOCKET || control.head.cmsg_type != SCM_RIGHTS)
+	if (m.msg_controllen < CMSG_LEN(sizeof fd) || control.head.cmsg_level != SOL_SOCKET ||
+	    control.head.cmsg_type != SCM_RIGHTS)
 		return -EPROTO;
 	memcpy(&fd, CMSG_DATA(&control.head), sizeof fd);
 	return fd;
 }
 
-int letter_take_tools(int orders)
+int order_file_take_tools(int orders)
 {
 	int fd = take_descriptor(orders);
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "words.h"
+#include "exec_args.h"
 
 #include "fd.h"
 #include "sealed.h"
@@ -27,7 +27,7 @@ static uint32_t pack(struct packer *p, char *const *list)
 	for (; list[n]; n++) {
 		size_t len = strlen(list[n]) + 1;
 
-		p->full |= len > WORDS_BYTES_MAX - p->len;
+		p->full |= len > EXEC_ARGS_BYTES_MAX - p->len;
 		if (p->full)
 			return n;
 		memcpy(p->text + p->len, list[n], len);
@@ -50,15 +50,16 @@ static char *make_room(const char *const *paths, const char *const *cwds, char *
 {
 	size_t len = count((char *const *)paths) + count((char *const *)cwds) + count(argv) + count(envp);
 
-	return malloc(len == 0 ? 1 : len < WORDS_BYTES_MAX ? len : WORDS_BYTES_MAX);
+	return malloc(len == 0 ? 1 : len < EXEC_ARGS_BYTES_MAX ? len : EXEC_ARGS_BYTES_MAX);
 }
 
-int words_pack(struct words *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e)
+int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv,
+		   char *const *envp, struct err *e)
 {
-	const char *const cwds[] = { cwd, NULL };
-	scoped(block_freep) char *block = make_room(paths, cwds, argv, envp);
-	struct packer p = { .text = block };
-	struct words  w = WORDS_NONE;
+	const char *const         cwds[] = { cwd, NULL };
+	scoped(block_freep) char *block  = make_room(paths, cwds, argv, envp);
+	struct packer             p      = { .text = block };
+	struct exec_args          w      = EXEC_ARGS_NONE;
 
 	if (!block)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -67,30 +68,31 @@ int words_pack(struct words *ret, char **text, const char *const *paths, const c
 	w.argc  = pack(&p, argv);
 	w.envc  = pack(&p, envp);
 	w.len   = (uint32_t)p.len;
-	if (p.full || !words_are_bounded(&w))
-		return err_set(e, ERR_BAD_SPEC, "arguments and environment: at most %d and %d, and %dK in all", WORDS_ARGV_MAX, WORDS_ENV_MAX,
-			       WORDS_BYTES_MAX / 1024);
+	if (p.full || !exec_args_are_bounded(&w))
+		return err_set(e, ERR_BAD_SPEC, "arguments and environment: at most %d and %d, and %dK in all",
+			       EXEC_ARGS_ARGV_MAX, EXEC_ARGS_ENV_MAX, EXEC_ARGS_BYTES_MAX / 1024);
 	*ret  = w;
 	*text = block;
 	block = NULL;
 	return 0;
 }
 
-int words_seal(struct words *w, const char *text, struct err *e)
+int exec_args_seal(struct exec_args *w, const char *text, struct err *e)
 {
 	w->fd = sealed_open("words", text, w->len, e);
 	return w->fd < 0 ? err_wrap(e, "set-up step pack-words") : 0;
 }
 
-void words_done(struct words *w)
+void exec_args_done(struct exec_args *w)
 {
 	fd_closep(&w->fd);
 }
 
-bool words_are_bounded(const struct words *w)
+bool exec_args_are_bounded(const struct exec_args *w)
 {
-	return w->paths >= 1 && w->paths <= WORDS_PATHS_MAX && w->cwds <= 1 && w->argc >= 1 && w->argc <= WORDS_ARGV_MAX && w->envc <= WORDS_ENV_MAX &&
-	       w->len >= w->paths + w->cwds + w->argc + w->envc && w->len <= WORDS_BYTES_MAX;
+	return w->paths >= 1 && w->paths <= EXEC_ARGS_PATHS_MAX && w->cwds <= 1 && w->argc >= 1 &&
+	       w->argc <= EXEC_ARGS_ARGV_MAX && w->envc <= EXEC_ARGS_ENV_MAX &&
+	       w->len >= w->paths + w->cwds + w->argc + w->envc && w->len <= EXEC_ARGS_BYTES_MAX;
 }
 
 /* --- reading: inside the cell --- */
@@ -113,10 +115,10 @@ static bool take(struct splitter *s, uint32_t n, char **list)
 	return true;
 }
 
-bool words_split(const struct words *w, char *text, struct word_lists *ret)
+bool exec_args_split(const struct exec_args *w, char *text, struct exec_lists *ret)
 {
 	struct splitter s = { text, text + w->len };
 
-	return words_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->cwds, (char **)ret->cwd) && take(&s, w->argc, ret->argv) &&
-	       take(&s, w->envc, ret->envp) && s.at == s.end;
+	return exec_args_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->cwds, (char **)ret->cwd) &&
+	       take(&s, w->argc, ret->argv) && take(&s, w->envc, ret->envp) && s.at == s.end;
 }

@@ -1,9 +1,9 @@
-/* reception.h - a service and its many clients, from the first until a signal asks for the end */
+/* service_loop.h - a service and its many clients, from the first until a signal asks for the end */
 #pragma once
 #include "door.h"
 
 /* All stay the caller's. */
-struct reception_posts {
+struct service_loop_fds {
 	int listener;
 	int signals; /* a signalfd */
 	int notify;  /* see notify.h */
@@ -13,4 +13,4 @@ struct reception_posts {
  * Returns when a signal came and every run has ended, or ENDING_MS_MAX after the signal. Each run that was
  * still going is ended as cancelled, and its client told. Fails, after the same, when the keeper is gone.
  */
-must_use int reception_serve(struct door *d, const struct reception_posts *at, struct err *e);
+must_use int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "seat.h"
+#include "kept_cell.h"
 
 #include "clock.h"
 #include "fd.h"
@@ -16,23 +16,23 @@
 
 /* --- opening --- */
 
-static int take_place(struct seat *s, const struct seat_wishes *w, struct err *e)
+static int take_place(struct kept_cell *s, const struct kept_cell_wishes *w, struct err *e)
 {
 	enum group_answer answer;
 
-	s->ids = &w->realm->share->ids;
+	s->ids = &w->userns->share->ids;
 	do {
 		id_pool_give(s->ids, &s->slot);
 		if (id_pool_take(s->ids, &s->slot, e) < 0)
 			return -1;
-		answer = group_open_in(&s->group, w->home, s->slot.number, e);
+		answer = group_open_in(&s->group, w->parent, s->slot.number, e);
 	} while (answer == GROUP_TAKEN);
 	if (answer == GROUP_FAILED)
 		return -1;
 	return w->lends ? group_lend(&s->group, e) : 0;
 }
 
-static void fill_word(struct supervisor_cell *cell, const struct seat *s, const struct seat_wishes *w)
+static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, const struct kept_cell_wishes *w)
 {
 	memset(cell, 0, sizeof *cell);
 	memcpy(cell->digest, w->tree->digest, sizeof cell->digest);
@@ -58,11 +58,11 @@ static void fill_word(struct supervisor_cell *cell, const struct seat *s, const 
 	}
 }
 
-static int call_supervisor(const struct seat *s, const struct seat_wishes *w, int control, struct err *e)
+static int call_supervisor(const struct kept_cell *s, const struct kept_cell_wishes *w, int control, struct err *e)
 {
 	struct supervisor_cell cell;
-	int                 fds[PACKET_FDS_MAX], r;
-	size_t              n = 0;
+	int                    fds[PACKET_FDS_MAX], r;
+	size_t                 n = 0;
 
 	fill_word(&cell, s, w);
 	fds[n++] = control;
@@ -74,14 +74,14 @@ static int call_supervisor(const struct seat *s, const struct seat_wishes *w, in
 		fds[n++] = w->shown_fd[i];
 	if (cell.files)
 		fds[n++] = w->shown_fd[cell.shown_len];
-	r     = packet_send(w->realm->supervisor, &cell, sizeof cell, fds, n);
+	r = packet_send(w->userns->supervisor, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or worse: everybody else would wait with us */
-		realm_stop(w->realm);
+		profile_userns_stop(w->userns);
 	errno = -r;
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }
 
-static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
+static int start(struct kept_cell *s, const struct kept_cell_wishes *w, struct err *e)
 {
 	int pair[2], r;
 
@@ -95,14 +95,14 @@ static int start(struct seat *s, const struct seat_wishes *w, struct err *e)
 	return r;
 }
 
-int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, struct err *e)
+int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_wishes *w, struct err *e)
 {
 	struct err ignored;
 
 	s->profile = profile;
 	s->plain   = !w->run;
 	s->warm    = w->warm;
-	s->state   = SEAT_BUILDING;
+	s->state   = KEPT_CELL_BUILDING;
 	s->since   = clock_ms(CLOCK_MONOTONIC);
 	s->named   = w->named;
 	if (start(s, w, e) == 0)
@@ -110,23 +110,23 @@ int seat_open(struct seat *s, uint32_t profile, const struct seat_wishes *w, str
 	fd_closep(&s->control);
 	(void)!group_close(&s->group, &ignored); /* no process is in them yet */
 	id_pool_give(s->ids, &s->slot);
-	*s = SEAT_NONE;
+	*s = KEPT_CELL_NONE;
 	return -1;
 }
 
 /* --- taking --- */
 
-enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const int *fds, struct err *e)
+enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_run *run, const int *fds, struct err *e)
 {
 	double              now = clock_ms(CLOCK_MONOTONIC);
 	struct launch_order order;
 	int                 r;
 
 	if (group_limit(&s->group, &run->limits, e) < 0 || group_holds(&s->group, &run->limits, e) < 0)
-		return SEAT_REFUSED;
+		return KEPT_CELL_REFUSED;
 	memset(&order, 0, sizeof order);
 	order.limits      = run->limits;
-	order.words       = run->words;
+	order.exec_args   = run->exec_args;
 	order.code_len    = run->code_len;
 	order.stdin_pipe  = run->stdin_pipe;
 	order.result_pipe = run->result_pipe;
@@ -135,16 +135,16 @@ enum seat_answer seat_take(struct seat *s, const struct keeper_run *run, const i
 	order.asked       = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
 	r                 = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
 	if (r < 0)
-		return SEAT_IS_GONE;
-	s->state = SEAT_TAKEN;
+		return KEPT_CELL_IS_GONE;
+	s->state = KEPT_CELL_TAKEN;
 	s->since = now;
-	return SEAT_TOOK_IT;
+	return KEPT_CELL_TOOK_IT;
 }
 
 /* A supervisor has rights in its profile only: what goes to our log is one line of text, whatever it said. */
 static void take_reason(const struct err *why, struct err *e)
 {
-	*e = *why;
+	*e                          = *why;
 	e->text[sizeof e->text - 1] = 0;
 	text_make_plain(e->text);
 }
@@ -156,52 +156,52 @@ static void drop(int *fds, size_t *n)
 }
 
 /* Twice, when it was built before there was a zygote: it has a ticket the second time. */
-static void on_ready(struct seat *s, uint32_t nth, int *fds, size_t *n)
+static void on_ready(struct kept_cell *s, uint32_t nth, int *fds, size_t *n)
 {
-	bool is_welcome = s->state == SEAT_BUILDING || (s->state == SEAT_READY && !s->ticketed);
+	bool is_welcome = s->state == KEPT_CELL_BUILDING || (s->state == KEPT_CELL_READY && !s->ticketed);
 
-	s->is_next = s->state == SEAT_TAKEN && s->plain && nth == s->nth + 1;
+	s->is_next = s->state == KEPT_CELL_TAKEN && s->plain && nth == s->nth + 1;
 	s->nth += s->is_next;
 	if (!(is_welcome || s->is_next) || *n != TICKET_FDS)
 		drop(fds, n);
 	if (is_welcome || s->is_next)
-		s->state = SEAT_READY;
+		s->state = KEPT_CELL_READY;
 }
 
 /* A supervisor that says so of a cell without a ticket changes nothing but its own cell. */
-static void on_taken(struct seat *s)
+static void on_taken(struct kept_cell *s)
 {
-	if (s->state != SEAT_READY)
+	if (s->state != KEPT_CELL_READY)
 		return;
-	s->state    = SEAT_TAKEN;
+	s->state    = KEPT_CELL_TAKEN;
 	s->ticketed = false;
 	s->since    = clock_ms(CLOCK_MONOTONIC);
 }
 
-bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
+bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 {
-	struct launch_word word;
-	ssize_t            got = packet_receive(s->control, &word, sizeof word, fds, TICKET_FDS, n);
+	struct launch_message message;
+	ssize_t               got = packet_receive(s->control, &message, sizeof message, fds, TICKET_FDS, n);
 
 	e->kind = ERR_NONE;
-	if (got != sizeof word) {
+	if (got != sizeof message) {
 		s->ended = got == 0;
 		drop(fds, n);
 		return false;
 	}
-	if (word.kind != LAUNCH_READY)
+	if (message.kind != LAUNCH_READY)
 		drop(fds, n);
-	switch (word.kind) {
+	switch (message.kind) {
 	case LAUNCH_READY:
-		on_ready(s, word.number, fds, n);
+		on_ready(s, message.number, fds, n);
 		return true;
 	case LAUNCH_TAKEN:
 		on_taken(s);
 		return true;
 	case LAUNCH_ENDED:
-		take_reason(&word.end.why, e);
+		take_reason(&message.end.why, e);
 		if (e->kind == ERR_NONE)
-			s->state = SEAT_TAKEN; /* it ends because its zygote ended: that is no error to tell */
+			s->state = KEPT_CELL_TAKEN; /* it ends because its zygote ended: that is no error to tell */
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:
@@ -213,22 +213,22 @@ bool seat_hear(struct seat *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 
 /* --- leaving --- */
 
-void seat_leave(struct seat *s)
+void kept_cell_leave(struct kept_cell *s)
 {
 	fd_closep(&s->control);
-	s->state = SEAT_LEAVING;
+	s->state = KEPT_CELL_LEAVING;
 	s->since = clock_ms(CLOCK_MONOTONIC);
 }
 
 enum { KILL_AFTER_MS = 100 };
 
-static bool rest(struct seat *s)
+static bool rest(struct kept_cell *s)
 {
-	struct seat rests = SEAT_NONE;
+	struct kept_cell rests = KEPT_CELL_NONE;
 
 	if (!group_is_empty(&s->group))
 		return false;
-	rests.state   = SEAT_RESTING;
+	rests.state   = KEPT_CELL_RESTING;
 	rests.profile = s->profile;
 	rests.since   = clock_ms(CLOCK_MONOTONIC);
 	rests.ids     = s->ids;
@@ -238,7 +238,7 @@ static bool rest(struct seat *s)
 	return true;
 }
 
-bool seat_clean(struct seat *s, bool may_rest)
+bool kept_cell_clean(struct kept_cell *s, bool may_rest)
 {
 	bool is_late = clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS;
 
@@ -250,6 +250,6 @@ bool seat_clean(struct seat *s, bool may_rest)
 		return false;
 	}
 	id_pool_give(s->ids, &s->slot);
-	*s = SEAT_NONE;
+	*s = KEPT_CELL_NONE;
 	return true;
 }

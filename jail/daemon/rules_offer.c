@@ -1,0 +1,141 @@
+#include "rules_offer.h"
+
+#include "keeper_check.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int tell(int keeper, const struct keeper_message *message, const int *fds, size_t n, struct err *e)
+{
+	int r = packet_send(keeper, message, sizeof *message, fds, n);
+
+	if (r == -EPIPE || r == -ECONNRESET)
+		return err_set(e, ERR_SETUP, "the keeper ended; its message is above");
+	errno = -r;
+	return r < 0 ? err_sys(e, "the keeper cannot be reached") : 0;
+}
+
+static int tell_kind(int keeper, uint32_t kind, struct err *e)
+{
+	struct keeper_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind = kind;
+	return tell(keeper, &message, NULL, 0, e);
+}
+
+static int tell_setup(int keeper, const struct rules_setup *s, const struct id_range *ids, struct err *e)
+{
+	struct keeper_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind           = KEEPER_SETUP;
+	message.setup.mode     = s->mode;
+	message.setup.id_base  = ids->base;
+	message.setup.id_count = ids->count;
+	memcpy(message.setup.store, s->places->store, sizeof message.setup.store);
+	memcpy(message.setup.runtime, s->places->runtime, sizeof message.setup.runtime);
+	return tell(keeper, &message, NULL, 0, e);
+}
+
+/* --- a profile --- */
+
+static uint64_t ready_of(const struct profile *p, uint64_t otherwise)
+{
+	uint64_t ready = json_object_get(p->source, "ready") ? p->ready : otherwise;
+
+	return ready < KEEPER_READY_MAX ? ready : KEEPER_READY_MAX;
+}
+
+/* Names between commas. They fit: profile_parse() checks that. */
+static void fill_preload(char text[KEEPER_PRELOAD_MAX], const json_t *names)
+{
+	for (size_t i = 0, n = 0; i < json_array_size(names) && n < KEEPER_PRELOAD_MAX; i++)
+		n += (size_t)snprintf(text + n, KEEPER_PRELOAD_MAX - n, "%s%s", i ? "," : "",
+				      json_string_value(json_array_get(names, i)));
+}
+
+static void fill(struct keeper_profile *message, const struct served_profile *served, uint64_t ready)
+{
+	const struct profile *p = &served->profile;
+
+	message->limits         = p->limits;
+	message->ceilings       = p->ceilings;
+	message->workspace_exec = p->workspace_exec;
+	message->require_all    = p->require == REQUIRE_ALL;
+	message->warm           = p->warm;
+	message->ready          = (uint32_t)ready_of(p, ready);
+	message->zygote_cells   = (uint32_t)p->zygote_runs;
+	message->zygote_ms      = (uint32_t)p->zygote_ms;
+	fill_preload(message->preload, p->preload);
+	memcpy(message->name, served->name, strlen(served->name)); /* names are shorter */
+	memcpy(message->rootfs, p->rootfs, strlen(p->rootfs));
+}
+
+/* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
+static int tell_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
+{
+	struct keeper_message message;
+
+	memset(&message, 0, sizeof message); /* padding too: it compares */
+	message.kind = KEEPER_PROFILE;
+	fill(&message.profile, served, ready);
+	return keeper_check_profile(&message.profile, e) < 0 ? -1 : tell(keeper, &message, &served->filter_fd, 1, e);
+}
+
+/* --- all of them --- */
+
+static int receive_answer(int keeper, uint64_t reading, struct keeper_answer *ret, struct err *e)
+{
+	size_t n;
+
+	do
+		if (packet_receive(keeper, ret, sizeof *ret, NULL, 0, &n) != sizeof *ret)
+			return err_set(e, ERR_SETUP, "the keeper ended; its message is above");
+	while (ret->seal.reading != reading); /* answers to a reading that was killed */
+	return 0;
+}
+
+static int seal(int keeper, uint64_t reading, uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e)
+{
+	struct keeper_answer  answer;
+	struct keeper_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind    = KEEPER_SEAL;
+	message.reading = reading;
+	if (tell(keeper, &message, NULL, 0, e) < 0 || receive_answer(keeper, reading, &answer, e) < 0)
+		return -1;
+	memcpy(numbers, answer.seal.number, sizeof answer.seal.number);
+	if (answer.err.kind == ERR_NONE)
+		return 0;
+	*e = answer.err;
+	return err_wrap(e, "keeper");
+}
+
+int rules_offer(int keeper, const struct rules_setup *setup, uint64_t reading, const struct rules *r,
+		uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e)
+{
+	if (setup && tell_setup(keeper, setup, &r->ids, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->profiles.n; i++)
+		if (tell_profile(keeper, r->profiles.item[i], r->config.ready, e) < 0)
+			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
+	return seal(keeper, reading, numbers, e);
+}
+
+void rules_serve(int keeper)
+{
+	struct err ignored;
+
+	(void)!tell_kind(keeper, KEEPER_SERVE, &ignored);
+}
+
+void rules_drop(int keeper)
+{
+	struct err ignored;
+
+	(void)!tell_kind(keeper, KEEPER_DROP, &ignored);
+}
