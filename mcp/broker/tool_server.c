@@ -167,6 +167,8 @@ static void fail(struct tool_server *s, const char *why)
 	unsigned doubled = s->failures < RESTS_MAX ? s->failures : RESTS_MAX;
 
 	snprintf(text, sizeof text, "%s", why);
+	hide_values(text, s->entry->env); /* programs get it, too */
+	hide_values(text, s->entry->headers);
 	put_away(s, how, sizeof how);
 	s->failures++;
 	s->state          = TOOL_SERVER_RESTS;

@@ -187,6 +187,12 @@ def test_secrets_of_a_server_are_in_no_reply_and_no_log(tmp_path):
     assert "s3cr3t" not in json.dumps([seen, replies]) + b.log + audit.read_text()
 
 
+def test_a_server_that_quotes_its_secret_when_it_refuses_to_begin_tells_it_to_no_program():
+    with Brokered({"t": own_server("--era", "refuses", **SECRETS)}) as b, b.run() as program:
+        answer = program.call("t.echo", text="x")
+    assert "no such user: ***" in json.dumps(answer) and "s3cr3t" not in json.dumps([answer, program.reply]) + b.log
+
+
 # --- programs --------------------------------------------------------------------------------------------
 
 def line(**keys):

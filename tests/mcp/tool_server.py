@@ -101,6 +101,8 @@ class Server:
             if era.startswith("modern"):
                 listens = {"listChanged": True} if era == "modern-listens" else {}
                 return self.answer(request, {"supportedVersions": [MODERN], "capabilities": {"tools": listens}, "ttlMs": 0, "cacheScope": "private"})
+        if method == "initialize" and era == "refuses":
+            return self.refuse(request, -32000, f"no such user: {os.environ['TOKEN']}")
         if method == "initialize" and not era.startswith("modern"):
             version = "2024-11-05" if era == "old" else "1999-01-01" if era == "odd" else request["params"]["protocolVersion"]
             return self.answer(request, {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "t", "version": "1"}})
