@@ -56,7 +56,7 @@ static void must_only_lower(const struct protocol_request *r)
 		must_be_refused_well(&d, r->tag);
 		return;
 	}
-	must(!limits_find_above(&plan.limits, &profile.profile.ceilings) && exec_args_are_bounded(&plan.words));
+	must(!limits_find_above(&plan.limits, &profile.profile.ceilings) && exec_args_are_bounded(&plan.exec_args));
 	run_plan_done(&plan);
 }
 
