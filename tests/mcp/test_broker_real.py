@@ -137,7 +137,8 @@ def test_github_has_its_token_and_the_program_has_not():
     assert "ghp_" not in seen + b.log + json.dumps(program.reply)
 
 
-def test_a_program_in_a_jail_uses_several_of_them_at_once(start_mcp, needs_rootfs, tmp_path):
+def several(tmp_path):
+    """A file of three servers, and a program that uses them all: 13 calls."""
     (tmp_path / "data").mkdir()
     for n in range(5):
         (tmp_path / "data" / f"{n}.txt").write_text(f"{n * n}\n")
@@ -145,20 +146,42 @@ def test_a_program_in_a_jail_uses_several_of_them_at_once(start_mcp, needs_rootf
     file = tmp_path / "servers.json"
     file.write_text(json.dumps({"mcpServers": {"fs": npm("filesystem", folder), "everything": npm("everything"),
                                                "memory": npm("memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")})}}))
-    said = start_mcp("--servers", str(file)).execute(f"""
+    return file, f"""
 names = [line.split()[-1] for line in tools.fs.list_directory(path={folder!r})["content"].splitlines()]
 total = 0
 for name in names:
     total = int(tools.everything.get_sum(a=total, b=int(tools.fs.read_text_file(path={folder!r} + "/" + name)["content"])).split()[-1].rstrip("."))
 tools.memory.create_entities(entities=[{{"name": "total", "entityType": "number", "observations": [str(total)]}}])
 (total, tools.memory.read_graph()["entities"][0]["observations"])
-""", timeout_s=60)
+"""
+
+
+def test_a_program_in_a_jail_uses_several_of_them_at_once(start_mcp, needs_rootfs, tmp_path):
+    file, program = several(tmp_path)
+    said = start_mcp("--servers", str(file)).execute(program, timeout_s=60)
     assert said["result"] == [30, ["30"]], said
     assert said["tool_calls"]["n"] == 13 and said["tool_calls"]["failed"] == 0
 
 
+SDKS = pytest.mark.parametrize("sdk, mode", [("v1", None), ("v2", "legacy"), ("v2", {"pin": mcp_client.MODERN})], ids=["v1", "v2 legacy", "v2 modern"])
+
+
+@SDKS
+def test_clients_of_the_sdks_get_what_it_found_and_see_none_of_their_tools(sdk, mode, built_mcp, needs_rootfs, tmp_path):
+    """Whole: a client of the project's, brig-mcp, three servers of others, and a program in a jail."""
+    file, program = several(tmp_path)
+    steps = [{"do": "list"}, {"do": "call", "name": "find_tools", "arguments": {"query": "sum of two numbers"}},
+             {"do": "call", "name": "execute_code", "arguments": {"code": program, "timeout_s": 60}}]
+    said = node.drive(steps, sdk=sdk, mode=mode, command=[mcp_client.binary(), "--servers", file])
+    listed, found, ran = (step.get("result") for step in said["steps"])
+    assert said["connect"] is None and not said["noise"], said
+    assert not [tool["name"] for tool in listed["tools"] if "." in tool["name"] or "sum" in tool["name"]] and "tools.everything.get_sum(a: float, b: float)" in found["content"][0]["text"], said
+    reply = json.loads(ran["content"][0]["text"])
+    assert reply["result"] == [30, ["30"]] and reply["tool_calls"]["n"] == 13, reply
+
+
 @pytest.mark.parametrize("answer, ends", [({"action": "accept", "content": {"answer": "once"}}, "result"), ({"action": "decline"}, "error")])
-@pytest.mark.parametrize("sdk, mode", [("v1", None), ("v2", "legacy"), ("v2", {"pin": mcp_client.MODERN})], ids=["v1", "v2 legacy", "v2 modern"])
+@SDKS
 def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
     file = tmp_path / "servers.json"
     file.write_text(json.dumps({"mcpServers": {"t": own_server()}}))
