@@ -209,6 +209,7 @@ static bool build_again(struct supervisor *s, size_t i)
 		return false;
 	}
 	zygote = want_zygote(s, tree->tree_fd, tree->digest);
+	arm_own(s); /* that may have started a successor of the zygote */
 	entry->generation++;
 	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
 	return served_cell_again(entry->cell, &s->kind, &zygote);

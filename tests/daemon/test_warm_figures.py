@@ -74,6 +74,17 @@ def test_after_as_many_runs_as_the_profile_says_it_is_another(talk):
     assert after["runs"] < 30
 
 
+def test_it_is_replaced_again_and_again_while_runs_go_on_one_after_the_other(built):
+    """Each cell is built in the place of the last one, with no message of the keeper: a successor that was started then was once never listened to."""
+    scratch, profiles = warm.scratch_profiles("basic", warm="demand", zygote_runs=10)
+    with scratch, daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one, one.connect() as talk:
+        one.settle()
+        warm.wait(talk, "basic")
+        for _ in range(400):
+            talk.run("import time; time.sleep(0.005)")
+        assert row(talk)["zygote"]["generation"] >= 10
+
+
 def test_one_that_was_killed_is_not_told_any_more(talk, service):
     before = wait_for(talk, measured)
     ours = [pid for pid, *_ in processes("brig-zygote") if is_below(pid, service.pid)]
