@@ -82,7 +82,7 @@ def test_it_is_replaced_again_and_again_while_runs_go_on_one_after_the_other(bui
         warm.wait(talk, "basic")
         for _ in range(400):
             talk.run("import time; time.sleep(0.005)")
-        assert row(talk)["zygote"]["generation"] >= 10
+        assert row(talk)["zygote"]["generation"] >= 12, row(talk)["zygote"] # 34 on two processors; 3 to 6 before that was mended
 
 
 def test_one_that_was_killed_is_not_told_any_more(talk, service):
