@@ -281,7 +281,7 @@ static void succeed(struct kept_zygote *z)
 	z->generation++;
 }
 
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
+bool kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
 {
 	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
 		let_go(z);
@@ -290,10 +290,14 @@ void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest)
 		snprintf(z->digest, sizeof z->digest, "%s", digest);
 	}
 	z->now.cells++;
-	if (z->now.pidfd < 0)
+	if (z->now.pidfd < 0) {
 		try_to_start(z);
-	else if (z->next.pidfd < 0 && z->now.ready_fd < 0 && is_old(z))
-		start_successor(z);
+		return z->now.pidfd >= 0;
+	}
+	if (z->next.pidfd >= 0 || z->now.ready_fd >= 0 || !is_old(z))
+		return false;
+	start_successor(z);
+	return z->next.pidfd >= 0;
 }
 
 /* --- reports --- */

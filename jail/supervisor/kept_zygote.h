@@ -50,8 +50,8 @@ struct kept_zygote {
 void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
 /* As it is now. The descriptors stay ours. */
 struct zygote_place kept_zygote_place(const struct kept_zygote *z);
-/* There is one for this tree, or it is not yet time. tree_fd stays the caller's. */
-void kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
+/* There is one for this tree, or it is not yet time. tree_fd stays the caller's. true: one was started, and is to be watched. */
+must_use bool kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *digest);
 /* It serves, and its memory was not looked at for a while; is_quiet: there is time to. Its pages are walked for that. */
 must_use bool kept_zygote_must_measure(const struct kept_zygote *z, bool is_quiet);
 void kept_zygote_measure(struct kept_zygote *z, const struct waiting_forks *waiting);

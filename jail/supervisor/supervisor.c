@@ -161,7 +161,7 @@ static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
 	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
 }
 
-/* After a cell was opened, too: that may have started a zygote. */
+/* After each turn of theirs, and when a zygote was started. */
 static void arm_own(struct supervisor *s)
 {
 	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
@@ -193,7 +193,8 @@ static void arm_cell(struct supervisor *s, size_t i)
 
 static struct zygote_place want_zygote(struct supervisor *s, int tree_fd, const char *digest)
 {
-	kept_zygote_want(&s->zygote, tree_fd, digest);
+	if (kept_zygote_want(&s->zygote, tree_fd, digest))
+		arm_own(s);
 	return kept_zygote_place(&s->zygote);
 }
 
@@ -209,7 +210,6 @@ static bool build_again(struct supervisor *s, size_t i)
 		return false;
 	}
 	zygote = want_zygote(s, tree->tree_fd, tree->digest);
-	arm_own(s); /* that may have started a successor of the zygote */
 	entry->generation++;
 	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
 	return served_cell_again(entry->cell, &s->kind, &zygote);
