@@ -82,12 +82,12 @@ static void name_images(struct outcome_stream *s)
 
 /* --- why it ended --- */
 
-struct exec_args {
+struct room {
 	char  *buf;
 	size_t len;
 };
 
-static void __attribute__((format(printf, 2, 3))) say(struct exec_args w, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct room w, const char *fmt, ...)
 {
 	va_list ap;
 	size_t  len;
@@ -102,8 +102,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct exec_args w, const 
 	free(plain);
 }
 
-#define ERROR_OF(o) ((struct exec_args){ (o)->error, sizeof(o)->error })
-#define HINT_OF(o)  ((struct exec_args){ (o)->hint, sizeof(o)->hint })
+#define ERROR_OF(o) ((struct room){ (o)->error, sizeof(o)->error })
+#define HINT_OF(o)  ((struct room){ (o)->hint, sizeof(o)->hint })
 
 static const char *text_of(const json_t *object, const char *key)
 {

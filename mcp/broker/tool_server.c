@@ -42,6 +42,12 @@ static void hide_values(char *line, const json_t *secrets)
 	}
 }
 
+static void hide_secrets(const struct tool_server *s, char *text)
+{
+	hide_values(text, s->entry->env);
+	hide_values(text, s->entry->headers);
+}
+
 static void log_line(struct tool_server *s, const char *line)
 {
 	s->log(s->log_owner, line);
@@ -69,8 +75,7 @@ static void tell(struct tool_server *s, const char *what, const char *bytes, siz
 	text = clean_text(bytes, len < 4 * LINE_SHOWN ? len : clean_cut(bytes, len, 4 * LINE_SHOWN), false, &n);
 	if (!text)
 		return;
-	hide_values(text, s->entry->env);
-	hide_values(text, s->entry->headers);
+	hide_secrets(s, text);
 	text[clean_cut(text, n, LINE_SHOWN)] = 0;
 	text_make_plain(text);
 	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->told == LINES_MAX_TOLD ? " (more of it is left out for a while)" : "") >= 0) {
@@ -167,8 +172,7 @@ static void fail(struct tool_server *s, const char *why)
 	unsigned doubled = s->failures < RESTS_MAX ? s->failures : RESTS_MAX;
 
 	snprintf(text, sizeof text, "%s", why);
-	hide_values(text, s->entry->env); /* programs get it, too */
-	hide_values(text, s->entry->headers);
+	hide_secrets(s, text); /* programs get it, too */
 	put_away(s, how, sizeof how);
 	s->failures++;
 	s->state          = TOOL_SERVER_RESTS;

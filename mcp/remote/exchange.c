@@ -140,8 +140,10 @@ static bool is_usable(const struct exchange *x)
 {
 	long status = 0;
 
+	if (!x->is_stream)
+		return true;
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	return !x->is_stream || (status == 200 && x->is_events && !*x->remote->sse.why);
+	return status == 200 && x->is_events && !*x->remote->sse.why;
 }
 
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
