@@ -267,7 +267,7 @@ static int clone_cell(struct cell *c, struct err *e)
 }
 
 /*
- * PID 1 is born into the network that its parent is in. Who goes back after that makes no socket there which would be
+ * PID 1 is born into the network that its parent is in. A process that goes back after that makes no socket there which would be
  * taken for the program's, and could have done it nowhere else: only who owns the network may bring somebody in.
  */
 static int enter_net(struct cell *c, struct err *e)

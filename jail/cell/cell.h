@@ -48,7 +48,7 @@ struct cell {
 /* After failure of a call below cell_end() and cell_reap() are still to be called. */
 void         cell_init(struct cell *c);
 
-/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the namespace of a plain user, for who needs one. */
+/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the user namespace of a plain user, where one is needed. */
 must_use int cell_enter_rootless(struct cell *c, const struct run_order *order, struct err *e);
 /* Ids from the slot `first` on. */
 must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);

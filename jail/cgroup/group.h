@@ -81,7 +81,7 @@ enum group_answer { GROUP_MADE, GROUP_TAKEN, GROUP_FAILED };
 must_use enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
 /*
- * The two halves of it, for who makes many. A parent that is kept outlives its leaves, is not removed with the last one,
+ * The two halves of it, to make many groups in one parent. A parent that is kept outlives its leaves, is not removed with the last one,
  * and is no place for launchers that do not share our runtime directory: names need no second look then.
  */
 void                       group_parent_open(struct group_parent *ret, const char *cache_dir);

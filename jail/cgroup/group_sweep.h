@@ -11,5 +11,5 @@
 
 /* Those beside our own whose slot nobody holds. What cannot be removed stays for the next. */
 void group_sweep(const struct group *g, const struct slot *own, const char *runtime_dir);
-/* The same for who keeps a parent. own: NULL when nobody else has leaves there. */
+/* The same in a parent that is kept. own: NULL when no other process has leaves there. */
 void group_parent_sweep(const struct group_parent *parent, const struct slot *own);

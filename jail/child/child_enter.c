@@ -127,7 +127,7 @@ static int show_pages(struct child_ctx *c)
 	return 0;
 }
 
-/* For people who look. The texts lie one behind the other. */
+/* What ps and /proc show. The texts lie one behind the other. */
 int child_show_words(struct child_ctx *c)
 {
 	const char *end = c->lists->path[0] + c->order_file.exec_args.len;

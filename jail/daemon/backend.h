@@ -14,7 +14,7 @@
 struct backend_order {
 	const struct served_profile *profile;
 	const struct limits         *limits;
-	struct exec_args            *exec_args; /* sealed when somebody needs it */
+	struct exec_args            *exec_args; /* sealed when it is sent to another process */
 	const char                  *exec_text;
 	int                          code_fd;    /* -1: a command */
 	uint32_t                     code_len;

@@ -17,7 +17,7 @@ struct run_plan {
 	struct mount_plan            mounts; /* borrows the texts of shown */
 	char                        *shown[MOUNT_SHOWN_MAX]; /* "workspace/NAME" */
 	size_t                       shown_len;
-	struct exec_args             exec_args; /* fd: -1 until somebody needs it */
+	struct exec_args             exec_args; /* fd: -1 until it is sealed */
 	char                        *exec_text;
 	struct program_text          code;
 };

@@ -179,13 +179,15 @@ static int become_reader(const struct parting *p, struct err *e)
 
 static int part_from_reader(const struct parting *p, struct separation *s, const struct places *places, const struct reader_files *files, struct err *e)
 {
-	struct reader_setup reader = { .files    = *files,
-				       .keeper   = p->rules[0],
-				       .mode     = s->mode,
-				       .ids      = s->ids,
-				       .copies   = p->is_root,
-				       .door_uid = p->door.uid,
-				       .door_gid = p->door.gid };
+	struct reader_setup reader = {
+		.files    = *files,
+		.keeper   = p->rules[0],
+		.mode     = s->mode,
+		.ids      = s->ids,
+		.copies   = p->is_root,
+		.door_uid = p->door.uid,
+		.door_gid = p->door.gid,
+	};
 	pid_t               pid    = reader_fork(&s->reader, &reader.door, e);
 
 	if (pid != 0)

@@ -138,22 +138,22 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 {
 	bool                 has_code = request->kind == REQUEST_run;
 	struct backend_order order    = {
-		   .profile     = plan->profile,
-		   .limits      = &r->limits,
-		   .exec_args   = &plan->exec_args,
-		   .exec_text   = plan->exec_text,
-		   .code_fd     = has_code ? fds[0] : -1,
-		   .code_len    = (uint32_t)plan->code.len,
-		   .code        = plan->code.text,
-		   .mounts      = &plan->mounts,
-		   .shown       = (const char *const *)plan->shown,
-		   .shown_fd    = fds + has_code,
-		   .shown_len   = plan->shown_len,
-		   .files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
-		   .tools_fd    = tools,
-		   .stdin_pipe  = request->wants_stdin,
-		   .result_pipe = r->with_result,
-		   .cold        = request->cold,
+		.profile     = plan->profile,
+		.limits      = &r->limits,
+		.exec_args   = &plan->exec_args,
+		.exec_text   = plan->exec_text,
+		.code_fd     = has_code ? fds[0] : -1,
+		.code_len    = (uint32_t)plan->code.len,
+		.code        = plan->code.text,
+		.mounts      = &plan->mounts,
+		.shown       = (const char *const *)plan->shown,
+		.shown_fd    = fds + has_code,
+		.shown_len   = plan->shown_len,
+		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
+		.tools_fd    = tools,
+		.stdin_pipe  = request->wants_stdin,
+		.result_pipe = r->with_result,
+		.cold        = request->cold,
 	};
 
 	if (backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)
@@ -207,9 +207,9 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
-				  .tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .with_tools = request->has_tools,
-				  .tools = -1, .asked_ms = now,
-				  .run = { .sock = -1 } };
+		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .with_tools = request->has_tools,
+		.tools = -1, .asked_ms = now,
+		.run = { .sock = -1 } };
 	memcpy(r->id, id, sizeof r->id);
 	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
 		free(r);

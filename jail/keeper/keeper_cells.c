@@ -201,15 +201,15 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 	bool                    fits = watched >= cells || count_used(k, number) < watched;
 	struct kept_cell       *cell = fits && (run || is_room_to_wait(k)) ? find_cell(k, number, cells) : NULL;
 	struct kept_cell_wishes w    = {
-		   .tree     = &p->tree,
-		   .userns   = &p->userns,
-		   .parent   = &k->parent,
-		   .limits   = run ? &run->limits : &p->plan.limits,
-		   .named    = p->named,
-		   .run      = run,
-		   .shown_fd = shown_fd,
-		   .warm     = p->plan.warm != WARM_NEVER && (!run || run->warm),
-		   .lends    = k->rootless.kind == ROOTLESS_KEPT,
+		.tree     = &p->tree,
+		.userns   = &p->userns,
+		.parent   = &k->parent,
+		.limits   = run ? &run->limits : &p->plan.limits,
+		.named    = p->named,
+		.run      = run,
+		.shown_fd = shown_fd,
+		.warm     = p->plan.warm != WARM_NEVER && (!run || run->warm),
+		.lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
 	if (!cell) {

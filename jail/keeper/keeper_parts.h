@@ -53,7 +53,7 @@ struct keeper {
 	struct share        share[KEEPER_KEPT_PROFILES_MAX];
 	uint32_t            shares;
 	struct kept_cell    cell[KEEPER_CELLS_MAX];
-	size_t              top;          /* entries from here on are free: nobody looks at them */
+	size_t              top;          /* entries from here on are free, and skipped */
 	uint32_t            reader_waits; /* messages of the door that were read while one of the reader waits */
 	uint64_t            made;
 };

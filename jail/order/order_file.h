@@ -6,7 +6,7 @@
  * order; but for the socket of a run with tools, which follows it in a datagram of its own: to make one for each cell that stands
  * ready would cost every run. Words first, the text of the program at the next multiple of 16.
  *
- * An order file is not sealed, and who writes it may be a door that was taken over: the
+ * An order file is not sealed, and its writer may be a door that was taken over: the
  * reader takes a private copy before it looks at anything.
  */
 #pragma once

@@ -12,7 +12,7 @@
  *   one id    the caller as 0 and nobody else, where there is no range: program
  *             and PID 1 then have the caller's own host id, and his groups.
  *
- * The keeper of a service makes P itself, with ids of nobody (ROOTLESS_KEPT): then
+ * The keeper of a service makes P itself, with ids that no account has (ROOTLESS_KEPT): then
  * all is promised that root's launcher promises.
  *
  * Files from before are to be opened again: the kernel copies no mount of

@@ -111,7 +111,7 @@ static void begin(struct watch *w)
 	if (!runs(w) || w->started || w->decided)
 		return;
 	watch_begin(w);
-	fd_closep(&w->cell.warm.order_file); /* its bytes are counted for nobody, and the program has its own */
+	fd_closep(&w->cell.warm.order_file); /* its bytes are charged to no group, and the program has its own */
 }
 
 void watch_warm_stands(struct watch *w)

@@ -4,8 +4,7 @@
  * The program is hostile: a line that is none ends the bridge, and with it
  * all of its calls. So many calls are under way, the others wait for their
  * turn, as text; so many begin in a second; so many calls and bytes a run has
- * in all. Who does not read
- * answers is not read any more.
+ * in all. From a program that does not read answers, nothing more is read.
  */
 #pragma once
 #include "tool_call.h"
