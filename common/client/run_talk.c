@@ -56,6 +56,10 @@ static void hear_event(const struct run_talk *to, void *owner, struct datagram *
 	case EVENT_waiting:
 		to->waiting(owner, text_of(event, "run"), text_of(event, "why"));
 		return;
+	case EVENT_opened:
+		if (to->opened)
+			to->opened(owner, event);
+		return;
 	case EVENT_started:
 		hear_start(to, owner, d);
 		return;

@@ -17,6 +17,7 @@ struct run_start {
 /* Who listens. Each may free its owner. */
 struct run_talk {
 	void (*waiting)(void *owner, const char *run, const char *why);
+	void (*opened)(void *owner, const json_t *event); /* a session; NULL: none is asked for */
 	void (*started)(void *owner, struct run_start *start);
 	void (*limit)(void *owner, const char *name, uint64_t value); /* the one that ends it */
 	void (*ended)(void *owner, const json_t *event);

@@ -36,6 +36,28 @@ static const struct shape cancel_shape[] = {
 	SHAPE_TAG, SHAPE_RUN,
 	{ 0 },
 };
+#define SHAPE_SESSION { "session", SHAPE_TEXT, SHAPE_MUST, "The id of the session", NULL }
+static const struct shape files_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"files\"; a socket comes with it, see FILES", NULL },
+	SHAPE_TAG, SHAPE_SESSION,
+	{ 0 },
+};
+static const struct shape interrupt_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"interrupt\"; the event ended comes when the call has ended", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ 0 },
+};
+static const struct shape restart_shape[] = {
+	{ "reply",   SHAPE_TEXT, SHAPE_MUST, "\"restart\"", NULL },
+	SHAPE_TAG, SHAPE_SESSION,
+	{ "context", SHAPE_TEXT, SHAPE_MUST, "The name of the context", NULL },
+	{ 0 },
+};
+static const struct shape close_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"close\"; the event ended comes later, on the connection that opened the session", NULL },
+	SHAPE_TAG, SHAPE_SESSION,
+	{ 0 },
+};
 static const struct shape tools_shape[] = {
 	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"tools\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
@@ -52,11 +74,28 @@ static const struct shape listed_shape[] = {
 	{ "mine",    SHAPE_BOOL,  SHAPE_MUST, "Whether it belongs to the user who asks", NULL },
 	{ 0 },
 };
+static const struct shape listed_session_shape[] = {
+	SHAPE_SESSION,
+	{ "name",             SHAPE_TEXT,  SHAPE_NULL, "Its name, if it has one", NULL },
+	{ "profile",          SHAPE_TEXT,  SHAPE_MUST, "Its profile", NULL },
+	{ "uid",              SHAPE_COUNT, SHAPE_MUST, "The id of its user", NULL },
+	{ "age_ms",           SHAPE_COUNT, SHAPE_MUST, "Milliseconds since it was asked for", NULL },
+	{ "idle_ms",          SHAPE_COUNT, SHAPE_MUST, "Milliseconds since its last call ended; 0 while one is under way", NULL },
+	{ "idle_left_ms",     SHAPE_COUNT, SHAPE_MUST, "Milliseconds until it is closed, if there is no call", NULL },
+	{ "lifetime_left_ms", SHAPE_COUNT, SHAPE_MUST, "Milliseconds until it is closed in any case", NULL },
+	{ "stays",            SHAPE_BOOL,  SHAPE_MUST, "Whether it outlives the connection that opened it", NULL },
+	{ "calls",            SHAPE_COUNT, SHAPE_MUST, "Calls that were made in it", NULL },
+	{ "running",          SHAPE_TEXTS, SHAPE_MUST, "The ids of calls under way", NULL },
+	{ "contexts",         SHAPE_TEXTS, SHAPE_MUST, "Names of its interpreters", NULL },
+	{ "mine",             SHAPE_BOOL,  SHAPE_MUST, "Whether it belongs to the user who asks", NULL },
+	{ 0 },
+};
 static const struct shape list_shape[] = {
 	{ "reply",    SHAPE_TEXT,  SHAPE_MUST, "\"list\"", NULL },
 	SHAPE_TAG,
 	{ "runs",     SHAPE_ROWS,  SHAPE_MUST, "The oldest first, at most 200", listed_shape },
 	{ "left_out", SHAPE_COUNT, SHAPE_MUST, "How many more runs there are", NULL },
+	{ "sessions", SHAPE_ROWS,  SHAPE_MAY,  "Open sessions, the oldest first, at most 100", listed_session_shape },
 	{ 0 },
 };
 static const struct shape run_counts_shape[] = {
@@ -179,6 +218,14 @@ static const struct shape started_shape[] = {
 	{ "output_bytes", SHAPE_COUNT, SHAPE_MUST, "The output limit of each stream, which the client enforces, see STREAMS", NULL },
 	{ 0 },
 };
+static const struct shape opened_shape[] = {
+	{ "event",       SHAPE_TEXT,  SHAPE_MUST, "\"opened\"", NULL },
+	SHAPE_TAG, SHAPE_RUN, SHAPE_SESSION,
+	{ "name",        SHAPE_TEXT,  SHAPE_NULL, "Its name, if it has one", NULL },
+	{ "idle_ms",     SHAPE_COUNT, SHAPE_MUST, "After so long without a call it is closed", NULL },
+	{ "lifetime_ms", SHAPE_COUNT, SHAPE_MUST, "After so long it is closed in any case", NULL },
+	{ 0 },
+};
 static const struct shape limit_shape[] = {
 	{ "event", SHAPE_TEXT,  SHAPE_MUST, "\"limit\"", NULL },
 	SHAPE_TAG, SHAPE_RUN,
@@ -216,7 +263,8 @@ static const struct shape error_keys[] = {
 
 static const struct shape *const replies[] = {
 	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,   [REQUEST_tools] = tools_shape,
-	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, [REQUEST_reload] = reload_shape, /* run and exec: events */
+	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, [REQUEST_reload] = reload_shape,
+	[REQUEST_files] = files_shape, [REQUEST_interrupt] = interrupt_shape, [REQUEST_restart] = restart_shape, [REQUEST_close] = close_shape, /* run, open and exec: events */
 };
 /* clang-format on */
 
@@ -262,6 +310,15 @@ json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
 	json_t *j = event(EVENT_waiting, run, tag);
 
 	json_object_set_new(j, "why", json_string(why));
+	return j;
+}
+
+json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms)
+{
+	json_t *j = event(EVENT_opened, session, tag), *more = json_pack("{ss ss? sI sI}", "session", session, "name", name, "idle_ms", (json_int_t)idle_ms, "lifetime_ms", (json_int_t)lifetime_ms);
+
+	json_object_update_missing(j, more);
+	json_decref(more);
 	return j;
 }
 
@@ -379,7 +436,8 @@ static int check_answer(struct protocol_answer *a, struct err *e)
 static int check_answer_fds(const struct protocol_answer *a, size_t fds, struct err *e)
 {
 	bool   started = a->kind == ANSWER_EVENT && a->event == EVENT_started;
-	size_t want    = started ? json_array_size(json_object_get(a->source, "streams")) : 0;
+	bool   files   = a->kind == ANSWER_REPLY && a->reply == REQUEST_files;
+	size_t want    = started ? json_array_size(json_object_get(a->source, "streams")) : files;
 
 	return fds == want ? 0 : err_set(e, ERR_PROTOCOL, "%zu descriptors came, %zu are wanted", fds, want);
 }

@@ -24,6 +24,8 @@ enum {
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
 	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
+	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
+	PROTOCOL_NAME_MAX = 64,  /* of a session, and of a context */
 	RUN_ID_LEN        = 36,
 };
 
@@ -80,6 +82,9 @@ struct protocol_request {
 	const json_t     *imports; /* a list of names of modules, or NULL: any */
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */
+	const char       *session; /* an id or a name, or NULL: none */
+	const char       *context, *name; /* names; context is "main" where nothing else was said, name may be NULL */
+	bool              stays, detach;
 	json_t           *source;
 };
 
@@ -99,11 +104,15 @@ void         protocol_request_done(struct protocol_request *r);
 
 const char *run_mode_name(enum run_mode mode);
 
+/* What a session or a context can be called: no id of a session, which is a UUID. */
+bool protocol_is_name(const char *text);
+
 /* --- answers: new references; tag TAG_NONE is left out --- */
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
 json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
+json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 
 /* What every run says, as text. exec_error and left may be NULL; record and lost are JSON. */

@@ -42,11 +42,22 @@ const struct field protocol_call_fields[] = {
 #define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; default: any", NULL, NULL }
 #define KEY_WAITING { "waiting", FIELD_BOOL,   AT(is_waiting),   0,     1,                 0,                "Whether a tool call is taking long: the clock of the limit wall stands still until a message says false", NULL, NULL }
 #define KEY_CALLS   { "calls",   FIELD_ROWS,   AT(calls),        0,     PROTOCOL_CALLS_MAX, 0,               "Calls that have ended, for the audit log", NULL, protocol_call_fields }
+#define KEY_SESSION { "session", FIELD_STR,    AT(session),      1,     PROTOCOL_NAME_MAX, 0,                "The session: its id, or a name of one of this user's sessions", NULL, NULL }
+#define KEY_CALLED  { "session", FIELD_STR,    AT(session),      1,     PROTOCOL_NAME_MAX, 0,                "The session in which this is a call, see SESSIONS; default: the run has a jail of its own", NULL, NULL }
+#define KEY_CONTEXT { "context", FIELD_STR,    AT(context),      1,     PROTOCOL_NAME_MAX, 0,                "The interpreter of the session, by name; default: main", NULL, NULL }
+#define KEY_NAME    { "name",    FIELD_STR,    AT(name),         1,     PROTOCOL_NAME_MAX, 0,                "A name for the session: letters, digits and ._-, and no other session of this user has it", NULL, NULL }
+#define KEY_STAYS   { "stays",   FIELD_BOOL,   AT(stays),        0,     1,                 0,                "Whether the session outlives the connection", NULL, NULL }
+#define KEY_DETACH  { "detach",  FIELD_BOOL,   AT(detach),       0,     1,                 0,                "Whether processes that a command of a session has started may go on after its end", NULL, NULL }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
+static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
+static const struct field restart_fields[] = { KEY_OP, KEY_TAG, KEY_SESSION, KEY_CONTEXT, { 0 } };
+static const struct field close_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field tools_fields[]   = { KEY_OP, KEY_TAG, KEY_RUN, KEY_WAITING, KEY_CALLS, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
 static const struct field list_fields[]    = { KEY_OP, KEY_TAG, { 0 } };
@@ -185,6 +196,70 @@ static int check_imports(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
+/* --- sessions --- */
+
+static bool is_uuid(const char *text)
+{
+	static const char form[] = "00000000-0000-0000-0000-000000000000";
+
+	for (size_t i = 0; i < sizeof form; i++)
+		if (form[i] == '0' ? !strchr("0123456789abcdefABCDEF", text[i]) || !text[i] : text[i] != form[i])
+			return false;
+	return true;
+}
+
+bool protocol_is_name(const char *text)
+{
+	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t            n     = strlen(text);
+
+	return n > 0 && n <= PROTOCOL_NAME_MAX && strspn(text, may) == n && !is_uuid(text);
+}
+
+static int check_name(const char *name, const char *field, struct denial *d)
+{
+	if (!name || protocol_is_name(name))
+		return 0;
+	return deny(d, DENIAL_bad_field, field, "\"%.70s\" is no name; use 1 to %d letters, digits, dots, dashes and underscores, and no UUID", name, PROTOCOL_NAME_MAX);
+}
+
+/* What belongs to the session was said when it was opened. */
+static int check_call(const struct protocol_request *r, struct denial *d)
+{
+	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "limits", NULL };
+	const char              *key;
+	json_t                  *value;
+
+	json_object_foreach(r->source, key, value) {
+		const char *const *may = r->kind == REQUEST_run ? of_run : of_exec;
+
+		while (*may && strcmp(*may, key) != 0)
+			may++;
+		if (!*may)
+			return deny(d, DENIAL_bad_field, key, "cannot be said in a call of a session");
+	}
+	if (json_object_get(r->source, "mode") && r->mode != MODE_report)
+		return deny(d, DENIAL_bad_field, "mode", "is \"report\" in a session");
+	return 0;
+}
+
+static int check_session(struct protocol_request *r, struct denial *d)
+{
+	bool is_start = r->kind == REQUEST_run || r->kind == REQUEST_exec;
+
+	if (check_name(r->name, "name", d) < 0 || check_name(r->context, "context", d) < 0)
+		return -1;
+	if (is_start && r->session && check_call(r, d) < 0)
+		return -1;
+	if (is_start && !r->session && (r->detach || r->context))
+		return deny(d, DENIAL_bad_field, r->context ? "context" : "detach", "needs a session");
+	if (is_start && r->session && r->kind == REQUEST_run)
+		r->mode = MODE_report;
+	if (!r->context)
+		r->context = "main";
+	return 0;
+}
+
 static int check_fds(const struct protocol_request *r, size_t fds, struct denial *d)
 {
 	const struct request_row *row  = &requests[r->kind];
@@ -223,7 +298,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_session(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)
