@@ -14,7 +14,7 @@ const char *file_left_name(enum file_left why)
 {
 	static const char *const names[] = {
 		[FILE_LEFT_link] = "link", [FILE_LEFT_special] = "special", [FILE_LEFT_size] = "size", [FILE_LEFT_unreadable] = "unreadable",
-		[FILE_LEFT_deep] = "deep",
+		[FILE_LEFT_deep] = "deep", [FILE_LEFT_room] = "room", [FILE_LEFT_unwritable] = "unwritable", [FILE_LEFT_changed] = "changed",
 	};
 
 	return (unsigned)why < FILE_LEFT_COUNT ? names[why] : "unknown";
@@ -118,7 +118,7 @@ int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES
 
 	if (file_stream_read(fd, entry, sizeof *entry) < 0)
 		return errno == EPIPE ? err_set(e, ERR_PROTOCOL, "files: they ended in the middle") : err_sys(e, "files");
-	if (entry->kind > FILE_LEFT || entry->name_len > FILE_NAME_BYTES)
+	if (entry->kind > FILE_LIST || entry->name_len > FILE_NAME_BYTES)
 		return err_set(e, ERR_PROTOCOL, "files: a header makes no sense");
 	if (file_stream_read(fd, name, entry->name_len) < 0)
 		return err_sys(e, "files");

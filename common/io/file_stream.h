@@ -18,9 +18,10 @@ enum file_kind {
 	FILE_EXECUTABLE, /* the same, with mode 0755 instead of 0644 */
 	FILE_GET,        /* from the client, behind its files: a pattern of what it wants; no bytes */
 	FILE_LEFT,       /* to the client: matches, and is left out; bytes: enum file_left, and none follow */
+	FILE_LIST,       /* of a session. From the client, beside GET: a pattern of what it wants to hear of; to the client: bytes is the size, and none follow */
 };
 
-enum file_left { FILE_LEFT_link, FILE_LEFT_special, FILE_LEFT_size, FILE_LEFT_unreadable, FILE_LEFT_deep, FILE_LEFT_COUNT };
+enum file_left { FILE_LEFT_link, FILE_LEFT_special, FILE_LEFT_size, FILE_LEFT_unreadable, FILE_LEFT_deep, FILE_LEFT_room, FILE_LEFT_unwritable, FILE_LEFT_changed, FILE_LEFT_COUNT };
 
 /* In the byte order of the machine. */
 struct file_entry {

@@ -310,7 +310,7 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 }
 
 /* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
-enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2 };
+enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
 /* Of a rootfs from before there was one; the interpreter would report it in a way that says nothing to a user. */
 static int check_runner(const struct cell *c, const struct run_order *order, struct err *e)
@@ -325,11 +325,13 @@ static int check_runner(const struct cell *c, const struct run_order *order, str
 
 int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 {
+	const uint64_t             cpu_s   = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 	const struct child_rlimits rlimits = {
 		.files     = l->files,
 		.processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? user_ns_has_one_id(&c->slot) : BEHIND_PIDS),
 		.data      = data_limit(c, l),
-		.cpu_s     = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S),
+		.cpu_s     = cpu_s,
+		.cpu_s_max = cpu_s + (c->missing & LAYER_BIT(CPU_TIME) ? 1 : (uint64_t)SESSION_CPU_S),
 	};
 
 	return warm_ask(&c->warm, c, &rlimits, e);

@@ -49,7 +49,7 @@ enum { HANDED_ORDERS, HANDED_ORDER_FILE, HANDED_CODE, HANDED_IN, HANDED_OUT, HAN
 
 /* The program's rlimits: of one process each; of its id in the cell. */
 struct child_rlimits {
-	uint64_t files, cpu_s, data, processes;
+	uint64_t files, cpu_s, cpu_s_max, data, processes; /* cpu_s_max: to which a session raises it */
 };
 
 enum { CHILD_DETAIL_EXECS = 1 }; /* the next call executes the program, or fails; 0: a zygote's fork that has given everything up */

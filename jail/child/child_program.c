@@ -213,7 +213,7 @@ static int program_rlimits(struct child_ctx *c)
 	const struct child_rlimits *o      = &c->rlimits;
 	const struct rlimit_row     rows[] = {
 		{ RLIMIT_NOFILE,     o->files,       o->files },
-		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s + 1 }, /* per process; the control group counts the tree */
+		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s_max }, /* per process; the control group counts the tree */
 		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
 		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
 		{ RLIMIT_RTTIME,     0,              0 },

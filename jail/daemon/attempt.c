@@ -3,6 +3,7 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "session.h"
 
 #include <string.h>
 
@@ -42,25 +43,38 @@ static void fill_peer(struct audit_entry *entry, const struct peer *peer)
 	entry->peer_comm = peer->comm;
 }
 
-void attempt_ended(const struct served_run *r, const struct record *record)
+static void ended(struct audit *audit, const struct attempt *a, const struct peer *peer, const char *profile, const struct limits *limits, const char *session,
+		  const struct record *record)
 {
-	const struct attempt *a = &r->attempt;
-	struct audit_entry    entry;
+	struct audit_entry entry;
 
-	if (!r->door->audit)
+	if (!audit)
 		return;
 	audit_entry_init(&entry);
 	audit_entry_take_record(&entry, record);
-	fill_peer(&entry, &r->peer);
+	fill_peer(&entry, peer);
 	entry.time_us     = a->time_us;
 	entry.op          = a->op;
 	entry.mode        = a->mode;
-	entry.profile     = r->profile->name;
+	entry.profile     = profile;
+	entry.session     = session;
 	entry.code_sha256 = *a->code_sha256 ? a->code_sha256 : NULL;
 	entry.code_bytes  = a->code_bytes;
 	entry.asked       = a->asked;
-	entry.granted     = (struct audit_limits){ AUDIT_LIMITS_ALL, r->limits };
-	audit_write(r->door->audit, &entry);
+	entry.granted     = (struct audit_limits){ AUDIT_LIMITS_ALL, *limits };
+	audit_write(audit, &entry);
+}
+
+void attempt_ended(const struct served_run *r, const struct record *record)
+{
+	ended(r->door->audit, &r->attempt, &r->peer, r->profile->name, &r->limits, NULL, record);
+}
+
+void attempt_call_ended(const struct session_call *call, const struct record *record)
+{
+	const struct served_run *r = call->session->run;
+
+	ended(r->door->audit, &call->attempt, &call->peer, r->profile->name, &call->limits, r->id, record);
 }
 
 static void refused(struct audit *audit, struct audit_entry *entry, const struct peer *peer, const struct denial *why)

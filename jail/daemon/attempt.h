@@ -7,6 +7,8 @@
 #include "served_run.h"
 
 void attempt_ended(const struct served_run *r, const struct record *record);
+struct session_call;
+void attempt_call_ended(const struct session_call *call, const struct record *record);
 void attempt_refused(const struct connection *c, const struct protocol_request *request, const struct denial *why);
 void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call);
 void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why);

@@ -41,6 +41,9 @@ must_use struct connection *connection_open(struct door *d, int sock, const stru
 /* Its runs are asked to end. */
 void connection_close(struct connection *c);
 
+/* One of its runs with tools has ended: its client may tell of its last calls. */
+void connection_remember(struct connection *c, const char *run, uint32_t calls);
+
 /* --- answers --- */
 
 /* Takes the value over. What cannot be sent ends the connection, a little later: c is good until the loop's next turn. */

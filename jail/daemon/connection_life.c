@@ -8,9 +8,11 @@
 #include "packet.h"
 #include "queue.h"
 #include "served_run.h"
+#include "session.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- requests --- */
 
@@ -90,10 +92,19 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 	return c;
 }
 
+void connection_remember(struct connection *c, const char *run, uint32_t calls)
+{
+	unsigned i = c->ended_next++ % ENDED_MAX;
+
+	memcpy(c->ended[i].id, run, sizeof c->ended[i].id);
+	c->ended[i].calls = calls;
+}
+
 void connection_close(struct connection *c)
 {
 	queue_forget(c);
 	served_runs_forget(c->door, c);
+	session_calls_forget(c->door, c);
 	LIST_REMOVE(c, link);
 	c->door->connections_len--;
 	loop_remove(&c->user->loop, &c->source);

@@ -7,7 +7,9 @@
 #include "door_user.h"
 #include "fd.h"
 #include "queue.h"
+#include "session.h"
 
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@ void door_init(struct door *d)
 	LIST_INIT(&d->users);
 	LIST_INIT(&d->connections);
 	TAILQ_INIT(&d->runs);
+	TAILQ_INIT(&d->sessions);
 	figures_init(&d->figures);
 	d->loop.fd     = -1;
 	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
@@ -38,6 +41,9 @@ int door_open(struct door *d, struct err *e)
 {
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
 	d->born_at = clock_ms(CLOCK_REALTIME) / 1000;
+	d->gone    = calloc(SESSION_GONE_MAX, sizeof *d->gone);
+	if (!d->gone)
+		return err_set(e, ERR_LIMIT, "out of memory");
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);
 	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
@@ -52,6 +58,8 @@ void door_close(struct door *d)
 	config_done(&d->config);
 	config_done(&d->first_config);
 	loop_close(&d->loop);
+	free(d->gone);
+	d->gone = NULL;
 }
 
 /* --- who may come in --- */

@@ -51,11 +51,15 @@ LIST_HEAD(door_users, door_user);
 struct served_run;
 LIST_HEAD(connection_list, connection);
 TAILQ_HEAD(run_list, served_run); /* the oldest first */
+struct session;
+TAILQ_HEAD(session_list, session);
+struct session_gone;
 
 enum call_outcome { CALL_OK, CALL_DENIED, CALL_FAILED, CALL_OUTCOMES };
 
 struct door_counts {
 	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS], calls[CALL_OUTCOMES];
+	uint64_t calls_started, calls_ended[EXIT_REASONS]; /* in sessions */
 };
 
 struct door {
@@ -71,6 +75,9 @@ struct door {
 	size_t                 connections_len;
 	struct run_list        runs;
 	size_t                 runs_len;
+	struct session_list    sessions; /* the oldest first; each is a run as well */
+	struct session_gone   *gone;     /* SESSION_GONE_MAX rows of those that have ended */
+	unsigned               gone_next;
 	size_t                 queued, queued_fds, queued_fds_max; /* of all users */
 	uint64_t               turns;
 	size_t                 processors; /* young runs of one user, where users share them */

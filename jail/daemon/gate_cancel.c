@@ -2,15 +2,19 @@
 #include "gate.h"
 #include "queue.h"
 #include "served_run.h"
+#include "session.h"
 
 int gate_cancel(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
 	static const enum exit_reason reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };
 	struct served_run            *r         = served_run_find(c->door, request->run);
+	struct session_call          *call      = session_call_find(c->door, request->run, c->peer.uid);
 	json_t                       *reply;
 
 	(void)fds, (void)n;
-	if (r && served_run_is_of(r, c->peer.uid))
+	if (call)
+		session_call_end(call, reasons[request->reason]);
+	else if (r && served_run_is_of(r, c->peer.uid))
 		served_run_cancel(r, reasons[request->reason]);
 	else if (!queue_cancel(c->door, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);

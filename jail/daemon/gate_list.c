@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "gate.h"
 #include "served_run.h"
+#include "session.h"
 
 static json_t *row(const struct served_run *r, const struct connection *c, double now)
 {
@@ -28,6 +29,7 @@ int gate_list(struct connection *c, const struct protocol_request *request, int 
 	}
 	json_object_set_new(reply, "runs", runs);
 	json_object_set_new(reply, "left_out", json_integer(more));
+	json_object_set_new(reply, "sessions", session_list_json(c->door, c));
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

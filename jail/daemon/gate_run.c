@@ -5,6 +5,7 @@
 #include "queue.h"
 #include "run_id.h"
 #include "served_run.h"
+#include "session.h"
 
 #include <stdio.h>
 
@@ -27,11 +28,13 @@ static int check_turn(const struct connection *c, double now, struct run_try *tr
 static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
 {
 	const struct served_profile *profile;
-	scoped_run_plan              plan = { .exec_args = EXEC_ARGS_NONE };
+	scoped_run_plan              plan = { .exec_args = EXEC_ARGS_NONE, .own_code = -1 };
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
 
 	if (c->door->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
+	if (request->name && session_name_is_taken(c->door, request->name, c->peer.uid))
+		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
 	/* first: to read the program of who may not run it would take the door from everybody else */
 	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, try->memory_bytes, now, why) < 0 ||
@@ -53,11 +56,20 @@ static int try_to_start(struct connection *c, const struct protocol_request *req
 	return r;
 }
 
+static int call(struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
+{
+	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+
+	return s ? session_call_start(s, c, request, fds, why) : -1;
+}
+
 int gate_run(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
 	struct run_try try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
 	struct err     e;
 
+	if (request->session)
+		return call(c, request, fds, why);
 	if (run_id_make(try.id, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, fds, why) == 0)

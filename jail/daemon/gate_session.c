@@ -1,33 +1,93 @@
-/* gate_session.c - sessions: opened, used and closed */
+/* gate_session.c - what is asked of a session that is there; gate_run.c opens one, and makes calls in it */
+#include "fd.h"
 #include "gate.h"
+#include "packet.h"
+#include "served_run.h"
+#include "session.h"
 
-static int refuse(struct denial *why)
-{
-	return deny(why, DENIAL_unavailable, NULL, "this brigd has no sessions yet");
-}
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
 
-int gate_open(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+static int reply_with(struct connection *c, const struct protocol_request *request, const char *key, const char *value, const int *fds, size_t n)
 {
-	(void)c, (void)request, (void)fds, (void)n;
-	return refuse(why);
+	json_t *reply = protocol_reply(request->kind, request->tag);
+
+	json_object_set_new(reply, key, json_string(value));
+	if (request->kind == REQUEST_restart)
+		json_object_set_new(reply, "context", json_string(request->context));
+	connection_send(c, reply, fds, n);
+	return 0;
 }
 
 int gate_files(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	return gate_open(c, request, fds, n, why);
+	static const char message[] = "{\"op\":\"files\"}";
+	struct session   *s         = session_find(c->door, request->session, c->peer.uid, why);
+	int               pair[2], r;
+
+	(void)fds, (void)n;
+	if (!s)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
+	r = packet_offer(s->source.fd, message, sizeof message - 1, &pair[1], 1);
+	if (r == 0) {
+		session_touch(s);
+		reply_with(c, request, "session", s->run->id, &pair[0], 1);
+	}
+	fd_closep(&pair[0]);
+	fd_closep(&pair[1]);
+	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r)) : 0;
 }
 
 int gate_interrupt(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	return gate_open(c, request, fds, n, why);
+	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
+
+	(void)fds, (void)n;
+	if (!call)
+		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" in a session", request->run);
+	session_call_interrupt(call);
+	return reply_with(c, request, "run", request->run, NULL, 0);
 }
 
 int gate_restart(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	return gate_open(c, request, fds, n, why);
+	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+
+	(void)fds, (void)n;
+	if (!s)
+		return -1;
+	for (int i = 0; i < SESSION_CONTEXTS_MAX; i++) {
+		struct session_context *context = &s->context[i];
+		char                    message[64];
+
+		if (strcmp(context->name, request->context) != 0)
+			continue;
+		if (context->call)
+			session_call_end(context->call, EXIT_cancelled);
+		else if (context->is_there) {
+			int len = snprintf(message, sizeof message, "{\"op\":\"restart\",\"context\":%d}", i);
+			int r   = packet_offer(s->source.fd, message, (size_t)len, NULL, 0);
+
+			if (r < 0)
+				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
+		}
+		session_touch(s);
+		return reply_with(c, request, "session", s->run->id, NULL, 0);
+	}
+	return deny(why, DENIAL_not_found, "context", "the session has no context \"%.64s\"", request->context);
 }
 
 int gate_close(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	return gate_open(c, request, fds, n, why);
+	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+
+	(void)fds, (void)n;
+	if (!s)
+		return -1;
+	reply_with(c, request, "session", s->run->id, NULL, 0);
+	session_close(s, "its client closed it");
+	return 0;
 }

@@ -2,14 +2,17 @@
 #include "attempt.h"
 #include "gate.h"
 #include "served_run.h"
+#include "session.h"
 
 #include <string.h>
 
 enum { CALLS_MAX = 1000 /* of one run: what is beyond is not written */, DIGEST_HEX = 64 };
 
 /* A run that has ended may still be told of: its last calls are known when it is over. */
-static uint32_t *count_of(struct connection *c, struct served_run *r, const char *id)
+static uint32_t *count_of(struct connection *c, struct served_run *r, struct session_call *call, const char *id)
 {
+	if (call)
+		return &call->calls;
 	if (r)
 		return &r->calls;
 	for (size_t i = 0; i < ARRAY_LEN(c->ended); i++)
@@ -52,11 +55,19 @@ static int take_calls(struct calls *ret, const json_t *calls, struct denial *why
 	return 0;
 }
 
+static struct session_call *find_call(const struct connection *c, const char *id)
+{
+	struct session_call *call = session_call_find(c->door, id, c->peer.uid);
+
+	return call && call->connection == c && call->with_tools ? call : NULL;
+}
+
 int gate_tools(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
 	struct served_run *r     = served_run_find(c->door, request->run);
 	struct served_run *own   = r && r->connection == c && r->with_tools ? r : NULL;
-	uint32_t          *count = count_of(c, own, request->run);
+	struct session_call *call = find_call(c, request->run);
+	uint32_t          *count = count_of(c, own, call, request->run);
 	struct calls       calls;
 	json_t            *reply;
 
@@ -65,6 +76,8 @@ int gate_tools(struct connection *c, const struct protocol_request *request, int
 		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools", request->run);
 	if (take_calls(&calls, request->calls, why) < 0)
 		return -1;
+	if (call)
+		session_call_wait(call, request->is_waiting);
 	if (own)
 		served_run_wait(own, request->is_waiting);
 	for (size_t i = 0; i < calls.n; i++)

@@ -2,9 +2,11 @@
 #include "run_plan.h"
 
 #include "device_kind.h"
+#include "fd.h"
 #include "file.h"
 #include "program_env.h"
 #include "runner.h"
+#include "sealed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,10 +191,11 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
 	static const char *const nothing[] = { NULL };
-	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools };
+	bool                     is_open   = r->kind == REQUEST_open;
+	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools || is_open };
 	struct err               e;
 
-	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script ? c->python : c->runner.word;
+	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script && !is_open ? c->python : c->runner.word;
 	c->python[0] = "python3";
 	c->python[1] = r->main ? "-Es" : "-I"; /* -I but for the program's own directory, which is the first of sys.path then */
 	c->python[2] = r->main ? r->main : "main.py";
@@ -202,14 +205,14 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	}
 	if (r->cwd)
 		c->python[2] = lists.main = c->main;
-	if (r->mode != MODE_script && runner_words_build(&c->runner, run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
+	if ((r->mode != MODE_script || is_open) && runner_words_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
 }
 
 static int fill_command(struct command *c, const struct profile *p, const struct protocol_request *r, struct denial *why)
 {
-	bool               is_run = r->kind == REQUEST_run;
+	bool               is_run = r->kind != REQUEST_exec;
 	const char *const *first;
 	const char        *name   = is_run ? "/usr/bin/python3" : json_string_value(json_array_get(r->argv, 0));
 
@@ -274,10 +277,23 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 
 /* --- all of it --- */
 
+/* Where a program would be, a session has a comment: cells that stand ready have a main.py. */
+static int take_own_code(struct run_plan *p, struct denial *why)
+{
+	static const char text[] = "# a session\n";
+	struct err        e;
+
+	p->code     = (struct program_text){ .text = strdup(text), .len = sizeof text - 1 };
+	p->own_code = p->code.text ? sealed_open("brig-session", text, sizeof text - 1, &e) : -1;
+	return p->own_code < 0 ? deny(why, DENIAL_broken, NULL, "a session's program cannot be made") : 0;
+}
+
 static int build(struct run_plan *p, const struct protocol_request *r, const int *fds, struct denial *why)
 {
 	bool has_code = r->kind == REQUEST_run;
 
+	if (r->kind == REQUEST_open && take_own_code(p, why) < 0)
+		return -1;
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
 	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || plan_mounts(p, why) < 0)
@@ -288,7 +304,7 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request, const int *fds,
 		   struct denial *why)
 {
-	*ret = (struct run_plan){ .profile = profile, .exec_args = EXEC_ARGS_NONE };
+	*ret = (struct run_plan){ .profile = profile, .exec_args = EXEC_ARGS_NONE, .own_code = -1 };
 	if (build(ret, request, fds, why) == 0)
 		return 0;
 	run_plan_done(ret);
@@ -302,4 +318,5 @@ void run_plan_done(struct run_plan *p)
 	exec_args_done(&p->exec_args);
 	free(p->exec_text);
 	program_text_close(&p->code);
+	fd_closep(&p->own_code);
 }

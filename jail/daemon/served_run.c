@@ -5,7 +5,9 @@
 #include "clock.h"
 #include "fd.h"
 #include "queue.h"
+#include "launch.h"
 #include "run_record.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,11 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 	int              fds[PIPES_MAX + 1];
 	size_t           n = pipes_count(r->with_stdin, r->with_result);
 
+	if (r->session) {
+		close_streams(streams); /* its calls have theirs */
+		session_started(r->session, fd_take(&r->tools));
+		return;
+	}
 	memcpy(fds, streams, n * sizeof *fds);
 	if (r->with_tools)
 		fds[n++] = r->tools;
@@ -51,21 +58,12 @@ static void on_limit(struct served_run *r, const struct run_hit *hit)
 		connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
 }
 
-/* Its client may tell of its last calls. */
-static void remember(struct connection *c, const struct served_run *r)
-{
-	unsigned i = c->ended_next++ % ENDED_MAX;
-
-	memcpy(c->ended[i].id, r->id, sizeof c->ended[i].id);
-	c->ended[i].calls = r->calls;
-}
-
 static void destroy(struct served_run *r)
 {
 	struct door *d = r->door;
 
 	if (r->connection && r->with_tools)
-		remember(r->connection, r);
+		connection_remember(r->connection, r->id, r->calls);
 	fd_closep(&r->tools);
 	quota_give(&d->quota, r->peer.uid, r->limits.memory_bytes);
 	if (r->connection) {
@@ -91,6 +89,8 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 	r->door->counts.ended[end->reason]++;
 	figures_take_end(&r->door->figures, &record);
 	attempt_ended(r, &record);
+	if (r->session)
+		session_ended(r->session, &record);
 	run_record_put_ended(&t, &record, r->tag, end);
 	tell(r, &t, NULL, 0);
 	destroy(r);
@@ -107,6 +107,10 @@ static void on_ready(void *owner)
 		return;
 	case RUN_STARTED:
 		on_started(r, streams);
+		return;
+	case RUN_SESSION:
+		if (r->session)
+			session_hear_facts(r->session, &end, r->run.victims);
 		return;
 	case RUN_LIMIT:
 		on_limit(r, &end.hit[0]);
@@ -137,12 +141,13 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
+	bool                 is_program = has_code || (r->session && !r->door->is_private); /* a launcher makes nothing that it cannot remove */
 	struct backend_order order    = {
 		.profile     = plan->profile,
 		.limits      = &r->limits,
 		.exec_args   = &plan->exec_args,
 		.exec_text   = plan->exec_text,
-		.code_fd     = has_code ? fds[0] : -1,
+		.code_fd     = is_program ? has_code ? fds[0] : plan->own_code : -1,
 		.code_len    = (uint32_t)plan->code.len,
 		.code        = plan->code.text,
 		.mounts      = &plan->mounts,
@@ -173,9 +178,9 @@ static int start_with_tools(struct served_run *r, const struct protocol_request 
 {
 	int pair[2], done;
 
-	if (!request->has_tools)
+	if (!request->has_tools && !r->session)
 		return start(r, request, plan, fds, -1, streams, e);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+	if (socketpair(AF_UNIX, (r->session ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "the socket for tools");
 	r->tools = pair[0];
 	done     = start(r, request, plan, fds, pair[1], streams, e);
@@ -196,6 +201,14 @@ static void enter(struct served_run *r)
 	r->connection->runs++;
 }
 
+/* It was not started. */
+static void drop(struct served_run *r)
+{
+	if (r->session)
+		session_free(r->session);
+	free(r);
+}
+
 int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const char *id,
 		     const int *fds, struct denial *why)
 {
@@ -207,20 +220,26 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
-		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script, .with_tools = request->has_tools,
+		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script && request->kind == REQUEST_run, .with_tools = request->has_tools,
 		.tools = -1, .asked_ms = now,
 		.run = { .sock = -1 } };
 	memcpy(r->id, id, sizeof r->id);
-	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
+	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	}
+	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
+		drop(r);
 		return -1;
 	}
 	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
 		quota_take_back(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
-		free(r);
+		drop(r);
 		return refuse(&e, why);
 	}
 	enter(r);
+	if (r->session)
+		run_stay(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
 	if (streams[0] >= 0)
 		on_started(r, streams);
 	backend_settle(&c->door->backend);
@@ -277,6 +296,7 @@ void served_runs_forget(struct door *d, struct connection *c)
 		if (r->connection != c)
 			continue;
 		r->connection = NULL;
-		served_run_cancel(r, EXIT_client_gone);
+		if (!r->session || !r->session->stays)
+			served_run_cancel(r, EXIT_client_gone);
 	}
 }

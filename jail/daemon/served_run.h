@@ -19,6 +19,8 @@ struct attempt {
 	struct audit_limits asked;
 };
 
+struct session;
+
 struct served_run {
 	TAILQ_ENTRY(served_run)      link;
 	struct door                 *door;
@@ -36,6 +38,7 @@ struct served_run {
 	struct run                   run;
 	struct loop_source           source;
 	struct attempt               attempt;
+	struct session              *session;    /* that it is, or NULL */
 };
 
 /* Asks the backend; takes the quota, and gives it back when nothing came of it. fds: the request's. */

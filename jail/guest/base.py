@@ -8,7 +8,7 @@ import sys
 from _imp import _fix_co_filename as fix_filename
 from _thread import get_ident
 from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
-from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_inheritable, write
+from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_blocking, set_inheritable, write
 
 MODULE = type(sys)
 RECORD = type(sys.implementation) # a class of our own would be seen by every program: a zygote executes this before it forks

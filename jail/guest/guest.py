@@ -26,6 +26,9 @@ def names_of(text):
 def start(argv):
     mode, fds, imports, modules, calls = argv[1:6]
     fd, _, bridge = fds.partition(",")
+    if mode == "session":
+        need("value", "bridge", "session")
+        return run_session(int(bridge))
     pipe = open_pipe(int(fd))
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")

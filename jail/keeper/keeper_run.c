@@ -38,7 +38,7 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	if (run->code_len &&
 	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
-	if (run->tools && !keeper_is_stream(fds[at - 1]))
+	if (run->tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
 	for (uint32_t i = 0; i < run->shown_len; i++)
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))

@@ -205,6 +205,7 @@ bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct 
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:
+	case LAUNCH_SESSION:
 	case LAUNCH_LIMIT:
 		break;
 	}

@@ -136,6 +136,7 @@ static int send_setup(const struct profile_userns *r, const struct profile_usern
 	setup.cpus             = w->profile->limits.cpus;
 	setup.wall_ms_max      = w->profile->ceilings.wall_ms;
 	setup.tool_wait_ms_max = w->profile->ceilings.tool_wait_ms;
+	setup.lifetime_ms_max  = w->profile->ceilings.lifetime_ms;
 	setup.rootless_kind    = w->rootless->kind;
 	errno                  = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
 	return errno ? err_sys(e, "supervisor: setup") : 0;

@@ -106,7 +106,7 @@ static bool is_in_order(const struct run *run, const struct launch_message *mess
 {
 	if (message->kind == LAUNCH_STARTED)
 		return !run->started && fds == run->pipes;
-	return fds == 0 && (message->kind != LAUNCH_ENDED || is_sound(&message->end));
+	return fds == 0 && ((message->kind != LAUNCH_ENDED && message->kind != LAUNCH_SESSION) || is_sound(&message->end));
 }
 
 /* Not setup_failed: nobody knows whether the program had started. */
@@ -165,6 +165,11 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 	case LAUNCH_READY:
 	case LAUNCH_TAKEN:
 		return RUN_GOES_ON;
+	case LAUNCH_SESSION:
+		run->victims = message.number;
+		*end         = message.end;
+		make_plain(end);
+		return RUN_SESSION;
 	case LAUNCH_LIMIT:
 		end->hit[0] = (struct run_hit){ .limit = message.number % LIMIT_COUNT, .value = (int64_t)message.value };
 		return RUN_LIMIT;
@@ -177,24 +182,30 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 }
 
 /* Where there is no room, others are waiting to be read. */
-static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason)
+static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms)
 {
 	struct launch_ask ask;
 
 	memset(&ask, 0, sizeof ask); /* padding too */
 	ask.kind   = kind;
 	ask.reason = reason;
+	ask.ms     = ms;
 	(void)!send(run->sock, &ask, sizeof ask, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void run_cancel(const struct run *run, enum exit_reason reason)
 {
-	ask(run, LAUNCH_CANCEL, reason);
+	ask(run, LAUNCH_CANCEL, reason, 0);
 }
 
 void run_wait(const struct run *run, bool waits)
 {
-	ask(run, waits ? LAUNCH_WAITS : LAUNCH_GOES_ON, EXIT_cancelled);
+	ask(run, waits ? LAUNCH_WAITS : LAUNCH_GOES_ON, EXIT_cancelled, 0);
+}
+
+void run_stay(const struct run *run, uint64_t ms)
+{
+	ask(run, LAUNCH_STAYS, EXIT_cancelled, ms);
 }
 
 void run_done(struct run *run)

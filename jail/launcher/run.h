@@ -25,17 +25,18 @@ struct run {
 	pid_t    launcher;
 	uint32_t slot;
 	bool     has_slot, started;
+	uint32_t victims; /* of a session: processes that were ended because it had no memory */
 	size_t   pipes; /* how many come with STARTED */
 	const char *runtime_dir;
 };
 
-enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_LIMIT, RUN_ENDED };
+enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_SESSION, RUN_LIMIT, RUN_ENDED };
 
 must_use int run_start(struct run *ret, const struct run_order *order, struct err *e);
 
 /*
  * Waits for one message: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
- * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
+ * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. SESSION: what is known of one, in end->layers, ->missing and ->rootfs_digest, and in run->victims. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
  * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
 must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end);
@@ -44,4 +45,6 @@ must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct
 void run_cancel(const struct run *run, enum exit_reason reason);
 /* Its wall clock stands still while a call of a tool takes long. */
 void run_wait(const struct run *run, bool waits);
+/* It is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
+void run_stay(const struct run *run, uint64_t ms);
 void run_done(struct run *run);

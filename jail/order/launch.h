@@ -13,6 +13,7 @@ enum launch_kind {
 	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm. number: how many cells there were in its place before */
 	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
 	LAUNCH_STARTED, /* with the streams */
+	LAUNCH_SESSION, /* of a session: number: how many of its processes were ended because it had no memory; of end: layers, missing, missing_why, rootfs_digest. Once when it begins, and each time */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
 	LAUNCH_ENDED,   /* end */
 };
@@ -24,16 +25,21 @@ struct launch_message {
 	struct run_end   end;
 };
 
+/* For a session to be closed in order, after its time. */
+enum { SESSION_GRACE_MS = 5000 };
+
 /* From the client. */
 enum launch_ask_kind {
 	LAUNCH_CANCEL,  /* reason */
 	LAUNCH_WAITS,   /* a call of a tool takes long: the wall clock stops */
 	LAUNCH_GOES_ON, /* none does any more */
+	LAUNCH_STAYS,   /* it is a session: ms, and neither CPU time nor a lack of memory ends it */
 };
 
 struct launch_ask {
 	enum launch_ask_kind kind;
 	enum exit_reason     reason;
+	uint64_t             ms; /* STAYS: its wall time, from its start */
 };
 
 /*

@@ -187,7 +187,7 @@ int order_file_take_tools(int orders)
 {
 	int fd = take_descriptor(orders);
 
-	if (fd < 0 || (socket_is(fd, SO_DOMAIN, AF_UNIX) && socket_is(fd, SO_TYPE, SOCK_STREAM)))
+	if (fd < 0 || (socket_is(fd, SO_DOMAIN, AF_UNIX) && (socket_is(fd, SO_TYPE, SOCK_STREAM) || socket_is(fd, SO_TYPE, SOCK_SEQPACKET))))
 		return fd;
 	close(fd);
 	return -EPROTO;

@@ -28,7 +28,7 @@ struct supervisor_setup {
 	char     preload[KEEPER_PRELOAD_MAX];
 	uint32_t zygote_cells, zygote_ms;
 	uint64_t cpus; /* as in struct limits, of a run that asks for nothing */
-	uint64_t wall_ms_max, tool_wait_ms_max; /* the ceilings */
+	uint64_t wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the ceilings */
 	uint32_t rootless_kind;
 	char     rootless_why[200];
 };

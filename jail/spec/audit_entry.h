@@ -13,7 +13,7 @@
 #include "record.h"
 
 #define AUDIT_NONE     (-1)
-#define AUDIT_LINE_MAX 5120
+#define AUDIT_LINE_MAX 5632
 
 /* Limits that were said: bit n for row n of limits_fields. */
 struct audit_limits {
@@ -26,7 +26,8 @@ struct audit_limits {
 struct audit_entry {
 	int64_t             time_us;           /* of the attempt, since 1970 */
 	const char         *run_id;            /* NULL: refused before it had one */
-	const char         *op;                /* "run", "exec"; "connect" for a peer that was turned away; "tool" for a call that a program made */
+	const char         *session;           /* of a call in one: its id */
+	const char         *op;                /* "run", "exec", "open"; "connect" for a peer that was turned away; "tool" for a call that a program made */
 	const char         *tool;              /* of that call; with error and code_sha256 as its client told them */
 	const char         *mode;              /* as asked; NULL: a command, or not asked */
 	const char         *profile;           /* as asked */

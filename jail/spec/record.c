@@ -180,6 +180,26 @@ static void put_why(struct json_text *t, const struct record *r)
 	json_text_raw(t, ",\"traceback\":null,\"line\":null,\"offset\":null,\"text\":null}");
 }
 
+static void put_session(struct json_text *t, const struct record *r)
+{
+	if (!r->session.is_there) {
+		json_text_raw(t, "null");
+		return;
+	}
+	json_text_raw(t, "{");
+	json_text_key(t, "id");
+	json_text_string(t, r->session.id);
+	json_text_key(t, "context");
+	json_text_string(t, r->session.context);
+	json_text_key(t, "state");
+	json_text_string(t, r->session.state);
+	json_text_key(t, "age_ms");
+	json_text_integer(t, r->session.age_ms);
+	json_text_key(t, "idle_left_ms");
+	json_text_integer(t, r->session.idle_left_ms);
+	json_text_raw(t, "}");
+}
+
 void record_put(struct json_text *t, const struct record *r)
 {
 	char name[16];
@@ -215,6 +235,7 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("security_warnings", json_text_raw, "null");
 	PUT("files", json_text_raw, "null");
 	PUT("tool_calls", json_text_raw, "null");
+	PUT("session", put_session, r);
 	json_text_raw(t, "}");
 #undef PUT
 }

@@ -61,6 +61,11 @@ struct record {
 	double           started_at;                 /* seconds since 1970; negative: never */
 	uint64_t         layers, layers_missing;     /* bits of enum layer */
 	struct err       why;                        /* for setup_failed and denied */
+	struct {
+		bool        is_there; /* it was a call in one */
+		const char *id, *context, *state; /* borrowed; context NULL: a command */
+		int64_t     age_ms, idle_left_ms;
+	} session;
 };
 
 void record_init(struct record *r);

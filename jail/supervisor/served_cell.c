@@ -105,6 +105,7 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, co
 	w->asked               = clock_ms(CLOCK_MONOTONIC);
 	w->wall_ms_max         = kind->setup->wall_ms_max;
 	w->tool_wait_ms_max    = kind->setup->tool_wait_ms_max;
+	w->lifetime_ms_max     = kind->setup->lifetime_ms_max + SESSION_GRACE_MS;
 	w->cell.warm.is_wanted = c->is_warm;
 	w->cell.warm.forker    = &kind->forker;
 	w->cell.warm.zygote    = *zygote;
@@ -279,7 +280,7 @@ static bool keeps_place(const struct served_cell *c)
 	enum { AT_ONCE_MS = 15 };
 	const struct watch *w = &c->watch;
 
-	return c->may_stay && c->is_left && w->has_ticket_order && w->control >= 0 && clock_ms(CLOCK_MONOTONIC) - w->asked < AT_ONCE_MS;
+	return c->may_stay && c->is_left && !w->session_ms && w->has_ticket_order && w->control >= 0 && clock_ms(CLOCK_MONOTONIC) - w->asked < AT_ONCE_MS;
 }
 
 static void take_place_back(struct served_cell *c)

@@ -20,7 +20,7 @@ enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, TAKEN_MS = 3, CPU_
 
 void watch_init(struct watch *w, const struct run_order *order)
 {
-	*w = (struct watch){ .order = order, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	*w = (struct watch){ .order = order, .lifetime_ms_max = UINT64_MAX, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 
@@ -107,11 +107,22 @@ static void on_failed_step(struct watch *w, const struct child_report *report)
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
+/* In the place of a program a session has nothing: files of that name are its own to make. Without the right to this there is none. */
+static void begin_session(struct watch *w)
+{
+	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
+
+	(void)!unlinkat(workspace, "main.py", 0);
+	watch_tell_session(w);
+}
+
 void watch_begin(struct watch *w)
 {
 	w->started      = clock_ms(CLOCK_MONOTONIC);
 	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
 	w->end.setup_ms = w->started - w->asked;
+	if (w->session_ms)
+		begin_session(w);
 }
 
 /* Twice of a cell that was built before there was a zygote: the second time with its ticket. A dying one gives none. */
@@ -228,6 +239,13 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 	case LAUNCH_GOES_ON:
 		stop_clock(w, ask->kind == LAUNCH_WAITS);
 		return true;
+	case LAUNCH_STAYS:
+		if (ask->ms == 0 || ask->ms > w->lifetime_ms_max || w->session_ms)
+			return false;
+		w->session_ms = ask->ms;
+		if (w->started)
+			begin_session(w);
+		return true;
 	}
 	return false;
 }
@@ -256,6 +274,10 @@ static void on_signal(struct watch *w)
 /* The event comes as well when a group above the cell's has no memory: the kernel then kills what it will, in the cell or elsewhere. */
 static void end_for_memory(struct watch *w)
 {
+	if (w->session_ms && watch_kill_largest(w)) {
+		watch_tell_session(w);
+		return;
+	}
 	w->oom = true;
 	watch_decide(w, EXIT_oom); /* half a process tree is worse than none */
 }
@@ -487,7 +509,11 @@ double watch_cpu_ms(const struct watch *w, int64_t group_ns)
 
 static double check_cpu(struct watch *w)
 {
-	double used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
+	double used;
+
+	if (w->session_ms) /* the limit is that of each call */
+		return SETUP_MS_MAX;
+	used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
 
 	if (used < 0) /* a counter that could not be read once is looked at again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
@@ -511,6 +537,8 @@ static double wall_end(const struct watch *w, double now)
 	double most   = (double)w->order->limits->tool_wait_ms;
 	double waited = w->waited_ms + (w->waits_since > 0 ? now - w->waits_since : 0);
 
+	if (w->session_ms)
+		return w->started + (double)w->session_ms;
 	return w->started + (double)w->order->limits->wall_ms + (w->waits_since > 0 ? most : least(waited, most));
 }
 

@@ -47,6 +47,16 @@ void watch_tell_limit(const struct watch *w, enum limit_id limit)
 	tell_quietly(w->client, &message);
 }
 
+void watch_tell_session(const struct watch *w)
+{
+	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .end = RUN_END_NONE };
+
+	message.end.layers  = w->cell.layers;
+	message.end.missing = w->cell.missing;
+	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
+	tell_quietly(w->client, &message);
+}
+
 /* The order of a ticket's descriptors is launch.h's; its client's ends are pipes.h's. */
 static int make_ticket(struct watch *w, int fds[TICKET_FDS])
 {

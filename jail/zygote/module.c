@@ -4,6 +4,7 @@
 #include "zygote.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 
 /* Of the one module: what a fork was asked for stays for as long as the program, whose arguments these are. */
 struct state {
@@ -194,10 +195,24 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+/* zygote_prctl(option, value): of a fork that holds a session together, which must not be read by programs beside it. */
+static PyObject *set_process(PyObject *self, PyObject *args)
+{
+	int option, value;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "ii", &option, &value))
+		return NULL;
+	if (prctl(option, value, 0, 0, 0) < 0)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
 	{ "live", live, METH_VARARGS, NULL },
 	{ "rehearse", rehearse, METH_VARARGS, NULL },
 	{ "settle", settle, METH_O, NULL },
+	{ "prctl", set_process, METH_VARARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 static PyModuleDef_Slot   slots[]    = { { 0, NULL } };

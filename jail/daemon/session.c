@@ -1,0 +1,337 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+#include "served_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { CLOSE_MS_MAX = 1000 };
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* --- clocks --- */
+
+double session_idle_left(const struct session *s, double now_ms)
+{
+	double left = s->calls_len ? (double)s->limits.idle_ms : s->used_ms + (double)s->limits.idle_ms - now_ms;
+
+	return left > 0 ? left : 0;
+}
+
+double session_lifetime_left(const struct session *s, double now_ms)
+{
+	double left = s->opened_ms + (double)s->limits.lifetime_ms - now_ms;
+
+	return left > 0 ? left : 0;
+}
+
+static void set_clock(struct session *s)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
+
+	if (!s->calls_len)
+		left = least(left, session_idle_left(s, now));
+	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)left + 1);
+}
+
+static void say_time(char *to, size_t len, const char *what, uint64_t ms)
+{
+	snprintf(to, len, "%s for %.3g s", what, (double)ms / 1000);
+}
+
+static void on_time(void *owner)
+{
+	struct session *s   = owner;
+	double          now = clock_ms(CLOCK_MONOTONIC);
+	char            why[SESSION_WHY_MAX];
+
+	if (s->state == SESSION_CLOSES) { /* it was asked to end, and does not */
+		served_run_cancel(s->run, EXIT_cancelled);
+		return;
+	}
+	if (session_lifetime_left(s, now) <= 0)
+		snprintf(why, sizeof why, "its lifetime of %.3g s was over", (double)s->limits.lifetime_ms / 1000);
+	else if (!s->calls_len && session_idle_left(s, now) <= 0)
+		say_time(why, sizeof why, "it was idle", s->limits.idle_ms);
+	else {
+		set_clock(s);
+		return;
+	}
+	session_close(s, why);
+}
+
+void session_touch(struct session *s)
+{
+	s->used_ms = clock_ms(CLOCK_MONOTONIC);
+	if (s->state == SESSION_OPEN)
+		set_clock(s);
+}
+
+/* --- what its server says --- */
+
+/* The jail can say what it likes, but not for long. */
+static void refuse_server(struct session *s)
+{
+	snprintf(s->why, sizeof s->why, "what holds it together in the jail said something that makes no sense, as a program made it do");
+	loop_remove(&s->run->door->loop, &s->source);
+	fd_closep(&s->source.fd);
+	served_run_cancel(s->run, EXIT_cancelled);
+}
+
+/* When both processes have said so: what the cell had ready for a program is gone then. */
+static void open_up(struct session *s)
+{
+	if (s->state != SESSION_STARTS || !s->is_ready || !s->is_known)
+		return;
+	s->state = SESSION_OPEN;
+	session_touch(s);
+	if (s->run->connection)
+		connection_send(s->run->connection, protocol_opened(s->run->id, s->run->tag, *s->name ? s->name : NULL, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
+}
+
+static bool lose_context(struct session *s, int32_t number)
+{
+	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
+
+	if (!c || !c->is_there || c->call)
+		return false;
+	c->is_there = false;
+	c->was_lost = true;
+	return true;
+}
+
+static bool hear(struct session *s, const struct session_message *message, int *fds, size_t n)
+{
+	switch ((enum session_message_kind)message->kind) {
+	case SESSION_READY:
+		if (s->is_ready || n)
+			return false;
+		s->is_ready = true;
+		open_up(s);
+		return true;
+	case SESSION_LOST:
+		return n == 0 && lose_context(s, message->value);
+	case SESSION_STARTED:
+	case SESSION_ENDED:
+	case SESSION_FAILED:
+	case SESSION_CPU:
+		return session_call_hear(s, message, fds, n);
+	}
+	return false;
+}
+
+static void on_server(void *owner)
+{
+	struct session        *s = owner;
+	struct session_message message;
+	int                    fds[SESSION_FDS_MAX];
+	size_t                 n   = 0;
+	ssize_t                got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
+	bool                   is_good;
+
+	if (got < 0 && errno == EAGAIN)
+		return;
+	if (got == 0) { /* its process has ended, or is about to: how is the run's to say */
+		loop_remove(&s->run->door->loop, &s->source);
+		fd_closep(&s->source.fd);
+		return;
+	}
+	is_good = got == sizeof message && hear(s, &message, fds, n);
+	packet_drop(fds, got < 0 ? 0 : n);
+	if (!is_good)
+		refuse_server(s);
+}
+
+/* --- life --- */
+
+struct session *session_new(struct served_run *run, const struct protocol_request *request)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->run    = run;
+	s->limits = run->limits;
+	s->stays  = request->stays;
+	s->source = (struct loop_source){ -1, on_server, s };
+	s->timer  = (struct loop_timer){ .due = on_time, .owner = s };
+	s->facts  = RUN_END_NONE;
+	s->opened_ms = s->used_ms = clock_ms(CLOCK_MONOTONIC);
+	TAILQ_INIT(&s->calls);
+	if (request->name)
+		snprintf(s->name, sizeof s->name, "%s", request->name);
+	TAILQ_INSERT_TAIL(&run->door->sessions, s, link);
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	struct door *d = s->run->door;
+
+	loop_timer_clear(&d->loop, &s->timer);
+	if (s->source.fd >= 0) {
+		loop_remove(&d->loop, &s->source);
+		fd_closep(&s->source.fd);
+	}
+	TAILQ_REMOVE(&d->sessions, s, link);
+	free(s);
+}
+
+void session_started(struct session *s, int sock)
+{
+	struct err e;
+
+	s->source.fd = sock;
+	if (loop_add(&s->run->door->loop, &s->source, &e) == 0)
+		return;
+	fd_closep(&s->source.fd);
+	served_run_cancel(s->run, EXIT_cancelled);
+}
+
+void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims)
+{
+	s->facts    = *facts;
+	s->victims  = victims;
+	s->is_known = true;
+	open_up(s);
+}
+
+static void remember(struct session *s, const struct record *record)
+{
+	struct door         *d   = s->run->door;
+	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
+
+	snprintf(row->id, sizeof row->id, "%s", s->run->id);
+	snprintf(row->name, sizeof row->name, "%s", s->name);
+	row->uid = s->run->peer.uid;
+	if (*s->why)
+		snprintf(row->why, sizeof row->why, "%s", s->why);
+	else if (record->exit_reason == EXIT_oom)
+		snprintf(row->why, sizeof row->why, "its memory was used up");
+	else if (record->exit_reason == EXIT_client_gone)
+		snprintf(row->why, sizeof row->why, "the client that opened it is gone");
+	else
+		snprintf(row->why, sizeof row->why, "it was %s", record->exit_reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
+}
+
+void session_ended(struct session *s, const struct record *record)
+{
+	struct session_call *call;
+
+	while ((call = TAILQ_FIRST(&s->calls)))
+		session_call_lose(call, record->exit_reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
+	remember(s, record);
+	session_free(s);
+}
+
+void session_close(struct session *s, const char *why)
+{
+	static const char end[] = "{\"op\":\"end\"}";
+
+	if (s->state == SESSION_CLOSES)
+		return;
+	snprintf(s->why, sizeof s->why, "%s", why);
+	if (s->state == SESSION_STARTS || s->source.fd < 0 || packet_offer(s->source.fd, end, sizeof end - 1, NULL, 0) < 0)
+		served_run_cancel(s->run, EXIT_cancelled);
+	s->state = SESSION_CLOSES;
+	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);
+}
+
+/* --- which --- */
+
+static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
+{
+	if (strcmp(s->run->id, id_or_name) == 0)
+		return served_run_is_of(s->run, uid);
+	return s->run->peer.uid == uid && *s->name && strcmp(s->name, id_or_name) == 0;
+}
+
+static const char *why_gone(const struct door *d, const char *id_or_name, uid_t uid)
+{
+	for (unsigned i = 1; i <= SESSION_GONE_MAX; i++) {
+		const struct session_gone *row = &d->gone[(d->gone_next - i) % SESSION_GONE_MAX];
+
+		if (row->uid == uid && *row->id && (strcmp(row->id, id_or_name) == 0 || (*row->name && strcmp(row->name, id_or_name) == 0)))
+			return row->why;
+	}
+	return NULL;
+}
+
+struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why)
+{
+	const char     *gone;
+	struct session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, link)
+		if (is_named(s, id_or_name, uid)) {
+			if (s->state == SESSION_OPEN)
+				return s;
+			deny(why, DENIAL_not_found, "session", s->state == SESSION_STARTS ? "session %.64s is not open yet" : "session %.64s is being closed", id_or_name);
+			return NULL;
+		}
+	gone = why_gone(d, id_or_name, uid);
+	if (gone)
+		deny(why, DENIAL_not_found, "session", "session %.64s has ended: %s", id_or_name, gone);
+	else
+		deny(why, DENIAL_not_found, "session", "you have no session \"%.64s\"", id_or_name);
+	return NULL;
+}
+
+bool session_name_is_taken(const struct door *d, const char *name, uid_t uid)
+{
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, link)
+		if (s->run->peer.uid == uid && strcmp(s->name, name) == 0)
+			return true;
+	return false;
+}
+
+static json_t *running_json(const struct session *s)
+{
+	json_t                    *list = json_array();
+	const struct session_call *call;
+
+	TAILQ_FOREACH(call, &s->calls, link)
+		json_array_append_new(list, json_string(call->id));
+	return list;
+}
+
+static json_t *contexts_json(const struct session *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
+		if (s->context[i].is_there)
+			json_array_append_new(list, json_string(s->context[i].name));
+	return list;
+}
+
+static json_t *row(const struct session *s, const struct connection *c, double now)
+{
+	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb}", "session", s->run->id, "name", *s->name ? s->name : NULL, "profile", s->run->profile->name, "uid",
+			 (json_int_t)s->run->peer.uid, "age_ms", (json_int_t)(now - s->run->asked_ms), "idle_ms", (json_int_t)(s->calls_len ? 0 : now - s->used_ms), "idle_left_ms",
+			 (json_int_t)session_idle_left(s, now), "lifetime_left_ms", (json_int_t)session_lifetime_left(s, now), "stays", s->stays, "calls",
+			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid);
+}
+
+json_t *session_list_json(const struct door *d, const struct connection *c)
+{
+	json_t               *list = json_array();
+	double                now  = clock_ms(CLOCK_MONOTONIC);
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, link)
+		if (s->state == SESSION_OPEN && served_run_is_of(s->run, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX)
+			json_array_append_new(list, row(s, c, now));
+	return list;
+}

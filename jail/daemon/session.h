@@ -1,0 +1,126 @@
+/*
+ * session.h - a session as the door knows it: one run that stays, and the calls that are made in it.
+ *
+ * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the program's rights and nothing
+ * else, and holds the other end of a socket of which the door has one (session_message.h). So no process ever enters a cell in
+ * which a stranger's program runs: what a call executes is forked inside. The server is not dumpable, so that programs beside it can end or
+ * stop it, but not speak for it. The door keeps the clocks: a call that takes too long is interrupted, then killed,
+ * then the whole session is.
+ *
+ *   STARTS -> OPEN -> CLOSES -> gone
+ *
+ * A session ends when its client closes it, when it was idle too long, when its lifetime is over, and with the service. What ended
+ * it is remembered for a while, for clients that ask for it.
+ */
+#pragma once
+#include "attempt.h"
+#include "connection.h"
+#include "loop.h"
+#include "session_message.h"
+
+enum {
+	SESSION_CONTEXTS_MAX = 16,
+	SESSION_CALLS_MAX    = 64, /* under way */
+	SESSION_GONE_MAX     = 64, /* that are remembered */
+	SESSION_WHY_MAX      = 120,
+};
+
+struct session_call;
+TAILQ_HEAD(session_calls, session_call);
+
+/* An interpreter. One that has gone keeps its row, so that the next call hears that it was lost. */
+struct session_context {
+	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": the row is free */
+	bool                 is_there, was_lost;
+	struct session_call *call; /* under way, or NULL */
+};
+
+struct session {
+	TAILQ_ENTRY(session) link;
+	enum { SESSION_STARTS, SESSION_OPEN, SESSION_CLOSES } state;
+	struct served_run   *run;      /* that it is; which owns it */
+	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": none */
+	struct limits        limits;   /* of its calls; idle_ms and lifetime_ms are its own */
+	bool                 stays;
+	struct loop_source   source;   /* fd -1: not yet, or not any more */
+	struct loop_timer    timer;
+	double               opened_ms, used_ms; /* CLOCK_MONOTONIC: used_ms when the last call ended */
+	uint32_t             calls_made;
+	uint32_t             victims;  /* processes that were ended because it had no memory */
+	struct run_end       facts;    /* layers, missing, rootfs_digest */
+	bool                 is_ready, is_known; /* its server takes calls; facts are there */
+	struct session_context context[SESSION_CONTEXTS_MAX];
+	struct session_calls calls;
+	size_t               calls_len;
+	char                 why[SESSION_WHY_MAX]; /* it ends; "": as its process ended */
+};
+/* One that has ended. */
+struct session_gone {
+	char  id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], why[SESSION_WHY_MAX];
+	uid_t uid;
+};
+
+/* --- session.c: its life --- */
+
+/* For a run that is about to be started; NULL when memory is short. Ends with session_ended(), or before there was a run with session_free(). */
+struct session *session_new(struct served_run *run, const struct protocol_request *request);
+void            session_free(struct session *s);
+/* Its process is about to run; takes the socket. */
+void session_started(struct session *s, int sock);
+/* What the process that watches its run has said. */
+void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims);
+/* Its run is over. Its calls are told so; then it is freed. */
+void session_ended(struct session *s, const struct record *record);
+/* Asks it to end; why: for clients that ask for it later. */
+void session_close(struct session *s, const char *why);
+/* A call has begun or ended. */
+void session_touch(struct session *s);
+
+/* By id or name, of this user; root finds those of all users by id. NULL with *why. */
+struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why);
+bool            session_name_is_taken(const struct door *d, const char *name, uid_t uid);
+json_t         *session_list_json(const struct door *d, const struct connection *c);
+
+/* Milliseconds that are left. */
+double session_idle_left(const struct session *s, double now_ms);
+double session_lifetime_left(const struct session *s, double now_ms);
+
+/* --- session_call.c: what is done in it --- */
+
+struct session_call {
+	TAILQ_ENTRY(session_call) link;
+	struct session         *session;
+	struct connection      *connection; /* NULL: gone */
+	struct peer             peer;
+	struct session_context *context;    /* NULL: a command */
+	uint32_t                number;     /* for the session server */
+	char                    id[RUN_ID_LEN + 1];
+	uint64_t                tag;
+	struct limits           limits;
+	bool                    with_stdin, with_tools, is_fresh, is_lost, is_told;
+	int                     tools;      /* the client's end, until it has it; -1 */
+	uint32_t                calls;      /* of tools, that were told */
+	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
+	bool                    is_decided; /* reason says why it ends */
+	enum exit_reason        reason;
+	int                     status;     /* as from wait4(); -1: none */
+	int                     exec_errno;
+	double                  cpu_ms, asked_ms, started_ms, ended_ms, started_at;
+	double                  waits_since, waited_ms; /* as in struct watch */
+	uint32_t                victims;    /* of the session, when it began */
+	struct loop_timer       timer;
+	struct attempt          attempt;
+};
+
+/* A run or an exec with the key session. */
+must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why);
+/* What the session server says of it. False: that makes no sense. */
+bool          session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n);
+struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
+void          session_call_interrupt(struct session_call *call);
+/* It is killed, or interrupted first if that may help. */
+void          session_call_end(struct session_call *call, enum exit_reason reason);
+void          session_call_wait(struct session_call *call, bool waits);
+/* The session is over. */
+void          session_call_lose(struct session_call *call, enum exit_reason reason);
+void          session_calls_forget(struct door *d, struct connection *c);

@@ -1,0 +1,601 @@
+/* session_call.c - one call in a session: a program in a context, or a command */
+#define _GNU_SOURCE
+#include "session.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+#include "program_text.h"
+#include "run_id.h"
+#include "run_record.h"
+#include "sealed.h"
+#include "served_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum {
+	START_MS_MAX     = 10000, /* for the server to begin with it */
+	INTERRUPT_MS_MAX = 2000,  /* for an interpreter that was interrupted */
+	KILL_MS_MAX      = 2000,
+	VICTIM_MS        = 50,    /* for the word that memory was why */
+	STARTED_MAX      = 512,
+	CALL_TEXT_MAX    = 160 * 1024,
+};
+
+/* --- limits --- */
+
+static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
+{
+	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
+	const struct profile    *p     = &s->run->profile->profile;
+	const struct field      *above;
+	const char              *key;
+	json_t                  *value;
+	struct err               e;
+	char                     field[64];
+
+	call->limits = s->limits;
+	json_object_foreach((json_t *)asked, key, value) {
+		size_t i = 0;
+
+		while (may[i] && strcmp(may[i], key) != 0)
+			i++;
+		snprintf(field, sizeof field, "limits.%.40s", key);
+		if (!may[i])
+			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
+	}
+	if (asked && fields_decode(limits_fields, asked, &call->limits, &e) < 0)
+		return deny_setting(why, DENIAL_bad_field, "limits", &e);
+	above = limits_find_above(&call->limits, &p->ceilings);
+	if (!above)
+		return 0;
+	snprintf(field, sizeof field, "limits.%s", above->name);
+	return deny(why, DENIAL_above_ceiling, field, "is above the ceiling of profile %s", s->run->profile->name);
+}
+
+/* --- what the server is told --- */
+
+static int say(struct session *s, const json_t *message, const int *fds, size_t n)
+{
+	char  *text = json_dumps(message, JSON_COMPACT);
+	size_t len  = text ? strlen(text) : 0;
+	int    r    = !text || s->source.fd < 0 ? -EPIPE : len > CALL_TEXT_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
+
+	free(text);
+	return r;
+}
+
+static void say_short(struct session_call *call, const char *op)
+{
+	json_t *message = json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number);
+
+	(void)!say(call->session, message, NULL, 0); /* one that does not take it is killed by and by */
+	json_decref(message);
+}
+
+static void set_timer(struct session_call *call, double ms)
+{
+	loop_timer_set(&call->session->run->door->loop, &call->timer, (int64_t)(ms > 0 ? ms : 0) + 1);
+}
+
+/* --- its end --- */
+
+static const char *state_of(const struct session_call *call)
+{
+	if (call->is_lost)
+		return "lost";
+	if (!call->context)
+		return call->is_fresh ? "new" : "kept";
+	return !call->is_fresh ? "kept" : call->context->was_lost ? "reset" : "new";
+}
+
+static void fill_record(struct session_call *call, struct record *record, struct run_end *end)
+{
+	const struct session *s = call->session;
+
+	*end             = s->facts;
+	end->reason      = call->reason;
+	end->wait_status = call->reason == EXIT_exited || call->reason == EXIT_signaled ? call->status : -1;
+	end->wall_ms     = call->started_ms > 0 ? call->ended_ms - call->started_ms : -1;
+	end->setup_ms    = call->started_ms > 0 ? call->started_ms - call->asked_ms : -1;
+	end->started_at  = call->started_ms > 0 ? call->started_at : -1;
+	end->cpu_ms      = call->cpu_ms;
+	end->exec_errno  = call->exec_errno;
+	run_record_fill(record, call->id, s->run->profile, end);
+	record->session.is_there     = true;
+	record->session.id           = s->run->id;
+	record->session.context      = call->context ? call->context->name : NULL;
+	record->session.state        = state_of(call);
+	record->session.age_ms       = (int64_t)(call->ended_ms - s->opened_ms);
+	record->session.idle_left_ms = s->state == SESSION_OPEN ? (int64_t)s->limits.idle_ms : 0;
+	record->warm                 = false;
+}
+
+static void tell_ended(struct session_call *call)
+{
+	struct record    record;
+	struct run_end   end;
+	char             text[RUN_RECORD_ENDED_MAX];
+	struct json_text t = json_text_in(text, sizeof text);
+
+	fill_record(call, &record, &end);
+	call->session->run->door->counts.calls_ended[call->reason]++;
+	attempt_call_ended(call, &record);
+	if (!call->connection)
+		return;
+	run_record_put_ended(&t, &record, call->tag, &end);
+	json_text_end(&t);
+	connection_send_text(call->connection, t.to, t.len, NULL, 0);
+}
+
+static void finish(struct session_call *call)
+{
+	struct session *s = call->session;
+	struct door    *d = s->run->door;
+
+	loop_timer_clear(&d->loop, &call->timer);
+	if (call->context) {
+		call->context->call      = NULL;
+		call->context->is_there &= !call->is_lost;
+	}
+	tell_ended(call);
+	if (call->context)
+		call->context->was_lost = call->is_lost || (call->context->was_lost && !(call->started_ms > 0));
+	fd_closep(&call->tools);
+	if (call->connection) {
+		if (call->with_tools)
+			connection_remember(call->connection, call->id, call->calls);
+		call->connection->runs--;
+		call->connection->heard_ms = call->ended_ms;
+	}
+	TAILQ_REMOVE(&s->calls, call, link);
+	s->calls_len--;
+	free(call);
+	session_touch(s);
+}
+
+/* What ended it, when nothing that we did. */
+static void judge(struct session_call *call)
+{
+	bool killed = call->status >= 0 && WIFSIGNALED(call->status);
+
+	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
+	if (call->is_decided)
+		return;
+	if (killed && WTERMSIG(call->status) == SIGXCPU)
+		call->reason = EXIT_timeout_cpu;
+	else
+		call->reason = killed ? EXIT_signaled : EXIT_exited;
+}
+
+/* The process that watches the session says by another way that it has killed something for memory. */
+static void end(struct session_call *call)
+{
+	bool may_be_victim = !call->is_decided && call->status >= 0 && WIFSIGNALED(call->status) && WTERMSIG(call->status) == SIGKILL;
+
+	judge(call);
+	call->state = CALL_ENDED;
+	if (may_be_victim && call->session->victims != call->victims)
+		call->reason = EXIT_oom;
+	else if (may_be_victim) {
+		set_timer(call, VICTIM_MS);
+		return;
+	}
+	finish(call);
+}
+
+void session_call_lose(struct session_call *call, enum exit_reason reason)
+{
+	call->is_lost = true;
+	if (!call->is_decided) {
+		call->is_decided = true;
+		call->reason     = reason;
+	}
+	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
+	finish(call);
+}
+
+/* --- its clocks --- */
+
+static void kill_call(struct session_call *call)
+{
+	call->state = CALL_KILLED;
+	say_short(call, "kill");
+	set_timer(call, KILL_MS_MAX);
+}
+
+static void interrupt(struct session_call *call)
+{
+	call->state = CALL_INTERRUPTED;
+	say_short(call, "interrupt");
+	set_timer(call, INTERRUPT_MS_MAX);
+}
+
+static bool may_be_interrupted(const struct session_call *call, enum exit_reason reason)
+{
+	return call->context && call->state == CALL_RUNS && reason != EXIT_cancelled;
+}
+
+void session_call_end(struct session_call *call, enum exit_reason reason)
+{
+	if (call->is_decided && call->state >= CALL_KILLED)
+		return;
+	if (!call->is_decided) {
+		call->is_decided = true;
+		call->reason     = reason;
+	}
+	if (may_be_interrupted(call, reason))
+		interrupt(call);
+	else
+		kill_call(call);
+}
+
+void session_call_interrupt(struct session_call *call)
+{
+	if (call->state == CALL_RUNS)
+		say_short(call, "interrupt");
+}
+
+static double wall_end(const struct session_call *call, double now)
+{
+	double most   = (double)call->limits.tool_wait_ms;
+	double waited = call->waited_ms + (call->waits_since > 0 ? now - call->waits_since : 0);
+
+	waited = waited < most ? waited : most;
+	return call->started_ms + (double)call->limits.wall_ms + (call->waits_since > 0 ? most : waited);
+}
+
+static void set_wall_timer(struct session_call *call)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	set_timer(call, wall_end(call, now) - now);
+}
+
+void session_call_wait(struct session_call *call, bool waits)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (call->waits_since > 0)
+		call->waited_ms += now - call->waits_since;
+	call->waits_since = waits ? now : 0;
+	if (call->state == CALL_RUNS)
+		set_wall_timer(call);
+}
+
+static void say_limit(struct session_call *call, enum limit_id limit)
+{
+	const struct field *f = &limits_fields[limit];
+
+	if (call->connection)
+		connection_send(call->connection, protocol_limit(call->id, call->tag, f->name, limits_value(&call->limits, f), true), NULL, 0);
+}
+
+/* Nothing in the session obeys any more. */
+static void end_session(struct session_call *call)
+{
+	struct session *s = call->session;
+
+	snprintf(s->why, sizeof s->why, "a call in it could not be ended");
+	served_run_cancel(s->run, EXIT_cancelled);
+}
+
+static void on_time(void *owner)
+{
+	struct session_call *call = owner;
+
+	switch (call->state) {
+	case CALL_RUNS:
+		if (wall_end(call, clock_ms(CLOCK_MONOTONIC)) > clock_ms(CLOCK_MONOTONIC)) {
+			set_wall_timer(call);
+			return;
+		}
+		say_limit(call, LIMIT_wall_ms);
+		session_call_end(call, EXIT_timeout_wall);
+		return;
+	case CALL_INTERRUPTED:
+		kill_call(call);
+		return;
+	case CALL_ASKED:
+	case CALL_KILLED:
+		end_session(call);
+		return;
+	case CALL_ENDED:
+		if (call->session->victims != call->victims)
+			call->reason = EXIT_oom;
+		finish(call);
+		return;
+	}
+}
+
+/* --- what the server says of it --- */
+
+static bool is_pipe(int fd, int mode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == mode;
+}
+
+/* Nothing but ends of pipes gets from the jail to a client. */
+static bool are_streams(const struct session_call *call, const int *fds, size_t n)
+{
+	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) || !is_pipe(fds[1], O_RDONLY))
+		return false;
+	return n == 2 || is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY);
+}
+
+static void tell_started(struct session_call *call, int *streams, size_t n)
+{
+	char             text[STARTED_MAX];
+	struct json_text t = json_text_in(text, sizeof text);
+	int              fds[SESSION_FDS_MAX + 1];
+
+	memcpy(fds, streams, n * sizeof *fds);
+	if (call->with_tools)
+		fds[n++] = call->tools;
+	protocol_put_started(&t, call->id, call->tag, call->with_stdin, call->context != NULL, call->with_tools, call->limits.output_bytes);
+	json_text_end(&t);
+	if (call->connection)
+		connection_send_text(call->connection, t.to, t.len, fds, n);
+	fd_closep(&call->tools);
+}
+
+static bool on_started(struct session_call *call, const struct session_message *message, int *fds, size_t n)
+{
+	if (call->started_ms > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED) || !are_streams(call, fds, n))
+		return false;
+	call->is_fresh |= call->context && message->flags & SESSION_FRESH;
+	call->started_ms = clock_ms(CLOCK_MONOTONIC);
+	call->started_at = clock_ms(CLOCK_REALTIME) / 1000;
+	tell_started(call, fds, n);
+	if (call->context)
+		call->context->is_there = true;
+	if (call->state == CALL_KILLED)
+		return true;
+	call->state = CALL_RUNS;
+	set_wall_timer(call);
+	return true;
+}
+
+static bool on_ended(struct session_call *call, const struct session_message *message)
+{
+	if (!(call->started_ms > 0))
+		return false;
+	call->status  = message->value & 0xffff;
+	call->cpu_ms  = (double)(message->cpu_ns < (1ull << 62) ? message->cpu_ns : 0) / 1e6;
+	call->is_lost = call->context && message->flags & SESSION_GONE;
+	end(call);
+	return true;
+}
+
+static bool on_failed(struct session_call *call, const struct session_message *message)
+{
+	struct err *why = &call->session->facts.why;
+
+	if (message->value <= 0 || message->value > 4095)
+		return false;
+	if (!call->is_decided) {
+		call->is_decided = true;
+		call->reason     = EXIT_setup_failed;
+	}
+	errno = call->exec_errno = message->value;
+	call->ended_ms           = clock_ms(CLOCK_MONOTONIC);
+	err_sys(why, "%s", call->context ? "the interpreter could not be started" : "the program (in the rootfs)");
+	if (call->context)
+		call->exec_errno = 0;
+	finish(call);
+	*why = (struct err){ .kind = ERR_NONE };
+	return true;
+}
+
+static bool on_cpu(struct session_call *call)
+{
+	if (call->state != CALL_RUNS)
+		return call->started_ms > 0;
+	say_limit(call, LIMIT_cpu_ms);
+	session_call_end(call, EXIT_timeout_cpu);
+	return true;
+}
+
+bool session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n)
+{
+	struct session_call *call;
+
+	TAILQ_FOREACH(call, &s->calls, link)
+		if (call->number == message->call && call->state != CALL_ENDED)
+			break;
+	if (!call)
+		return false;
+	if (message->kind == SESSION_STARTED)
+		return on_started(call, message, fds, n);
+	if (n)
+		return false;
+	return message->kind == SESSION_ENDED ? on_ended(call, message) : message->kind == SESSION_FAILED ? on_failed(call, message) : on_cpu(call);
+}
+
+/* --- its beginning --- */
+
+static struct session_context *find_context(struct session *s, const char *name)
+{
+	struct session_context *free_row = NULL, *gone_row = NULL;
+
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++) {
+		struct session_context *c = &s->context[i];
+
+		if (*c->name && strcmp(c->name, name) == 0)
+			return c;
+		if (!*c->name && !free_row)
+			free_row = c;
+		if (*c->name && !c->is_there && !c->call && !gone_row)
+			gone_row = c;
+	}
+	free_row = free_row ? free_row : gone_row;
+	if (free_row) {
+		*free_row = (struct session_context){ 0 };
+		snprintf(free_row->name, sizeof free_row->name, "%s", name);
+	}
+	return free_row;
+}
+
+static int take_context(struct session_call *call, const char *name, struct denial *why)
+{
+	struct session_context *c = find_context(call->session, name);
+
+	if (!c) {
+		why->retry_after_ms = 0;
+		return deny(why, DENIAL_denied, "context", "a session has at most %d contexts; use one of those that are there", SESSION_CONTEXTS_MAX);
+	}
+	if (c->call) {
+		deny(why, DENIAL_busy, "context", "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
+		why->retry_after_ms = 100;
+		return -1;
+	}
+	call->context = c;
+	return 0;
+}
+
+/* None of the client's descriptors enters the jail. */
+static int ask_for_run(struct session_call *call, const struct program_text *code, struct denial *why)
+{
+	struct session *s       = call->session;
+	json_t         *message = json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
+					    (json_int_t)call->limits.cpu_ms, "tools", call->with_tools);
+	struct err      e;
+	scoped_fd       text = sealed_open("brig-call", code->text, code->len, &e);
+	int             pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r = 0;
+
+	if (text < 0)
+		r = -ENOMEM;
+	else if (call->with_tools && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		r = -errno;
+	fds[1]      = pair[1];
+	call->tools = pair[0];
+	if (r == 0)
+		r = say(s, message, fds, (size_t)1 + call->with_tools);
+	fd_closep(&pair[1]);
+	json_decref(message);
+	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
+}
+
+static int ask_for_exec(struct session_call *call, const struct protocol_request *r, struct denial *why)
+{
+	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number, "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env",
+				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
+	int     done    = message ? say(call->session, message, NULL, 0) : -ENOMEM;
+
+	json_decref(message);
+	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
+}
+
+static int check_command(const struct protocol_request *r, struct denial *why)
+{
+	if (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0)))
+		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
+	for (size_t i = 0; i < json_array_size(r->env); i++) {
+		const char *equals = strchr(json_string_value(json_array_get(r->env, i)), '=');
+		char        field[32];
+
+		snprintf(field, sizeof field, "env[%zu]", i);
+		if (!equals || equals == json_string_value(json_array_get(r->env, i)))
+			return deny(why, DENIAL_bad_field, field, "is no NAME=VALUE");
+	}
+	return 0;
+}
+
+static int ask(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
+{
+	struct program_text code = { 0 };
+	int                 r;
+
+	if (request->kind == REQUEST_exec) {
+		r = check_command(request, why) < 0 ? -1 : ask_for_exec(call, request, why);
+	} else {
+		r = program_text_open(&code, fds[0], why);
+		if (r == 0)
+			r = take_context(call, request->context, why);
+		if (r == 0)
+			r = ask_for_run(call, &code, why);
+	}
+	if (r == 0 && call->session->run->door->audit)
+		attempt_note(&call->attempt, request, &code);
+	program_text_close(&code);
+	return r;
+}
+
+static void enter(struct session_call *call)
+{
+	struct session *s = call->session;
+
+	TAILQ_INSERT_TAIL(&s->calls, call, link);
+	s->calls_len++;
+	s->calls_made++;
+	s->run->door->counts.calls_started++;
+	call->connection->runs++;
+	if (call->context)
+		call->context->call = call;
+	set_timer(call, START_MS_MAX);
+	session_touch(s);
+}
+
+int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
+{
+	struct session_call *call;
+	struct err           e;
+
+	if (s->calls_len >= SESSION_CALLS_MAX) {
+		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
+		why->retry_after_ms = 100;
+		return -1;
+	}
+	call = calloc(1, sizeof *call);
+	if (!call)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools,
+		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
+		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0, .timer = { .due = on_time } };
+	call->timer.owner = call;
+	if (run_id_make(call->id, &e) < 0)
+		deny_err(why, DENIAL_broken, NULL, &e);
+	else if (lower_limits(call, s, request->limits, why) == 0 && ask(call, request, fds, why) == 0) {
+		enter(call);
+		return 0;
+	}
+	fd_closep(&call->tools);
+	free(call);
+	return -1;
+}
+
+struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid)
+{
+	struct session      *s;
+	struct session_call *call;
+
+	TAILQ_FOREACH(s, &d->sessions, link)
+		TAILQ_FOREACH(call, &s->calls, link)
+			if (strcmp(call->id, id) == 0)
+				return uid == 0 || call->peer.uid == uid ? call : NULL;
+	return NULL;
+}
+
+void session_calls_forget(struct door *d, struct connection *c)
+{
+	struct session      *s;
+	struct session_call *call, *next;
+
+	TAILQ_FOREACH(s, &d->sessions, link)
+		for (call = TAILQ_FIRST(&s->calls); call; call = next) {
+			next = TAILQ_NEXT(call, link);
+			if (call->connection != c)
+				continue;
+			call->connection = NULL;
+			if (call->state != CALL_ENDED)
+				session_call_end(call, EXIT_client_gone);
+		}
+}

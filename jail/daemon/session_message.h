@@ -1,0 +1,31 @@
+/*
+ * session_message.h - what the session server in the jail says to the door
+ *
+ * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call that is
+ * not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs them.
+ *
+ * What the door says to the server is JSON, an object a datagram, with descriptors: the keys are in session.c and session_call.c, where
+ * they are written.
+ */
+#pragma once
+#include <stdint.h>
+
+enum session_message_kind {
+	SESSION_READY = 1, /* it takes calls */
+	SESSION_STARTED,   /* call; with descriptors: the reading ends of stdout and stderr, then of result (a context), or the writing end of stdin if there is one (a command). FRESH: a new interpreter */
+	SESSION_ENDED,     /* call; value as from wait4(), cpu_ns. GONE: its interpreter has ended */
+	SESSION_FAILED,    /* call; value: the errno with which it could not be started */
+	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
+	SESSION_CPU,       /* call: its CPU time is used up */
+};
+
+enum { SESSION_FRESH = 1, SESSION_GONE = 2 };
+
+enum { SESSION_FDS_MAX = 3 };
+
+struct session_message {
+	uint32_t kind, call;
+	int32_t  value;
+	uint32_t flags;
+	uint64_t cpu_ns;
+};

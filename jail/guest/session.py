@@ -1,0 +1,511 @@
+# session.py - the session server: holds a session together, and executes nothing of a program itself
+#
+# The door asks for calls, over one socket; what it says is JSON, what it hears are structs of a fixed size (jail/daemon/session_message.h).
+# A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
+# rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
+# and the session with it. What they say is hostile.
+from posix import WNOHANG, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4
+
+READY, STARTED, ENDED, FAILED, LOST, CPU = range(1, 7)
+FRESH, GONE = 1, 2
+ORDER_MAX = 160 << 10
+WORD_MAX = 4 << 10
+SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU = 2, 9, 13, 15, 17, 24
+DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
+SEQPACKET, RIGHTS = 5, 1
+SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
+FDS_MAX = 1 << 20
+PATH = "/usr/local/bin", "/usr/bin", "/bin"
+
+_socket, resource = extension("_socket"), extension("resource")
+import _signal
+from time import clock_gettime_ns
+
+
+def set_process(option, value):
+    """prctl(): of the zygote's module where a zygote was forked, else of the C library."""
+    if "zygote_prctl" in OURS:
+        return zygote_prctl(option, value)
+    import ctypes
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def packed(kind, call=0, value=0, flags=0, cpu_ns=0):
+    parts = (kind, 4), (call, 4), (value & 0xffffffff, 4), (flags, 4), (max(cpu_ns, 0), 8)
+    return b"".join(number.to_bytes(size, sys.byteorder) for number, size in parts)
+
+
+def rights(fds):
+    return [(1, RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))] if fds else []
+
+
+def receive(sock, most):
+    """One datagram and its descriptors; b"" at the end."""
+    data, control, _, _ = sock.recvmsg(most, 256, CMSG_CLOEXEC)
+    bytes = b"".join(part for level, kind, part in control if (level, kind) == (1, RIGHTS))
+    return data, [int.from_bytes(bytes[i:i + 4], sys.byteorder) for i in range(0, len(bytes) - 3, 4)]
+
+
+def close_all(fds):
+    for fd in fds:
+        try:
+            close(fd)
+        except OSError:
+            pass
+
+
+def keep_only(*kept):
+    """Beside 0 to 2."""
+    first = 3
+    for fd in sorted(kept):
+        closerange(first, fd)
+        first = fd + 1
+    closerange(first, FDS_MAX)
+
+
+def cpu_ns_of(pid):
+    """Of a process that is not reaped, all its threads."""
+    try:
+        return clock_gettime_ns((~pid << 3) | 2)
+    except OSError:
+        return 0
+
+
+def cpu_ns_in(usage):
+    return int((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def children_of(pid):
+    try:
+        return [int(child) for thread in listdir(f"/proc/{pid}/task") for child in read_file_slowly(f"/proc/{pid}/task/{thread}/children").split()]
+    except (OSError, ValueError):
+        return []
+
+
+def listdir(path):
+    from posix import listdir as list_directory
+    return list_directory(path)
+
+
+def read_file_slowly(path):
+    """One of /proc, which has no size."""
+    fd, pieces = open_file(path, 0o2000000), []
+    try:
+        while piece := read(fd, 1 << 16):
+            pieces.append(piece)
+    finally:
+        close(fd)
+    return b"".join(pieces)
+
+
+def tree_of(pid):
+    found = [pid]
+    for one in found:
+        found += [child for child in children_of(one) if child not in found]
+    return found
+
+
+def kill_one(pid, signal=SIGKILL):
+    try:
+        kill(pid, signal)
+    except OSError:
+        pass
+
+
+# --- what it watches ---
+
+class Context:
+    """An interpreter, with the call that it executes."""
+
+    def __init__(self, pid, channel):
+        self.pid, self.channel = pid, channel
+        self.call = None
+
+    def begin(self, call, limit_ns):
+        self.call, self.limit_ns, self.is_told = call, limit_ns, False
+        self.before = cpu_ns_of(self.pid)
+
+    def used(self):
+        return cpu_ns_of(self.pid) - self.before
+
+    def interrupt(self):
+        kill_one(self.pid, SIGINT)
+
+    def kill(self):
+        for pid in reversed(tree_of(self.pid)):
+            kill_one(pid)
+
+
+class Command:
+    """A process that is the parent of all that a command starts, and says how it ended."""
+
+    def __init__(self, pid, channel, call, ends):
+        self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
+        self.leader = 0
+
+    def interrupt(self):
+        if self.leader:
+            try:
+                killpg(self.leader, SIGINT)
+            except OSError:
+                pass
+
+    def kill(self):
+        kill_one(self.pid, SIGTERM)
+
+
+# --- a command, in the process that stays beside it ---
+
+def find_executables(name):
+    return [name] if "/" in name else [f"{folder}/{name}" for folder in PATH]
+
+
+def run_command(order, streams):
+    """In the command's own process. Returns the errno with which it could not be executed."""
+    try:
+        setsid()
+        for fd, to in zip(streams, (1, 2, 0)):
+            dup2(fd, to)
+        for signal in SIGINT, SIGPIPE, SIGTERM, SIGCHLD, 25:
+            _signal.signal(signal, _signal.SIG_DFL)
+        seconds, most = -(-order["cpu_ms"] // 1000), resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, most), min(seconds + 1, most)))
+        env = dict(sys.modules["os"].environ._data)
+        env.update(entry.encode("utf-8", "surrogateescape").split(b"=", 1) for entry in order.get("env") or ())
+        chdir(order.get("cwd") or WORKSPACE)
+        for path in find_executables(order["argv"][0]):
+            try:
+                execve(path, order["argv"], env)
+            except OSError as error:
+                errnum = error.errno
+                if errnum not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next place may have it
+                    break
+        return errnum
+    except OSError as error:
+        return error.errno or 5
+
+
+def stay_beside(order, channel, streams):
+    """In the process that stays: never returns."""
+    set_process(SET_CHILD_SUBREAPER, 1)
+    ending = []
+
+    def kill_all(*_):
+        ending.append(True)
+        for child in children_of("self"):
+            kill_one(child)
+    failed, fails = pipe()
+    leader = fork()
+    if not leader:
+        fails.__index__() # stays open: closed by a successful exec
+        errnum = run_command(order, streams)
+        write(fails, errnum.to_bytes(4, sys.byteorder))
+        _exit(127)
+    _signal.signal(SIGTERM, kill_all)
+    close_all([fails, *streams])
+    word = read(failed, 4)
+    close(failed)
+    errnum = int.from_bytes(word, sys.byteorder)
+    channel.sendmsg([packed(FAILED if word else STARTED, leader, errnum)], [], DONTWAIT)
+    if word:
+        _exit(0)
+    status = None
+    while True:
+        try:
+            pid, how, _ = wait4(-1, 0)
+        except ChildProcessError:
+            break
+        if pid == leader:
+            status = how
+            if order.get("detach") and not ending:
+                break
+            kill_all()
+        elif ending:
+            kill_all()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    channel.sendmsg([packed(ENDED, leader, 9 if status is None else status, 0, cpu_ns_in(usage))], [], DONTWAIT)
+    _exit(0)
+
+
+# --- the server ---
+
+class Server:
+    def __init__(self, fd):
+        self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
+        self.contexts, self.commands, self.helpers = {}, {}, set()
+        self.wake, self.woken = pipe()
+        self.poll = select.poll()
+        self.on = {}
+        self.watch(fd, self.hear_door)
+        self.watch(self.wake, self.reap)
+
+    def watch(self, fd, work):
+        self.on[fd] = work
+        self.poll.register(fd, 1) # POLLIN
+
+    def mute(self, channel):
+        if self.on.pop(channel.fileno(), None):
+            self.poll.unregister(channel.fileno())
+
+    def forget(self, channel):
+        self.mute(channel)
+        channel.close()
+
+    def tell(self, kind, call=0, value=0, flags=0, cpu_ns=0, fds=()):
+        self.door.sendmsg([packed(kind, call, value, flags, cpu_ns)], rights(fds))
+
+    # --- forking ---
+
+    def fork(self, work, *kept):
+        """work() is all that the child does. Nothing but these descriptors is open in it, and SIGCHLD is a plain program's."""
+        pid = fork()
+        if pid:
+            return pid
+        try:
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(SIGCHLD, _signal.SIG_DFL)
+            keep_only(*kept)
+            work()
+        except BaseException as error:
+            write(2, f"brig: {type(error).__name__} in a process of the session\n".encode())
+        finally:
+            _exit(1)
+
+    def start_context(self, number):
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
+
+        def work():
+            setsid()
+            set_process(SET_DUMPABLE, 1)
+            need("context")
+            live_as_context(theirs.fileno())
+        context = self.contexts[number] = Context(self.fork(work, theirs.fileno()), ours)
+        self.watch(ours.fileno(), lambda: self.hear_context(number, context))
+        return context
+
+    # --- calls ---
+
+    def run(self, order, fds):
+        number, call = order["context"], order["call"]
+        ends, given = [], []
+        try:
+            context = self.contexts.get(number)
+            flags = 0 if context else FRESH
+            context = context or self.start_context(number)
+            for _ in range(3):
+                reading, writing = pipe()
+                ends.append(reading)
+                given.append(writing)
+            word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
+            context.begin(call, order["cpu_ms"] * 1000000)
+            context.channel.sendmsg([word], rights([fds[0], *given, *fds[1:]]), DONTWAIT)
+            self.tell(STARTED, call, 0, flags, fds=ends)
+        except OSError as error:
+            if number in self.contexts and self.contexts[number].call == call:
+                self.contexts[number].call = None
+            self.tell(FAILED, call, error.errno or 5)
+        finally:
+            close_all(ends + given)
+
+    def exec(self, order, fds):
+        ends, given, call = [], [], order["call"]
+        try:
+            for _ in range(2):
+                reading, writing = pipe()
+                ends.append(reading)
+                given.append(writing)
+            if order["stdin"]:
+                reading, writing = pipe()
+                ends.append(writing)
+                given.append(reading)
+            ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
+            pid = self.fork(lambda: stay_beside(order, theirs, given), theirs.fileno(), *given)
+            command = self.commands[pid] = Command(pid, ours, call, ends)
+            self.watch(ours.fileno(), lambda: self.hear_command(command))
+            ends = []
+        except OSError as error:
+            self.tell(FAILED, call, error.errno or 5)
+        finally:
+            close_all(ends + given)
+
+    def files(self, order, fds):
+        def work():
+            need("session_files")
+            serve_files(fds[0])
+        try:
+            self.helpers.add(self.fork(work, fds[0]))
+        except OSError:
+            pass # its client sees the end of the socket
+
+    def named(self, order):
+        running = [*self.contexts.values(), *self.commands.values()]
+        return next((one for one in running if one.call is not None and one.call == order["call"]), None)
+
+    def interrupt(self, order, fds):
+        if one := self.named(order):
+            one.interrupt()
+
+    def kill(self, order, fds):
+        if one := self.named(order):
+            one.kill()
+
+    def restart(self, order, fds):
+        if context := self.contexts.get(order["context"]):
+            context.kill()
+
+    def end(self, order=None, fds=()):
+        _exit(0) # and with this process PID 1 of the jail, and all others
+
+    # --- what is heard ---
+
+    def hear_door(self):
+        data, fds = receive(self.door, ORDER_MAX)
+        if not data:
+            self.end()
+        order, _ = scan(data.decode(), 0)
+        try:
+            ORDERS[order["op"]](self, order, fds)
+        finally:
+            close_all(fds)
+
+    def hear_context(self, number, context):
+        """Whatever else it says, it is an end of its call or of itself."""
+        try:
+            data, fds = receive(context.channel, WORD_MAX)
+        except OSError:
+            data, fds = b"", []
+        close_all(fds)
+        try:
+            answer = read_answer(data)
+        except Exception:
+            answer = None
+        if answer is None or answer[0] != context.call:
+            self.mute(context.channel)
+            return kill_one(context.pid)
+        self.tell(ENDED, context.call, (answer[1] & 255) << 8, 0, context.used())
+        context.call = None
+
+    def hear_command(self, command):
+        try:
+            data = command.channel.recv(WORD_MAX)
+        except OSError:
+            data = b""
+        if len(data) != 24:
+            return self.mute(command.channel) # it is reaped soon
+        kind, value = int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[8:12], sys.byteorder)
+        if kind == STARTED and not command.leader:
+            command.leader = int.from_bytes(data[4:8], sys.byteorder)
+            self.tell(STARTED, command.call, fds=command.ends)
+            close_all(command.ends)
+        elif kind == FAILED:
+            self.tell(FAILED, command.call, value)
+            self.drop(command)
+        elif kind == ENDED and command.leader:
+            self.tell(ENDED, command.call, value, 0, int.from_bytes(data[16:24], sys.byteorder))
+            self.drop(command)
+
+    def drop(self, command):
+        """Its process is still to be reaped."""
+        self.forget(command.channel)
+        close_all([] if command.leader else command.ends)
+        self.commands.pop(command.pid, None)
+
+    def reap(self):
+        read(self.wake, 4096)
+        while True:
+            try:
+                pid, status, usage = wait4(-1, WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            self.on_end(pid, status, usage)
+
+    def on_end(self, pid, status, usage):
+        number = next((number for number, context in self.contexts.items() if context.pid == pid), None)
+        self.helpers.discard(pid)
+        if number is not None:
+            return self.end_context(number, status, usage)
+        if pid in self.commands:
+            command = self.commands[pid]
+            while pid in self.commands and command.channel.fileno() in self.on and self.is_there(command.channel):
+                self.hear_command(command)
+            if pid in self.commands: # it was killed, and what it stayed beside is ours now
+                self.tell(ENDED if command.leader else FAILED, command.call, 9 if command.leader else 5)
+                self.drop(command)
+                self.kill_orphans()
+
+    def end_context(self, number, status, usage):
+        context = self.contexts[number]
+        if context.call is not None and context.channel.fileno() in self.on and self.is_there(context.channel):
+            self.hear_context(number, context) # the answer that it gave before its end
+        del self.contexts[number]
+        self.forget(context.channel)
+        if context.call is None:
+            self.tell(LOST, 0, number)
+        else:
+            self.tell(ENDED, context.call, status, GONE, max(cpu_ns_in(usage) - context.before, 0))
+
+    def is_there(self, channel):
+        poll = select.poll()
+        poll.register(channel.fileno(), 1)
+        return any(event & 1 for _, event in poll.poll(0))
+
+    def kill_orphans(self):
+        known = {*(context.pid for context in self.contexts.values()), *self.commands, *self.helpers}
+        for child in children_of("self"):
+            if child not in known:
+                for pid in reversed(tree_of(child)):
+                    kill_one(pid)
+
+    # --- its life ---
+
+    def patience(self):
+        """Milliseconds until a call can have used its CPU time up; None: none can."""
+        left = [context.limit_ns - context.used() for context in self.contexts.values() if context.call is not None and not context.is_told]
+        return max(min(left) // 4000000, 5) if left else None
+
+    def check_cpu(self):
+        for context in self.contexts.values():
+            if context.call is not None and not context.is_told and context.used() >= context.limit_ns:
+                context.is_told = True
+                self.tell(CPU, context.call)
+
+    def serve(self):
+        self.tell(READY)
+        while True:
+            for fd, _ in self.poll.poll(self.patience()):
+                if fd in self.on:
+                    self.on[fd]()
+            self.check_cpu()
+
+
+ORDERS = {name: getattr(Server, name) for name in ("run", "exec", "files", "interrupt", "kill", "restart", "end")}
+
+
+def read_answer(data):
+    answer, end = scan(data.decode(), 0)
+    call, code = answer["call"], answer["exit_code"]
+    if type(call) is not int or type(code) is not int:
+        raise ValueError
+    return call, code
+
+
+def become_server():
+    set_process(SET_DUMPABLE, 0)
+    set_process(SET_CHILD_SUBREAPER, 1)
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most)) # each call has a limit of its own
+    for signal in SIGINT, SIGPIPE, SIGTERM:
+        _signal.signal(signal, _signal.SIG_IGN)
+
+
+def run_session(fd):
+    become_server()
+    server = Server(fd)
+    _signal.signal(SIGCHLD, lambda *_: None)
+    set_blocking(server.wake, False)
+    set_blocking(server.woken, False)
+    _signal.set_wakeup_fd(server.woken, warn_on_full_buffer=False)
+    server.serve()

@@ -1,0 +1,305 @@
+# session_files.py - files of a session on their way in and out: brig-protocol(7), FILES
+#
+# In a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other, without
+# following links; nothing is opened that could make this wait.
+from posix import DirEntry, mkdir, open as open_at, rename, scandir, stat as stat_of, unlink as unlink_at
+
+END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
+LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
+NAME_BYTES, DEPTH_MAX, GETS_MAX, BLOCK = 1024, 32, 64, 64 << 10
+O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
+O_WRONLY, O_CREAT, O_EXCL = 1, 0o100, 0o200
+ENOSPC, EDQUOT = 28, 122
+FORMAT, LINK_TYPE, FILE_TYPE, DIRECTORY_TYPE = 0o170000, 0o120000, 0o100000, 0o040000
+
+
+class Ended(Exception):
+    """The client is gone, or says what makes no sense."""
+
+
+def read_exactly(fd, size):
+    pieces = []
+    while size:
+        piece = read(fd, min(size, BLOCK))
+        if not piece:
+            raise Ended
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def write_all(fd, bytes):
+    rest = memoryview(bytes)
+    while rest:
+        rest = rest[write(fd, rest):]
+
+
+def put_entry(fd, kind, name=b"", size=0):
+    write_all(fd, kind.to_bytes(4, sys.byteorder) + len(name).to_bytes(4, sys.byteorder) + size.to_bytes(8, sys.byteorder) + name)
+
+
+def next_entry(fd):
+    head = read_exactly(fd, 16)
+    kind, length, size = (int.from_bytes(head[at:to], sys.byteorder) for at, to in ((0, 4), (4, 8), (8, 16)))
+    if kind > LIST or length > NAME_BYTES:
+        raise Ended
+    return kind, read_exactly(fd, length), size
+
+
+def is_plain(name):
+    parts = name.split(b"/")
+    return 0 < len(name) <= NAME_BYTES and b"\0" not in name and len(parts) <= DEPTH_MAX and all(part not in (b"", b".", b"..") and len(part) <= 255 for part in parts)
+
+
+def open_folder(parts, makes):
+    """Of /workspace; the caller closes it."""
+    folder = open_at(WORKSPACE, O_DIRECTORY | O_CLOEXEC)
+    for part in parts:
+        try:
+            if makes:
+                try:
+                    mkdir(part, 0o755, dir_fd=folder)
+                except FileExistsError:
+                    pass
+            below = open_at(part, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder)
+        finally:
+            close(folder)
+        folder = below
+    return folder
+
+
+# --- in ---
+
+def skip(fd, size):
+    while size:
+        size -= len(read_exactly(fd, min(size, BLOCK)))
+
+
+def put_file(fd, kind, name, size):
+    """The reason why it is left out, or None. All its bytes are read in any case."""
+    *above, last = name.split(b"/")
+    folder = file = -1
+    own, left = b".brig-put-%d" % getpid(), size
+    try:
+        folder = open_folder(above, True)
+        file = open_at(own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o755 if kind == EXECUTABLE else 0o644, dir_fd=folder)
+        while left:
+            block = read_exactly(fd, min(left, BLOCK))
+            left -= len(block)
+            write_all(file, block)
+        rename(own, last, src_dir_fd=folder, dst_dir_fd=folder)
+        return None
+    except OSError as error:
+        skip(fd, left)
+        if file >= 0:
+            try:
+                unlink_at(own, dir_fd=folder)
+            except OSError:
+                pass
+        return ROOM if error.errno in (ENOSPC, EDQUOT) else UNWRITABLE
+    finally:
+        for one in folder, file:
+            if one >= 0:
+                close(one)
+
+
+def take_files(fd):
+    """Those that were not taken, each with its reason."""
+    left = []
+    while True:
+        kind, name, size = next_entry(fd)
+        if kind == END:
+            return left
+        if kind not in (REGULAR, EXECUTABLE):
+            raise Ended
+        if not is_plain(name):
+            skip(fd, size)
+            left.append((name, UNWRITABLE))
+        elif (why := put_file(fd, kind, name, size)) is not None:
+            left.append((name, why))
+
+
+# --- out ---
+
+def set_end(pattern, at):
+    """Where the set that begins at `at` ends, or -1: it is no set."""
+    end = at + 1 + (pattern[at + 1:at + 2] in (b"!", b"^"))
+    return pattern.find(b"]", end + 1)
+
+
+def in_set(set, char):
+    negated = set[:1] in (b"!", b"^")
+    set, found, i = set[negated:], False, 0
+    while i < len(set):
+        if i + 2 < len(set) and set[i + 1] == 45: # a range
+            found |= set[i] <= char <= set[i + 2]
+            i += 3
+        else:
+            found |= set[i] == char
+            i += 1
+    return found != negated
+
+
+def matches_part(pattern, text):
+    """One component: *, ? and []; without recursion, so that no pattern takes long."""
+    at = here = 0
+    star, mark = -1, 0
+    while here < len(text):
+        kind, step = pattern[at:at + 1], 1
+        end = set_end(pattern, at) if kind == b"[" else -1
+        if kind == b"*":
+            star, mark = at, here
+            at += 1
+            continue
+        if kind == b"?":
+            fits = True
+        elif end > 0:
+            fits, step = in_set(pattern[at + 1:end], text[here]), end + 1 - at
+        else:
+            fits = kind == text[here:here + 1]
+        if fits:
+            at, here = at + step, here + 1
+        elif star >= 0:
+            mark += 1
+            at, here = star + 1, mark
+        else:
+            return False
+    return not pattern[at:].strip(b"*")
+
+
+def matches(pattern, name):
+    """A file, or a directory with all that is in it."""
+    parts, names = pattern.split(b"/"), name.split(b"/")
+    return len(parts) <= len(names) and all(map(matches_part, parts, names))
+
+
+def send_file(fd, folder, last, name, most):
+    file = -1
+    try:
+        file = open_at(last, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, dir_fd=folder)
+        status = fstat(file)
+        if status.st_mode & FORMAT != FILE_TYPE:
+            return put_entry(fd, LEFT, name, SPECIAL)
+        if status.st_blocks * 512 + BLOCK < status.st_size and status.st_size > most: # holes: larger than all that is there
+            return put_entry(fd, LEFT, name, SIZE)
+        size = status.st_size
+    except OSError:
+        if file >= 0:
+            close(file)
+        return put_entry(fd, LEFT, name, UNREADABLE)
+    try:
+        put_entry(fd, EXECUTABLE if status.st_mode & 0o100 else REGULAR, name, size)
+        missing = send_bytes(fd, file, size)
+        if missing or fstat(file).st_size != size:
+            put_entry(fd, LEFT, name, CHANGED)
+    finally:
+        close(file)
+
+
+def send_bytes(fd, file, size):
+    """As many as were promised: what is not there any more goes as NUL bytes. Returns how many."""
+    while size:
+        try:
+            block = read(file, min(size, BLOCK))
+        except OSError:
+            block = b""
+        if not block:
+            break
+        write_all(fd, block)
+        size -= len(block)
+    missing = size
+    while size:
+        block = bytes(min(size, BLOCK))
+        write_all(fd, block)
+        size -= len(block)
+    return missing
+
+
+class Sender:
+    def __init__(self, fd, patterns):
+        self.fd, self.patterns = fd, patterns
+
+    def wants(self, name):
+        """GET, LIST or None; GET where both match."""
+        return min((kind for kind, pattern in self.patterns if matches(pattern, name)), default=None)
+
+    def send(self):
+        folder = open_at(WORKSPACE, O_DIRECTORY | O_CLOEXEC)
+        self.device = fstat(folder).st_dev
+        self.most = room_of(folder)
+        self.send_folder(folder, b"", 1)
+
+    def send_folder(self, folder, prefix, depth):
+        """folder is closed. Names in their order."""
+        try:
+            with scandir(folder) as entries:
+                names = sorted(sys.modules["os"].fsencode(entry.name) for entry in entries)
+            for last in names:
+                self.send_one(folder, last, prefix + last, depth)
+        finally:
+            close(folder)
+
+    def send_one(self, folder, last, name, depth):
+        try:
+            status = stat_of(last, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return
+        kind = status.st_mode & FORMAT
+        if status.st_dev != self.device: # what is shown is the host's
+            return
+        if kind == DIRECTORY_TYPE:
+            return self.enter(folder, last, name, depth)
+        wanted = self.wants(name)
+        if wanted is None:
+            return
+        if len(name) > NAME_BYTES:
+            put_entry(self.fd, LEFT, name[:NAME_BYTES], DEEP)
+        elif kind == LINK_TYPE:
+            put_entry(self.fd, LEFT, name, LINK)
+        elif kind != FILE_TYPE:
+            put_entry(self.fd, LEFT, name, SPECIAL)
+        elif wanted == LIST:
+            put_entry(self.fd, LIST, name, status.st_size)
+        else:
+            send_file(self.fd, folder, last, name, self.most)
+
+    def enter(self, folder, last, name, depth):
+        try:
+            below = open_at(last, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder) if depth < DEPTH_MAX and len(name) < NAME_BYTES else -1
+        except OSError:
+            below = None
+        if below is not None and below >= 0:
+            return self.send_folder(below, name + b"/", depth + 1)
+        if self.wants(name) is not None:
+            put_entry(self.fd, LEFT, name[:NAME_BYTES], UNREADABLE if below is None else DEEP)
+
+
+def room_of(folder):
+    """All that /workspace has room for."""
+    from posix import fstatvfs
+    room = fstatvfs(folder)
+    return room.f_blocks * room.f_frsize
+
+
+def take_patterns(fd):
+    patterns = []
+    while True:
+        kind, name, _ = next_entry(fd)
+        if kind == END:
+            return patterns
+        if kind not in (GET, LIST) or len(patterns) == GETS_MAX or not is_plain(name):
+            raise Ended
+        patterns.append((kind, name))
+
+
+def serve_files(fd):
+    try:
+        left = take_files(fd)
+        patterns = take_patterns(fd)
+        for name, why in left:
+            put_entry(fd, LEFT, name[:NAME_BYTES], why)
+        if patterns:
+            Sender(fd, patterns).send()
+        put_entry(fd, END)
+    except (Ended, OSError):
+        pass
