@@ -210,7 +210,6 @@ class Bridge:
         self.poll.register(fd, 1) # POLLIN
         self.loops = {} # how many coroutines of a loop wait
         set_inheritable(fd, False)
-        register_at_fork(after_in_child=self.leave)
 
     def leave(self):
         """In a fork of the program: it would read what is not for it."""
@@ -226,6 +225,17 @@ class Bridge:
         self.lost = self.lost or why
         for waiting in list(self.waiting.values()):
             waiting.tell(self.last_word())
+
+    def retire(self, why):
+        """With its descriptor; a loop that watches it would confuse it with the next one of its number."""
+        self.end(why)
+        fd, self.fd, loops, self.loops = self.fd, -1, self.loops, {}
+        for loop in loops:
+            try:
+                loop.remove_reader(fd)
+            except Exception:
+                pass # it is closed
+        close(fd)
 
     def last_word(self):
         return {"error": {"kind": "lost", "message": self.lost}}
@@ -387,6 +397,10 @@ class Bridge:
             self.cancel(number)
             raise
         finally:
+            self.unwatch(loop)
+
+    def unwatch(self, loop):
+        if loop in self.loops: # else this bridge has retired
             self.loops[loop] -= 1
             if not self.loops[loop]:
                 del self.loops[loop]

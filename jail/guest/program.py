@@ -23,6 +23,31 @@ def execute(codes, names):
     return value
 
 
+def watch_imports(hooks):
+    """hooks: {name: what is done with the module as soon as it is there}. Until then this costs an import one look."""
+    def find_spec(name, path=None, target=None):
+        if name not in hooks:
+            return None
+        found = (each.find_spec(name, path, target) for each in list(sys.meta_path) if each is not finder)
+        spec = next((spec for spec in found if spec is not None), None)
+        loader = getattr(spec, "loader", None)
+
+        def exec_module(module):
+            del loader.exec_module
+            loader.exec_module(module)
+            hook = hooks.pop(name, None)
+            if hook is not None:
+                hook(module)
+        if hasattr(loader, "exec_module"):
+            loader.exec_module = exec_module
+        return spec
+    finder = RECORD(find_spec=find_spec)
+    for name in [name for name in hooks if name in sys.modules]:
+        hooks.pop(name)(sys.modules[name])
+    if hooks:
+        sys.meta_path.insert(0, finder)
+
+
 # --- the end ---
 
 def join_threads():
@@ -82,7 +107,7 @@ def exit_code_of(error):
 
 def begin(program):
     program.source = read_file(program.folder + MAIN_FILE) # the text that was sent, wherever it lies
-    program.names = fresh_main(program.path)
+    program.names = program.results = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
     program.value = program.names.pop(VALUE, value)
@@ -107,7 +132,7 @@ def open_figures():
 
 
 def report_text(program, error, failure, blocked):
-    value = find_result(program.value, program.names) if failure == "null" else None
+    value = find_result(program.value, program.results) if failure == "null" else None
     result, result_repr = result_json(value)
     figures = open_figures()
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
@@ -116,13 +141,13 @@ def report_text(program, error, failure, blocked):
             + (f', "figures": {figures}}}' if figures else "}"))
 
 
-def told(program, error):
+def told(program, error, write_down=None):
     """Says it on stderr. Returns what the process shall end with, which a hook may have changed, and what is reported."""
     need("value", "failure")
     clean(error, program.codes)
     if is_a(error, SystemExit):
         return error, "null"
-    text = display(error)
+    text = (write_down or display)(error)
     failure = failure_json(error, text, program.path, program.source)
     return tell(error, text, program.codes) or error, failure
 
@@ -141,7 +166,7 @@ def run_report(pipe, imports, main, args):
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
-    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, value=None)
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, results={}, value=None)
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)

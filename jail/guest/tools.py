@@ -203,6 +203,13 @@ class Tools(Group):
     def _call(self, name, arguments=None, /, **named):
         return self._catalogue.tool(name)._call({**(arguments or {}), **named})
 
+    def _forget(self):
+        """What was asked for in an earlier call of a context: this one may have other tools."""
+        for part in [part for part in self.__dict__ if part[:1] != "_"]:
+            del self.__dict__[part]
+        self._catalogue.known.clear()
+        self.__dict__["_names"] = None
+
     def _parts(self):
         if self._names is None:
             self.__dict__["_names"] = self._catalogue.names()
@@ -248,7 +255,13 @@ class Finder:
 
 
 def open_tools(fd):
-    tools = Tools(Bridge(fd))
-    sys.meta_path.append(Finder(tools))
+    bridge = Bridge(fd)
+    register_at_fork(after_in_child=bridge.leave)
+    show_tools(Tools(bridge))
+
+
+def show_tools(tools):
+    if not any(type(finder) is Finder for finder in sys.meta_path):
+        sys.meta_path.append(Finder(tools))
     for name, thing in ("tools", tools), ("ToolError", ToolError), ("ToolDenied", ToolDenied), ("json", Later("json")):
         setattr(builtins, name, thing)

@@ -3,6 +3,7 @@
 # What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
 # lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
 WRITTEN_OUT = "datetime", "decimal", "fractions", "uuid", "pandas._libs.tslibs.timestamps", "pandas._libs.tslibs.timedeltas"
+STOPS = ()     # what a repr() does not only fail with: it ends all of the report (context.py)
 BITS_MAX = 13000 # beyond it Python refuses to write an integer in decimal
 
 
@@ -207,6 +208,8 @@ def written_out(value):
 def own_repr(value):
     try:
         return repr(value)
+    except STOPS:
+        raise
     except BaseException as error:
         return f"<{type_name(type(value))} object whose repr() raised {type_name(type(error))}>"
 

@@ -1,0 +1,606 @@
+# context.py - a live Python as notebooks have it: one namespace, one call after the other
+#
+# A fork of the session server comes here and does not leave: live_as_context(). It waits for a datagram with a call, which brings code and
+# pipes as descriptors, runs it, reports it as program.py does, and answers. No thread of ours: between calls the one that there is waits, and keeps
+# what threads and children of the program write meanwhile.
+#
+# The program can do anything to its interpreter, and its signal handlers run within these lines and may raise in any of them. So what has to be
+# done is written down in one place, Live.state, and live_as_context() goes on from there whatever was raised; the two steps that must not be done
+# twice or half, taking a call and answering it, are one call of the interpreter each, within which no handler of the program runs.
+need("value", "failure", "last", "tree", "program", "bridge")
+import _io
+import _signal
+from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
+
+_socket = extension("_socket")
+
+KEPT_MAX = 64 << 10    # bytes of what is written to a stream between calls
+SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
+SOURCES = {}           # file name: code
+FRAMES_MAX = 1000      # as the interpreter
+SETTLE_S = 0.5         # how long what was interrupted in the event loop may take to end
+CALL_BYTES, CALL_FDS = 4096, 5
+IDLE, BEGUN, OWED = range(3)
+RESULTS_OF_CALL = "result", "output", "__return_value__"
+IN_LOOP = "create_task", "ensure_future", "get_running_loop"
+OWN_LOOP = "run", "run_until_complete", "run_forever", "Runner", "new_event_loop"
+NO_TOOLS = "the call is over that had these tools"
+NO_INPUT = "there is no input here; put the values into the code"
+SHELL_LINE = "a line that begins with ! is IPython's; here: subprocess.run([...])"
+MAGIC_LINE = "a line that begins with % is IPython's; here: plain Python, and figures are shown without %matplotlib"
+
+
+# --- standard streams ---
+
+class NoInput(_io._RawIOBase):
+    """Where standard input would be read. Its descriptor is there for children."""
+    name = "<stdin>"
+
+    def readable(self):
+        return True
+
+    def readinto(self, _):
+        raise EOFError(NO_INPUT)
+
+    def fileno(self):
+        return 0
+
+
+def open_no_input():
+    stream = _io.TextIOWrapper(_io.BufferedReader(NoInput()), "utf-8", "surrogateescape", "\n")
+    stream.mode = "r"
+    return stream
+
+
+def open_output(fd, name, errors):
+    raw = _io.open(fd, "wb", -1, closefd=False)
+    raw.raw.name = name
+    stream = _io.TextIOWrapper(raw, "utf-8", errors, "\n", True)
+    stream.mode = "w"
+    return stream
+
+
+def is_usable(stream):
+    """The program may have closed or detached it."""
+    try:
+        return not stream.closed
+    except BaseException:
+        return False
+
+
+def flush(*streams):
+    for stream in streams:
+        try:
+            stream.flush()
+        except Exception:
+            pass # the program's own, or nobody reads
+
+
+class Kept:
+    """A pipe for what is written between calls, and the last of what came through it."""
+
+    def __init__(self):
+        self.reading, self.writing = make_pipe()
+        set_blocking(self.reading, False)
+        self.pieces, self.length, self.lost = [], 0, 0
+
+    def drain(self):
+        try:
+            while piece := read(self.reading, KEPT_MAX):
+                self.pieces.append(piece)
+                self.length += len(piece)
+                while self.length - len(self.pieces[0]) >= KEPT_MAX:
+                    self.lost += len(self.pieces[0])
+                    self.length -= len(self.pieces.pop(0))
+        except BlockingIOError:
+            pass
+
+    def take(self):
+        text, lost = b"".join(self.pieces), self.lost
+        self.pieces, self.length, self.lost = [], 0, 0
+        if len(text) > KEPT_MAX:
+            lost += len(text) - KEPT_MAX
+            text = text[-KEPT_MAX:]
+        if lost:
+            begin = next((i for i in range(4) if text[i] & 0xc0 != 0x80), 0) # of a character
+            text = b"[%d bytes that were written between calls are cut here]\n" % (lost + begin) + text[begin:]
+        return text
+
+
+def write_all(fd, text):
+    rest = memoryview(text)
+    while rest:
+        rest = rest[write(fd, rest):]
+
+
+def pread_all(fd):
+    size, text = fstat(fd).st_size, b""
+    while len(text) < size and (piece := pread(fd, size - len(text), len(text))):
+        text += piece
+    return text
+
+
+# --- source lines ---
+
+def lines_of(source):
+    return source.decode("utf-8", "replace").splitlines(True)
+
+
+def entry_of(source):
+    """As linecache has it: each line has an end, and without a time it is never looked for on disk."""
+    return len(source), None, lines_of(source if source.endswith(b"\n") else source + b"\n")
+
+
+def remember_source(path, source):
+    SOURCES[path] = source
+    while len(SOURCES) > 1 and sum(map(len, SOURCES.values())) > SOURCES_MAX:
+        forget = next(iter(SOURCES))
+        del SOURCES[forget]
+        getattr(sys.modules.get("linecache"), "cache", {}).pop(forget, None)
+    if "linecache" in sys.modules:
+        fill_linecache(sys.modules["linecache"])
+
+
+def fill_linecache(linecache):
+    for path, source in SOURCES.items():
+        if path not in linecache.cache:
+            linecache.cache[path] = (*entry_of(source), path)
+
+
+def display_with_lines(error):
+    """The interpreter's own way (failure.py) knows lines of files only. This import costs the first error of a context some milliseconds."""
+    try:
+        from traceback import TracebackException
+        return "".join(TracebackException(type(error), error, traceback_of(error), limit=-FRAMES_MAX, compact=True).format())
+    except Exception:
+        return display(error)
+
+
+# --- compiling ---
+
+def is_muted(source, node):
+    """`plot(x);` shows no value, as in notebooks."""
+    lines = source.split(b"\n") if b";" in source else []
+    return len(lines) >= node.end_lineno and lines[node.end_lineno - 1][node.end_col_offset:].lstrip()[:1] == b";"
+
+
+def compile_call(source, path, flags):
+    tree = compile(source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT | flags, True)
+    if tree.body and not is_muted(source, tree.body[-1]):
+        keep_value(tree)
+    return compile(tree, path, "exec", TOP_LEVEL_AWAIT | flags, True)
+
+
+def compile_or_explain(source, path, flags):
+    refuse_nul(source, path)
+    try:
+        return compile_call(source, path, flags)
+    except SyntaxError as error:
+        explain(error, source, path)
+        raise
+    except (RecursionError, MemoryError):
+        return compile(source, path, "exec", TOP_LEVEL_AWAIT | flags, True)
+
+
+def explain(error, source, path):
+    """The line, which the compiler looks for in a file; and what to write in the place of IPython's own lines."""
+    if error.filename != path or type(error.lineno) is not int:
+        return
+    lines = lines_of(source)
+    line = lines[error.lineno - 1] if 0 < error.lineno <= len(lines) else ""
+    if error.text is None:
+        error.text = line
+    begin = line.strip()
+    value = begin.partition("=")[2].strip()
+    mark = begin[:1] if begin[:1] in ("!", "%") else value[:1]
+    if mark in ("!", "%"):
+        error.msg = f"{error.msg}: {SHELL_LINE if mark == '!' else MAGIC_LINE}"
+
+
+# --- the event loop ---
+
+def wants_loop(names):
+    """Code without `await` that makes tasks finds a loop that runs, as in a notebook; not code that runs one itself."""
+    return ("asyncio" in names or "asyncio" in sys.modules) and any(name in names for name in IN_LOOP) and not any(name in names for name in OWN_LOOP)
+
+
+class EventLoop:
+    """One of asyncio, which stays: what an earlier call began goes on when a later one waits for something."""
+
+    def __init__(self):
+        self.loop = self.task = self.giving_up = None
+        self.was_interrupted = False
+
+    def open(self):
+        import asyncio
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        return self.loop
+
+    def is_waiting(self, frame):
+        """Does the loop itself run just now, and nothing of the program?"""
+        while frame is not None and self.task is not None:
+            if frame.f_code is EventLoop.turn.__code__:
+                return True
+            name = frame.f_globals.get("__name__")
+            if type(name) is not str or not (name.startswith("asyncio.") or name == "selectors"):
+                return False
+            frame = frame.f_back
+        return False
+
+    def interrupt(self):
+        """Of a task that waits: it is cancelled. KeyboardInterrupt within the loop could lose what is about to run."""
+        self.was_interrupted = True
+        self.task.cancel()
+        self.giving_up = self.loop.call_later(SETTLE_S, self.give_up)
+        self.loop.call_soon_threadsafe(lambda: None) # wakes it
+
+    def give_up(self):
+        if self.task is not None and not self.task.done():
+            raise KeyboardInterrupt
+
+    def turn(self, task):
+        return self.loop.run_until_complete(task)
+
+    def settle(self, task):
+        """Something else than the task's end ended the loop: KeyboardInterrupt or SystemExit in another task, or in it."""
+        if not task.done():
+            task.cancel()
+            stop = self.loop.call_later(SETTLE_S, self.loop.stop)
+            try:
+                self.turn(task)
+            except BaseException:
+                pass # its own end, or stopped before that
+            stop.cancel()
+        if task.done() and not task.cancelled():
+            task.exception() # else it would be complained about later
+
+    def run(self, coroutine):
+        loop = self.open()
+        self.task, self.was_interrupted, self.giving_up = loop.create_task(coroutine), False, None
+        task = self.task
+        try:
+            return self.turn(task)
+        except BaseException as error:
+            if self.was_interrupted and task.done() and task.cancelled():
+                raise KeyboardInterrupt().with_traceback(traceback_of(error)) from None
+            self.task = None
+            self.settle(task)
+            raise
+        finally:
+            self.task = None
+            if self.giving_up is not None:
+                self.giving_up.cancel()
+
+    async def step(self, work):
+        """What makes tasks finds a loop that runs; they begin before the call ends."""
+        work()
+        import asyncio
+        await asyncio.sleep(0)
+
+
+# --- tools ---
+
+class Bridges:
+    """In the place of one bridge: that of the call."""
+    now = None
+
+    def ask(self, body):
+        return self.now.ask(body)
+
+    def ask_in(self, loop, body):
+        return self.now.ask_in(loop, body)
+
+
+def hang_up(fd):
+    """A thread that waits for an answer wakes."""
+    connection = _socket.socket(1, 1, 0, fd)
+    try:
+        connection.shutdown(2)
+    except OSError:
+        pass
+    finally:
+        connection.detach()
+
+
+# --- one context ---
+
+class Stopped(KeyboardInterrupt):
+    """Of a repr() or an excepthook that takes too long."""
+
+
+STOPS = Stopped, # for value.py
+
+class Live:
+    """
+    state: what has to be done next, and with what.
+        IDLE, []            wait for a call
+        IDLE, [datagram]    begin it
+        BEGUN, [datagram]   end it: it was run, or something was raised on the way
+        OWED, [answer]      send it
+        OWED, []            it is sent
+    """
+
+    def __init__(self, fd):
+        self.fd, self.pid, self.state, self.count = fd, getpid(), (IDLE, []), 0
+        self.socket = _socket.socket(1, 5, 0, fd) # AF_UNIX, SOCK_SEQPACKET
+        self.kept = {1: Kept(), 2: Kept()}
+        self.poll = select.poll()
+        for each in fd, *(kept.reading for kept in self.kept.values()):
+            self.poll.register(each, 1) # POLLIN
+        self.streams = {}
+        self.fds, self.tools, self.bridges = [], None, Bridges()
+        self.exit_code, self.loop, self.flags = 1, EventLoop(), 0
+        self.interruptible = self.is_telling = False
+        self.main = MODULE("__main__")
+        self.names = self.main.__dict__
+        self.names.update(__builtins__=builtins)
+
+    def begin(self):
+        set_inheritable(self.fd, False)
+        register_at_fork(after_in_child=self.leave)
+        sys.argv[:], sys.orig_argv[:] = [""], ["python3", "-I"]
+        sys.path.insert(0, "") # as notebooks: modules beside the data
+        watch_imports({"linecache": fill_linecache})
+        self.set_streams()
+        self.point_to_kept()
+        self.reset_interrupt()
+
+    def leave(self):
+        """In a fork of the program: the channel is not its own."""
+        self.interruptible = True
+        for fd in self.fd, *self.fds:
+            try:
+                close(fd)
+            except OSError:
+                pass
+        self.fds = []
+
+    # --- between calls ---
+
+    def wait(self, inbox):
+        for fd, _ in self.poll.poll():
+            if fd != self.fd:
+                self.drain()
+            else:
+                inbox.extend(map(self.socket.recvmsg, (CALL_BYTES,), (CALL_FDS * 4 + 64,), (0x40000000,))) # MSG_CMSG_CLOEXEC
+                if not inbox[0][0]:
+                    exit_at_once(0) # the server is gone, and with it all that this one is for
+
+    def drain(self):
+        for kept in self.kept.values():
+            kept.drain()
+
+    def point_to_kept(self):
+        for fd, kept in self.kept.items():
+            dup2(kept.writing, fd)
+
+    def on_interrupt(self, number, frame):
+        if not self.interruptible:
+            return
+        if self.is_telling:
+            raise Stopped
+        if self.loop.is_waiting(frame) and not self.loop.was_interrupted:
+            self.loop.interrupt()
+        else:
+            raise KeyboardInterrupt
+
+    # --- a call ---
+
+    def set_streams(self):
+        """The program may have put others in their place, for an earlier call; what holds ours (logging) goes on."""
+        for name, make in ("stdin", open_no_input), ("stdout", lambda: open_output(1, "<stdout>", "surrogateescape")), ("stderr", lambda: open_output(2, "<stderr>", "backslashreplace")):
+            if name not in self.streams:
+                self.streams[name] = None if name == "stdin" else getattr(sys, name, None)
+            setattr(sys, name, None) # a wrapper that the program has put around ours closes it when it goes
+            if not is_usable(self.streams[name]):
+                self.streams[name] = make()
+            setattr(sys, name, self.streams[name])
+            setattr(sys, f"__{name}__", self.streams[name])
+
+    def take_pipes(self):
+        """Before: what is still in buffers was written between calls."""
+        flush(self.streams["stdout"], self.streams["stderr"])
+        self.drain()
+        for to, fd in (1, self.fds[1]), (2, self.fds[2]):
+            dup2(fd, to)
+            close(fd)
+        self.fds[1:3] = []
+
+    def give_kept(self):
+        for fd, kept in self.kept.items():
+            if text := kept.take():
+                write_all(fd, text)
+
+    def call(self, inbox):
+        text, control, _, _ = inbox[0]
+        self.fds = [int.from_bytes(data[i:i + 4], "little") for _, _, data in control for i in range(0, len(data) - 3, 4)]
+        order = scan(text.decode(), 0)[0]
+        if len(self.fds) != (5 if order["tools"] else 4):
+            return
+        self.count += 1
+        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, results={})
+        setrecursionlimit(max(getrecursionlimit(), 1000))
+        self.set_streams()
+        self.take_pipes()
+        if order["tools"]:
+            self.open_tools(self.fds.pop())
+        _signal.signal(2, self.on_interrupt)
+        self.exit_code = self.perform(call)
+
+    def perform(self, call):
+        error = self.run(call)
+        settrace(None)
+        setprofile(None)
+        setrecursionlimit(max(getrecursionlimit(), 1000))
+        failure = "null"
+        try:
+            self.is_telling = self.interruptible = True
+            if error is not None:
+                error, failure = told(call, error, display_with_lines)
+                if is_a(error, SystemExit):
+                    say_exit(error)
+            if getpid() != self.pid:
+                self.end_fork(error)
+            report = report_text(call, error, failure, [])
+            flush(getattr(sys, "stdout", None), getattr(sys, "stderr", None))
+        except BaseException:
+            report = report_short(error, [])
+        self.interruptible = False
+        if getpid() != self.pid:
+            self.end_fork(error)
+        self.send_report(report)
+        return exit_code_of(error)
+
+    def run(self, call):
+        """Returns the exception that ended it, or None."""
+        try:
+            self.is_telling, self.interruptible = False, True
+            self.give_kept()
+            call.value = self.execute(call)
+            if call.value is not None:
+                builtins._ = call.value
+            self.interruptible = False
+        except BaseException as error:
+            self.interruptible = False
+            return error
+        finally:
+            self.names.pop(VALUE, None)
+        return None
+
+    def execute(self, call):
+        """Returns the value of the last expression."""
+        names = self.names
+        sys.modules["__main__"] = self.main
+        names["__builtins__"] = builtins
+        names.pop("__warningregistry__", None) # it is by line, and each call has a line 1
+        forget_folder()
+        remember_source(call.path, call.source)
+        code = compile_or_explain(call.source, call.path, self.flags)
+        self.flags |= code.co_flags & FUTURE # as the interactive interpreter
+        call.codes.append(code)
+        before = {name: names[name] for name in RESULTS_OF_CALL if name in names}
+        self.evaluate(code)
+        call.results = {name: names[name] for name in RESULTS_OF_CALL if name in names and names[name] is not before.get(name)}
+        return names.pop(VALUE, None)
+
+    def evaluate(self, code):
+        if code.co_flags & COROUTINE:
+            self.loop.run(eval(code, self.names))
+        elif wants_loop(code.co_names):
+            self.loop.run(self.loop.step(lambda: eval(code, self.names)))
+        else:
+            eval(code, self.names)
+
+    def end_fork(self, error):
+        """A child that the program forked, and that came to the end of the code."""
+        flush(getattr(sys, "stdout", None), getattr(sys, "stderr", None))
+        exit_at_once(exit_code_of(error))
+
+    # --- tools ---
+
+    def open_tools(self, fd):
+        """The same module in each call, with another socket: what the program has taken from it goes on to work."""
+        need("schema", "tools")
+        self.bridges.now = Bridge(fd)
+        if self.tools is None:
+            self.tools = Tools(self.bridges)
+            register_at_fork(after_in_child=lambda: self.bridges.now.leave())
+        self.tools._forget()
+        show_tools(self.tools)
+
+    # --- the end of a call ---
+
+    def send_report(self, text):
+        try:
+            write_all(self.fds[1], text.encode("utf-8", "replace"))
+        except OSError:
+            pass # nobody reads any more
+
+    def close_all(self):
+        while self.fds:
+            try:
+                close(self.fds.pop())
+            except OSError:
+                pass
+
+    def close_tools(self):
+        bridge = self.bridges.now
+        if bridge is not None and bridge.fd >= 0:
+            bridge.end(NO_TOOLS)
+            hang_up(bridge.fd)
+            bridge.retire(NO_TOOLS)
+
+    def reset_interrupt(self):
+        """The program may have set its own handler."""
+        _signal.signal(2, self.on_interrupt)
+
+    def end(self, inbox):
+        """May come here more than once, and from anywhere in call()."""
+        self.interruptible = False
+        if getpid() != self.pid:
+            exit_at_once(1)
+        for step in self.close_tools, lambda: flush(self.streams["stdout"], self.streams["stderr"]), self.point_to_kept, self.close_all, self.reset_interrupt:
+            try:
+                step()
+            except BaseException:
+                pass
+        number = scan(inbox[0][0].decode(), 0)[0]["call"]
+        self.state = OWED, [f'{{"call": {number:d}, "exit_code": {self.exit_code:d}}}'.encode()]
+
+    # --- what has to be done ---
+
+    def go_on(self):
+        phase, thing = self.state
+        try:
+            self.do(phase, thing)
+        except OSError as error:
+            if phase != BEGUN and error.errno in (9, 32, 104): # EBADF, EPIPE, ECONNRESET: the channel is gone
+                exit_at_once(1)
+            raise
+
+    def do(self, phase, thing):
+        if phase == IDLE and not thing:
+            self.wait(thing)
+        elif phase == IDLE:
+            self.exit_code = 1
+            self.state = BEGUN, thing
+            self.call(thing)
+        elif phase == BEGUN:
+            self.end(thing)
+        elif thing:
+            next(map(write, (self.fd,), iter(thing.pop, None)))
+        else:
+            self.state = IDLE, []
+
+
+def forget_folder():
+    """What the importer knows of the working directory: a file may have been written a moment ago."""
+    try:
+        sys.path_importer_cache.pop(getcwd(), None)
+    except Exception:
+        pass
+
+
+def say_exit(error):
+    """sys.exit("text"), as the interpreter says it."""
+    code = SystemExit.code.__get__(error)
+    if code is not None and not is_a(code, int):
+        say(f"{code}\n")
+
+
+def again_and_again(work):
+    while True:
+        try:
+            while True:
+                work()
+        except BaseException:
+            pass # a signal handler of the program
+
+
+def live_as_context(fd):
+    """Does not return. fd: a socket of the type SOCK_SEQPACKET, whose other end sends calls."""
+    live = Live(fd)
+    live.begin()
+    again_and_again(lambda: again_and_again(live.go_on)) # a second one, before the inner loop is within its try again
