@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- requests --- */
 
@@ -90,14 +89,6 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 	d->connections_len++;
 	d->counts.connections++;
 	return c;
-}
-
-void connection_remember(struct connection *c, const char *run, uint32_t calls)
-{
-	unsigned i = c->ended_next++ % ENDED_MAX;
-
-	memcpy(c->ended[i].id, run, sizeof c->ended[i].id);
-	c->ended[i].calls = calls;
 }
 
 void connection_close(struct connection *c)

@@ -9,7 +9,7 @@ import pytest
 
 from support import host
 
-sys.path.append(str(host.REPO / "tools"))
+sys.path.insert(0, str(host.REPO / "tools")) # before a package of that name, which a host may have
 import coverage
 
 WAYS = """

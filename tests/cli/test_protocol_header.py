@@ -38,7 +38,7 @@ def test_a_client_that_is_built_with_it_runs_a_program(client, jail):
 def test_it_compiles_as_c_and_names_every_request_event_error_and_end():
     text = HEADER.read_text()
     kinds = {kind: re.findall(rf'^#define BRIG_{kind}_(\w+) "\1" ', text, re.M) for kind in ("REQUEST", "EVENT", "ERROR", "EXIT")}
-    assert {"hello", "run", "exec", "cancel"} <= set(kinds["REQUEST"]) and kinds["EVENT"] == ["waiting", "started", "limit", "ended"]
+    assert {"hello", "run", "exec", "cancel"} <= set(kinds["REQUEST"]) and kinds["EVENT"] == ["waiting", "started", "opened", "limit", "ended"]
     assert {"busy", "denied"} <= set(kinds["ERROR"]) and {"exited", "oom", "timeout_wall"} <= set(kinds["EXIT"])
     done = subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-include", HEADER, "/dev/null"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

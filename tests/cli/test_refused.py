@@ -30,7 +30,7 @@ ROWS = [
      "_, SOL_SOCKET, SO_LINGER", "ENOPROTOOPT"),
     ("attempt(fcntl.fcntl, 1, 1024, 1)", "basic", "fcntl", "_, F_SETLEASE", "EINVAL"),
     ("libc.ioctl(0, 0x5412, b'x')", "basic", "ioctl", "_, TIOCSTI", "ENOTTY"),
-    ("libc.prctl(4, 0, 0, 0, 0)", "basic", "prctl", "PR_SET_DUMPABLE", "EPERM"),
+    ("libc.prctl(29, 0, 0, 0, 0)", "basic", "prctl", "PR_SET_TIMERSLACK", "EPERM"),
     ("attempt(resource.setrlimit, resource.RLIMIT_CORE, (0, 0))", "basic", "prlimit64", "0, RLIMIT_CORE", "EPERM"),
     ("attempt(fcntl.flock, 1, fcntl.LOCK_EX)", "strict", "flock", None, "EPERM"),
     ("attempt(mmap.mmap, -1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)", "strict", "mmap", "_, _, PROT_WRITE|PROT_EXEC", "ENOMEM"),
@@ -258,7 +258,7 @@ WHY = [
     ("attempt(fcntl.flock, 1, 2); attempt(fcntl.flock, 1, 2)", "strict",
      ["  flock: 2 times", "    by python-strict.policy, line 8\n", "    allowed by these profiles: basic, ", "policy_extend"]),
     ("attempt(socket.socket, socket.AF_INET)", "strict", ["by python-strict.policy, line 17, which allows it with other arguments\n", "allowed by these profiles: basic, "]),
-    ("libc.prctl(4, 0, 0, 0, 0)", "basic", ["by python.policy, line 50, which allows it with other arguments\n", "no other profile allows it; one of your own can"]),
+    ("libc.prctl(29, 0, 0, 0, 0)", "basic", ["by python.policy, line 50, which allows it with other arguments\n", "no other profile allows it; one of your own can"]),
     ("libc.syscall(400)", "basic", ["  call 400: 1 time", "by default: no line of the policy names it\n"]),
     ("pass", "basic", ["brig: the jail refused no call\n"]),
 ]

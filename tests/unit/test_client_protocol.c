@@ -181,7 +181,7 @@ static void check_rows(void)
 	bool ok = true;
 
 	for (int i = 0; i < REQUEST_COUNT; i++)
-		ok = ok && request_fields(i) && (reply_shape(i) || i == REQUEST_run || i == REQUEST_exec);
+		ok = ok && request_fields(i) && (reply_shape(i) || i == REQUEST_run || i == REQUEST_exec || i == REQUEST_open);
 	for (int i = 0; i < EVENT_COUNT; i++)
 		ok = ok && event_shape(i);
 	tap_ok(ok, "every request has keys and an answer, every event a shape");

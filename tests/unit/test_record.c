@@ -5,7 +5,7 @@
 static const char *const keys[] = {
 	"run_id", "profile", "rootfs", "exit_reason", "exit_code", "signal", "limits_hit", "refused", "wall_ms", "cpu_ms", "memory_peak_bytes",
 	"pids_peak", "io_read_bytes", "io_write_bytes", "stdout_bytes", "stderr_bytes", "truncated", "started_at", "setup_ms", "warm",
-	"isolation", "result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls",
+	"isolation", "result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session",
 };
 
 static void check_keys(void)
