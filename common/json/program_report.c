@@ -18,6 +18,22 @@ static const struct shape error_shape[] = {
 	{ "text",      SHAPE_TEXT,  SHAPE_NULL, "That line", NULL },
 	{ 0 },
 };
+#define MIME_JSON   "application/json"
+#define MIME_PLOTLY "application/vnd.plotly.v1+json"
+static const struct shape bundle_shape[] = {
+	{ "text/plain",             SHAPE_TEXT, SHAPE_MAY, "What Python prints for the value", NULL },
+	{ "text/html",              SHAPE_TEXT, SHAPE_MAY, "HTML of any kind, with scripts in it perhaps", NULL },
+	{ "text/markdown",          SHAPE_TEXT, SHAPE_MAY, "Markdown", NULL },
+	{ "text/latex",             SHAPE_TEXT, SHAPE_MAY, "LaTeX, with its dollar signs", NULL },
+	{ "image/svg+xml",          SHAPE_TEXT, SHAPE_MAY, "SVG, which may have scripts in it", NULL },
+	{ "image/png",              SHAPE_TEXT, SHAPE_MAY, "Base64; so are the next two", NULL },
+	{ "image/jpeg",             SHAPE_TEXT, SHAPE_MAY, "A photograph", NULL },
+	{ "application/pdf",        SHAPE_TEXT, SHAPE_MAY, "A document", NULL },
+	{ MIME_JSON,                SHAPE_ANY,  SHAPE_MAY, "A value", NULL },
+	{ "application/javascript", SHAPE_TEXT, SHAPE_MAY, "A script", NULL },
+	{ MIME_PLOTLY,              SHAPE_ANY,  SHAPE_MAY, "A figure of plotly, which its library for browsers draws", NULL },
+	{ 0 },
+};
 static const struct shape run_shape[] = {
 	{ "result",            SHAPE_ANY,   SHAPE_NULL, "The value of the last expression, or of the variable result, where it is JSON", NULL },
 	{ "result_repr",       SHAPE_TEXT,  SHAPE_NULL, "What Python prints for it", NULL },
@@ -26,7 +42,10 @@ static const struct shape run_shape[] = {
 	{ "exit_code",         SHAPE_INT,   SHAPE_NULL, "The status with which it exited", NULL },
 	{ "security_event",    SHAPE_TEXT,  SHAPE_NULL, "\"blocked_import\": the program imported a module that is not allowed", NULL },
 	{ "security_warnings", SHAPE_TEXTS, SHAPE_MUST, "Sentences for people", NULL },
-	{ "figures",           SHAPE_COUNT, SHAPE_MAY,  "Number of open figures of matplotlib", NULL },
+	{ "figures",           SHAPE_COUNT, SHAPE_MAY,  "Number of figures of matplotlib that were open at the end or shown", NULL },
+	{ "displays",          SHAPE_ROWS,  SHAPE_MAY,  "What was shown, by display() and as figures, in order; each is a bundle, with a key for each MIME type in which there is something", bundle_shape },
+	{ "bundle",            SHAPE_OBJECT, SHAPE_MAY, "The value of the last expression as such a bundle, if there is more to it than text", NULL },
+	{ "left_out",          SHAPE_TEXTS, SHAPE_MAY,  "Sentences about what was too large or too much to be shown", NULL },
 	{ 0 },
 };
 static const struct shape finding_shape[] = {
@@ -67,6 +86,8 @@ static const struct bound {
 	{ "imports",     1024,     1000 },
 	{ "result_repr", 32 * KIB, 0 },
 	{ "traceback",   128 * KIB, 0 },
+	{ "displays",    0,        PROGRAM_REPORT_DISPLAYS_MAX },
+	{ "left_out",    1024,     PROGRAM_REPORT_LEFT_OUT_MAX },
 	{ NULL,          16 * KIB, 1000 },
 };
 /* clang-format on */
@@ -75,11 +96,69 @@ static const struct bound {
 
 static const struct bound *bound_of(const char *key)
 {
-	const struct bound *b = bounds;
+	static const struct bound datum = { "", PROGRAM_REPORT_DATUM_MAX, 0 };
+	const struct bound       *b     = bounds;
 
+	for (const struct shape *s = bundle_shape; s->name; s++)
+		if (strcmp(s->name, key) == 0)
+			return &datum;
 	while (b->key && strcmp(b->key, key) != 0)
 		b++;
 	return b;
+}
+
+/* JSON of the program's own, with whatever keys, and NUL in texts. */
+static bool is_free(const char *key)
+{
+	return strcmp(key, "result") == 0 || strcmp(key, MIME_JSON) == 0 || strcmp(key, MIME_PLOTLY) == 0;
+}
+
+/* Of all texts in it. What else is there is counted by its weight. */
+static size_t text_bytes(const json_t *value)
+{
+	size_t      sum = json_string_length(value);
+	const char *key;
+	json_t     *member;
+
+	for (size_t i = 0; i < json_array_size(value); i++)
+		sum += text_bytes(json_array_get(value, i));
+	json_object_foreach((json_t *)value, key, member)
+		sum += strlen(key) + text_bytes(member);
+	return sum;
+}
+
+static int check_free(const char *key, const json_t *value, struct err *e)
+{
+	size_t most = strcmp(key, "result") == 0 ? PROGRAM_REPORT_RESULT_MAX : PROGRAM_REPORT_DATUM_MAX;
+
+	return text_bytes(value) <= most ? 0 : err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes of text", key, most);
+}
+
+static bool is_digit(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+}
+
+bool program_report_is_base64(const char *text, size_t len)
+{
+	size_t n = len;
+
+	while (n && len - n < 2 && text[n - 1] == '=')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (!is_digit(text[i]))
+			return false;
+	return len && len % 4 == 0;
+}
+
+static int check_base64(const char *key, const json_t *text, struct err *e)
+{
+	static const char *const types[] = { "image/png", "image/jpeg", "application/pdf" };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (strcmp(key, types[i]) == 0 && !program_report_is_base64(json_string_value(text), json_string_length(text)))
+			return err_set(e, ERR_PROTOCOL, "%s: expected base64", key);
+	return 0;
 }
 
 static int check_bounds(const char *key, const json_t *value, struct err *e);
@@ -100,7 +179,7 @@ static int check_members(const json_t *object, struct err *e)
 	json_t     *value;
 
 	json_object_foreach((json_t *)object, key, value)
-		if (strcmp(key, "result") != 0 && check_bounds(key, value, e) < 0)
+		if ((is_free(key) ? check_free : check_bounds)(key, value, e) < 0 || check_base64(key, value, e) < 0)
 			return -1;
 	return 0;
 }
@@ -162,15 +241,20 @@ static void replace_all_nul(json_t *value)
 	for (size_t i = 0; i < json_array_size(value); i++)
 		replace_all_nul(json_array_get(value, i));
 	json_object_foreach(value, key, member)
-		if (strcmp(key, "result") != 0)
+		if (!is_free(key))
 			replace_all_nul(member);
 }
 
 /* --- */
 
+static int check_bundle(const json_t *bundle, struct err *e)
+{
+	return !bundle || shape_check(bundle_shape, bundle, e) == 0 ? 0 : err_wrap(e, "bundle");
+}
+
 static int check(enum program_report_kind kind, json_t *report, struct err *e)
 {
-	if (shape_check(shapes[kind], report, e) < 0 || check_members(report, e) < 0)
+	if (shape_check(shapes[kind], report, e) < 0 || check_bundle(json_object_get(report, "bundle"), e) < 0 || check_members(report, e) < 0)
 		return -1;
 	replace_all_nul(report);
 	return check_words(kind, report, e);
@@ -197,12 +281,11 @@ json_t *program_report_parse(enum program_report_kind kind, const void *bytes, s
 
 void program_report_into(json_t *record, const json_t *report)
 {
-	static const char *const keys[] = { "result", "result_repr", "variables", "security_event", "security_warnings" };
+	static const char *const keys[] = { "result", "result_repr", "variables", "security_event", "security_warnings", "figures", "displays", "bundle", "left_out" };
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		json_object_set(record, keys[i], json_object_get(report, keys[i]));
-	if (json_object_get(report, "figures"))
-		json_object_set(record, "figures", json_object_get(report, "figures"));
+		if (json_object_get(report, keys[i]))
+			json_object_set(record, keys[i], json_object_get(report, keys[i]));
 	if (!json_is_object(json_object_get(record, "error")))
 		json_object_set(record, "error", json_object_get(report, "error"));
 }
@@ -212,6 +295,11 @@ void program_report_complain(json_t *record, const struct err *why)
 	json_t *text = json_sprintf("What the program reported cannot be used: %s", why->text);
 
 	json_object_set_new(record, "security_warnings", json_pack("[o]", text));
+}
+
+const struct shape *program_report_bundle_shape(void)
+{
+	return bundle_shape;
 }
 
 const struct shape *program_report_shape(enum program_report_kind kind)

@@ -263,10 +263,12 @@ class EventLoop:
         try:
             return self.turn(task)
         except BaseException as error:
-            if self.was_interrupted and task.done() and task.cancelled():
+            if self.was_interrupted and task.cancelled():
                 raise KeyboardInterrupt().with_traceback(traceback_of(error)) from None
             self.task = None
             self.settle(task)
+            if self.was_interrupted and type(error) is KeyboardInterrupt and links_of(traceback_of(error))[-1].tb_frame.f_code is EventLoop.give_up.__code__:
+                raise KeyboardInterrupt from None # its frames are the loop's
             raise
         finally:
             self.task = None
@@ -342,7 +344,8 @@ class Live:
         register_at_fork(after_in_child=self.leave)
         sys.argv[:], sys.orig_argv[:] = [""], ["python3", "-I"]
         sys.path.insert(0, "") # as notebooks: modules beside the data
-        watch_imports({"linecache": fill_linecache})
+        offer_display(linecache=fill_linecache)
+        _signal.signal(15, _signal.SIG_DFL) # SIGTERM: the server ignores it, and children inherit that
         self.set_streams()
         self.point_to_kept()
         self.reset_interrupt()
@@ -546,6 +549,8 @@ class Live:
                 step()
             except BaseException:
                 pass
+        if "SHOWN" in OURS:
+            forget_shown()
         number = scan(inbox[0][0].decode(), 0)[0]["call"]
         self.state = OWED, [f'{{"call": {number:d}, "exit_code": {self.exit_code:d}}}'.encode()]
 

@@ -3,6 +3,8 @@ BLOCKED = '"blocked_import"'
 UNKNOWN = ('{"type": "Exception", "message": "what ended the program could not be written down", "traceback": null, '
            '"line": null, "offset": null, "text": null}')
 RESULT_NAMES = "result", "output", "_", "__return_value__"
+PLAIN_TYPES = type(None), bool, int, float, str, bytes, list, tuple, dict, set
+RICH_NAMES = "_repr_html_", "_repr_png_", "_repr_svg_", "_repr_mimebundle_", "_repr_latex_", "_repr_markdown_", "_repr_jpeg_", "_repr_pdf_", "_repr_json_", "_repr_javascript_"
 
 
 def fresh_main(path):
@@ -46,6 +48,46 @@ def watch_imports(hooks):
         hooks.pop(name)(sys.modules[name])
     if hooks:
         sys.meta_path.insert(0, finder)
+
+
+# --- what is shown (display.py, where something is) ---
+
+def show_values(*values, **options):
+    """display(), a builtin of the program."""
+    need("failure", "display")
+    show(values, options)
+
+
+def show_figures(*_, **__):
+    need("failure", "display")
+    show_open_figures()
+
+
+def show_value(value, *_, **__):
+    show_values(value)
+
+
+def offer_display(**hooks):
+    """show() of these modules would open a window. They are imported by the program, or never."""
+    builtins.display = show_values
+    shows = {"matplotlib.pyplot": show_figures, "plotly.io": show_value, "PIL.ImageShow": show_value}
+    watch_imports({**hooks, **{name: lambda module, show=show: setattr(module, "show", show) for name, show in shows.items()}})
+
+
+def ancestors_of(value):
+    return type.__dict__["__mro__"].__get__(type(value))
+
+
+def is_rich(value):
+    """Has it more to show than its repr?"""
+    return type(value) not in PLAIN_TYPES and any(name in each.__dict__ for each in ancestors_of(value) for name in RICH_NAMES)
+
+
+def rich_json(value, figures):
+    if "SHOWN" not in OURS and not figures and not is_rich(value):
+        return ""
+    need("failure", "display")
+    return shown_json(value)
 
 
 # --- the end ---
@@ -123,10 +165,10 @@ def run(program):
 
 
 def open_figures():
-    """Drawn, and perhaps not returned: a model forgets it."""
+    """How many there are, or were when they were shown."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     try:
-        return 0 if pyplot is None else len(pyplot.get_fignums())
+        return (0 if pyplot is None else len(pyplot.get_fignums())) + (SHOWN.closed if "SHOWN" in OURS else 0)
     except BaseException:
         return 0
 
@@ -135,10 +177,11 @@ def report_text(program, error, failure, blocked):
     value = find_result(program.value, program.results) if failure == "null" else None
     result, result_repr = result_json(value)
     figures = open_figures()
+    rich = rich_json(value, figures)
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'
-            + (f', "figures": {figures}}}' if figures else "}"))
+            + (f', "figures": {figures}' if figures else "") + rich + "}")
 
 
 def told(program, error, write_down=None):
@@ -170,6 +213,7 @@ def run_report(pipe, imports, main, args):
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)
+    offer_display()
     if beside:
         sys.path.insert(0, program.path.rpartition("/")[0])
     error = run(program)

@@ -182,9 +182,9 @@ def unseen(*rehearsals):
 def rehearse_guest():
     """What the runner shall not do: be heard of by later forks, read the zygote's program, end threads."""
     names, fd = guest_main.__dict__, open_file("/dev/null", 0o2000001)
-    muted = {"register_at_fork": lambda **_: None, "read_file": lambda _: REHEARSAL, "join_threads": lambda: None}
-    kept, length = {name: names[name] for name in muted}, len(names)
-    names.update(muted)
+    muted = {"register_at_fork": lambda **_: None, "read_file": lambda _: REHEARSAL, "join_threads": lambda: None, "offer_display": lambda: None}
+    kept, length = {name: names[name] for name in muted if name in names}, len(names)
+    names.update({name: muted[name] for name in kept})
     act([GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"], None)
     names.update(kept)
     while len(names) > length: # what it has made came last

@@ -494,7 +494,8 @@ class Loop:
 def _told(said: Dict[str, Any]) -> Dict[str, Any]:
     error = said["error"]
     return {"value": said["result"], "value_repr": said["result_repr"], "error": ProgramError(**error) if error else None,
-            "variables": said["variables"], "warnings": said["security_warnings"], "security_event": said["security_event"]}
+            "variables": said["variables"], "warnings": said["security_warnings"], "security_event": said["security_event"],
+            "displays": said.get("displays", []), "bundle": said.get("bundle", {}), "shortened": said.get("left_out", [])}
 
 
 # --- requests ---

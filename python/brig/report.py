@@ -5,12 +5,14 @@ breaks one of them makes the whole report none.
 """
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import exact
 from .exact import Unusable
 
-REPORT_MAX = 1 << 20
+REPORT_MAX = 8 << 20
+RESULT_MAX, DATUM_MAX = 1 << 20, 2 << 20 # bytes of text in the result, and in one datum of a bundle
 Shape = Callable[[str, Any], Any]
 
 
@@ -38,8 +40,31 @@ def _word(*words: str) -> Shape:
     return judge
 
 
-def _anything(_: str, value: Any) -> Any:
-    return value
+def _text_bytes(value: Any) -> int:
+    """Of all texts in it; what else is there was counted by its weight."""
+    if isinstance(value, str):
+        return len(value.encode("utf-8"))
+    if isinstance(value, list):
+        return sum(map(_text_bytes, value))
+    return sum(_text_bytes(key) + _text_bytes(one) for key, one in value.items()) if isinstance(value, dict) else 0
+
+
+def _anything(most: int) -> Shape:
+    def judge(key: str, value: Any) -> Any:
+        if _text_bytes(value) > most:
+            raise Unusable(f"{key}: more than {most} bytes of text")
+        return value
+    return judge
+
+
+_BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
+
+
+def _base64(key: str, value: Any) -> str:
+    text = _text(DATUM_MAX)(key, value)
+    if not text or len(text) % 4 or not _BASE64.fullmatch(text):
+        raise Unusable(f"{key}: expected base64")
+    return text
 
 
 def _or_none(shape: Shape) -> Shape:
@@ -67,9 +92,15 @@ def _object(shapes: Dict[str, Shape], may_lack: Tuple[str, ...] = ()) -> Shape:
 
 
 _count = _number(0)
+_MIMES: Dict[str, Shape] = {
+    **{mime: _text(DATUM_MAX) for mime in ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript")},
+    **{mime: _base64 for mime in ("image/png", "image/jpeg", "application/pdf")},
+    **{mime: _anything(DATUM_MAX) for mime in ("application/json", "application/vnd.plotly.v1+json")},
+}
+_bundle = _object(_MIMES, may_lack=tuple(_MIMES))
 _line = {"line": _or_none(_count), "offset": _or_none(_count)}
 RUN = _object({
-    "result": _anything,
+    "result": _anything(RESULT_MAX),
     "result_repr": _or_none(_text(32 << 10)),
     "error": _or_none(_object({"type": _text(), "message": _text(), "traceback": _or_none(_text(128 << 10)), **_line, "text": _or_none(_text())})),
     "variables": _list(_text(400)),
@@ -77,7 +108,10 @@ RUN = _object({
     "security_event": _or_none(_word("blocked_import")),
     "security_warnings": _list(_text()),
     "figures": _count,
-}, may_lack=("figures",))
+    "displays": _list(_bundle, 32),
+    "bundle": _bundle,
+    "left_out": _list(_text(1024), 100),
+}, may_lack=("figures", "displays", "bundle", "left_out"))
 
 
 def _flag(key: str, value: Any) -> bool:

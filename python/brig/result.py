@@ -45,6 +45,9 @@ class Result:
     variables: List[str] = dataclasses.field(default_factory=list)
     warnings: List[str] = dataclasses.field(default_factory=list)
     security_event: Optional[str] = None  # "blocked_import"
+    displays: List[Dict[str, Any]] = dataclasses.field(default_factory=list) # {MIME type: data} of each display() and figure, in order
+    bundle: Dict[str, Any] = dataclasses.field(default_factory=dict)         # of the value. Images and PDF are base64
+    shortened: List[str] = dataclasses.field(default_factory=list)           # what of these was cut or left out, in sentences
     report_error: Optional[str] = None  # why the report of the program is ignored
     files: Dict[str, bytes] = dataclasses.field(default_factory=dict)   # what get asked for: names below /workspace
     left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # what matched and did not come: link, special, size, unreadable, deep; "": cut

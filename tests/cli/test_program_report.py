@@ -45,6 +45,12 @@ def test_a_report_is_in_the_record():
     assert said(ran.record) == {key: REPORT[key] for key in KEYS} and list(ran.record) == [*fake.RECORD, "stdout", "stderr"], ran
 
 
+def test_what_was_shown_is_in_the_record():
+    more = {"figures": 2, "displays": [{"text/plain": "x", "image/png": "iVBORw0KGgo="}, {}], "bundle": {"application/json": {"a": [1.5, "\0"]}}, "left_out": ["one\x1b[2J"]}
+    ran = with_report(json.dumps({**REPORT, **more}).encode(), "--verbose")
+    assert {key: ran.record.get(key) for key in more} == more and "one" not in ran.stderr, ran
+
+
 def test_an_exception_is_the_error_of_the_record_and_in_none_of_our_words():
     ran = with_report(json.dumps({**REPORT, "error": RAISED}).encode(), "--verbose")
     assert ran.record["error"] == RAISED and "no" not in ran.stderr.replace("not in force", ""), ran
@@ -65,7 +71,8 @@ GARBAGE = [
     ("a NUL byte", b"\0"), ("no UTF-8", b'{"result": "\xff"}'), ("a key that is unknown", json.dumps({**REPORT, "files": []}).encode()),
     ("a key less", json.dumps({key: REPORT[key] for key in KEYS}).encode()), ("an error that is none", json.dumps({**REPORT, "error": "E"}).encode()),
     ("brackets", b"[" * 100000), ("an escape sequence", b"\x1b]0;owned\x07"), ("201 variables", json.dumps({**REPORT, "variables": ["v"] * 201}).encode()),
-    ("more than fits", json.dumps({**REPORT, "result": "x" * MIB}).encode()), ("a repr without end", json.dumps({**REPORT, "result_repr": "x" * 40000}).encode()),
+    ("more than fits", json.dumps(REPORT).encode() + b" " * 8 * MIB), ("a large result", json.dumps({**REPORT, "result": "x" * (MIB + 1)}).encode()),
+    ("a picture that is none", json.dumps({**REPORT, "displays": [{"image/png": "*"}]}).encode()), ("a type of nobody's", json.dumps({**REPORT, "bundle": {"text/x": "x"}}).encode()), ("a repr without end", json.dumps({**REPORT, "result_repr": "x" * 40000}).encode()),
 ]
 
 
@@ -83,14 +90,14 @@ def test_a_flood_of_reports_asks_for_the_end_once():
     def script(door):
         door.receive()
         door.start("result")
-        for _ in range(10 * MIB >> 16):
+        for _ in range(66 * MIB >> 16):
             os.write(door.pipes["result"], b"x" * 65536)
         asked.append(door.receive())
         door.send(fake.ended(exit_reason="output_limit", exit_code=None))
     with fake.door(script) as env:
         ran = tool.run(env=env, program="pass")
     assert asked == [{"op": "cancel", "run": fake.STARTED["run"], "reason": "output_limit"}] and ran.status == 153, ran
-    assert "more than 1048576 bytes" in ran.record["security_warnings"][0] and "--output" not in ran.stderr, ran
+    assert "more than 8388608 bytes" in ran.record["security_warnings"][0] and "--output" not in ran.stderr, ran
 
 
 def test_a_pipe_that_stays_open_does_not_hold_brig():
@@ -134,9 +141,9 @@ HOSTILE = [
     # sentence, program, reason, exit code, what is warned of
     ("garbage", "import os; os.write(5, b'garbage'); os.close(5)", "exited", 0, "cannot be used"),
     ("a lie", "import json, os; os.write(5, json.dumps({'result': 'lie', 'exit_reason': 'oom'}).encode()); os._exit(3)", "exited", 3, "no such key"),
-    ("a flood", "import os\nwhile True: os.write(5, b'x' * 65536)", "output_limit", None, "more than 1048576 bytes"),
+    ("a flood", "import os\nwhile True: os.write(5, b'x' * 65536)", "output_limit", None, "more than 8388608 bytes"),
     ("a flood of three processes", "import os\nfor n in range(2): os.fork()\nos.set_inheritable(5, True)\n"
-     "while True: os.write(os.open('/proc/2/fd/5', os.O_WRONLY), b'x' * 65536)", "output_limit", None, "more than"),
+     "fd = os.open('/proc/2/fd/5', os.O_WRONLY)\nwhile True: os.write(fd, b'x' * 65536)", "output_limit", None, "more than"),
     ("a full pipe at the end", "import fcntl, os\nfcntl.fcntl(5, fcntl.F_SETFL, os.O_NONBLOCK)\ntry:\n  while True: os.write(5, b'x' * 512)\n"
      "except OSError: os._exit(4)", "exited", 4, "cannot be used"),
     ("nothing", "import os; os._exit(5)", "exited", 5, None),

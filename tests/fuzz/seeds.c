@@ -385,6 +385,10 @@ static void make_program_report(struct seeds *s)
 		    "\"security_event\":null,\"security_warnings\":[]}");
 	put_text(s, "0{\"result\":null,\"result_repr\":\"a\\u0000b\",\"error\":{\"type\":\"T\",\"message\":\"m\",\"traceback\":\"t\",\"line\":1,"
 		    "\"offset\":2,\"text\":\"x\"},\"variables\":[],\"exit_code\":-1,\"security_event\":\"blocked_import\",\"security_warnings\":[\"w\"]}");
+	put_shape_words(s, program_report_bundle_shape());
+	put_text(s, "0{\"result\":1,\"result_repr\":null,\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[],"
+		    "\"figures\":1,\"displays\":[{\"text/plain\":\"x\",\"image/png\":\"iVBORw0KGgo=\"},{\"application/json\":{\"result\":[1]}}],"
+		    "\"bundle\":{\"text/html\":\"<b>\",\"application/vnd.plotly.v1+json\":{\"data\":[]}},\"left_out\":[\"l\"]}");
 	put_text(s, "1{\"valid\":false,\"message\":\"m\",\"errors\":[{\"line\":1,\"offset\":0,\"message\":\"m\"}],\"warnings\":[],\"syntax_error\":null,"
 		    "\"line_count\":1,\"character_count\":2,\"estimated_complexity\":\"low\",\"imports\":[\"os.path\"],\"recommendations\":[\"r\"]}");
 	put_text(s, "1{\"valid\":true,\"message\":\"\",\"errors\":[],\"warnings\":[{\"line\":null,\"offset\":null,\"message\":\"\"}],\"syntax_error\":"

@@ -1,5 +1,6 @@
 """The package brig of Python, against a brigd of its own and a service: what a program does is a result, all else an exception that says what to do."""
 import asyncio
+import json
 import os
 import pathlib
 import re
@@ -17,6 +18,7 @@ from support import host
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 import brig  # noqa: E402
+from brig import report  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("jail")
 
@@ -96,9 +98,44 @@ def test_what_cannot_be_asked_for_is_an_exception_that_says_what(where, options,
 @pytest.mark.parametrize("said", ["{}", "[]", "null", "{\"result\": 1}", "x" * 3000000, "[" * 100000, "\"\\" + "\\\"" * 400000, "{\"result\": NaN}", "\xff\xfe"],
                          ids=["nothing in it", "a list", "null", "one key", "too large", "too deep", "quotes without an end", "NaN", "no text"])
 def test_a_report_that_the_program_forges_is_none(where, said):
-    program = f"import os\ndata = {said!r}.encode('latin-1')\nwhile data: data = data[os.write(5, data):]\nos._exit(0)"
+    program = f"import os\ndata = {said!r}.encode('latin-1') * {3 if len(said) > 1 << 20 else 1}\nwhile data: data = data[os.write(5, data):]\nos._exit(0)"
     result = brig.run(program, **where)
     assert result.value is None and (result.report_error or result.verdict == "output_limit"), result.report_error
+
+
+REPORT = {"result": 1, "result_repr": "1", "error": None, "variables": [], "exit_code": 0, "security_event": None, "security_warnings": []}
+SHOWN = {
+    "two displays": ({"displays": [{"text/plain": "a\0", "image/png": "iVBORw0KGgo="}, {}]}, None),
+    "a bundle of JSON": ({"bundle": {"application/json": {"result": ["\0"]}, "application/vnd.plotly.v1+json": None}, "left_out": ["s"]}, None),
+    "33 displays": ({"displays": [{}] * 33}, "displays"),
+    "a type of nobody's": ({"displays": [{"text/x": "x"}]}, "text/x"),
+    "a display that is none": ({"displays": ["x"]}, "displays: expected an object"),
+    "a picture that is none": ({"bundle": {"image/png": "iVBORw0KGgo"}}, "image/png: expected base64"),
+    "no picture at all": ({"bundle": {"image/jpeg": ""}}, "image/jpeg: expected base64"),
+    "base64 and a newline": ({"bundle": {"application/pdf": "AAA\n"}}, "application/pdf: expected base64"),
+    "too much HTML": ({"bundle": {"text/html": "x" * ((2 << 20) + 1)}}, "text/html: expected a text of at most"),
+    "too much JSON": ({"bundle": {"application/json": [{"x" * (2 << 20): 1}, "x"]}}, "application/json: more than"),
+    "too large a result": ({"result": ["x" * (1 << 20), "x"]}, "result: more than"),
+    "101 sentences": ({"left_out": ["s"] * 101}, "left_out"),
+    "a long sentence": ({"left_out": ["s" * 1025]}, "left_out"),
+}
+
+
+@pytest.mark.parametrize("more, says", SHOWN.values(), ids=SHOWN)
+def test_what_a_report_shows_is_looked_at(more, says):
+    data = json.dumps({**REPORT, **more}).encode()
+    if says:
+        with pytest.raises(ValueError, match=says):
+            report.read(data, report.RUN)
+    else:
+        assert report.read(data, report.RUN) == json.loads(json.dumps({**REPORT, **more}).replace("a\\u0000", "a\ufffd"))
+
+
+def test_what_a_program_shows_is_in_its_result(where):
+    result = brig.run("class A:\n    def _repr_html_(self): return '<b>'\n    def __repr__(self): return 'a'\ndisplay(5)\ndisplay('x' * 40000)\nA()", **where)
+    assert result.displays[0] == {"text/plain": "5"} and result.bundle == {"text/plain": "a", "text/html": "<b>"} and result.value == "a"
+    assert result.shortened == ["display 2: text/plain is cut to 32768 characters"]
+    assert (brig.run("1", **where).displays, brig.run("1", **where).bundle) == ([], {})
 
 
 def test_a_program_that_prints_a_record_forges_nothing(where):

@@ -43,6 +43,19 @@ static const struct {
 	{ "an event that nobody knows is refused",         PROGRAM_REPORT_run, "{\"result\":null,\"result_repr\":null,\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":\"escaped\",\"security_warnings\":[]}", "security_event: expected blocked_import" },
 	{ "a degree that nobody knows is refused",         PROGRAM_REPORT_check, CHECK("true", "extreme"), "estimated_complexity: expected low" },
 	{ "a check that is neither valid nor not is none", PROGRAM_REPORT_check, CHECK("1", "low"), "valid: expected true or false" },
+	{ "what was shown is a list of bundles",           PROGRAM_REPORT_run, RUN("null", "null", ",\"displays\":[{\"text/plain\":\"x\",\"image/png\":\"iVBORw0KGgo=\"},{}]"), NULL },
+	{ "a bundle has JSON of any keys",                 PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"application/json\":{\"text/plain\":[null,\"\\u0000\"]},\"application/vnd.plotly.v1+json\":{}}"), NULL },
+	{ "what was left out is told in sentences",        PROGRAM_REPORT_run, RUN("null", "null", ",\"left_out\":[\"a figure\"]"), NULL },
+	{ "a type that nobody knows is refused",           PROGRAM_REPORT_run, RUN("null", "null", ",\"displays\":[{\"text/x-shell\":\"x\"}]"), "displays[0]: text/x-shell: no such key" },
+	{ "so it is in the bundle of the result",          PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"result\":1}"), "bundle: result: no such key" },
+	{ "a bundle is an object",                         PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":[]"), "bundle: expected object" },
+	{ "it is not null",                                PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":null"), "bundle: expected object" },
+	{ "a picture is a text",                           PROGRAM_REPORT_run, RUN("null", "null", ",\"displays\":[{\"image/png\":7}]"), "image/png: expected text" },
+	{ "it is base64",                                  PROGRAM_REPORT_run, RUN("null", "null", ",\"displays\":[{\"image/png\":\"iVBORw0KGgo\"}]"), "image/png: expected base64" },
+	{ "so it is in the bundle",                        PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"image/jpeg\":\"/9j/\\n\"}"), "image/jpeg: expected base64" },
+	{ "and nothing is none",                           PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"application/pdf\":\"\"}"), "application/pdf: expected base64" },
+	{ "what was left out is no text",                  PROGRAM_REPORT_run, RUN("null", "null", ",\"left_out\":\"all\""), "left_out: expected list of texts" },
+	{ "a check shows nothing",                         PROGRAM_REPORT_check, "{\"displays\":[]}", "displays: no such key" },
 	{ "a run's report is no check's",                  PROGRAM_REPORT_check, RUN("null", "null", ""), "no such key" },
 };
 /* clang-format on */
@@ -89,10 +102,14 @@ static void check_bounds(void)
 	struct err   e      = { 0 };
 	json_t      *j;
 
-	j = parse_long(HEAD, 'x', PROGRAM_REPORT_MAX - around, TAIL, &e);
+	j = parse_long("", ' ', PROGRAM_REPORT_MAX - around, HEAD TAIL, &e);
 	tap_ok(j, "a report may be as long as it may be");
 	json_decref(j);
-	tap_ok(!parse_long(HEAD, 'x', PROGRAM_REPORT_MAX - around + 1, TAIL, &e) && strstr(e.text, "expected 1 to"), "and not a byte longer");
+	tap_ok(!parse_long("", ' ', PROGRAM_REPORT_MAX - around + 1, HEAD TAIL, &e) && strstr(e.text, "expected 1 to"), "and not a byte longer");
+	j = parse_long(HEAD, 'x', PROGRAM_REPORT_RESULT_MAX, TAIL, &e);
+	tap_ok(j, "a result may have a MiB of text");
+	json_decref(j);
+	tap_ok(!parse_long(HEAD, 'x', PROGRAM_REPORT_RESULT_MAX + 1, TAIL, &e) && strstr(e.text, "result: more than"), "and no more");
 	tap_ok(!parse_long("", '[', 100, "", &e) && strstr(e.text, "nested deeper"), "it may not be nested for ever");
 	tap_ok(!parse_long("{\"result\":1,\"result_repr\":\"", 'r', 32 * KIB + 1,
 			   "\",\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[]}", &e) &&
@@ -105,6 +122,58 @@ static void check_bounds(void)
 			   "\"error\":{\"type\":\"", 'T', 16 * KIB + 1, "\",\"message\":\"\",\"traceback\":null,\"line\":1,\"offset\":1,\"text\":null}}", &e) &&
 		       strstr(e.text, "type: more than"),
 	       "so is what is inside of an error");
+}
+
+#define SHOWN "{\"result\":1,\"result_repr\":null,\"error\":null,\"variables\":[],\"exit_code\":0,\"security_event\":null,\"security_warnings\":[],"
+
+static void check_shown(void)
+{
+	struct err e = { 0 };
+	json_t    *j = parse_long(SHOWN "\"displays\":[{\"image/png\":\"", 'A', PROGRAM_REPORT_DATUM_MAX, "\"}]}", &e);
+
+	tap_ok(j, "a picture may have two MiB");
+	json_decref(j);
+	tap_ok(!parse_long(SHOWN "\"displays\":[{\"image/png\":\"", 'A', PROGRAM_REPORT_DATUM_MAX + 4, "\"}]}", &e) && strstr(e.text, "image/png: more than"), "and no more");
+	tap_ok(!parse_long(SHOWN "\"bundle\":{\"text/html\":\"", 'h', PROGRAM_REPORT_DATUM_MAX + 1, "\"}}", &e) && strstr(e.text, "text/html: more than"), "so it is with HTML");
+	tap_ok(!parse_long(SHOWN "\"bundle\":{\"application/json\":{\"", 'k', PROGRAM_REPORT_DATUM_MAX + 1, "\":1}}}", &e) && strstr(e.text, "application/json: more than"),
+	       "and with keys of JSON");
+	tap_ok(!parse_long(SHOWN "\"left_out\":[\"", 's', 1025, "\"]}", &e) && strstr(e.text, "left_out: more than"), "a sentence is no novel");
+}
+
+/* n times the same in a list of this name. */
+static bool is_too_many(const char *name, const char *item, int n)
+{
+	struct err   e    = { 0 };
+	scoped_json *j    = parse_text(PROGRAM_REPORT_run, RUN("null", "null", ""), &e), *back = NULL;
+	json_t      *list = json_array();
+	char        *text;
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, json_loads(item, JSON_DECODE_ANY, NULL));
+	json_object_set_new(j, name, list);
+	text = json_dumps(j, 0);
+	back = parse_text(PROGRAM_REPORT_run, text, &e);
+	free(text);
+	return !back && strstr(e.text, "more than");
+}
+
+static void check_too_many_shown(void)
+{
+	tap_ok(!is_too_many("displays", "{\"text/plain\":\"x\"}", PROGRAM_REPORT_DISPLAYS_MAX), "many things can be shown");
+	tap_ok(is_too_many("displays", "{\"text/plain\":\"x\"}", PROGRAM_REPORT_DISPLAYS_MAX + 1), "but not more");
+	tap_ok(is_too_many("left_out", "\"x\"", PROGRAM_REPORT_LEFT_OUT_MAX + 1), "nor more sentences about the rest");
+}
+
+static void check_base64(void)
+{
+	static const struct {
+		const char *text;
+		bool        is;
+	} texts[] = { { "AAAA", true }, { "AA==", true }, { "AAA=", true }, { "09+/", true }, { "", false }, { "A===", false }, { "====", false }, { "AAA", false }, { "AA=A", false }, { "AA-_", false }, { "AA A", false }, { "\x80\x80\x80\x80", false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		tap_ok(program_report_is_base64(texts[i].text, strlen(texts[i].text)) == texts[i].is, "\"%s\" is%s base64", text_has_control(texts[i].text) ? "?" : texts[i].text, texts[i].is ? "" : " no");
+	tap_ok(!program_report_is_base64("AA\0A", 4), "nor is NUL");
 }
 
 static void check_too_many(void)
@@ -159,6 +228,9 @@ int main(void)
 {
 	check_rows();
 	check_bounds();
+	check_shown();
+	check_too_many_shown();
+	check_base64();
 	check_too_many();
 	check_nul();
 	check_record();
