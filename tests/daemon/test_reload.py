@@ -176,6 +176,9 @@ def test_a_profile_has_other_limits_and_those_of_before_hold_for_runs_under_way(
 
 @pytest.mark.parametrize("how", ["cold", "warm"])
 def test_a_run_under_way_meets_the_limit_that_it_began_with(service, how):
+    """What begins later meets the new one, of a second: with the one before it would outlive the test."""
+    service.profile("basic", warm="demand", limits=LONG)
+    service.reload()
     service.wait_warm()
     run = service.talk.start(SLEEP, cold=how == "cold", limits={"wall_ms": 3000})
     assert run.line() == "up"
@@ -185,7 +188,7 @@ def test_a_run_under_way_meets_the_limit_that_it_began_with(service, how):
     run.close()
     assert record["exit_reason"] == "timeout_wall" and record["wall_ms"] >= 3000 and record["warm"] is (how == "warm"), record
     late = service.talk.run(SLEEP).record
-    assert late["exit_reason"] == "timeout_wall" and 1000 <= late["wall_ms"] < 3000, late
+    assert late["exit_reason"] == "timeout_wall" and late["wall_ms"] >= 1000, late
 
 
 def test_a_policy_is_compiled_again(service):
@@ -454,26 +457,42 @@ def test_when_the_reader_is_gone_runs_go_on_and_a_reading_is_refused(service, an
     end(ann, run)
 
 
+def reading_of(reader):
+    """The process that reads, if it is there: the reader has no other child. A look at all processes would take longer than a reading."""
+    return [int(pid) for pid in host.read(f"/proc/{reader}/task/{reader}/children").split()]
+
+
+def killed_reading(service, reader, tag, dice, longest):
+    """Whether it was killed before the door had its profiles: at a random moment, and within as long as a reading takes."""
+    service.talk.send({"op": "reload", "tag": tag})
+    time.sleep(dice.uniform(0, longest)) # the random moment
+    for pid in reading_of(reader):
+        daemons.kill(pid)
+    body = service.talk.until(lambda body: body.get("tag") == tag).body
+    assert "error" not in body or "the process that read them died" in body["error"]["message"], body
+    return "error" in body
+
+
+def time_of(work):
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
 @pytest.mark.parametrize("times", tiers.amounts(10, 200))
 def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(service, times):
-    """At random moments: before the keeper has the profiles, before the door has them, or after both."""
-    reader, dice, died = service.daemon.one("reader"), random.Random(times), 0
-    for n in range(times):
+    """At random moments: before the keeper has the profiles, before the door has them, or after both. Where the kill came too late, it is tried again."""
+    reader, dice = service.daemon.one("reader"), random.Random(times)
+    longest, died, n = time_of(service.reload), 0, 0
+    while died < times and n < 20 * times:
         service.profile("odd", limits={"files": 100 + n})
-        service.talk.send({"op": "reload", "tag": 5000 + n})
-        pids = host.poll(lambda: host.children(reader), 0.02, every=0)
-        time.sleep(dice.uniform(0, 0.015)) # the random moment
-        for pid in pids:
-            daemons.kill(pid)
-        body = service.talk.until(lambda body, tag=5000 + n: body.get("tag") == tag).body
-        if "error" in body:
-            died += 1
-            assert "the process that read them died" in body["error"]["message"], body
+        died += killed_reading(service, reader, 5000 + n, dice, longest)
         assert service.talk.run(LIMIT, profile="odd").stdout in (f"{100 + n}\n", f"{99 + n}\n", "256\n")
-        service.reload()
+        longest = time_of(service.reload)
         assert service.talk.run(LIMIT, profile="odd").stdout == f"{100 + n}\n"
         assert service.talk.run("print(1)").stdout == "1\n"
-    assert died, "none was killed"
+        n += 1
+    assert died == times, f"of {n} readings {died} were killed"
     assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
