@@ -55,7 +55,7 @@ static void on_time(void *owner)
 	char            why[SESSION_WHY_MAX];
 
 	if (s->state == SESSION_CLOSES) { /* it was asked to end, and does not */
-		served_run_cancel(s->run, EXIT_cancelled);
+		run_cancel(&s->run->run, EXIT_cancelled);
 		return;
 	}
 	if (session_lifetime_left(s, now) <= 0)
@@ -84,7 +84,7 @@ static void refuse_server(struct session *s)
 	snprintf(s->why, sizeof s->why, "what holds it together in the jail said something that makes no sense, as a program made it do");
 	loop_remove(&s->run->door->loop, &s->source);
 	fd_closep(&s->source.fd);
-	served_run_cancel(s->run, EXIT_cancelled);
+	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
 /* When both processes have said so: what the cell had ready for a program is gone then. */
@@ -194,7 +194,7 @@ void session_started(struct session *s, int sock)
 	if (loop_add(&s->run->door->loop, &s->source, &e) == 0)
 		return;
 	fd_closep(&s->source.fd);
-	served_run_cancel(s->run, EXIT_cancelled);
+	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
 void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims)
@@ -241,17 +241,23 @@ void session_close(struct session *s, const char *why)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
 	if (s->state == SESSION_STARTS || s->source.fd < 0 || packet_offer(s->source.fd, end, sizeof end - 1, NULL, 0) < 0)
-		served_run_cancel(s->run, EXIT_cancelled);
+		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);
 }
 
 /* --- which --- */
 
+/* root's are all */
+static bool is_of(const struct session *s, uid_t uid)
+{
+	return uid == 0 || s->run->peer.uid == uid;
+}
+
 static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
 {
 	if (strcmp(s->run->id, id_or_name) == 0)
-		return served_run_is_of(s->run, uid);
+		return is_of(s, uid);
 	return s->run->peer.uid == uid && *s->name && strcmp(s->name, id_or_name) == 0;
 }
 
@@ -331,7 +337,7 @@ json_t *session_list_json(const struct door *d, const struct connection *c)
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, link)
-		if (s->state == SESSION_OPEN && served_run_is_of(s->run, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX)
+		if (s->state == SESSION_OPEN && is_of(s, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX)
 			json_array_append_new(list, row(s, c, now));
 	return list;
 }

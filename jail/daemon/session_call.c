@@ -283,7 +283,7 @@ static void end_session(struct session_call *call)
 	struct session *s = call->session;
 
 	snprintf(s->why, sizeof s->why, "a call in it could not be ended");
-	served_run_cancel(s->run, EXIT_cancelled);
+	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
 static void on_time(void *owner)

@@ -57,7 +57,7 @@ def test_type(record, key):
 
 def test_what_the_program_says_of_itself_is_there(record):
     said = [record[key] for key in ("result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session")]
-    assert said == [None, None, None, ["x", "n"], None, [], None, None], record
+    assert said == [None, None, None, ["x", "n"], None, [], None, None, None], record
 
 
 @pytest.mark.requirement("A44")
