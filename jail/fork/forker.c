@@ -32,10 +32,12 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 	struct fork_request *r;
 	struct child_ctx     none = { .detail = -1 };
 
+	if (fd_keep_only(&s->orders, 1) < 0) /* first: copies of a launcher's sockets hide its end from its cell and its door */
+		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_first_victim)
 		privilege_be_first_victim();
-	if (fd_keep_only(&s->orders, 1) < 0 || child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
+	if (child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await(s, &r)) {
 		if (fork_as_owner(r) == 0) {
