@@ -13,35 +13,7 @@
 
 enum { CLOSE_MS_MAX = 1000 };
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 /* --- clocks --- */
-
-double session_idle_left(const struct session *s, double now_ms)
-{
-	double left = s->calls_len ? (double)s->limits.idle_ms : s->used_ms + (double)s->limits.idle_ms - now_ms;
-
-	return left > 0 ? left : 0;
-}
-
-double session_lifetime_left(const struct session *s, double now_ms)
-{
-	double left = s->opened_ms + (double)s->limits.lifetime_ms - now_ms;
-
-	return left > 0 ? left : 0;
-}
-
-static void set_clock(struct session *s)
-{
-	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
-
-	if (!s->calls_len)
-		left = least(left, session_idle_left(s, now));
-	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)left + 1);
-}
 
 static void say_time(char *to, size_t len, const char *what, uint64_t ms)
 {
@@ -63,17 +35,10 @@ static void on_time(void *owner)
 	else if (!s->calls_len && session_idle_left(s, now) <= 0)
 		say_time(why, sizeof why, "it was idle", s->limits.idle_ms);
 	else {
-		set_clock(s);
+		session_set_clock(s);
 		return;
 	}
 	session_close(s, why);
-}
-
-void session_touch(struct session *s)
-{
-	s->used_ms = clock_ms(CLOCK_MONOTONIC);
-	if (s->state == SESSION_OPEN)
-		set_clock(s);
 }
 
 /* --- what its server says --- */

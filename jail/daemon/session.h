@@ -81,6 +81,12 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 bool            session_name_is_taken(const struct door *d, const char *name, uid_t uid);
 json_t         *session_list_json(const struct door *d, const struct connection *c);
 
+/* --- session_clock.c --- */
+
+/* A call has begun or ended. */
+void session_touch(struct session *s);
+/* For the next moment at which it may have to end. */
+void session_set_clock(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
 double session_lifetime_left(const struct session *s, double now_ms);

@@ -1,0 +1,39 @@
+/* session_clock.c - when a session ends by itself */
+#include "clock.h"
+#include "served_run.h"
+#include "session.h"
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+double session_idle_left(const struct session *s, double now_ms)
+{
+	double left = s->calls_len ? (double)s->limits.idle_ms : s->used_ms + (double)s->limits.idle_ms - now_ms;
+
+	return left > 0 ? left : 0;
+}
+
+double session_lifetime_left(const struct session *s, double now_ms)
+{
+	double left = s->opened_ms + (double)s->limits.lifetime_ms - now_ms;
+
+	return left > 0 ? left : 0;
+}
+
+void session_set_clock(struct session *s)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
+
+	if (!s->calls_len)
+		left = least(left, session_idle_left(s, now));
+	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)left + 1);
+}
+
+void session_touch(struct session *s)
+{
+	s->used_ms = clock_ms(CLOCK_MONOTONIC);
+	if (s->state == SESSION_OPEN)
+		session_set_clock(s);
+}
