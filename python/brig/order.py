@@ -38,8 +38,9 @@ class Order:
             return result
         if self.mover.error:
             raise self.mover.error
-        left_out = self.mover.left_out if self.mover.is_whole else {**self.mover.left_out, "": "cut"}
-        return dataclasses.replace(result, files=self.mover.taken, left_out=left_out)
+        taken = self.mover.taken
+        left_out = taken.files.left_out if taken.is_whole else {**taken.files.left_out, "": "cut"}
+        return dataclasses.replace(result, files=taken.files, left_out=left_out)
 
 
 def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
