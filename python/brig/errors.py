@@ -31,6 +31,13 @@ class Busy(Refused):
     """A quota stayed used up for `wait` seconds: nothing ran. retry_after: seconds after which another try may succeed."""
 
 
+class SessionLost(Refused):
+    """The session has ended, or there is none of this id or name: nothing ran. The text says why it ended; open a new one."""
+
+    def __str__(self) -> str:
+        return f"{self.message}; open a new session"
+
+
 class FilesFailed(BrigError):
     """Files could not be moved into a session or out of it. left_out: {name: why}; what is not in it was moved."""
 
