@@ -15,15 +15,17 @@ import asyncio
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .client import Connection, Loop, Run, Shown, Sink, Text, keep, lease, limits
-from .errors import BrigError, Busy, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SetupFailed
+from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
-from .files import Content
+from .files import Content, Files
 from .order import Order, order_of
-from .result import Check, ProgramError, Result
+from .result import CallState, Check, ProgramError, Result
+from .session import AsyncSession, Session
 from .tools import Ask, Call, Patterns, Tool, Toolbox, ToolError, ToolLimits, toolbox
 
-__all__ = ["run", "command", "map", "arun", "acommand", "Connection", "Result", "ProgramError", "BrigError", "ServiceUnavailable", "ServiceLost",
-           "Refused", "Busy", "check", "Check", "SetupFailed", "ProtocolError", "Toolbox", "Tool", "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
+__all__ = ["run", "command", "map", "arun", "acommand", "Session", "AsyncSession", "CallState", "Files", "Connection", "Result", "ProgramError", "BrigError",
+           "ServiceUnavailable", "ServiceLost", "SessionLost", "Refused", "Busy", "check", "Check", "SetupFailed", "FilesFailed", "ProtocolError", "Toolbox", "Tool",
+           "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
 PLACES = 64 # runs at once of a brigd that names no quota
 
 
