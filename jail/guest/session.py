@@ -290,23 +290,41 @@ class Server:
         number, call = order["context"], order["call"]
         ends, given = [], []
         try:
-            context = self.contexts.get(number)
-            flags = 0 if context else FRESH
-            context = context or self.start_context(number)
             for _ in range(3):
                 reading, writing = pipe()
                 ends.append(reading)
                 given.append(writing)
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
-            context.begin(call, order["cpu_ms"] * 1000000)
-            context.channel.sendmsg([word], rights([fds[0], *given, *fds[1:]]), DONTWAIT)
-            self.tell(STARTED, call, 0, flags, fds=ends)
+            is_fresh = self.give(number, call, order["cpu_ms"] * 1000000, word, [fds[0], *given, *fds[1:]])
+            self.tell(STARTED, call, 0, FRESH if is_fresh else 0, fds=ends)
         except OSError as error:
             if number in self.contexts and self.contexts[number].call == call:
                 self.contexts[number].call = None
             self.tell(FAILED, call, error.errno or 5)
         finally:
             close_all(ends + given)
+
+    def give(self, number, call, limit_ns, word, fds):
+        """To the context, or to a new one: true. One that has just ended, and was not reaped yet, takes nothing any more."""
+        context = self.contexts.get(number)
+        if context:
+            try:
+                context.begin(call, limit_ns)
+                context.channel.sendmsg([word], rights(fds), DONTWAIT)
+                return False
+            except (BrokenPipeError, ConnectionResetError):
+                self.retire(number)
+        context = self.start_context(number)
+        context.begin(call, limit_ns)
+        context.channel.sendmsg([word], rights(fds), DONTWAIT)
+        return True
+
+    def retire(self, number):
+        """It ends, or has ended, without a call: whoever is named so next is another one."""
+        context = self.contexts.pop(number)
+        context.kill()
+        self.forget(context.channel)
+        self.tell(LOST, 0, number)
 
     def exec(self, order, fds):
         ends, given, call = [], [], order["call"]
@@ -351,8 +369,9 @@ class Server:
             one.kill()
 
     def restart(self, order, fds):
-        if context := self.contexts.get(order["context"]):
-            context.kill()
+        context = self.contexts.get(order["context"])
+        if context and context.call is None:
+            self.retire(order["context"])
 
     def end(self, order=None, fds=()):
         _exit(0) # and with this process PID 1 of the jail, and all others
@@ -475,9 +494,8 @@ class Server:
     def serve(self):
         self.tell(READY)
         while True:
-            for fd, _ in self.poll.poll(self.patience()):
-                if fd in self.on:
-                    self.on[fd]()
+            for fd, _ in self.poll.poll(self.patience())[:1]: # after one, another can have the number of the next
+                self.on[fd]()
             self.check_cpu()
 
 

@@ -12,79 +12,24 @@ It speaks brig-protocol(7) to the service of this host, or starts a brigd of its
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .bridge import Bridge
-from .client import Connection, Loop, Run, Shown, Sink, Text, _close_all, _sealed, keep, lease, limits, open_shown, shown
-from .errors import BrigError, Busy, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SetupFailed
+from .client import Connection, Loop, Run, Shown, Sink, Text, keep, lease, limits
+from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
-from .files import Content, Mover
-from .result import Check, ProgramError, Result
+from .files import Content, Files
+from .order import Order, order_of
+from .result import CallState, Check, ProgramError, Result
+from .session import AsyncSession, Session
 from .tools import Ask, Call, Patterns, Tool, Toolbox, ToolError, ToolLimits, toolbox
 
-__all__ = ["run", "command", "map", "arun", "acommand", "Connection", "Result", "ProgramError", "BrigError", "ServiceUnavailable", "ServiceLost",
-           "Refused", "Busy", "check", "Check", "SetupFailed", "ProtocolError", "Toolbox", "Tool", "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
+__all__ = ["run", "command", "map", "arun", "acommand", "Session", "AsyncSession", "CallState", "Files", "Connection", "Result", "ProgramError", "BrigError",
+           "ServiceUnavailable", "ServiceLost", "SessionLost", "Refused", "Busy", "check", "Check", "SetupFailed", "FilesFailed", "ProtocolError", "Toolbox", "Tool",
+           "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
 PLACES = 64 # runs at once of a brigd that names no quota
 
 
-@dataclasses.dataclass
-class _Order:
-    """One run as it was asked for: the request, and what goes along. done() closes its descriptors and ends the transfer of files."""
-
-    request: Dict[str, Any]
-    fds: List[int]
-    stdin: Optional[Text]
-    sinks: Tuple[Optional[Sink], Optional[Sink]]
-    mover: Optional[Mover]
-    box: Optional[Toolbox]
-
-    def begin(self, loop: Loop) -> Run:
-        fds, self.fds = self.fds, []
-        return loop.begin(self.request, fds, self.stdin, *self.sinks, Bridge(self.box, loop.connection.loop) if self.box else None)
-
-    def done(self) -> None:
-        _close_all(self.fds)
-        self.fds = []
-        if self.mover:
-            self.mover.end()
-
-    def result(self, run: Run) -> Result:
-        result = run.outcome()
-        if not self.mover:
-            return result
-        if self.mover.error:
-            raise self.mover.error
-        left_out = self.mover.left_out if self.mover.is_whole else {**self.mover.left_out, "": "cut"}
-        return dataclasses.replace(result, files=self.mover.taken, left_out=left_out)
-
-
-def _order(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
-           ro: Optional[Shown], cwd: Optional[str], cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
-           on_stdout: Optional[Sink], on_stderr: Optional[Sink]) -> _Order:
-    order = _Order(request, [], stdin, (on_stdout, on_stderr), None, box)
-    try:
-        if code is not None:
-            order.fds.append(_sealed(code))
-        pairs = shown(ro)
-        open_shown(pairs, order.fds)
-        if files or get:
-            order.mover = Mover(files, get)
-            order.fds.append(order.mover.theirs.detach())
-            request["files"] = True
-            order.mover.start()
-        request.update(env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs], wait_ms=round(wait * 1000))
-        if cwd is not None:
-            request["cwd"] = cwd
-        if cold:
-            request["cold"] = True
-    except BaseException:
-        order.done()
-        raise
-    return order
-
-
-def _carry_out(order: _Order, server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
+def _carry_out(order: Order, server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
     try:
         with Loop(connection or lease(server, path)) as loop:
             try:
@@ -107,10 +52,10 @@ def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = 
                pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
                wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
                deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
-               on_stderr: Optional[Sink] = None) -> _Order:
+               on_stderr: Optional[Sink] = None) -> Order:
     said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
     request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": said}
-    return _order(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr)
+    return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr)
 
 
 def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
@@ -144,14 +89,14 @@ def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
     request = {"op": "exec", "argv": list(argv), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
-    return _carry_out(_order(request, None, None, stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
+    return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
 
 
 def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,
           connection: Optional[Connection] = None) -> Check:
     """Checks a program in a jail, and executes nothing of it. imports: the modules that it may import."""
     request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
-    done = _carry_out(_order(request, code, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
+    done = _carry_out(order_of(request, code, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
     if not isinstance(done.value, dict):
         raise BrigError(f"the program could not be read: {done.report_error or done.verdict}; try again with more memory or time")
     return Check(**done.value)
@@ -168,7 +113,7 @@ def map(programs: Iterable[Text], *, workers: Optional[int] = None, server: str 
     """Runs many programs, as many at once as the user's quota allows (at most workers), and yields the results in order."""
     with Connection(server, path) as connection, Loop(connection) as loop:
         most = workers or min(_places(connection), PLACES)
-        waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Tuple[_Order, Run]], int, Iterator[Tuple[int, Text]]
+        waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Tuple[Order, Run]], int, Iterator[Tuple[int, Text]]
         try:
             while True:
                 while len(loop.runs) < most and len(waiting) < 4 * most:
@@ -192,7 +137,7 @@ def map(programs: Iterable[Text], *, workers: Optional[int] = None, server: str 
                 order.done()
 
 
-def _begun(order: _Order, loop: Loop) -> Run:
+def _begun(order: Order, loop: Loop) -> Run:
     try:
         return order.begin(loop)
     except BaseException:

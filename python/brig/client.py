@@ -1,4 +1,4 @@
-"""One run over one connection: the request, the streams, the record. What brig(1) does, for programs in Python."""
+"""Runs over a connection: the request, the streams, the record. What brig(1) does, for programs in Python."""
 from __future__ import annotations
 
 import array
@@ -8,6 +8,7 @@ import collections
 import contextlib
 import fcntl
 import functools
+import itertools
 import json
 import os
 import select
@@ -18,7 +19,7 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Mapping, Optional
 from . import exact, report
 from . import server as servers
 from .bridge import LONG, Bridge
-from .errors import Busy, ProtocolError, Refused, ServiceLost, SetupFailed
+from .errors import Busy, ProtocolError, Refused, ServiceLost, SessionLost, SetupFailed
 from .result import ProgramError, Result, status_of
 
 Text = Union[str, bytes]
@@ -31,7 +32,9 @@ CALLS_MAX = 64          # calls of tools in one message
 NOTE_TAG = 0            # of messages that only report something: their replies are ignored
 FRESH = 0.02           # seconds before the streams of a run are watched
 QUIET = 0.2             # seconds without a call of a tool: then the next one wakes us
+DEAF = 0.5              # seconds: a signal that comes just before a wait does not end it, and Python hears of it after the wait
 FLOOD = 8               # times what is kept: then the run is ended
+GRACE = 2.0             # seconds for a call of a session that was interrupted: then it is ended
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 CHUNK = 64 * 1024
 
@@ -101,7 +104,8 @@ class Connection:
 
     def __init__(self, server: str = "any", path: Optional[str] = None) -> None:
         self._sock, self._process = servers.connect(server, path)
-        self.is_closed, self._tag, self._buffer = False, NOTE_TAG, memoryview(bytearray(MESSAGE_MAX + 1))
+        self.is_closed, self.is_ended = False, False
+        self._tags, self._buffer = itertools.count(NOTE_TAG + 1), memoryview(bytearray(MESSAGE_MAX + 1))
         self.loop: Optional[asyncio.AbstractEventLoop] = None   # of the caller, for coroutines among the tools of its runs
 
     def __enter__(self) -> "Connection":
@@ -110,9 +114,13 @@ class Connection:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def close(self) -> None:
+    def hang_up(self) -> None:
+        """Closes, and does not wait for a brigd of its own."""
         self.is_closed = True
         self._sock.close()
+
+    def close(self) -> None:
+        self.hang_up()
         if self._process:
             self._process.wait()
             self._process = None
@@ -122,8 +130,18 @@ class Connection:
         poll.register(self._sock, select.POLLIN)
         return not poll.poll(0)
 
+    def is_gone(self) -> bool:
+        """The other side has closed it, or we have."""
+        poll = select.poll()
+        try:
+            poll.register(self._sock, select.POLLRDHUP)
+        except ValueError: # closed, perhaps by another thread just now
+            return True
+        return bool(poll.poll(0))
+
     def end(self) -> None:
         """From another thread than the one that waits for its run: the run is ended, and that thread hears of it and closes."""
+        self.is_ended = True
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError: # it is closed
@@ -153,7 +171,7 @@ class Connection:
                 fds.frombytes(numbers[:len(numbers) - len(numbers) % fds.itemsize])
         try:
             if not data:
-                raise ServiceLost("brigd was killed, or could not tell how the run ended")
+                raise ServiceLost("the connection was closed" if self.is_ended else "brigd was killed, or could not tell how the run ended")
             body = json.loads(data)
             if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) or not isinstance(body, dict):
                 raise ValueError("not a whole JSON object")
@@ -175,8 +193,7 @@ class Connection:
         return body
 
     def next_tag(self) -> int:
-        self._tag += 1
-        return self._tag
+        return next(self._tags)
 
     def carry_out(self, request: Dict[str, Any], fds: List[int], stdin: Optional[Text], on_stdout: Optional[Sink], on_stderr: Optional[Sink],
                   bridge: Optional[Bridge] = None) -> Result:
@@ -234,21 +251,76 @@ def _check(body: Dict[str, Any]) -> None:
     if not isinstance(error, dict):
         return
     later = error.get("retry_after_ms")
-    kind = Busy if error.get("code") == "busy" else Refused
-    raise kind(str(error.get("code")), str(error.get("message")), error.get("field"), later / 1000 if isinstance(later, int) else None)
+    code, field = error.get("code"), error.get("field")
+    kind = Busy if code == "busy" else SessionLost if (code, field) == ("not_found", "session") else Refused
+    raise kind(str(code), str(error.get("message")), field, later / 1000 if isinstance(later, int) else None)
 
 
-class Run:
+class Awaited:
+    """What was asked for, until it is over."""
+
+    def __init__(self) -> None:
+        self.tag = NOTE_TAG
+        self.error: Optional[BaseException] = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.error is not None
+
+    def hear(self, body: Dict[str, Any], fds: List[int]) -> None:
+        """An answer with its tag. Takes the descriptors over."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """It is over, or will not be heard of again."""
+
+
+class Reply(Awaited):
+    """To a request that has one, like list or close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body: Optional[Dict[str, Any]] = None
+        self.fds: List[int] = []
+        self.is_wanted = True
+
+    @property
+    def is_over(self) -> bool:
+        return self.body is not None or self.error is not None
+
+    def hear(self, body: Dict[str, Any], fds: List[int]) -> None:
+        if "error" in body or not self.is_wanted:
+            _close_all(fds)
+            fds = []
+        _check(body)
+        self.body, self.fds = body, fds
+
+    def drop(self) -> None:
+        """Nobody waits for it any more."""
+        self.is_wanted = False
+        _close_all(self.fds)
+        self.fds = []
+
+    def outcome(self) -> Dict[str, Any]:
+        if self.error:
+            raise self.error
+        assert self.body is not None
+        return self.body
+
+
+class Run(Awaited):
     """From the request to the end."""
 
-    def __init__(self, loop: "Loop", tag: int, stdin: Optional[bytes], sinks: Dict[str, Optional[Sink]], bridge: Optional[Bridge], is_check: bool) -> None:
-        self.loop, self.tag, self.sinks, self.pending, self.bridge, self.is_check = loop, tag, sinks, memoryview(stdin or b""), bridge, is_check
+    def __init__(self, loop: "Loop", stdin: Optional[bytes], sinks: Dict[str, Optional[Sink]], bridge: Optional[Bridge], request: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.loop, self.sinks, self.pending, self.bridge = loop, sinks, memoryview(stdin or b""), bridge
+        self.is_check, self.is_call, self.context = request.get("mode") == "check", "session" in request, request.get("context")
         self.streams: Dict[str, _Stream] = {}
-        self.stdin, self.id, self.is_cancelled = -1, "", False
+        self.stdin, self.id, self.is_cancelled, self.is_interrupted = -1, "", False, False
         self.is_watching, self.is_waiting, self.calls, self.quiet_since = False, False, 0, 0.0
         self.started_at = 0.0
+        self.failure: Optional[BaseException] = None # of a function that gets output
         self.result: Optional[Result] = None
-        self.error: Optional[BaseException] = None
 
     @property
     def is_over(self) -> bool:
@@ -295,6 +367,8 @@ class Run:
             _close_all(fds)
             raise ProtocolError("brigd has broken the protocol: a start without its streams, or a second start")
         self.id = str(body.get("run"))
+        if self.is_interrupted: # before it had an id
+            self.interrupt()
         for name, fd in zip(names, fds):
             if name == "stdin":
                 self.stdin = fd
@@ -326,12 +400,38 @@ class Run:
             self.close_stdin()
 
     def read(self, stream: _Stream) -> None:
-        stream.read()
+        try:
+            stream.read()
+        except Exception as error: # of the caller's function: it is raised when the run has ended
+            self.failure, self.sinks = error, {}
+            for each in self.streams.values():
+                each.sink = None
+            self.stop()
         if stream.is_whole:
             self.loop.forget(stream.fd)
-        elif stream.is_flood and not self.is_cancelled:
+        elif stream.is_flood:
+            self.cancel("output_limit")
+
+    # --- ended early ---
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        if not self.is_cancelled:
             self.is_cancelled = True
-            self.loop.note({"op": "cancel", "run": self.id, "reason": "output_limit"})
+            self.loop.note({"op": "cancel", "run": self.id, "reason": reason})
+
+    def interrupt(self) -> None:
+        """Of a call in a session: KeyboardInterrupt or SIGINT."""
+        self.is_interrupted = True
+        if self.id:
+            self.loop.note({"op": "interrupt", "run": self.id})
+
+    def stop(self) -> None:
+        """Nobody wants its result. A call in a session is interrupted, which leaves the interpreter as it is, and ended if that does not help."""
+        if not self.is_call:
+            self.cancel()
+        elif self not in self.loop.stopping:
+            self.interrupt()
+            self.loop.stopping[self] = time.monotonic() + GRACE
 
     # --- tools ---
 
@@ -375,14 +475,20 @@ class Run:
         if record["exit_reason"] == "setup_failed" and not exec_error:
             self.error = SetupFailed(str((record.get("error") or {}).get("message")), record)
             return
-        _drain(self.streams.values())
+        try:
+            _drain(self.streams.values())
+        except Exception as error: # of the caller's function
+            self.failure = error
         if self.bridge:
             self.loop.forget(self.bridge.wake_fd)
             self.bridge.close()
             self.is_waiting = False
             self.tell_calls(self.bridge)
             record["tool_calls"] = self.bridge.figures()
-        self.result = self.made_result(record, exec_error, body.get("lost") or [])
+        if self.failure:
+            self.error = self.failure
+        else:
+            self.result = self.made_result(record, exec_error, body.get("lost") or [])
 
     def made_result(self, record: Dict[str, Any], exec_error: Optional[str], lost: List[Dict[str, Any]]) -> Result:
         out, err, said = (self.streams.get(name) for name in ("stdout", "stderr", "result"))
@@ -401,28 +507,36 @@ class Run:
 
 
 class Loop:
-    """The runs that go on over one connection. When it is closed before they have ended, it closes the connection, which ends them."""
+    """What is under way over one connection. When it is closed before that has ended, it closes the connection, which ends the runs."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.runs: Dict[int, Run] = {}
+        self.runs: Dict[int, Awaited] = {}
         self.fresh: Deque[Run] = collections.deque() # most end before their streams need to be watched
         self.watching: Set[Run] = set()     # those whose programs call tools
-        self.epoll = select.epoll(1, select.EPOLL_CLOEXEC)
+        self.stopping: Dict[Run, float] = {} # calls that were interrupted, and when they are ended
+        self.epoll = select.epoll(2, select.EPOLL_CLOEXEC)
         self.handlers: Dict[int, Callable[[], None]] = {}
-        self.over: List[Run] = []
+        self.over: List[Awaited] = []
+        self.is_closed = False
         self.watch(connection._sock.fileno(), select.EPOLLIN, self.hear)
 
     def __enter__(self) -> "Loop":
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.epoll.close()
-        self.handlers = {}
-        for run in self.runs.values():
-            run.close()
-        if self.runs:
+        had_runs = bool(self.runs)
+        self.close()
+        if had_runs:
             self.connection.close()
+
+    def close(self, error: Optional[BaseException] = None) -> None:
+        """error: that of what is under way."""
+        self.is_closed, self.handlers, self.stopping = True, {}, {}
+        self.epoll.close()
+        for run in list(self.runs.values()):
+            run.error = run.error or error
+            run.close()
         self.runs = {}
 
     def watch(self, fd: int, events: int, handler: Callable[[], None]) -> None:
@@ -433,25 +547,47 @@ class Loop:
         if self.handlers.pop(fd, None):
             self.epoll.unregister(fd)
 
+    def send(self, awaited: Awaited, message: Mapping[str, Any], fds: Sequence[int] = ()) -> None:
+        """From any thread: another one may hear the answer before this returns."""
+        awaited.tag = self.connection.next_tag()
+        self.runs[awaited.tag] = awaited
+        try:
+            self.connection._send({**message, "tag": awaited.tag}, fds)
+        except BaseException as error:
+            self.runs.pop(awaited.tag, None)
+            if not isinstance(error, OSError) or not self.is_closed:
+                raise
+        if self.is_closed and not awaited.is_over: # by another thread, just now
+            awaited.error = ServiceLost("the connection was closed")
+
     def begin(self, request: Dict[str, Any], fds: List[int], stdin: Optional[Text], on_stdout: Optional[Sink], on_stderr: Optional[Sink],
               bridge: Optional[Bridge] = None) -> Run:
         """Takes the descriptors over."""
-        tag = self.connection.next_tag()
+        run = Run(self, stdin.encode() if isinstance(stdin, str) else stdin, {"stdout": on_stdout, "stderr": on_stderr}, bridge, request)
         try:
-            self.connection._send({**request, "tag": tag, **({} if stdin is None else {"stdin": True}), **({"tools": True} if bridge else {})}, fds)
+            self.send(run, {**request, **({} if stdin is None else {"stdin": True}), **({"tools": True} if bridge else {})}, fds)
         finally:
             _close_all(fds)
-        run = Run(self, tag, stdin.encode() if isinstance(stdin, str) else stdin, {"stdout": on_stdout, "stderr": on_stderr}, bridge,
-                  request.get("mode") == "check")
-        self.runs[tag] = run
         return run
+
+    def calls(self, context: str) -> List[Run]:
+        """Those under way in a context of a session."""
+        return [run for run in list(self.runs.values()) if isinstance(run, Run) and run.context == context and not run.is_over]
 
     def note(self, message: Mapping[str, Any]) -> None:
         """About a run that goes on; the reply is not waited for."""
         self.connection._send({**message, "tag": NOTE_TAG})
 
     def hear(self) -> None:
-        body, fds = self.connection._receive()
+        try:
+            self.take(*self.connection._receive())
+        except Exception:
+            raise
+        except BaseException: # in the middle of a message, which nobody will hear now
+            self.connection.end()
+            raise
+
+    def take(self, body: Dict[str, Any], fds: List[int]) -> None:
         tag = body.get("tag")
         run = self.runs.get(tag) if isinstance(tag, int) else None
         if run:
@@ -466,29 +602,47 @@ class Loop:
         if tag is None: # of a connection that is turned away
             _check(body)
 
-    def step(self) -> List[Run]:
-        """Waits for something, and does it. Those that are over with it."""
+    def pause(self) -> float:
+        """For how long step() may wait for an event; -1: for ever."""
+        if self.watching:
+            return LONG
+        if self.fresh:
+            return FRESH
+        late = list(self.stopping.values())
+        return max(0.0, min(late) - time.monotonic()) if late else -1
+
+    def step(self, pause: Optional[float] = None) -> List[Awaited]:
+        """Waits for something, and does it. What is over with it."""
         for run in list(self.watching):
             run.watch_calls()
         self.age()
-        for fd, _ in self.epoll.poll(LONG if self.watching else FRESH if self.fresh else -1):
+        if pause is None:
+            pause = self.pause()
+            pause = DEAF if pause < 0 else pause
+        for fd, _ in self.epoll.poll(pause):
             handler = self.handlers.get(fd)
             if handler: # else it was forgotten just before
                 handler()
         over, self.over = self.over, []
-        for run in over:
-            del self.runs[run.tag]
-            self.watching.discard(run)
-            run.close()
+        for each in over:
+            self.runs.pop(each.tag, None)
+            if isinstance(each, Run):
+                self.watching.discard(each)
+                self.stopping.pop(each, None)
+            each.close()
         return over
 
     def age(self) -> None:
         """What goes on for longer may fill its pipes."""
-        before = time.monotonic() - FRESH
-        while self.fresh and (self.fresh[0].started_at < before or self.fresh[0].is_over):
+        now = time.monotonic()
+        while self.fresh and (self.fresh[0].started_at < now - FRESH or self.fresh[0].is_over):
             run = self.fresh.popleft()
             if not run.is_over:
                 run.watch_streams()
+        for run, at in list(self.stopping.items()):
+            if at <= now and run.id:
+                del self.stopping[run]
+                run.cancel()
 
 
 def _told(said: Dict[str, Any]) -> Dict[str, Any]:

@@ -31,6 +31,24 @@ class Busy(Refused):
     """A quota stayed used up for `wait` seconds: nothing ran. retry_after: seconds after which another try may succeed."""
 
 
+class SessionLost(Refused):
+    """The session has ended, or there is none of this id or name: nothing ran. The text says why it ended; open a new one."""
+
+    def __str__(self) -> str:
+        return f"{self.message}; open a new session"
+
+
+class FilesFailed(BrigError):
+    """Files could not be moved into a session or out of it. left_out: {name: why}; what is not in it was moved."""
+
+    def __init__(self, message: str, left_out: Optional[Dict[str, str]] = None) -> None:
+        super().__init__(message, left_out or {})
+        self.message, self.left_out = message, left_out or {}
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class SetupFailed(BrigError):
     """The jail could not be built: nothing ran. `brig doctor` says what the host lacks."""
 

@@ -1,21 +1,230 @@
-"""Files into /workspace and out of it: the stream of brig-protocol(7), FILES."""
+"""Files into /workspace and out of it: the stream of brig-protocol(7), FILES. What comes out of it is hostile."""
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
 import struct
 import threading
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
+import time
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from .errors import ProtocolError
+from .errors import FilesFailed, ProtocolError
 
 Content = Union[str, bytes, "os.PathLike[str]"]
+T = TypeVar("T")
 _ENTRY = struct.Struct("=IIQ")
-_END, _FILE, _EXECUTABLE, _GET, _LEFT = range(5)
-_WHY = ["link", "special", "size", "unreadable", "deep"]
-NAME_MAX, CHUNK = 1024, 1 << 16
+_END, _FILE, _EXECUTABLE, _GET, _LEFT, _LIST = range(6)
+_WHY = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed"]
+_SENTENCES = {"room": "there is no room for it in /workspace; open the session with a larger one: workspace=", "unwritable": "it cannot be written there",
+              "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
+              "special": "something that is no regular file is in its place"}
+NAME_MAX, DEPTH_MAX, CHUNK = 1024, 32, 1 << 16
+ENTRIES_MAX = 100_000       # names and bytes that a program can make us keep
+BYTES_MAX = 256 << 20
+SECONDS_MAX = 300.0
 
+
+class _Malformed(Exception):
+    """The other side does not keep to the protocol."""
+
+
+class Found(Dict[str, T]):
+    """{name below /workspace: ...}. left_out: {name: why} of what matched and did not come: link, special, size, unreadable, deep, changed; "": cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left_out: Dict[str, str] = {}
+
+
+class Files(Found[bytes]):
+    """{name below /workspace: bytes}. The names and bytes are the program's: save() is the safe way to write them."""
+
+    def save(self, directory: Union[str, "os.PathLike[str]"], replace: bool = False) -> List[str]:
+        """Writes them below a directory, which is made if it is not there, and returns their paths. Links below it are not followed; a file that is
+        there is an error (FileExistsError), unless replace is true. Nothing is executable."""
+        os.makedirs(directory, exist_ok=True)
+        return [_save(os.fspath(directory), name, content, replace) for name, content in self.items()]
+
+
+# --- what is sent ---
+
+class _Sources:
+    """What is to be put: text and bytes, files that are open, and files of trees, which are opened when their turn comes."""
+
+    def __init__(self, files: Optional[Mapping[str, Content]]) -> None:
+        self.held: List[int] = []
+        self.rows: List[Tuple[bytes, Union[bytes, int, str]]] = []
+        try:
+            for name, content in (files or {}).items():
+                self.rows += self._of(name, content)
+        except BaseException:
+            self.close()
+            raise
+
+    def _of(self, name: str, content: Content) -> Iterator[Tuple[bytes, Union[bytes, int, str]]]:
+        if isinstance(content, (str, bytes)):
+            yield os.fsencode(name), content.encode() if isinstance(content, str) else content
+        elif os.path.isdir(content):
+            yield from _tree(os.fspath(content), name)
+        else:
+            self.held.append(_open_regular(os.fspath(content)))
+            yield os.fsencode(name), self.held[-1]
+
+    def close(self) -> None:
+        held, self.held, self.rows = self.held, [], []
+        for fd in held:
+            os.close(fd)
+
+    def give(self, put: Callable[[int, bytes, int], None], send: Callable[[bytes], None]) -> None:
+        for name, content in self.rows:
+            if isinstance(content, bytes):
+                put(_FILE, name, len(content))
+                send(content)
+                continue
+            fd = content if isinstance(content, int) else _open_regular(content, os.O_NOFOLLOW)
+            try:
+                _give_file(name, fd, put, send)
+            finally:
+                if isinstance(content, str):
+                    os.close(fd)
+
+
+def _open_regular(path: str, flags: int = 0) -> int:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ValueError(f"files: {path} is neither a regular file nor a directory")
+    return fd
+
+
+def _tree(top: str, name: str) -> Iterator[Tuple[bytes, str]]:
+    """All regular files of a directory. A link is not followed: what it leads to may be anywhere."""
+    for folder, below, files in os.walk(top, onerror=_raise):
+        below.sort()
+        for each in sorted(files):
+            path = os.path.join(folder, each)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                yield os.fsencode(os.path.join(name, os.path.relpath(path, top))), path
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _give_file(name: bytes, fd: int, put: Callable[[int, bytes, int], None], send: Callable[[bytes], None]) -> None:
+    status = os.fstat(fd)
+    put(_EXECUTABLE if status.st_mode & 0o111 else _FILE, name, status.st_size)
+    left = status.st_size
+    while left:
+        chunk = os.read(fd, min(left, CHUNK))
+        if not chunk:
+            raise OSError(f"files: {os.fsdecode(name)!r} became shorter while it was read")
+        send(chunk)
+        left -= len(chunk)
+
+
+# --- what comes ---
+
+class _Taken:
+    """What the other side sends, up to its end."""
+
+    def __init__(self, bytes_max: Optional[int] = None) -> None:
+        self.files, self.sizes, self.is_whole = Files(), Found[int](), False
+        self._room, self._entries = bytes_max, 0
+
+    def take(self, read: Callable[[int], bytes]) -> None:
+        while True:
+            kind, name_len, size = _ENTRY.unpack(read(_ENTRY.size))
+            if kind == _END:
+                self.is_whole = True
+                return
+            self._entries += 1
+            if kind not in (_FILE, _EXECUTABLE, _LEFT, _LIST) or name_len > NAME_MAX:
+                raise _Malformed("a malformed header in the stream of files")
+            raw = read(name_len)
+            fault = _name_fault(raw)
+            if fault:
+                raise _Malformed(f"the name of a file {fault}: {raw[:80]!r}")
+            self._take_entry(kind, os.fsdecode(raw), size, read)
+
+    def _take_entry(self, kind: int, name: str, size: int, read: Callable[[int], bytes]) -> None:
+        if self._room is not None and self._entries > ENTRIES_MAX:
+            raise FilesFailed(f"more than {ENTRIES_MAX} files; ask for fewer")
+        if kind == _LEFT:
+            why = _WHY[size] if size < len(_WHY) else "unknown"
+            self.files.pop(name, None) # it changed while it was read
+            self.files.left_out[name] = self.sizes.left_out[name] = why
+        elif kind == _LIST:
+            self.sizes[name] = size
+        else:
+            if self._room is not None and size > self._room:
+                raise FilesFailed(f"{name!r} is too large for what may come in one call; name fewer files, or say more with most=")
+            if self._room is not None:
+                self._room -= size
+            self.files[name] = read(size)
+
+
+def _name_fault(name: bytes) -> str:
+    """What a path below /workspace must not be; empty: it is fine."""
+    parts = name.split(b"/")
+    if b"" in parts:
+        return "has an empty component"
+    if b"." in parts or b".." in parts:
+        return "has . or .. in it"
+    if any(len(part) > 255 for part in parts) or len(parts) > DEPTH_MAX:
+        return "is too long"
+    return "has a NUL in it" if b"\0" in name else ""
+
+
+def _recv(sock: socket.socket, size: int, before: Callable[[], Any] = lambda: None) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        before()
+        chunk = sock.recv(min(size - len(data), CHUNK))
+        if not chunk:
+            raise BrokenPipeError
+        data += chunk
+    return bytes(data)
+
+
+def _save(directory: str, name: str, content: bytes, replace: bool) -> str:
+    """One component after the other: a link in the place of any is not followed."""
+    raw = os.fsencode(name)
+    if _name_fault(raw):
+        raise ValueError(f"{name!r} {_name_fault(raw)}")
+    *folders, last = raw.split(b"/")
+    here = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o777, dir_fd=here)
+            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here = below
+        with os.fdopen(_create(last, here, replace), "wb") as file:
+            file.write(content)
+    finally:
+        os.close(here)
+    return os.path.join(directory, name)
+
+
+def _create(last: bytes, here: int, replace: bool) -> int:
+    try:
+        return os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=here)
+    except FileExistsError:
+        if not replace:
+            raise
+    fd = os.open(last, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=here)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise FileExistsError(f"{os.fsdecode(last)!r} is there, and is no regular file")
+    os.ftruncate(fd, 0)
+    return fd
+
+
+# --- beside a run ---
 
 class Mover(threading.Thread):
     """Sends the files and receives what matches, in a thread beside the run, as each side may wait for the other."""
@@ -25,104 +234,155 @@ class Mover(threading.Thread):
         if isinstance(get, (str, bytes)):
             raise TypeError("get: expected a list of patterns, like [\"out/*.csv\"]")
         self.patterns = [os.fsencode(pattern) for pattern in get]
-        self.sources: List[Tuple[bytes, Union[bytes, int]]] = []
-        self.taken: Dict[str, bytes] = {}
-        self.left_out: Dict[str, str] = {}
-        self.is_whole = False
-        self.error: Optional[BaseException] = None
+        self.taken, self.error = _Taken(), None # type: _Taken, Optional[BaseException]
+        self.sources = _Sources(files)
         try:
-            for name, content in (files or {}).items():
-                self.sources.append((os.fsencode(name), self._open(name, content)))
             self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         except BaseException:
-            self._close_sources()
+            self.sources.close()
             raise
-
-    @staticmethod
-    def _open(name: str, content: Content) -> Union[bytes, int]:
-        if isinstance(content, (str, bytes)):
-            return content.encode() if isinstance(content, str) else content
-        fd = os.open(content, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise ValueError(f"files: {name}: {os.fspath(content)} is not a regular file")
-        return fd
-
-    def _close_sources(self) -> None:
-        for _, content in self.sources:
-            if isinstance(content, int):
-                os.close(content)
-        self.sources = []
 
     def end(self) -> None:
         """The run has ended, or never began."""
         self.theirs.close()
         if self.ident is None:
             self.ours.close()
-            self._close_sources()
+            self.sources.close()
             return
         self.join()
         self.ours.close()
 
-    # --- the thread ---
-
     def run(self) -> None:
         try:
-            self._give()
-            self._take()
+            self.sources.give(self._put, self.ours.sendall)
+            self._put(_END, b"", 0)
+            for pattern in self.patterns:
+                self._put(_GET, pattern, 0)
+            self._put(_END, b"", 0)
+            self.taken.take(lambda size: _recv(self.ours, size))
         except (BrokenPipeError, ConnectionResetError):
             pass # it was refused, or has ended: the run's own end says why
+        except _Malformed as error:
+            self.error = ProtocolError(f"brigd has broken the protocol: {error}")
         except BaseException as error: # noqa: B902 raised in the thread that waits for this one
             self.error = error
         finally:
-            self._close_sources()
+            self.sources.close()
             self.ours.shutdown(socket.SHUT_RDWR)
 
     def _put(self, kind: int, name: bytes, size: int) -> None:
         self.ours.sendall(_ENTRY.pack(kind, len(name), size) + name)
 
-    def _give(self) -> None:
-        for name, content in self.sources:
-            if isinstance(content, bytes):
-                self._put(_FILE, name, len(content))
-                self.ours.sendall(content)
-            else:
-                self._give_file(name, content)
-        self._put(_END, b"", 0)
-        for pattern in self.patterns:
-            self._put(_GET, pattern, 0)
-        self._put(_END, b"", 0)
 
-    def _give_file(self, name: bytes, fd: int) -> None:
-        status = os.fstat(fd)
-        self._put(_EXECUTABLE if status.st_mode & 0o111 else _FILE, name, status.st_size)
-        left = status.st_size
-        while left:
-            chunk = os.read(fd, min(left, CHUNK))
-            if not chunk:
-                raise OSError(f"files: {os.fsdecode(name)} became shorter while it was read")
-            self.ours.sendall(chunk)
-            left -= len(chunk)
+# --- in a session ---
+
+class Transfer:
+    """One request `files` of a session. What sends is a thread of its own, when there is something to put: each side may wait for the other."""
+
+    def __init__(self, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), listed: Sequence[str] = (), most: int = BYTES_MAX,
+                 timeout: float = SECONDS_MAX) -> None:
+        self.taken, self.timeout, self.error = _Taken(most), timeout, None # type: _Taken, float, Optional[BaseException]
+        self.patterns = [(_GET, os.fsencode(each)) for each in get] + [(_LIST, os.fsencode(each)) for each in listed]
+        self.sock: Optional[socket.socket] = None
+        self.sources, self.ends_at, self.is_given, self.is_begun, self.is_aborted = _Sources(files), 0.0, False, False, False
+        try:
+            for name in [*(name for name, _ in self.sources.rows), *(pattern for _, pattern in self.patterns)]:
+                if _name_fault(name) or len(name) > NAME_MAX:
+                    raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {_name_fault(name) or 'is too long'}; name files as they lie below /workspace, like out/a.csv")
+        except BaseException:
+            self.sources.close()
+            raise
+
+    def open(self, fd: int) -> None:
+        """Takes the descriptor over."""
+        self.sock = socket.socket(fileno=fd)
+
+    def release(self) -> None:
+        """It is over, or never began."""
+        self.abort()
+        if not self.is_begun:
+            self._close()
+
+    def abort(self) -> None:
+        """From any thread."""
+        self.is_aborted = True
+        if self.sock:
+            with contextlib.suppress(OSError): # it is closed
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+    def _close(self) -> None:
+        self.sources.close()
+        if self.sock:
+            self.sock.close()
+
+    def carry_out(self) -> None:
+        self.is_begun, self.ends_at = True, time.monotonic() + self.timeout
+        giver = threading.Thread(target=self._give, name="brig-files", daemon=True)
+        try:
+            if self.sources.rows:
+                giver.start()
+            else:
+                self._give()
+            self.taken.take(self._read)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        except _Malformed as error:
+            raise FilesFailed(f"what came out of the session is no list of files: {error}") from None
+        except socket.timeout:
+            raise self._late() from None
+        finally:
+            self.abort() # a giver that has given all does not notice
+            if giver.ident is not None:
+                giver.join()
+            self._close()
+        if self.error:
+            raise self.error
+        if not (self.is_given and self.taken.is_whole):
+            raise FilesFailed("the session has ended, or has stopped in the middle of its files; not all of them were moved")
+
+    def check_put(self) -> None:
+        """Whether all was put."""
+        left = self.taken.files.left_out
+        if left:
+            name, why = next(iter(left.items()))
+            more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
+            raise FilesFailed(f"{name!r} was not put: {_SENTENCES.get(why, why)}{more}", left)
+
+    def _give(self) -> None:
+        try:
+            self.sources.give(self._put, self._send)
+            self._put(_END, b"", 0)
+            for kind, pattern in self.patterns:
+                self._put(kind, pattern, 0)
+            self._put(_END, b"", 0)
+            self.is_given = True
+        except (BrokenPipeError, ConnectionResetError):
+            pass # what is read says why
+        except socket.timeout:
+            self.error = self._late()
+            self.abort()
+        except BaseException as error: # noqa: B902 raised in the thread that waits for this one
+            self.error = error
+            self.abort()
+
+    def _late(self) -> FilesFailed:
+        return FilesFailed(f"the files were not moved within {self.timeout:g} s; move fewer at once, or say more with timeout=")
+
+    def _wait(self) -> socket.socket:
+        """What is sent or read next must be in time."""
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise socket.timeout
+        assert self.sock
+        self.sock.settimeout(left)
+        return self.sock
+
+    def _send(self, data: bytes) -> None:
+        self._wait().sendall(data)
+
+    def _put(self, kind: int, name: bytes, size: int) -> None:
+        self._send(_ENTRY.pack(kind, len(name), size) + name)
 
     def _read(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            chunk = self.ours.recv(min(size - len(data), CHUNK))
-            if not chunk:
-                raise BrokenPipeError
-            data += chunk
-        return bytes(data)
-
-    def _take(self) -> None:
-        while True:
-            kind, name_len, size = _ENTRY.unpack(self._read(_ENTRY.size))
-            if kind == _END:
-                self.is_whole = True
-                return
-            if kind not in (_FILE, _EXECUTABLE, _LEFT) or name_len > NAME_MAX:
-                raise ProtocolError("brigd has broken the protocol: a malformed header in the stream of files")
-            name = os.fsdecode(self._read(name_len))
-            if kind == _LEFT:
-                self.left_out[name] = _WHY[size] if size < len(_WHY) else "unknown"
-            else:
-                self.taken[name] = self._read(size)
+        assert self.sock
+        return _recv(self.sock, size, self._wait)

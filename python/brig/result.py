@@ -24,6 +24,17 @@ class ProgramError:
 
 
 @dataclasses.dataclass(frozen=True)
+class CallState:
+    """What a call found and left in its session, as the service knows it."""
+
+    id: str                             # of the session
+    context: Optional[str]              # None: of a command
+    state: str                          # new: first use; kept; reset: a new interpreter, as the earlier one was lost or restarted; lost: it ended in this call
+    age: float                          # seconds since the session was opened
+    idle_left: float                    # seconds without a call after which it is closed
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
     """How one run ended. Everything from stdout_raw on comes from the program: treat it as hostile.
 
@@ -64,6 +75,14 @@ class Result:
     @property
     def stderr(self) -> str:
         return self.stderr_raw.decode("utf-8", "replace")
+
+    @property
+    def session(self) -> Optional[CallState]:
+        """None: it was no call in a session."""
+        said = self.record.get("session")
+        if not isinstance(said, dict):
+            return None
+        return CallState(str(said.get("id")), said.get("context"), str(said.get("state")), (said.get("age_ms") or 0) / 1000, (said.get("idle_left_ms") or 0) / 1000)
 
     @property
     def seconds(self) -> float:

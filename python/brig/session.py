@@ -1,0 +1,494 @@
+"""Sessions: a jail that stays, with interpreters, commands and files, until it is closed (brig-protocol(7), SESSIONS)."""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import threading
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+
+from .client import Awaited, Connection, Reply, Shown, Sink, Text, _check, _close_all, _sealed, limits, open_shown, shown
+from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
+from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
+from .line import AsyncLine, Done, Line
+from .order import Order
+from .result import Result
+from .tools import Ask, Patterns, toolbox
+
+T = TypeVar("T")
+Size = Union[int, str, None]
+
+
+class _Do:
+    """A step that blocks: it is done in place, or in a thread beside an event loop."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+
+
+Step = Union[_Do, Done] # something to do, or something to wait for
+Steps = Generator[Step, Any, T]
+
+
+class _Opening(Awaited):
+    """The session itself, from the request to its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: Optional[Dict[str, Any]] = None
+        self.record: Optional[Dict[str, Any]] = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.record is not None or self.error is not None
+
+    @property
+    def is_answered(self) -> bool:
+        return self.opened is not None or self.is_over
+
+    def hear(self, body: Dict[str, Any], fds: List[int]) -> None:
+        _close_all(fds)
+        if body.get("event") == "opened":
+            if not isinstance(body.get("session"), str):
+                raise ProtocolError("brigd has broken the protocol: a session without an id")
+            self.opened = body
+        elif body.get("event") == "ended":
+            record = body.get("record")
+            if not isinstance(record, dict):
+                raise ProtocolError("brigd has broken the protocol: an end without a record")
+            self.record = record
+            if not self.opened:
+                raise SetupFailed(str((record.get("error") or {}).get("message")), record)
+        elif not self.opened:
+            _check(body)
+
+
+class _Core:
+    """What both kinds of session do, as steps: who drives them waits in its own way, and throws into them what ends the wait."""
+
+    _line_type: Union[Type[Line], Type[AsyncLine]]
+
+    def __init__(self, server: str, path: Optional[str]) -> None:
+        self._server, self._path, self._pid = server, path, os.getpid()
+        self._line: Union[Line, AsyncLine, None] = None
+        self._opening: Optional[_Opening] = None
+        self._lasts = self._is_closed = False
+        self._reconnecting = threading.Lock()
+        self.id, self.name, self.idle, self.lifetime = "", None, None, None # type: str, Optional[str], Optional[float], Optional[float]
+
+    @property
+    def record(self) -> Optional[Dict[str, Any]]:
+        """Of the session as a whole, when it has ended. None where another connection has opened it."""
+        return self._opening.record if self._opening else None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name or self.id or 'that is not open'}>"
+
+    # --- its connection ---
+
+    def _connect(self) -> Steps[Union[Line, AsyncLine]]:
+        connection = yield _Do(functools.partial(Connection, self._server, self._path))
+        return self._line_type(connection)
+
+    def _reach(self) -> Steps[Union[Line, AsyncLine]]:
+        """The connection. One that the service has closed meanwhile is replaced, if the session does not end with it."""
+        if self._line is None or self._is_closed:
+            raise SessionLost("not_found", "the session is not open" if not self._is_closed else "the session was closed", "session")
+        if os.getpid() != self._pid:
+            raise BrigError("a fork cannot use the session of the process that it was; attach to it by its name, Session.attach(...)")
+        line = self._line
+        if not line.connection.is_gone():
+            return line
+        yield lambda: line.loop.is_closed # what was said before the end is heard
+        if not self._lasts:
+            raise self._lost()
+        line = yield from self._connect()
+        with self._reconnecting:
+            if self._line.loop.is_closed:
+                self._line = line
+                return line
+        line.drop() # another one was faster
+        return self._line
+
+    def _lost(self) -> SessionLost:
+        record = self.record
+        return SessionLost("not_found", f"the session has ended ({record.get('exit_reason')})" if record else "the session has ended with its connection", "session")
+
+    def _ask(self, op: str, **keys: Any) -> Steps[Reply]:
+        line, reply = (yield from self._reach()), Reply()
+        line.loop.send(reply, {"op": op, **keys})
+        try:
+            yield lambda: reply.is_over
+            reply.outcome()
+        except BaseException as error:
+            reply.drop()
+            if isinstance(error, ServiceLost) and not self._lasts:
+                raise self._lost() from None
+            raise
+        return reply
+
+    # --- its life ---
+
+    def _open(self, request: Dict[str, Any], fds: List[int]) -> Steps[None]:
+        opening = _Opening()
+        try:
+            self._line = line = yield from self._connect()
+            line.loop.send(opening, request, fds)
+        finally:
+            _close_all(fds)
+        try:
+            yield lambda: opening.is_answered
+            if opening.error:
+                raise opening.error
+        except BaseException:
+            yield from self._hang_up()
+            raise
+        said = opening.opened or {}
+        self._opening, self.id, self.name = opening, said["session"], said.get("name")
+        self.idle, self.lifetime = (said.get("idle_ms") or 0) / 1000, (said.get("lifetime_ms") or 0) / 1000
+
+    def _attach(self, wanted: str) -> Steps[None]:
+        self._lasts = True
+        self._line = yield from self._connect()
+        try:
+            rows = ((yield from self._ask("list")).body or {}).get("sessions") or []
+            row = next((row for row in rows if row.get("mine") and wanted in (row.get("session"), row.get("name"))), None)
+            if row is None: # the service may know why
+                reply = yield from self._ask("files", session=wanted)
+                reply.drop()
+                row = {"session": (reply.body or {}).get("session")}
+        except BaseException:
+            yield from self._hang_up()
+            raise
+        self.id, self.name = str(row.get("session")), row.get("name")
+
+    def _close(self) -> Steps[None]:
+        if not self._is_open:
+            return
+        with contextlib.suppress(SessionLost, ServiceUnavailable): # it has ended already
+            yield from self._ask("close", session=self.id)
+        opening = self._opening
+        if opening:
+            yield functools.partial(_is_over, opening)
+        yield from self._hang_up()
+
+    def _leave(self) -> Steps[None]:
+        if self._is_open:
+            yield from self._hang_up()
+
+    @property
+    def _is_open(self) -> bool:
+        """In a fork it is not ours to close."""
+        return self._line is not None and not self._is_closed and os.getpid() == self._pid
+
+    def _hang_up(self) -> Steps[None]:
+        line, self._is_closed = self._line, True
+        if line is not None:
+            loop = line.loop
+            line.connection.end()
+            yield lambda: loop.is_closed
+            yield _Do(line.connection.close)
+
+    # --- calls ---
+
+    def _call(self, order: Order) -> Steps[Result]:
+        try:
+            line = yield from self._reach()
+            run = order.begin(line.loop)
+        finally:
+            order.done()
+        try:
+            yield lambda: run.is_over
+        except BaseException as error: # of whoever waits for it
+            run.stop()
+            if not isinstance(error, GeneratorExit): # it waits on
+                yield lambda: run.is_over
+            raise
+        try:
+            return run.outcome()
+        except ServiceLost:
+            if run.id or self._lasts:
+                raise
+            raise self._lost() from None
+
+    def _run_order(self, code: Text, context: str = "main", *, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+                   tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None,
+                   on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
+        box = toolbox(tools, allow, deny, ask)
+        request = {"op": "run", "session": self.id, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)}
+        return Order(request, [_sealed(code)], None, (on_stdout, on_stderr), None, box)
+
+    def _exec_order(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
+                    detach: bool = False, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+                    on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
+        if isinstance(argv, (str, bytes)):
+            raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
+        request = {"op": "exec", "session": self.id, "argv": list(argv), "limits": limits(timeout, cpu_time, None, None, None, output)} # type: Dict[str, Any]
+        if cwd is not None:
+            request["cwd"] = cwd
+        if env:
+            request["env"] = [f"{name}={value}" for name, value in env.items()]
+        if detach:
+            request["detach"] = True
+        return Order(request, [], stdin, (on_stdout, on_stderr), None, None)
+
+    def _interrupt(self, context: Optional[str]) -> Steps[None]:
+        if context is not None and self._line:
+            for run in self._line.loop.calls(context):
+                run.interrupt()
+            return
+        for row in ((yield from self._ask("list")).body or {}).get("sessions") or []:
+            for run_id in row.get("running") or [] if row.get("session") == self.id else []:
+                yield from self._tell(run_id)
+
+    def _tell(self, run_id: str) -> Steps[None]:
+        with contextlib.suppress(Refused): # it has just ended
+            yield from self._ask("interrupt", run=run_id)
+
+    # --- files ---
+
+    def _move(self, transfer: Transfer) -> Steps[Transfer]:
+        try:
+            reply = yield from self._ask("files", session=self.id)
+            transfer.open(reply.fds.pop())
+            reply.drop()
+            yield _Do(transfer.carry_out)
+        finally:
+            transfer.release()
+        return transfer
+
+    def _put(self, files: Mapping[str, Content], timeout: float) -> Steps[None]:
+        (yield from self._move(Transfer(files, timeout=timeout))).check_put()
+
+    def _get(self, patterns: Sequence[str], most: int, timeout: float) -> Steps[Files]:
+        return (yield from self._move(Transfer(get=patterns, most=most, timeout=timeout))).taken.files
+
+    def _files(self, patterns: Sequence[str], timeout: float) -> Steps[Found[int]]:
+        return (yield from self._move(Transfer(listed=patterns or ["*"], timeout=timeout))).taken.sizes
+
+
+def _is_over(awaited: Awaited) -> bool:
+    return awaited.is_over
+
+
+def _open_request(profile: str, name: Optional[str], stays: bool, idle: Optional[float], lifetime: Optional[float], timeout: Optional[float], cpu_time: Optional[float],
+                  memory: Size, pids: Optional[int], cpus: Optional[float], output: Size, workspace: Size, tool_wait: Optional[float],
+                  env: Optional[Mapping[str, str]], ro: Optional[Shown], cold: bool, wait: float) -> Tuple[Dict[str, Any], List[int]]:
+    more = {"workspace_bytes": workspace, "idle_ms": None if idle is None else round(idle * 1000), "lifetime_ms": None if lifetime is None else round(lifetime * 1000)}
+    said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **{key: value for key, value in more.items() if value is not None}}
+    pairs, fds = shown(ro), [] # type: List[Tuple[str, str]], List[int]
+    request: Dict[str, Any] = {"op": "open", "profile": profile, "limits": said, "env": [f"{key}={value}" for key, value in (env or {}).items()],
+                               "ro": [each for each, _ in pairs], "wait_ms": round(wait * 1000)}
+    if name is not None:
+        request["name"] = name
+    if stays:
+        request["stays"] = True
+    if cold:
+        request["cold"] = True
+    try:
+        open_shown(pairs, fds)
+    except BaseException:
+        _close_all(fds)
+        raise
+    return request, fds
+
+
+def _server_of(server: str, stays: bool) -> str:
+    """A brigd of our own ends with us, and so does what it holds."""
+    if stays and server == "private":
+        raise ValueError("stays: a private brigd ends with its connection; start a service, and use server=\"service\"")
+    return "service" if stays else server
+
+
+class Session(_Core):
+    """A jail that stays: interpreters that keep their variables, commands, and files in /workspace.
+
+        with brig.Session() as session:
+            session.run("x = 6")
+            session.run("x * 7").value      # 42
+
+    profile, memory, pids, cpus, workspace (the size of /workspace), env, ro, cold: of the session as a whole, as of brig.run(). timeout, cpu_time,
+    output, tool_wait: defaults of its calls. idle: seconds without a call after which it is closed; lifetime: seconds after which it is closed in
+    any case. Without stays it ends with this object; with it, it goes on, and attach() finds it by its name or id.
+
+    Threads may use it at once, with contexts of their own.
+    """
+
+    _line_type = Line
+
+    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
+                 timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None, cpus: Optional[float] = None,
+                 output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
+                 ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any", path: Optional[str] = None) -> None:
+        super().__init__(_server_of(server, stays), path)
+        self._lasts = stays
+        self._drive(self._open(*_open_request(profile, name, stays, idle, lifetime, timeout, cpu_time, memory, pids, cpus, output, workspace, tool_wait, env, ro, cold, wait)))
+
+    @classmethod
+    def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "Session":
+        """A session of this user that is open: by its name or its id."""
+        self = cls.__new__(cls)
+        _Core.__init__(self, _server_of(server, True), path)
+        self._drive(self._attach(session))
+        return self
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.leave() if self._lasts else self.close()
+
+    def run(self, code: Text, context: str = "main", *, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+            tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None,
+            on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
+        """Runs code in a context, which is an interpreter that keeps its variables, and is made at its first use.
+
+        The result's session says what became of the context: new, kept, reset (it was lost or restarted before) or lost. The other keywords are
+        those of brig.run(). When the time is over, the code is interrupted, and two seconds later the interpreter is ended. Ctrl-C here
+        interrupts the code as well. brig.Busy: the context is in use.
+        """
+        return self._drive(self._call(self._run_order(code, context, timeout=timeout, cpu_time=cpu_time, output=output, tools=tools, allow=allow, deny=deny,
+                                                      ask=ask, tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)))
+
+    def exec(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
+             detach: bool = False, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+             on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
+        """Runs a command. What it started ends with it, unless detach is true."""
+        return self._drive(self._call(self._exec_order(argv, cwd=cwd, env=env, stdin=stdin, detach=detach, timeout=timeout, cpu_time=cpu_time, output=output,
+                                                       on_stdout=on_stdout, on_stderr=on_stderr)))
+
+    def put(self, files: Mapping[str, Content], *, timeout: float = SECONDS_MAX) -> None:
+        """Copies files into /workspace: {name: text, bytes or path}; a path of a directory means all regular files in it. A file that is there is
+        replaced. brig.FilesFailed says what could not be put."""
+        self._drive(self._put(files, timeout))
+
+    def get(self, *patterns: str, most: int = BYTES_MAX, timeout: float = SECONDS_MAX) -> Files:
+        """Copies files out of /workspace: those that match, with all that is below directories that match. {name: bytes}, with left_out and save().
+        most: bytes in all."""
+        return self._drive(self._get(patterns, most, timeout))
+
+    def files(self, *patterns: str, timeout: float = SECONDS_MAX) -> Found[int]:
+        """The files in /workspace, {name: size}: all, or those that match."""
+        return self._drive(self._files(patterns, timeout))
+
+    def interrupt(self, context: Optional[str] = None) -> None:
+        """From another thread: KeyboardInterrupt in the call of a context, or without a name in every call of the session (SIGINT to its commands)."""
+        self._drive(self._interrupt(context))
+
+    def restart(self, context: str = "main") -> None:
+        """Ends the interpreter of a context with what it started; the next call has a new one."""
+        self._drive(self._ask("restart", session=self.id, context=context))
+
+    def leave(self) -> None:
+        """Closes the connection. A session that stays goes on."""
+        self._drive(self._leave())
+
+    def close(self) -> None:
+        """Ends the session, and everything in it. Twice is fine."""
+        self._drive(self._close())
+
+    def _drive(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    done: Any = None
+                    if isinstance(step, _Do):
+                        done = step.function()
+                    else:
+                        self._wait(step)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _wait(self, done: Done) -> None:
+        assert isinstance(self._line, Line)
+        self._line.wait(done)
+
+
+class AsyncSession(_Core):
+    """Session for asyncio: `async with brig.AsyncSession() as session: await session.run("1 + 1")`. The keywords are those of Session.
+
+    Calls of several tasks go on at once, in contexts of their own. on_stdout and on_stderr are called in the event loop; coroutines among the tools
+    run in it. A task that is cancelled interrupts its call, and ends when the call has ended.
+    """
+
+    _line_type = AsyncLine
+
+    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
+                 timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None, cpus: Optional[float] = None,
+                 output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
+                 ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any", path: Optional[str] = None) -> None:
+        super().__init__(_server_of(server, stays), path)
+        self._lasts = stays
+        self._begin: Callable[[], Steps[None]] = lambda: self._open(*_open_request(
+            profile, name, stays, idle, lifetime, timeout, cpu_time, memory, pids, cpus, output, workspace, tool_wait, env, ro, cold, wait))
+
+    @classmethod
+    def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "AsyncSession":
+        """To be opened as others are: `async with brig.AsyncSession.attach("work") as session`."""
+        self = cls(server=_server_of(server, True), path=path)
+        self._begin = lambda: self._attach(session)
+        return self
+
+    async def open(self) -> "AsyncSession":
+        """What `async with` does. close() belongs to it."""
+        if self._line is None:
+            await self._drive(self._begin())
+        return self
+
+    async def __aenter__(self) -> "AsyncSession":
+        return await self.open()
+
+    async def __aexit__(self, *_: Any) -> None:
+        await (self.leave() if self._lasts else self.close())
+
+    async def run(self, code: Text, context: str = "main", **options: Any) -> Result:
+        return await self._drive(self._call(self._run_order(code, context, **options)))
+
+    async def exec(self, argv: Sequence[str], **options: Any) -> Result:
+        return await self._drive(self._call(self._exec_order(argv, **options)))
+
+    async def put(self, files: Mapping[str, Content], *, timeout: float = SECONDS_MAX) -> None:
+        await self._drive(self._put(files, timeout))
+
+    async def get(self, *patterns: str, most: int = BYTES_MAX, timeout: float = SECONDS_MAX) -> Files:
+        return await self._drive(self._get(patterns, most, timeout))
+
+    async def files(self, *patterns: str, timeout: float = SECONDS_MAX) -> Found[int]:
+        return await self._drive(self._files(patterns, timeout))
+
+    async def interrupt(self, context: Optional[str] = None) -> None:
+        await self._drive(self._interrupt(context))
+
+    async def restart(self, context: str = "main") -> None:
+        await self._drive(self._ask("restart", session=self.id, context=context))
+
+    async def leave(self) -> None:
+        await self._drive(self._leave())
+
+    async def close(self) -> None:
+        await self._drive(self._close())
+
+    async def _drive(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    done = await (asyncio.get_running_loop().run_in_executor(None, step.function) if isinstance(step, _Do) else self._wait(step))
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _wait(self, done: Done) -> None:
+        assert isinstance(self._line, AsyncLine)
+        await self._line.wait(done)

@@ -1,0 +1,629 @@
+"""brig.Session and brig.AsyncSession against a brigd of their own and a service: interpreters, commands and files that stay, threads and tasks at once."""
+import asyncio
+import json
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from support import daemon as daemons
+from support import fake_door as fake
+from support import host
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import brig  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("jail")
+END, FILE, EXECUTABLE, GET, LEFT, LIST = range(6)
+
+
+@pytest.fixture(scope="module")
+def service():
+    with daemons.Daemon() as running:
+        yield running
+
+
+@pytest.fixture(params=["private", "service"])
+def where(request, monkeypatch):
+    monkeypatch.delenv("BRIG_SOCKET", raising=False)
+    if request.param == "private":
+        return {"server": "private"}
+    return {"server": "service", "path": str(request.getfixturevalue("service").path)}
+
+
+@pytest.fixture
+def at(service):
+    """Of the service alone."""
+    return {"server": "service", "path": str(service.path)}
+
+
+@pytest.fixture
+def session(where):
+    with brig.Session(**where) as opened:
+        yield opened
+
+
+def sessions_of(at):
+    with brig.Connection(**at) as asked:
+        return asked.ask("list")["sessions"]
+
+
+class Gate:
+    """on_stdout: opens when the program has written something."""
+
+    def __init__(self):
+        self.is_open = threading.Event()
+
+    def __call__(self, _):
+        self.is_open.set()
+
+    def wait(self):
+        assert self.is_open.wait(host.HANG)
+
+
+def in_thread(work):
+    """What it returns or raises is what the returned function does."""
+    done = []
+
+    def run():
+        try:
+            done.append((work(), None))
+        except BaseException as error: # noqa: B902 pylint: disable=broad-except
+            done.append((None, error))
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def outcome():
+        thread.join(host.HANG)
+        assert done, "it hangs"
+        if done[0][1]:
+            raise done[0][1]
+        return done[0][0]
+    return outcome
+
+
+# --- interpreters ---
+
+def test_a_context_keeps_its_variables_and_says_so(session):
+    first = session.run("x = 6; print('out')")
+    assert (first.ok, first.stdout, first.session.state, first.session.context) == (True, "out\n", "new", "main")
+    second = session.run("x * 7")
+    assert (second.value, second.session.state, second.session.id) == (42, "kept", session.id)
+    assert 0 < second.session.idle_left <= session.idle == 600 and session.lifetime == 3600 and second.session.age < host.HANG
+    other = session.run("'x' in globals()", "other")
+    assert (other.value, other.session.state, other.session.context) == (False, "new", "other")
+
+
+def test_a_run_of_its_own_is_in_no_session(where):
+    assert brig.run("1", **where).session is None
+
+
+def test_what_code_does_is_a_result_and_the_context_goes_on(session):
+    session.run("x = 1")
+    assert str(session.run("1 / 0").error) == "ZeroDivisionError: division by zero"
+    assert (session.run("import sys; sys.exit(7)").status, session.run("def").error.type) == (7, "SyntaxError")
+    late = session.run("while True: pass", timeout=0.3)
+    assert (late.verdict, late.status, late.ok, late.session.state) == ("timeout_wall", 124, False, "kept")
+    assert session.run("x").value == 1
+
+
+def test_an_interpreter_that_ends_is_lost_then_new_and_files_stay(session):
+    session.run("x = 1; open('f', 'w').write('stays')")
+    lost = session.run("import os; os._exit(3)")
+    assert (lost.session.state, lost.status) == ("lost", 3)
+    after = session.run("'x' in globals(), open('f').read()")
+    assert (after.value, after.session.state) == ([False, "stays"], "reset")
+    assert session.run("1").session.state == "kept"
+
+
+def test_a_context_that_is_restarted_is_reset(session):
+    session.run("x = 1")
+    session.restart()
+    after = session.run("'x' in globals()")
+    assert (after.value, after.session.state) == (False, "reset")
+    with pytest.raises(brig.Refused, match="no context \"none\""):
+        session.restart("none")
+
+
+def test_the_forms_of_a_value_and_what_was_displayed_are_there(session):
+    result = session.run("class Table:\n    def _repr_html_(self): return '<table>'\n    def __repr__(self): return 'a table'\ndisplay(Table())\nTable()")
+    assert result.report_error is None
+    assert result.displays == [{"text/plain": "a table", "text/html": "<table>"}] and result.bundle == result.displays[0] and result.shortened == []
+
+
+def test_tools_work_in_contexts_each_call_with_its_own(session):
+    assert session.run("tools.add(a=1, b=2)", tools={"add": lambda a, b: a + b}).value == 3
+    denied = session.run("tools.add(a=1, b=2)", tools={"add": lambda a, b: a + b}, deny="add")
+    assert (denied.error.type, denied.record["tool_calls"]["denied"]) == ("ToolDenied", 1)
+
+    async def later(word):
+        await asyncio.sleep(0)
+        return word + "!"
+    assert session.run("tools.later('x')", tools={"later": later}).value == "x!"
+
+
+def test_output_is_handed_over_as_it_is_written(session):
+    seen, up = [], Gate()
+    ended = in_thread(lambda: session.run("print(1, flush=True); print(tools.wait())", tools={"wait": lambda: up.wait() or 2},
+                                          on_stdout=lambda chunk: (seen.append(chunk), up(chunk))))
+    assert ended().stdout_raw == b"1\n2\n" == b"".join(seen)
+
+
+def test_a_flood_is_ended_and_the_session_goes_on(session):
+    flood = session.run("while True: print('x' * 1000)", output="10K")
+    assert (flood.verdict, flood.status, flood.truncated, len(flood.stdout_raw)) == ("output_limit", 153, True, 10240)
+    assert session.run("1").ok
+
+
+# --- commands ---
+
+def test_a_command_has_arguments_input_environment_and_a_directory(session):
+    session.put({"sub/f": "x"})
+    done = session.exec(["sh", "-c", "echo $K; pwd; cat; ls"], cwd="/workspace/sub", env={"K": "v=w"}, stdin="in\n")
+    assert (done.stdout, done.status, done.session.context) == ("v=w\n/workspace/sub\nin\nf\n", 0, None), done
+    assert session.exec(["sh", "-c", "exit 3"]).status == 3
+    missing = session.exec(["no-such-command"])
+    assert (missing.exec_error, missing.status, missing.ok) == ("ENOENT", 127, False)
+    with pytest.raises(TypeError, match="list of words"):
+        session.exec("ls")
+
+
+def test_what_a_command_started_ends_with_it_unless_it_is_detached(session):
+    def sleeps():
+        return session.exec(["sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep; true"]).stdout == "1\n"
+    assert session.exec(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo up"]).stdout == "up\n"
+    assert not sleeps()
+    assert session.exec(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo up"], detach=True).stdout == "up\n"
+    assert sleeps()
+
+
+# --- at once ---
+
+def test_threads_use_contexts_and_commands_at_once(session):
+    """No call ends before all of them have begun."""
+    meeting = threading.Barrier(5)
+    calls = [in_thread(lambda n=n: session.run(f"{n}, tools.meet()", f"c{n}", tools={"meet": lambda: meeting.wait(host.HANG) >= 0})) for n in range(4)]
+    up = Gate()
+    command = in_thread(lambda: session.exec(["sh", "-c", "echo up; exec sleep 600"], on_stdout=up))
+    up.wait()
+    meeting.wait(host.HANG)
+    assert [call().value for call in calls] == [[n, True] for n in range(4)]
+    session.interrupt()
+    assert command().verdict == "signaled"
+
+
+def test_many_threads_make_many_short_calls(session):
+    def work(n):
+        return [session.run(f"{i} + {n}", f"c{n}").value for i in range(30)]
+    calls = [in_thread(lambda n=n: work(n)) for n in range(6)]
+    assert [call() for call in calls] == [[i + n for i in range(30)] for n in range(6)]
+
+
+def test_a_context_that_is_in_use_is_busy(session):
+    up, go = Gate(), threading.Event()
+    first = in_thread(lambda: session.run("print('up', flush=True); tools.wait()", tools={"wait": lambda: go.wait(host.HANG)}, on_stdout=up))
+    up.wait()
+    with pytest.raises(brig.Busy, match="context: main is busy.*another context"):
+        session.run("1")
+    assert session.run("1", "other").value == 1
+    go.set()
+    assert first().ok and session.run("1").value == 1
+
+
+def test_a_call_is_interrupted_from_another_thread_and_its_context_stays(session):
+    session.run("x = 5")
+    for name in "main", None:
+        up = Gate()
+        call = in_thread(lambda up=up: session.run("print('up', flush=True)\nwhile True: pass", on_stdout=up))
+        up.wait()
+        session.interrupt(name)
+        result = call()
+        assert (result.error.type, result.status, result.session.state) == ("KeyboardInterrupt", 130, "kept")
+    assert session.run("x").value == 5
+
+
+CTRL_C = """
+import os, signal, sys, threading
+import brig
+up = threading.Event()
+threading.Thread(target=lambda: (up.wait(60), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+with brig.Session(server="private") as session:
+    session.run("x = 5")
+    try:
+        session.run("print('up', flush=True)\\nwhile True: pass", on_stdout=lambda _: up.set())
+    except KeyboardInterrupt:
+        print("interrupted", session.run("x").value)
+"""
+
+
+def test_ctrl_c_interrupts_the_call_and_leaves_the_context():
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "BRIG_SOCKET": ""}
+    done = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, timeout=host.HANG, env=env, check=False)
+    assert (done.stdout, done.returncode) == ("interrupted 5\n", 0), done.stderr
+
+
+def test_an_error_in_a_function_that_gets_output_is_raised_and_the_session_goes_on(session):
+    def broken(_):
+        raise KeyError("ours")
+    session.run("x = 5")
+    with pytest.raises(KeyError, match="ours"):
+        session.run("print('up', flush=True)\nwhile True: pass", on_stdout=broken)
+    with pytest.raises(RuntimeError, match="cannot use the session that calls them"):
+        session.run("print('up', flush=True)\nwhile True: pass", on_stdout=lambda _: session.run("1"))
+    assert session.run("x").value == 5
+
+
+# --- files ---
+
+def test_files_and_trees_are_put_listed_and_got(session, tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "deep/two").write_bytes(b"2")
+    (tree / "tool").write_text("#!/bin/sh\necho ran\n")
+    (tree / "tool").chmod(0o755)
+    (tree / "link").symlink_to("/etc/passwd")
+    session.put({"text": "t", "bytes": b"\0b", "in/file": tree / "deep/two", "in/tree": tree, "big": bytes(3 << 20)})
+    assert session.files() == {"text": 1, "bytes": 2, "in/file": 1, "in/tree/deep/two": 1, "in/tree/tool": 19, "big": 3 << 20}
+    assert session.exec(["in/tree/tool"]).stdout == "ran\n"
+    session.run("import os; open('text', 'a').write('!'); os.mkfifo('in/pipe'); os.symlink('/etc/passwd', 'in/link')")
+    got = session.get("text", "in")
+    assert got == {"text": b"t!", "in/file": b"2", "in/tree/deep/two": b"2", "in/tree/tool": b"#!/bin/sh\necho ran\n"}
+    assert got.left_out == {"in/pipe": "special", "in/link": "link"}
+    assert session.files("*e*") == {"text": 2, "bytes": 2} and session.get("none") == {} and session.get("big")["big"] == bytes(3 << 20)
+
+
+def test_what_cannot_be_put_is_an_error_that_names_it(session):
+    session.put({"d/f": "1"})
+    with pytest.raises(brig.FilesFailed, match="'d/f/g' was not put: it cannot be written there") as caught:
+        session.put({"d/f/g": "1", "fits": "1"})
+    assert caught.value.left_out == {"d/f/g": "unwritable"} and session.get("fits") == {"fits": b"1"}
+    for name in "../up", "a//b", "/abs", "", "a/./b", "x" * 300, "a\0b":
+        with pytest.raises(ValueError, match="name files as they lie below /workspace"):
+            session.put({name: "1"})
+    with pytest.raises(brig.FilesFailed, match="too large for what may come in one call"):
+        session.put({"six": "123456"})
+        session.get("six", most=5)
+    with pytest.raises(FileNotFoundError):
+        session.put({"a": pathlib.Path("/no/such/file")})
+    assert session.run("1").ok
+
+
+def test_what_does_not_fit_into_the_workspace_is_told_and_the_session_goes_on(where):
+    with brig.Session(workspace="1M", **where) as session:
+        with pytest.raises(brig.FilesFailed, match="'big' was not put: there is no room for it in /workspace; .* workspace=") as caught:
+            session.put({"a": "1", "big": bytes(2 << 20), "z": "1"})
+        assert caught.value.left_out == {"big": "room"} and session.files() == {"a": 1, "z": 1}
+
+
+def test_more_files_are_refused_than_a_socket_holds_and_nothing_hangs(session):
+    session.put({"f": "1"})
+    with pytest.raises(brig.FilesFailed, match="and 1999 more"):
+        session.put({f"f/{'n' * 200}{n}": b"x" for n in range(2000)})
+
+
+def test_saving_goes_through_no_link_and_over_no_file(session, tmp_path):
+    session.put({"a/b": "new", "c": "new"})
+    files = session.get("a", "c")
+    assert sorted(files.save(tmp_path / "out")) == [str(tmp_path / "out/a/b"), str(tmp_path / "out/c")]
+    assert (tmp_path / "out/a/b").read_text() == "new"
+    with pytest.raises(FileExistsError):
+        files.save(tmp_path / "out")
+    (tmp_path / "out/c").write_text("longer than new")
+    files.save(tmp_path / "out", replace=True)
+    assert (tmp_path / "out/c").read_text() == "new"
+    (tmp_path / "trap").mkdir()
+    (tmp_path / "trap/a").symlink_to(tmp_path)
+    with pytest.raises(OSError):
+        files.save(tmp_path / "trap")
+    (tmp_path / "trap/a").unlink()
+    (tmp_path / "victim").write_text("old")
+    (tmp_path / "trap/c").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError):
+        files.save(tmp_path / "trap", replace=True)
+    assert not (tmp_path / "b").exists() and (tmp_path / "victim").read_text() == "old"
+    climbing = brig.Files()
+    climbing["../up"] = b"x"
+    with pytest.raises(ValueError, match="has . or .. in it"):
+        climbing.save(tmp_path / "out")
+
+
+def entry(kind, name=b"", size=0, data=b""):
+    return struct.pack("=IIQ", kind, len(name), size) + name + data
+
+
+@pytest.mark.parametrize("said, words", [
+    (entry(FILE, b"../up", 1, b"x"), "has . or .. in it"), (entry(FILE, b"/abs", 1, b"x"), "empty component"), (entry(LEFT, b"a\0b"), "NUL"),
+    (entry(9, b"x"), "malformed header"), (entry(FILE, b"n" * 2000), "malformed header"), (entry(GET, b"x"), "malformed header"),
+    (entry(FILE, b"x", 1 << 62, b"1"), "too large"), (entry(FILE, b"x", 100, b"1"), "stopped in the middle"), (b"half", "stopped in the middle"), (b"", "stopped"),
+    (b"".join(entry(LIST, b"%d" % n) for n in range(100_001)), "more than 100000 files"),
+], ids=["climbs", "absolute", "NUL", "kind", "long", "wrong way", "huge", "short", "half a header", "nothing", "endless"])
+def test_a_session_that_lies_about_files_is_told_and_the_client_goes_on(said, words):
+    def script(door):
+        ours, theirs = socket.socketpair()
+        asked = door.receive()
+        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
+        asked = door.receive()
+        with theirs:
+            door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+        with ours:
+            try:
+                ours.sendall(said)
+                ours.shutdown(socket.SHUT_WR)
+                while ours.recv(1 << 16):
+                    pass
+            except OSError: # the client has had enough
+                pass
+        asked = door.receive()
+        door.send({"reply": "list", "runs": [], "left_out": 0, "sessions": [], "tag": asked["tag"]})
+    with fake.door(script) as env:
+        session = brig.Session(server="service", path=env["BRIG_SOCKET"])
+        with pytest.raises(brig.FilesFailed, match=words):
+            session.get("x")
+        session.interrupt() # asks for the list
+        session.leave()
+
+
+def test_a_session_that_sends_nothing_is_left_after_the_time_that_was_said():
+    def script(door):
+        ours, theirs = socket.socketpair()
+        asked = door.receive()
+        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
+        asked = door.receive()
+        with theirs:
+            door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+        assert door.receive() is None
+        ours.close()
+    with fake.door(script) as env:
+        session = brig.Session(server="service", path=env["BRIG_SOCKET"])
+        with pytest.raises(brig.FilesFailed, match="not moved within 0.2 s"):
+            session.get("x", timeout=0.2)
+        session.leave()
+
+
+# --- its life ---
+
+def test_a_session_that_was_closed_is_lost_and_has_a_record(where):
+    session = brig.Session(name="work", **where)
+    assert session.name == "work" and session.run("1").ok and session.record is None
+    session.close()
+    session.close()
+    assert (session.record["exit_reason"], session.record["run_id"]) == ("exited", session.id)
+    with pytest.raises(brig.SessionLost, match="the session was closed; open a new session"):
+        session.run("1")
+
+
+def test_without_stays_it_ends_with_its_connection(at):
+    session = brig.Session(**at)
+    assert [row["session"] for row in sessions_of(at)] == [session.id]
+    session.leave()
+    assert host.poll(lambda: sessions_of(at) == [])
+
+
+def test_one_that_stays_is_found_again_by_name_and_by_id(at):
+    with brig.Session(name="work", stays=True, **at) as session:
+        session.run("x = 5")
+    again = brig.Session.attach("work", path=at["path"])
+    assert (again.id, again.name, again.run("x").value) == (session.id, "work", 5)
+    with brig.Session.attach(session.id, path=at["path"]) as third:
+        assert third.run("x").value == 5 and third.name == "work" and third.record is None
+    assert again.run("x").session.state == "kept"
+    with pytest.raises(brig.Refused, match="work"):
+        brig.Session(name="work", **at)
+    again.close()
+
+    def why():
+        with pytest.raises(brig.SessionLost) as caught:
+            brig.Session.attach("work", path=at["path"])
+        return str(caught.value)
+    assert host.poll(lambda: why() == "session work has ended: its client closed it; open a new session"), why()
+    with pytest.raises(brig.SessionLost, match="you have no session \"none\""):
+        brig.Session.attach("none", path=at["path"])
+
+
+def test_a_connection_that_was_closed_is_made_anew_where_the_session_stays(at):
+    with brig.Session(stays=True, **at) as session, brig.Session(**at) as other:
+        session.run("x = 5")
+        session._line.connection.end() # as the service closes one that was silent for five minutes
+        other._line.connection.end()
+        calls = [in_thread(lambda n=n: session.run(f"{n}", f"c{n}").value) for n in range(4)]
+        assert [call() for call in calls] == [0, 1, 2, 3]
+        assert session.run("x").value == 5
+        session.close()
+        with pytest.raises(brig.SessionLost, match="has ended with its connection"):
+            other.run("1")
+    assert host.poll(lambda: sessions_of(at) == [])
+
+
+def test_one_that_was_idle_for_too_long_says_so(where):
+    with brig.Session(idle=0.1, **where) as session:
+        assert host.poll(lambda: not session._line.connection.is_quiet()) # its end is told
+        with pytest.raises(brig.SessionLost, match="it was idle for 0.1 s; open a new session"):
+            session.run("1")
+        assert session.record["exit_reason"] == "exited"
+
+
+def test_a_service_that_ends_takes_its_sessions_with_it():
+    with daemons.Daemon() as mortal:
+        at = {"server": "service", "path": str(mortal.path)}
+        session, stays = brig.Session(**at), brig.Session(stays=True, name="work", **at)
+        up = Gate()
+        call = in_thread(lambda: session.run("print('up', flush=True)\nwhile True: pass", on_stdout=up))
+        up.wait()
+        mortal.stop()
+        assert call().session.state == "lost"
+        with pytest.raises(brig.SessionLost, match="has ended"):
+            session.run("1")
+        with pytest.raises(brig.ServiceUnavailable):
+            stays.run("1")
+        mortal.start()
+        with pytest.raises(brig.SessionLost, match="no session"):
+            stays.run("1")
+        session.close()
+        stays.close()
+
+
+@pytest.mark.parametrize("options, error, words", [
+    ({"name": "no name"}, brig.Refused, "name: .*letters, digits"), ({"profile": "none"}, brig.Refused, "none"), ({"idle": 1e6}, brig.Refused, "idle.*ceiling"),
+    ({"memory": "1T"}, brig.Refused, "memory"), ({"ro": ["/no/such/place"]}, FileNotFoundError, "no/such"),
+], ids=lambda value: str(value)[:30])
+def test_what_cannot_be_opened_is_an_exception_that_says_what(where, options, error, words):
+    with pytest.raises(error, match=words):
+        brig.Session(**options, **where)
+
+
+def test_a_private_session_cannot_stay():
+    with pytest.raises(ValueError, match="stays: a private brigd ends with its connection"):
+        brig.Session(stays=True, server="private")
+
+
+def test_the_settings_of_a_session_reach_it(where, tmp_path):
+    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:
+        place.chmod(0o755)
+    (tmp_path / "data").write_text("file")
+    with brig.Session(env={"K": "v=w"}, ro={"named": tmp_path / "data"}, timeout=0.3, workspace="32M", **where) as session:
+        assert session.run("import os; os.environ['K'], open('named').read()").value == ["v=w", "file"]
+        assert session.exec(["sh", "-c", "echo $K; cat named"]).stdout == "v=w\nfile"
+        assert session.run("while True: pass").verdict == "timeout_wall"
+        session.put({"big": bytes(20 << 20)})
+        with pytest.raises(brig.Refused, match="limits"):
+            session.run("1", timeout=1e6)
+
+
+def test_a_fork_leaves_the_session_alone(session):
+    session.run("x = 5")
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            session.close() # does nothing
+            session.run("1")
+        except brig.BrigError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    assert b"a fork cannot use the session" in os.read(reading, 1000)
+    os.waitpid(pid, 0)
+    os.close(reading)
+    assert session.run("x").value == 5
+
+
+def test_nothing_stays_open_after_a_session(where):
+    def once():
+        with brig.Session(**where) as session:
+            session.run("tools.f()", tools={"f": lambda: 1})
+            session.run("import os; os._exit(1)")
+            session.put({"a": "1"})
+            session.get("a")
+            with pytest.raises(brig.FilesFailed):
+                session.put({"a/b": "1"})
+            with pytest.raises(brig.Refused):
+                session.run("1", timeout=1e6)
+        with pytest.raises(brig.Refused):
+            brig.Session(name="no name", **where)
+    once()
+    before = len(os.listdir("/proc/self/fd"))
+    once()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("answer", [b"no json", b"[]", b'{"event":"opened","run":"x","tag":1}', b'{"event":"ended","run":"x","tag":1}'],
+                         ids=["no JSON", "a list", "no id", "an end without a record"])
+def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
+    def script(door):
+        door.receive()
+        door.sock.send(answer)
+    with fake.door(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
+        brig.Session(server="service", path=env["BRIG_SOCKET"])
+
+
+def test_a_brigd_without_sessions_says_so():
+    def script(door):
+        asked = door.receive()
+        door.send({**fake.refusal("bad_field", "unknown request \"open\"", "op"), "tag": asked["tag"]})
+    with fake.door(script) as env, pytest.raises(brig.Refused, match="unknown request"):
+        brig.Session(server="service", path=env["BRIG_SOCKET"])
+
+
+# --- asyncio ---
+
+def test_tasks_use_contexts_at_once(where):
+    async def main():
+        meeting = []
+
+        async def meet():
+            meeting.append(asyncio.get_running_loop())
+            while len(meeting) < 3:
+                await asyncio.sleep(0.001)
+            return True
+        async with brig.AsyncSession(**where) as session:
+            results = await asyncio.gather(*(session.run(f"{n}, tools.meet()", f"c{n}", tools={"meet": meet}) for n in range(3)),
+                                           session.exec(["echo", "x"]))
+            assert set(meeting) == {asyncio.get_running_loop()}
+            return [result.value for result in results[:3]], results[3].stdout
+    assert asyncio.run(main()) == ([[n, True] for n in range(3)], "x\n")
+
+
+def test_a_task_that_is_cancelled_interrupts_its_call(where):
+    async def main():
+        async with brig.AsyncSession(**where) as session:
+            await session.run("x = 5")
+            up = asyncio.Event()
+            task = asyncio.ensure_future(session.run("print('up', flush=True)\nwhile True: pass", on_stdout=lambda _: up.set()))
+            await up.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(session.run("while True: pass"), 0.2)
+            up.clear()
+            task = asyncio.ensure_future(session.run("print('up', flush=True)\nwhile True: pass", on_stdout=lambda _: up.set()))
+            await up.wait()
+            await session.interrupt()
+            assert (await task).status == 130
+            return (await session.run("x")).value
+    assert asyncio.run(main()) == 5
+
+
+def test_one_that_ignores_interrupts_is_ended_when_its_task_is_cancelled(where):
+    async def main():
+        async with brig.AsyncSession(**where) as session:
+            up = asyncio.Event()
+            code = "while True:\n    try:\n        print('up', flush=True)\n        while True: pass\n    except KeyboardInterrupt: pass"
+            task = asyncio.ensure_future(session.run(code, on_stdout=lambda _: up.set()))
+            await up.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return (await session.run("1")).session.state
+    assert asyncio.run(main()) == "reset"
+
+
+def test_an_async_session_moves_files_stays_and_is_lost(at):
+    async def main():
+        async with brig.AsyncSession(name="work", stays=True, **at) as session:
+            await session.put({"a/b": "1"})
+            await session.run("x = 5")
+        async with brig.AsyncSession.attach("work", path=at["path"]) as again:
+            assert (await again.files(), await again.get("a")) == ({"a/b": 1}, {"a/b": b"1"})
+            assert (await again.run("x")).value == 5
+            again._line.connection.end()
+            assert (await again.run("x")).value == 5
+            await again.restart()
+            assert (await again.run("'x' in globals()")).session.state == "reset"
+            await again.close()
+        with pytest.raises(brig.SessionLost, match="its client closed it|is being closed"):
+            await brig.AsyncSession.attach("work", path=at["path"]).open()
+        closed = await brig.AsyncSession(**at).open()
+        await closed.close()
+        assert closed.record["exit_reason"] == "exited"
+        with pytest.raises(brig.SessionLost, match="was closed"):
+            await closed.run("1")
+    asyncio.run(main())
