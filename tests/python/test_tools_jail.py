@@ -92,7 +92,7 @@ print(json.loads(tools.makefile().readline())["result"])
         request["cold"] = True
     fds = [brig.client._sealed(source)] if request["op"] == "run" else []
     with brig.Connection(**where) as connection:
-        done = connection.carry_out(request, fds, None, None, None, brig.Bridge(brig.Toolbox({"add": add})))
+        done = connection.carry_out(request, fds, None, None, None, brig.bridge.Bridge(brig.Toolbox({"add": add})))
     assert done.stdout == "7\n", done
 
 
