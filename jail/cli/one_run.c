@@ -8,16 +8,16 @@
 
 static int carry_out(struct server *server, struct request *r, tell_fn *tell)
 {
-	struct session s;
-	int            status;
+	struct run_client c;
+	int               status;
 
-	session_init(&s, server, r);
+	run_client_init(&c, server, r);
 	interrupt_catch();
 	if (early_run.connected)
-		session_take_up(&s, &early_run);
-	session_run(&s);
-	status = tell(&s);
-	session_done(&s);
+		run_client_take_up(&c, &early_run);
+	run_client_run(&c);
+	status = tell(&c);
+	run_client_done(&c);
 	return status;
 }
 
@@ -34,7 +34,7 @@ static int reach(struct server *server, const struct request *r, struct err *e)
 
 int one_run_failure(struct request *r, const struct err *why, tell_fn *tell)
 {
-	const struct session none = { .request = r, .lost = *why };
+	const struct run_client none = { .request = r, .lost = *why };
 
 	return tell(&none);
 }

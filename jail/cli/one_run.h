@@ -1,9 +1,9 @@
 /* one_run.h - a request is carried out, and told of: what brig run, exec and check have in common */
 #pragma once
-#include "session.h"
+#include "run_client.h"
 
 /* Prints what came of it, and returns what brig exits with. */
-typedef int tell_fn(const struct session *s);
+typedef int tell_fn(const struct run_client *c);
 
 /* Connects, gives up privilege, runs, tells. */
 int one_run(struct request *r, tell_fn *tell);

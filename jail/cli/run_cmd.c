@@ -66,8 +66,8 @@ static int main_of(struct request *r, int argc, char **argv, const struct way *w
 		return STATUS_USAGE;
 	}
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return one_run_failure(r, &e, report_session);
-	return one_run(r, report_session);
+		return one_run_failure(r, &e, report_run);
+	return one_run(r, report_run);
 }
 
 static int run_or_exec(int argc, char **argv, const struct way *way)

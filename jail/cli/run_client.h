@@ -1,10 +1,10 @@
 /*
- * session.h - one run as its client sees it: from the request to the end.
+ * run_client.h - one run as its client sees it: from the request to the end.
  *
  * Output is passed on or kept, stdin is pumped, a flood and a signal become a
- * cancel. session_run() returns when the run has ended, was refused, or
+ * cancel. run_client_run() returns when the run has ended, was refused, or
  * nobody is left who could tell: one of ended, refused and lost is then set.
- * The connection is closed; session_done() waits for a private brigd.
+ * The connection is closed; run_client_done() waits for a private brigd.
  */
 #pragma once
 #include "early.h"
@@ -13,7 +13,7 @@
 #include "server.h"
 #include "stream.h"
 
-struct session {
+struct run_client {
 	struct server         server;
 	struct request       *request;
 	struct stream         out, err;
@@ -32,8 +32,8 @@ struct session {
 };
 
 /* Takes the server and the request's stdin over. */
-void session_init(struct session *s, struct server *server, struct request *request);
+void run_client_init(struct run_client *c, struct server *server, struct request *request);
 /* Of a run that began early (early.h): after interrupt_catch(). */
-void session_take_up(struct session *s, const struct early *early);
-void session_run(struct session *s);
-void session_done(struct session *s);
+void run_client_take_up(struct run_client *c, const struct early *early);
+void run_client_run(struct run_client *c);
+void run_client_done(struct run_client *c);
