@@ -7,6 +7,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
+#include "result.h"
 #include "summary.h"
 #include "text.h"
 #include "why.h"
@@ -19,7 +20,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { STATUS_NOT_SAVED = 74, STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
 
 /* --- the record --- */
 
@@ -166,37 +167,32 @@ json_t *report_of_program(const struct run_client *c, enum program_report_kind k
 	return NULL;
 }
 
-/* In what is printed for programs, and in none of our sentences. */
-static void fill_report(const struct run_client *c, json_t *record)
+/* NULL: it did not come that far, it was a command or executed by the interpreter itself; or why says what is wrong. */
+static json_t *read_report(const struct run_client *c, struct err *why)
 {
-	struct err why;
-	bool       said   = c->report.seen || c->report.unread;
-	json_t    *report = said ? report_of_program(c, PROGRAM_REPORT_run, &why) : NULL;
-
-	if (report)
-		program_report_into(record, report);
-	else if (said) /* else it did not come that far, or it was a command */
-		program_report_complain(record, &why);
-	json_decref(report);
+	return c->report.seen || c->report.unread ? report_of_program(c, PROGRAM_REPORT_run, why) : NULL;
 }
 
-static int print_record(const struct run_client *c, const json_t *record)
+static int print_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
 	json_t *whole = json_copy((json_t *)record);
 	int     r;
 
 	json_object_set_new(whole, "stdout", c->started ? output_text(&c->out) : json_null());
 	json_object_set_new(whole, "stderr", c->started ? output_text(&c->err) : json_null());
-	fill_report(c, whole);
+	if (report)
+		program_report_into(whole, report);
+	else if (why->kind != ERR_NONE)
+		program_report_complain(whole, why);
 	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
 }
 
 /* Where --json and --record want it. */
-static int put_record(const struct run_client *c, const json_t *record)
+static int put_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
-	int printed = c->request->json ? print_record(c, record) : 0;
+	int printed = c->request->json ? print_record(c, record, report, why) : 0;
 
 	return c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0 ? -1 : printed;
 }
@@ -334,19 +330,39 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	print_left(c);
 }
 
+/* Of a call: its value where nobody asked for JSON, its pictures, and what became of the interpreter. */
+static int tell_result(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
+{
+	int status = STATUS_OK;
+
+	if (!c->request->json && !c->out.broken && result_print(report) < 0)
+		status = STATUS_SIGPIPE;
+	if (!result_tell(c->request, report) && status == STATUS_OK)
+		status = STATUS_NOT_SAVED;
+	if (!report && why->kind != ERR_NONE)
+		fprintf(stderr, "brig: what the call reported cannot be used: %s\n", why->text);
+	if (!c->request->quiet)
+		result_tell_state(json_object_get(record, "session"));
+	return status;
+}
+
 int report_run(const struct run_client *c)
 {
-	json_t *record  = report_make_record(c);
-	int     printed = put_record(c, record), status;
+	struct err   why     = { 0 };
+	scoped_json *record  = report_make_record(c), *report = read_report(c, &why);
+	int          printed = put_record(c, record, report, &why), status, told = STATUS_OK;
 
+	if (c->request->by == BY_CALL)
+		told = tell_result(c, record, report, &why);
 	report_print_story(c, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(c, record);
-	if (run_files_tell(c->files, c->request->quiet) && status == 0)
+	if (status == STATUS_OK)
+		status = told;
+	if (run_files_tell(c->files, "saved", c->request->quiet) && status == 0)
 		status = STATUS_NOT_SAVED;
 	if (c->request->why)
 		why_print_all(c, record);
-	else if (status && !c->request->json && !c->request->quiet)
+	else if (status && !c->request->json && !c->request->quiet && !c->request->session)
 		why_print_line(c, record);
-	json_decref(record);
 	return status;
 }

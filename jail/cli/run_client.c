@@ -43,6 +43,7 @@ void run_client_done(struct run_client *c)
 	stream_done(&c->err);
 	stream_done(&c->report);
 	free(c->pending);
+	json_decref(c->opened);
 	json_decref(c->ended);
 	json_decref(c->files);
 	json_decref(c->refused);
@@ -141,7 +142,7 @@ static void on_started(void *owner, struct run_start *start)
 	c->report.fd = fd_take(&start->fd[RUN_RESULT]);
 	c->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
 	snprintf(c->run, sizeof c->run, "%s", start->run);
-	interrupt_arm(c->server.sock, c->run);
+	interrupt_arm(c->server.sock, c->run, c->request->session);
 }
 
 /* In a terminal: a prompt that does not come back is a riddle. */
@@ -156,6 +157,17 @@ static void on_waiting(void *owner, const char *run, const char *why)
 	snprintf(plain, sizeof plain, "%s", why);
 	text_make_plain(plain);
 	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
+}
+
+/* One that Ctrl-C asked to end before it was open has no one who knows of it: then the end is waited for. */
+static void on_opened(void *owner, const json_t *event)
+{
+	struct run_client *c = owner;
+
+	if (interrupt_caught())
+		interrupt_arm(c->server.sock, json_string_value(json_object_get(event, "session")), false);
+	else
+		c->opened = json_incref((json_t *)event);
 }
 
 static void on_limit(void *owner, const char *name, uint64_t value)
@@ -176,7 +188,7 @@ static void on_refused(void *owner, const json_t *answer)
 		c->refused = json_incref((json_t *)answer);
 }
 
-static const struct run_talk talk = { .waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
+static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
 /* " (killed by SIGKILL)", of one that was ours. */
 static const char *tell_status(int status, char *buf, size_t len)
@@ -308,7 +320,7 @@ static void take_up_start(struct run_client *c, const struct early *early)
 	snprintf(c->run, sizeof c->run, "%s", early->run);
 	take_up_stream(&c->out, &early->out, early->keep);
 	take_up_stream(&c->err, &early->err, early->keep);
-	interrupt_arm(c->server.sock, c->run);
+	interrupt_arm(c->server.sock, c->run, c->request->session);
 	if (c->out.broken || c->err.broken)
 		cancel(c, "cancelled");
 }
@@ -339,7 +351,7 @@ void run_client_run(struct run_client *c)
 	if (!c->sent && c->lost.kind == ERR_NONE && run_files_start(&c->moving, c->request, &c->lost) == 0)
 		send_request(c);
 	run_files_sent(c->request);
-	while (!c->ended && !c->refused && c->lost.kind == ERR_NONE)
+	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
 		attend(c);
 	stream_drain(&c->out);
 	stream_drain(&c->err);

@@ -3,7 +3,7 @@
  *
  * Output is passed on or kept, stdin is pumped, a flood and a signal become a
  * cancel. run_client_run() returns when the run has ended, was refused, or
- * nobody is left who could tell: one of ended, refused and lost is then set.
+ * nobody is left who could tell: one of opened, ended, refused and lost is then set.
  * The connection is closed; run_client_done() waits for a private brigd.
  */
 #pragma once
@@ -26,6 +26,7 @@ struct run_client {
 	char                  limit[48]; /* "--timeout 0.5": the one that ended it; "": none did */
 	struct run_files      moving;
 	json_t               *files;   /* of the record; NULL: none were asked for */
+	json_t               *opened;  /* the event of a session; it is then the end of what is heard */
 	json_t               *ended;   /* the event */
 	json_t               *refused; /* the error */
 	struct err            lost;    /* kind NONE: nothing was */
