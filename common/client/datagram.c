@@ -64,12 +64,15 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_CAME;
 }
 
-static json_t *take_reply(const struct datagram *d, struct err *e)
+static json_t *take_reply(struct datagram *d, int *fd, struct err *e)
 {
 	const json_t *error = json_object_get(d->answer.source, "error");
 
-	if (d->answer.kind == ANSWER_REPLY)
+	if (d->answer.kind == ANSWER_REPLY) {
+		if (fd)
+			*fd = fd_take(&d->fd[0]);
 		return json_incref(d->answer.source);
+	}
 	if (d->answer.kind == ANSWER_ERROR)
 		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
 	else
@@ -77,7 +80,7 @@ static json_t *take_reply(const struct datagram *d, struct err *e)
 	return NULL;
 }
 
-json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
+json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e)
 {
 	scoped_datagram d = DATAGRAM_NONE;
 
@@ -85,7 +88,7 @@ json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
 		return NULL;
 	switch (datagram_receive(sock, &d, e)) {
 	case DATAGRAM_CAME:
-		return take_reply(&d, e);
+		return take_reply(&d, fd, e);
 	case DATAGRAM_END:
 		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");
 		return NULL;
@@ -93,4 +96,9 @@ json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
 		return NULL;
 	}
 	return NULL;
+}
+
+json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
+{
+	return datagram_exchange_fd(sock, request, NULL, e);
 }

@@ -35,3 +35,5 @@ must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, s
 
 /* A request, and its reply: a new reference, or NULL. ERR_DENIED: brigd refused it; the text is its message. */
 must_use json_t *datagram_exchange(int sock, const json_t *request, struct err *e);
+/* The same; *fd is the descriptor that came with the reply, or -1: there was none. Closed when fd is NULL. */
+must_use json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e);

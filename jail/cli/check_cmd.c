@@ -8,20 +8,23 @@
 
 static const char line[] = "brig check [OPTION]... FILE|-";
 
-static void usage(FILE *out)
+static void usage(const struct option_row *rows, FILE *out)
 {
 	fprintf(out, "usage: %s\n\nReport where a Python program breaks the rules of a profile. The program is read in a jail and not executed.\n\n", line);
-	options_print(check_options, out);
+	options_print(rows, out);
 	fputs("\nPolicy and advice: the jail does not depend on it.\n", out);
 }
 
 static int main_of(struct request *r, int argc, char **argv)
 {
-	struct err e;
-	int        n = options_parse(check_options, argc, argv, r, &e);
+	struct option_row rows[REQUEST_OPTIONS_MAX];
+	struct err        e;
+	int               n;
 
+	request_options(r->by, rows);
+	n = options_parse(rows, argc, argv, r, &e);
 	if (n == OPTIONS_HELP) {
-		usage(stdout);
+		usage(rows, stdout);
 		return STATUS_OK;
 	}
 	if (n >= 0 && n + 2 != argc)
@@ -39,7 +42,7 @@ int check_main(int argc, char **argv)
 	int            status;
 
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to tell, not a death */
-	request_init(&r);
+	request_init(&r, BY_CHECK);
 	r.mode = MODE_check;
 	status = main_of(&r, argc, argv);
 	request_done(&r);

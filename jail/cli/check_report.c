@@ -21,11 +21,11 @@ static void print_text(const char *text)
 	free(plain);
 }
 
-static void print_finding(const struct session *s, const json_t *finding, const char *kind)
+static void print_finding(const struct run_client *c, const json_t *finding, const char *kind)
 {
 	const json_t *at = json_object_get(finding, "line");
 
-	print_text(s->request->program);
+	print_text(c->request->program);
 	if (json_is_integer(at))
 		printf(":%" JSON_INTEGER_FORMAT, json_integer_value(at));
 	printf(": %s", kind);
@@ -33,17 +33,17 @@ static void print_finding(const struct session *s, const json_t *finding, const 
 	putchar('\n');
 }
 
-static void print_findings(const struct session *s, const json_t *report)
+static void print_findings(const struct run_client *c, const json_t *report)
 {
 	const json_t *errors = json_object_get(report, "errors"), *warnings = json_object_get(report, "warnings");
 	const json_t *syntax = json_object_get(report, "syntax_error");
 
 	if (json_is_object(syntax) && json_array_size(errors) == 0)
-		print_finding(s, syntax, "SyntaxError: ");
+		print_finding(c, syntax, "SyntaxError: ");
 	for (size_t i = 0; i < json_array_size(errors); i++)
-		print_finding(s, json_array_get(errors, i), "");
+		print_finding(c, json_array_get(errors, i), "");
 	for (size_t i = 0; i < json_array_size(warnings); i++)
-		print_finding(s, json_array_get(warnings, i), "warning: ");
+		print_finding(c, json_array_get(warnings, i), "warning: ");
 }
 
 /* One that contradicts itself is not believed to be good. */
@@ -53,32 +53,32 @@ static bool is_valid(const json_t *report)
 	       json_is_null(json_object_get(report, "syntax_error"));
 }
 
-static int tell(const struct session *s, const json_t *report)
+static int tell(const struct run_client *c, const json_t *report)
 {
-	if (!s->request->json)
-		print_findings(s, report);
+	if (!c->request->json)
+		print_findings(c, report);
 	else if (report_print_json(report) < 0)
 		return STATUS_DENIED;
 	return is_valid(report) ? STATUS_OK : STATUS_FAILED;
 }
 
 /* A program that is too much for the parser is no valid one, nor is it known to be invalid. */
-static int tell_failure(const struct session *s, const json_t *record, const struct err *why)
+static int tell_failure(const struct run_client *c, const json_t *record, const struct err *why)
 {
 	enum exit_reason reason;
 
 	if (summary_reason(record, &reason) && reason == EXIT_exited)
-		fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", s->request->program, why->text);
+		fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", c->request->program, why->text);
 	else
-		report_print_story(s, record);
+		report_print_story(c, record);
 	return STATUS_DENIED;
 }
 
-int check_report(const struct session *s)
+int check_report(const struct run_client *c)
 {
 	struct err   why    = { 0 };
-	scoped_json *record = report_make_record(s), *report = NULL;
+	scoped_json *record = report_make_record(c), *report = NULL;
 
-	report = report_of_program(s, PROGRAM_REPORT_check, &why);
-	return report ? tell(s, report) : tell_failure(s, record, &why);
+	report = report_of_program(c, PROGRAM_REPORT_check, &why);
+	return report ? tell(c, report) : tell_failure(c, record, &why);
 }

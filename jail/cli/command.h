@@ -1,11 +1,12 @@
 /* command.h - the subcommands of brig: argv[0] is the subcommand's name; the return value is brig's exit status */
 #pragma once
 
-enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DENIED = 125 };
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_NOT_SAVED = 74, STATUS_DENIED = 125 };
 
 int run_main(int argc, char **argv);
-int check_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int session_main(int argc, char **argv);
+int check_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);

@@ -4,7 +4,7 @@
  * Starting a C library costs more than everything that brig itself does for a run. So the program's first instruction is
  * early_start (early/early.c), which knows no library: it asks the service and passes output on. What is not exactly the plain
  * case it leaves as it is, or as far as it came, in `early_run`, and goes on to the library's own start; main() then finds a run
- * that nobody has begun, or one that is to be carried on (session_take_up).
+ * that nobody has begun, or one that is to be carried on (run_client_take_up).
  *
  * Where brig is linked dynamically nothing is done early, and `connected` stays false.
  */

@@ -9,18 +9,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The one thing that a signal handler must reach: the message is ready, send() may be called there. */
-static struct {
-	int    sock;
+/* The one thing that a signal handler must reach: the messages are ready, send() may be called there. */
+struct message {
 	size_t len;
 	char   text[128];
-} cancel;
+};
+static struct {
+	int            sock;
+	struct message cancel, interrupt;
+} to;
 static volatile sig_atomic_t caught, armed;
 
 static void ask_for_end(void)
 {
+	const struct message *m = caught == SIGINT ? &to.interrupt : &to.cancel;
+
 	if (armed)
-		(void)!send(cancel.sock, cancel.text, cancel.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!send(to.sock, m->text, m->len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void on_signal(int number)
@@ -43,10 +48,16 @@ void interrupt_catch(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-void interrupt_arm(int sock, const char *run)
+static void fill(struct message *m, const char *op, const char *run)
 {
-	cancel.sock = sock;
-	cancel.len  = (size_t)snprintf(cancel.text, sizeof cancel.text, "{\"op\":\"cancel\",\"run\":\"%.36s\"}", run);
+	m->len = (size_t)snprintf(m->text, sizeof m->text, "{\"op\":\"%s\",\"run\":\"%.36s\"}", op, run);
+}
+
+void interrupt_arm(int sock, const char *run, bool is_call)
+{
+	to.sock = sock;
+	fill(&to.cancel, "cancel", run);
+	fill(&to.interrupt, is_call ? "interrupt" : "cancel", run);
 	atomic_signal_fence(memory_order_release); /* what the handler reads is there before it is told so */
 	armed = 1;
 	if (caught)

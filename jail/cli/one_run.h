@@ -1,9 +1,20 @@
-/* one_run.h - a request is carried out, and told of: what brig run, exec and check have in common */
+/* one_run.h - a request is carried out, and told of: what brig run, exec and check have in common, and calls of a session */
 #pragma once
-#include "session.h"
+#include "run_client.h"
 
 /* Prints what came of it, and returns what brig exits with. */
-typedef int tell_fn(const struct session *s);
+typedef int tell_fn(const struct run_client *c);
+
+/* A command whose words are options, a session perhaps, and what is to be run. */
+struct one_run_way {
+	enum request_by by;
+	const char     *line, *what; /* how to write it, and what for */
+	int           (*take)(struct request *, char **words, int n, struct err *);
+	tell_fn        *tell;
+};
+
+/* How brig ends. */
+int one_run_main(int argc, char **argv, const struct one_run_way *way);
 
 /* Connects, gives up privilege, runs, tells. */
 int one_run(struct request *r, tell_fn *tell);

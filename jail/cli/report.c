@@ -7,6 +7,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
+#include "result.h"
 #include "summary.h"
 #include "text.h"
 #include "why.h"
@@ -19,7 +20,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { STATUS_NOT_SAVED = 74, STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
 
 /* --- the record --- */
 
@@ -73,50 +74,50 @@ static const struct {
 /* clang-format on */
 
 /* brigd's sentence, with what the caller wrote in the place of the key that it is about. */
-static json_t *record_of_refusal(const struct session *s)
+static json_t *record_of_refusal(const struct run_client *c)
 {
-	const json_t *error = json_object_get(s->refused, "error");
+	const json_t *error = json_object_get(c->refused, "error");
 	const json_t *field = json_object_get(error, "field"), *wait = json_object_get(error, "retry_after_ms");
 	const char   *code = json_string_value(json_object_get(error, "code"));
 	char          name[300] = "", later[48] = "";
 	struct err    e;
 
 	if (json_is_string(field))
-		request_name_field(s->request, json_string_value(field), name, sizeof name);
+		request_name_field(c->request, json_string_value(field), name, sizeof name);
 	if (json_is_integer(wait))
 		snprintf(later, sizeof later, "; try again in %" JSON_INTEGER_FORMAT " ms", json_integer_value(wait));
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
 		if (strcmp(denial_code_name(refusals[i].code), code) != 0)
 			continue;
 		err_set(&e, refusals[i].kind, "%s%s%s%s", name, !*name ? "" : refusals[i].code == DENIAL_above_ceiling ? " " : ": ", json_string_value(json_object_get(error, "message")), later);
-		return bare_record(s->request, "", refusals[i].reason, &e);
+		return bare_record(c->request, "", refusals[i].reason, &e);
 	}
 	err_set(&e, ERR_BROKEN, "brigd refused without a reason");
-	return bare_record(s->request, "", EXIT_setup_failed, &e);
+	return bare_record(c->request, "", EXIT_setup_failed, &e);
 }
 
 /* Only we read it. */
-static void fill_output(const struct session *s, json_t *record)
+static void fill_output(const struct run_client *c, json_t *record)
 {
-	if (!s->started)
+	if (!c->started)
 		return;
-	json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)s->out.seen));
-	json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)s->err.seen));
-	json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&s->out) || stream_is_truncated(&s->err)));
+	json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)c->out.seen));
+	json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)c->err.seen));
+	json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&c->out) || stream_is_truncated(&c->err)));
 }
 
-json_t *report_make_record(const struct session *s)
+json_t *report_make_record(const struct run_client *c)
 {
 	json_t *record;
 
-	if (s->refused)
-		return record_of_refusal(s);
-	if (!s->ended && !s->sent)
-		return bare_record(s->request, "", EXIT_denied, &s->lost);
-	record = s->ended ? json_incref(json_object_get(s->ended, "record")) : bare_record(s->request, s->run, EXIT_cancelled, &s->lost);
-	fill_output(s, record);
-	if (s->files)
-		json_object_set(record, "files", s->files);
+	if (c->refused)
+		return record_of_refusal(c);
+	if (!c->ended && !c->sent)
+		return bare_record(c->request, "", EXIT_denied, &c->lost);
+	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : bare_record(c->request, c->run, EXIT_cancelled, &c->lost);
+	fill_output(c, record);
+	if (c->files)
+		json_object_set(record, "files", c->files);
 	return record;
 }
 
@@ -153,68 +154,63 @@ int report_print_json(const json_t *object)
 	return write_json(STDOUT_FILENO, object);
 }
 
-json_t *report_of_program(const struct session *s, enum program_report_kind kind, struct err *e)
+json_t *report_of_program(const struct run_client *c, enum program_report_kind kind, struct err *e)
 {
-	if (s->report.unread)
-		err_set(e, ERR_PROTOCOL, "it cannot be read: %s", strerror(s->report.broken));
-	else if (stream_is_truncated(&s->report))
-		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)s->report.keep);
-	else if (s->report.len == 0)
+	if (c->report.unread)
+		err_set(e, ERR_PROTOCOL, "it cannot be read: %s", strerror(c->report.broken));
+	else if (stream_is_truncated(&c->report))
+		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)c->report.keep);
+	else if (c->report.len == 0)
 		err_set(e, ERR_PROTOCOL, "it is empty");
 	else
-		return program_report_parse(kind, s->report.data, s->report.len, e);
+		return program_report_parse(kind, c->report.data, c->report.len, e);
 	return NULL;
 }
 
-/* In what is printed for programs, and in none of our sentences. */
-static void fill_report(const struct session *s, json_t *record)
+/* NULL: it did not come that far, it was a command or executed by the interpreter itself; or why says what is wrong. */
+static json_t *read_report(const struct run_client *c, struct err *why)
 {
-	struct err why;
-	bool       said   = s->report.seen || s->report.unread;
-	json_t    *report = said ? report_of_program(s, PROGRAM_REPORT_run, &why) : NULL;
-
-	if (report)
-		program_report_into(record, report);
-	else if (said) /* else it did not come that far, or it was a command */
-		program_report_complain(record, &why);
-	json_decref(report);
+	return c->report.seen || c->report.unread ? report_of_program(c, PROGRAM_REPORT_run, why) : NULL;
 }
 
-static int print_record(const struct session *s, const json_t *record)
+static int print_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
 	json_t *whole = json_copy((json_t *)record);
 	int     r;
 
-	json_object_set_new(whole, "stdout", s->started ? output_text(&s->out) : json_null());
-	json_object_set_new(whole, "stderr", s->started ? output_text(&s->err) : json_null());
-	fill_report(s, whole);
+	json_object_set_new(whole, "stdout", c->started ? output_text(&c->out) : json_null());
+	json_object_set_new(whole, "stderr", c->started ? output_text(&c->err) : json_null());
+	if (report)
+		program_report_into(whole, report);
+	else if (why->kind != ERR_NONE)
+		program_report_complain(whole, why);
 	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
 }
 
 /* Where --json and --record want it. */
-static int put_record(const struct session *s, const json_t *record)
+static int put_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
-	int printed = s->request->json ? print_record(s, record) : 0;
+	int printed = c->request->json ? print_record(c, record, report, why) : 0;
 
-	return s->request->record_fd >= 0 && write_json(s->request->record_fd, record) < 0 ? -1 : printed;
+	return c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0 ? -1 : printed;
 }
 
 /* --- told to people --- */
 
-static bool is_exec_error(const struct session *s)
+static bool is_exec_error(const struct run_client *c)
 {
-	return json_is_string(json_object_get(s->ended, "exec_error"));
+	return json_is_string(json_object_get(c->ended, "exec_error"));
 }
 
 /* The kernel refused a step: the host is not as it should be. */
-static bool points_to_doctor(const struct session *s, const json_t *record)
+static bool points_to_doctor(const struct run_client *c, const json_t *record)
 {
 	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
 	enum exit_reason reason;
 
-	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(s);
+	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
 /* In brackets behind the layers that are missing for it. */
@@ -246,9 +242,9 @@ static bool is_for_root(const json_t *row)
 }
 
 /* What root would have had, or nothing would have run. Once, for the record says it too. */
-static void print_losses(const struct session *s)
+static void print_losses(const struct run_client *c)
 {
-	const json_t *lost   = json_object_get(s->ended, "lost");
+	const json_t *lost   = json_object_get(c->ended, "lost");
 	const char   *before = "brig: not in force without root:";
 
 	for (size_t i = 0; i < json_array_size(lost) && geteuid() != 0; i++) {
@@ -262,9 +258,9 @@ static void print_losses(const struct session *s)
 		fputs("; brig doctor says how to get them\n", stderr);
 }
 
-static void print_left(const struct session *s)
+static void print_left(const struct run_client *c)
 {
-	const json_t *left = json_object_get(s->ended, "left");
+	const json_t *left = json_object_get(c->ended, "left");
 	struct err    e;
 
 	if (!json_is_string(left))
@@ -274,37 +270,37 @@ static void print_left(const struct session *s)
 }
 
 /* A flood that was ended for another reason was no limit. */
-static const char *limit_behind(const struct session *s, const json_t *record)
+static const char *limit_behind(const struct run_client *c, const json_t *record)
 {
 	enum exit_reason reason;
 
 	if (!summary_reason(record, &reason))
 		return "";
-	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : s->limit;
+	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit;
 }
 
 /* brigd's sentence about what could not be executed has no name in it: the words of a run are not for its log. */
-static void print_refusal(const struct session *s, const json_t *record, const char *why)
+static void print_refusal(const struct run_client *c, const json_t *record, const char *why)
 {
 	static const char unnamed[] = "the program ";
-	const char       *op        = json_string_value(json_object_get(s->request->message, "op"));
+	const char       *op        = json_string_value(json_object_get(c->request->message, "op"));
 	char              name[200];
 
-	snprintf(name, sizeof name, "%s", s->request->program);
+	snprintf(name, sizeof name, "%s", c->request->program);
 	text_make_plain(name);
-	if (is_exec_error(s) && op && strcmp(op, "exec") == 0 && strncmp(why, unnamed, sizeof unnamed - 1) == 0)
+	if (is_exec_error(c) && op && strcmp(op, "exec") == 0 && strncmp(why, unnamed, sizeof unnamed - 1) == 0)
 		fprintf(stderr, "brig: %s %s\n", name, why + sizeof unnamed - 1);
 	else
-		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(s, record) ? "; brig doctor says what this host lacks" : "");
+		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(c, record) ? "; brig doctor says what this host lacks" : "");
 }
 
-static int status_of(const struct session *s, const json_t *record)
+static int status_of(const struct run_client *c, const json_t *record)
 {
 	enum exit_reason reason;
 
-	if (is_exec_error(s))
-		return strcmp(json_string_value(json_object_get(s->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
-	if (s->out.broken || s->err.broken)
+	if (is_exec_error(c))
+		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
+	if (c->out.broken || c->err.broken)
 		return STATUS_SIGPIPE;
 	if (summary_reason(record, &reason) && reason == EXIT_cancelled && interrupt_caught() == SIGINT)
 		return STATUS_SIGINT;
@@ -312,41 +308,61 @@ static int status_of(const struct session *s, const json_t *record)
 }
 
 /* One story on stderr: a refusal in words, an unusual end as a summary. */
-void report_print_story(const struct session *s, const json_t *record)
+void report_print_story(const struct run_client *c, const json_t *record)
 {
-	int              broken = s->out.broken ? s->out.broken : s->err.broken;
-	char             why[sizeof s->lost.text];
+	int              broken = c->out.broken ? c->out.broken : c->err.broken;
+	char             why[sizeof c->lost.text];
 	enum exit_reason reason;
 
-	if (broken == EPIPE && !s->request->verbose)
+	if (broken == EPIPE && !c->request->verbose)
 		return; /* brig run ... | head: nobody wants to hear more */
 	if (broken)
-		fprintf(stderr, "brig: the output cannot be %s: %s\n", s->out.unread || s->err.unread ? "read" : "written", strerror(broken));
-	if (*summary_error(record, why, sizeof why) && !s->started) {
-		print_refusal(s, record, why);
-	} else if (!s->request->quiet && (!summary_reason(record, &reason) || reason != EXIT_exited ||
-					  json_is_true(json_object_get(record, "truncated")) || s->request->verbose)) {
-		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(s, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
-		summary_print(record, limit_behind(s, record), stderr);
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
+	if (*summary_error(record, why, sizeof why) && !c->started) {
+		print_refusal(c, record, why);
+	} else if (!c->request->quiet && (!summary_reason(record, &reason) || reason != EXIT_exited ||
+					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
+		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
+		summary_print(record, limit_behind(c, record), stderr);
 	}
-	if (!s->request->quiet)
-		print_losses(s);
-	print_left(s);
+	if (!c->request->quiet)
+		print_losses(c);
+	print_left(c);
 }
 
-int report_session(const struct session *s)
+/* Of a call: its value where nobody asked for JSON, its pictures, and what became of the interpreter. */
+static int tell_result(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
-	json_t *record  = report_make_record(s);
-	int     printed = put_record(s, record), status;
+	int status = STATUS_OK;
 
-	report_print_story(s, record);
-	status = printed < 0 ? STATUS_SIGPIPE : status_of(s, record);
-	if (run_files_tell(s->files, s->request->quiet) && status == 0)
+	if (!c->request->json && !c->out.broken && result_print(report) < 0)
+		status = STATUS_SIGPIPE;
+	if (!result_tell(c->request, report) && status == STATUS_OK)
 		status = STATUS_NOT_SAVED;
-	if (s->request->why)
-		why_print_all(s, record);
-	else if (status && !s->request->json && !s->request->quiet)
-		why_print_line(s, record);
-	json_decref(record);
+	if (!report && why->kind != ERR_NONE)
+		fprintf(stderr, "brig: what the call reported cannot be used: %s\n", why->text);
+	if (!c->request->quiet)
+		result_tell_state(json_object_get(record, "session"));
+	return status;
+}
+
+int report_run(const struct run_client *c)
+{
+	struct err   why     = { 0 };
+	scoped_json *record  = report_make_record(c), *report = read_report(c, &why);
+	int          printed = put_record(c, record, report, &why), status, told = STATUS_OK;
+
+	if (c->request->by == BY_CALL)
+		told = tell_result(c, record, report, &why);
+	report_print_story(c, record);
+	status = printed < 0 ? STATUS_SIGPIPE : status_of(c, record);
+	if (status == STATUS_OK)
+		status = told;
+	if (run_files_tell(c->files, "saved", c->request->quiet) && status == 0)
+		status = STATUS_NOT_SAVED;
+	if (c->request->why)
+		why_print_all(c, record);
+	else if (status && !c->request->json && !c->request->quiet && !c->request->session)
+		why_print_line(c, record);
 	return status;
 }

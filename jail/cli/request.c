@@ -9,6 +9,7 @@
 #include "sealed.h"
 #include "text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,10 +21,6 @@
 /* --- options --- */
 
 #define AT(member) offsetof(struct request, member)
-
-/* The profile's ceiling is known to brigd. */
-#define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
-	{ { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL, false },
 
 /* Ours, whose texts live as long as we do. */
 static const char *find_own(const char *name)
@@ -45,47 +42,77 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 	return field_from_text(&row->field, entry, into, e) < 0 ? err_wrap(e, "--env") : 0;
 }
 
-const struct option_row request_options[] = {
-	{ { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "Run this text as the program; what follows are its arguments", NULL, NULL }, 'c', "CODE", NULL, true },
-	{ { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of a directory that --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true },
-	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile; default: basic (brig profile list shows all)"),
+/* clang-format off */
+enum {
+	CELLS  = BY_RUN | BY_EXEC | BY_OPEN,                 /* a cell is made: what it is like can be said */
+	RUNS   = BY_RUN | BY_EXEC | BY_CALL | BY_COMMAND,    /* something runs, and has a record */
+	STARTS = CELLS | RUNS,
+};
+
+/* What is a call's own, what only a session has; all others are of the cell. The profile's ceiling is known to brigd. */
+#define IS(member, other) (offsetof(struct limits, member) == offsetof(struct limits, other))
+#define OF_LIMIT(member) (IS(member, idle_ms) || IS(member, lifetime_ms) ? BY_OPEN : IS(member, wall_ms) || IS(member, cpu_ms) || IS(member, output_bytes) ? STARTS : CELLS)
+#define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
+	{ OF_LIMIT(member), { { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL, false } },
+
+static const struct {
+	unsigned          by; /* bits of enum request_by */
+	struct option_row row;
+} options[] = {
+	{ BY_RUN, { { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "Run this text as the program; what follows are its arguments", NULL, NULL }, 'c', "CODE", NULL, true } },
+	{ BY_CALL, { { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "Run this text", NULL, NULL }, 'c', "CODE", NULL, true } },
+	{ BY_RUN, { { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of a directory that --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true } },
+	{ BY_CHECK, OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile whose rules count; default: basic (brig explain --all NAME shows them)") },
+	{ CELLS, OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile; default: basic (brig profile list shows all)") },
+	{ BY_CALL, OPTION_TEXT("context", 0, AT(context), "NAME", "The interpreter of the session, made at its first use; default: main") },
 #include "limits.def"
-	OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file"),
-	{ { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", set_env, false },
-	{ { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program in that directory can import its neighbours", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
-	{ { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false },
-	{ { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false },
-	OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR"),
-	OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace"),
-	{ { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false },
-	OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else"),
-	OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output"),
-	OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one"),
-	{ { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false },
-	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running"),
-	OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it"),
-	OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself"),
-	OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run"),
-	OPTION_END,
+	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file") },
+	{ CELLS | BY_COMMAND, { { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", set_env, false } },
+	{ CELLS, { { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program in that directory can import its neighbours", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
+	{ BY_RUN | BY_EXEC, { { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
+	{ BY_RUN | BY_EXEC, { { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false } },
+	{ BY_RUN | BY_EXEC, OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR") },
+	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
+	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
+	{ BY_CALL, OPTION_TEXT("artifacts", 0, AT(artifacts), "DIR", "Write pictures that the call shows into DIR, as call-1-1.png") },
+	{ CELLS, { { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false } },
+	{ RUNS, OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else") },
+	{ BY_CHECK, OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON") },
+	{ BY_OPEN, OPTION_SWITCH("json", 0, AT(json), "Print the answer as JSON") },
+	{ BY_GET | BY_FILES, OPTION_SWITCH("json", 0, AT(json), "Print a list of the files as JSON") },
+	{ BY_GET, { { "max", FIELD_SIZE, AT(max_bytes), 0, 1024 * GIB, 0, "Copy at most so much in all; default 1G", NULL, NULL }, 0, NULL, NULL, false } },
+	{ RUNS, OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output") },
+	{ CELLS, OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one") },
+	{ CELLS, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
+	{ BY_RUN | BY_EXEC, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
+	{ BY_CHECK, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running") },
+	{ BY_RUN | BY_EXEC, OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it") },
+	{ RUNS, OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself") },
+	{ BY_PUT | BY_GET, OPTION_SWITCH("quiet", 'q', AT(quiet), "Do not name what was left out; the exit status tells") },
+	{ STARTS, OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run") },
 };
 #undef LIMIT
-const struct option_row *const request_exec_options = request_options + 2; /* without --code and --module */
+/* clang-format on */
 
-const struct option_row check_options[] = {
-	OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile whose rules count; default: basic (brig explain --all NAME shows them)"),
-	OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON"),
-	OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running"),
-	OPTION_END,
-};
+static_assert(ARRAY_LEN(options) < REQUEST_OPTIONS_MAX, "the end is a row, too");
+
+void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (options[i].by & by)
+			ret[n++] = options[i].row;
+	ret[n] = (struct option_row)OPTION_END;
+}
 
 /* --- life --- */
 
-void request_init(struct request *r)
+void request_init(struct request *r, enum request_by by)
 {
-	*r = (struct request){ .profile = "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS };
-	for (const struct option_row *row = request_options; row->field.name; row++)
-		if (row->field.preset == FIELD_UNSAID)
-			*(uint64_t *)((char *)r + row->field.offset) = FIELD_UNSAID;
+	*r = (struct request){ .by = by, .profile = by & ~(CELLS | BY_CHECK) ? NULL : "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS, .max_bytes = GIB };
+	for (const struct field *f = limits_fields; f->name; f++)
+		*(uint64_t *)((char *)&r->limits + f->offset) = FIELD_UNSAID;
 }
 
 void request_done(struct request *r)
@@ -218,6 +245,18 @@ static int open_input(const char *path)
 	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
+/*
+ * As for a Python of the host: what is piped in, or a file, is for the program. A terminal is not, nor a device like
+ * /dev/null: a program that reads its input would wait for keys.
+ */
+void request_take_stdin(struct request *r)
+{
+	struct stat st;
+
+	if (!r->stdin_path && fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)))
+		r->stdin_path = "-";
+}
+
 static int open_stdin(struct request *r, struct err *e)
 {
 	struct stat st;
@@ -266,21 +305,47 @@ static int open_record(struct request *r, struct err *e)
 	return r->record_fd < 0 ? err_sys(e, "--record %s", to) : 0;
 }
 
-/* What run and exec have in common; only what was asked is said. */
-static int put_common(struct request *r, struct err *e)
+/* What a cell is made of; only what was asked is said. */
+static int put_cell(struct request *r, struct err *e)
 {
-	put_limits(r);
-	if (open_record(r, e) < 0 || put_profile(r, e) < 0 || put_env(r, e) < 0 || put_shown(r, e) < 0 || open_stdin(r, e) < 0)
+	if (put_profile(r, e) < 0 || put_shown(r, e) < 0)
+		return -1;
+	if (r->wait_ms)
+		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
+	if (r->cold)
+		json_object_set_new(r->message, "cold", json_true());
+	return put_allow_missing(r, e);
+}
+
+/* What a program starts with that has a process of its own. */
+static int put_start(struct request *r, struct err *e)
+{
+	if (put_env(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
 	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
-	if (r->wait_ms)
-		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
-	if (r->cold)
-		json_object_set_new(r->message, "cold", json_true());
-	return put_allow_missing(r, e) < 0 ? -1 : run_files_open(r, e);
+	return 0;
+}
+
+static int put_run(struct request *r, struct err *e)
+{
+	put_limits(r);
+	return open_record(r, e) < 0 || put_cell(r, e) < 0 || put_start(r, e) < 0 || run_files_open(r, e) < 0 ? -1 : 0;
+}
+
+/* In which session. */
+static int put_call(struct request *r, struct err *e)
+{
+	put_limits(r);
+	if (json_object_set_new(r->message, "session", json_string(r->session)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
+	if (r->context && json_object_set_new(r->message, "context", json_string(r->context)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--context: the value is not UTF-8");
+	if (r->detach)
+		json_object_set_new(r->message, "detach", json_true());
+	return open_record(r, e);
 }
 
 /* --- a program that lies in a directory which is shown --- */
@@ -339,7 +404,7 @@ static int find_file(struct request *r, const char *path, char *buf, size_t len,
 	*ret = path;
 	if (stat(path, &st) < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* open() says it, too */
-	if (!S_ISDIR(st.st_mode) || r->mode == MODE_check)
+	if (!S_ISDIR(st.st_mode) || r->by != BY_RUN)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		*ret = buf;
@@ -432,10 +497,13 @@ static int put_program(struct request *r, const char *path, struct err *e)
 	return r->code ? seal_program(r, r->code, strlen(r->code), e) : put_file(r, path, e);
 }
 
-static void put_mode(struct request *r)
+static int put_arguments(struct request *r, char **words, int n, struct err *e)
 {
 	if (r->mode != MODE_script)
 		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
+	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
+	return put_words(r, "args", words, n, e);
 }
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
@@ -444,17 +512,30 @@ int request_take_program(struct request *r, const char *path, char **words, int 
 	r->message = json_pack("{ss}", "op", "run");
 	if (!early_run.sent && put_program(r, path, e) < 0)
 		return -1;
-	put_mode(r);
-	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
-	return put_words(r, "args", words, n, e) < 0 ? -1 : put_common(r, e);
+	if (r->session)
+		return put_call(r, e);
+	return put_arguments(r, words, n, e) < 0 ? -1 : put_run(r, e);
 }
 
 int request_take_command(struct request *r, char **words, int n, struct err *e)
 {
 	r->program = words[0];
 	r->message = json_pack("{ss}", "op", "exec");
-	return put_words(r, "argv", words, n, e) < 0 ? -1 : put_common(r, e);
+	if (put_words(r, "argv", words, n, e) < 0)
+		return -1;
+	if (r->session)
+		return put_call(r, e) < 0 ? -1 : put_start(r, e);
+	return put_run(r, e);
+}
+
+int request_take_open(struct request *r, struct err *e)
+{
+	r->program = r->name ? r->name : "the session";
+	r->message = json_pack("{ss sb}", "op", "open", "stays", 1);
+	put_limits(r);
+	if (r->name && json_object_set_new(r->message, "name", json_string(r->name)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "the name is not UTF-8");
+	return put_cell(r, e) < 0 ? -1 : put_env(r, e);
 }
 
 /* --- and back --- */
@@ -489,13 +570,15 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "%s", r->program);
 	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */
 		snprintf(buf, len, "arguments");
+	else if (strcmp(field, "name") == 0)
+		snprintf(buf, len, "%s", r->program);
 	else if (strcmp(field, "cwd") == 0)
 		snprintf(buf, len, "--workdir");
 	else if (strcmp(field, "files") == 0)
 		snprintf(buf, len, "--put, --get and --out");
 	else if (strncmp(field, "allow_missing", 13) == 0)
 		snprintf(buf, len, "--allow-missing");
-	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)
+	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0 || strcmp(field, "context") == 0 || strcmp(field, "detach") == 0)
 		snprintf(buf, len, "--%s", field);
 	return buf;
 }

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROWS_MAX = 10000 };
+enum { ROWS_MAX = 10000, ENTRIES_MAX = 200000 }; /* more than the inodes of a /workspace */
 
 /* --- what was asked for --- */
 
@@ -66,30 +66,49 @@ bool run_files_are_wanted(const struct request *r)
 	return *r->put || *r->get || r->out;
 }
 
-static int check_put(const char *text, struct err *e)
+/* How it was written: of a run as options, in a session as words. */
+static const char *option(const struct request *r, const char *name)
 {
-	scoped_pair p = put_of(text);
+	return r->session ? "" : name;
+}
+
+static int check_put(const struct request *r, const char *text, struct err *e)
+{
+	const char *put = option(r, "--put ");
+	scoped_pair p   = put_of(text);
 	struct stat st;
 	const char *fault;
 
 	if (!p.first || stat(p.first, &st) < 0)
-		return err_sys(e, "--put %s", text);
+		return err_sys(e, "%s%s", put, text);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_BAD_SPEC, "--put %s: is neither a file nor a directory", text);
+		return err_set(e, ERR_BAD_SPEC, "%s%s: is neither a file nor a directory", put, text);
 	if (!p.second)
-		return err_set(e, ERR_BAD_SPEC, "--put %s: has no name of its own; write --put %s:NAME", text, text);
+		return err_set(e, ERR_BAD_SPEC, "%s%s: has no name of its own; write %s%s:NAME", put, text, put, text);
 	fault = file_name_fault(p.second, strlen(p.second));
-	return fault ? err_set(e, ERR_BAD_SPEC, "--put %.60s: the name %.60s %s", text, p.second, fault) : 0;
+	return fault ? err_set(e, ERR_BAD_SPEC, "%s%.60s: the name %.60s %s", put, text, p.second, fault) : 0;
 }
 
-static int check_get(const char *text, struct err *e)
+static int check_get(const struct request *r, const char *text, struct err *e)
 {
+	const char *get   = option(r, "--get ");
 	scoped_pair p     = split(text);
 	const char *fault = p.first ? file_name_fault(p.first, strlen(p.first)) : "out of memory";
 
 	if (fault)
-		return err_set(e, ERR_BAD_SPEC, "--get %.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", text, fault);
-	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "--get %s: nothing follows the colon; name a directory or a file", text) : 0;
+		return err_set(e, ERR_BAD_SPEC, "%s%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", get, text, fault);
+	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "%s%s: nothing follows the colon; name a directory or a file", get, text) : 0;
+}
+
+int run_files_check(const struct request *r, struct err *e)
+{
+	for (size_t i = 0; r->put[i]; i++)
+		if (check_put(r, r->put[i], e) < 0)
+			return -1;
+	for (size_t i = 0; r->get[i]; i++)
+		if (check_get(r, r->get[i], e) < 0)
+			return -1;
+	return 0;
 }
 
 int run_files_open(struct request *r, struct err *e)
@@ -98,12 +117,8 @@ int run_files_open(struct request *r, struct err *e)
 
 	if (!run_files_are_wanted(r))
 		return 0;
-	for (size_t i = 0; r->put[i]; i++)
-		if (check_put(r->put[i], e) < 0)
-			return -1;
-	for (size_t i = 0; r->get[i]; i++)
-		if (check_get(r->get[i], e) < 0)
-			return -1;
+	if (run_files_check(r, e) < 0)
+		return -1;
 	if (r->out && mkdir(r->out, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "--out %s", r->out);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -117,46 +132,51 @@ int run_files_open(struct request *r, struct err *e)
 
 /* --- in: the process that moves them --- */
 
-static int put_file(int sock, int dir, const char *path, const char *name)
+struct giver {
+	int         sock;
+	const char *option; /* "--put ", or "" */
+};
+
+static int put_file(const struct giver *g, int dir, const char *path, const char *name)
 {
 	scoped_fd   fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		fprintf(stderr, "brig: --put %s: %m\n", name);
+		fprintf(stderr, "brig: %s%s: %m\n", g->option, name);
 		return -1;
 	}
-	if (file_stream_put(sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
+	if (file_stream_put(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
 		return -1;
-	if (file_stream_copy(sock, fd, (uint64_t)st.st_size) == 0)
+	if (file_stream_copy(g->sock, fd, (uint64_t)st.st_size) == 0)
 		return 0;
 	if (errno == ENODATA)
-		fprintf(stderr, "brig: --put %s: became shorter while it was read\n", name);
+		fprintf(stderr, "brig: %s%s: became shorter while it was read\n", g->option, name);
 	return -1;
 }
 
-static int put_tree(int sock, int dir, const char *name);
+static int put_tree(const struct giver *g, int dir, const char *name);
 
 /* A link is not followed: what it leads to may be anywhere. */
-static int put_entry(int sock, int dir, const char *last, const char *name)
+static int put_entry(const struct giver *g, int dir, const char *last, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -1;
 	if (S_ISREG(st.st_mode))
-		return put_file(sock, dir, last, name);
+		return put_file(g, dir, last, name);
 	if (S_ISDIR(st.st_mode)) {
 		scoped_fd below = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (below >= 0)
-			return put_tree(sock, below, name);
+			return put_tree(g, below, name);
 	}
-	fprintf(stderr, "brig: --put: %s is left out: it is %s\n", name, S_ISLNK(st.st_mode) ? "a link" : S_ISDIR(st.st_mode) ? "not readable" : "no regular file");
+	fprintf(stderr, "brig: %s%s is left out: it is %s\n", *g->option ? "--put: " : "", name, S_ISLNK(st.st_mode) ? "a link" : S_ISDIR(st.st_mode) ? "not readable" : "no regular file");
 	return 0;
 }
 
-static int put_tree(int sock, int dir, const char *name)
+static int put_tree(const struct giver *g, int dir, const char *name)
 {
 	struct dirent **list;
 	int             n = scandirat(dir, ".", &list, NULL, alphasort), r = 0;
@@ -165,7 +185,7 @@ static int put_tree(int sock, int dir, const char *name)
 		char *path = NULL;
 
 		if (r == 0 && strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
-			r = asprintf(&path, "%s/%s", name, list[i]->d_name) < 0 ? -1 : put_entry(sock, dir, list[i]->d_name, path);
+			r = asprintf(&path, "%s/%s", name, list[i]->d_name) < 0 ? -1 : put_entry(g, dir, list[i]->d_name, path);
 		free(path);
 		free(list[i]);
 	}
@@ -174,23 +194,25 @@ static int put_tree(int sock, int dir, const char *name)
 	return n < 0 ? -1 : r;
 }
 
-static int put_one(int sock, const char *text)
+static int put_one(const struct giver *g, const char *text)
 {
 	scoped_pair p     = put_of(text);
 	scoped_fd   below = p.first ? open(p.first, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	return below >= 0 ? put_tree(sock, below, p.second) : p.first ? put_file(sock, AT_FDCWD, p.first, p.second) : -1;
+	return below >= 0 ? put_tree(g, below, p.second) : p.first ? put_file(g, AT_FDCWD, p.first, p.second) : -1;
 }
 
 static int send_files(const struct request *r, int sock)
 {
+	const struct giver g = { sock, option(r, "--put ") };
+
 	for (size_t i = 0; r->put[i]; i++)
-		if (put_one(sock, r->put[i]) < 0)
+		if (put_one(&g, r->put[i]) < 0)
 			return -1;
 	return file_stream_put(sock, FILE_END, "", 0);
 }
 
-static int send_patterns(const struct request *r, int sock)
+static int send_patterns(const struct request *r, const char *list, int sock)
 {
 	for (size_t i = 0; r->get[i]; i++) {
 		scoped_pair p = split(r->get[i]);
@@ -200,6 +222,8 @@ static int send_patterns(const struct request *r, int sock)
 	}
 	if (r->out && file_stream_put(sock, FILE_GET, "out", 0) < 0)
 		return -1;
+	if (list && file_stream_put(sock, FILE_LIST, list, 0) < 0)
+		return -1;
 	return file_stream_put(sock, FILE_END, "", 0);
 }
 
@@ -207,7 +231,9 @@ static int send_patterns(const struct request *r, int sock)
 
 struct taker {
 	const struct request *request;
+	const char           *list; /* a pattern, or NULL */
 	json_t               *rows;
+	uint64_t              left; /* bytes that may still come */
 	bool                  found[FILE_GETS_MAX + 1]; /* of each pattern; --out is the last one */
 };
 
@@ -228,6 +254,11 @@ static void add_row(struct taker *t, const char *name, json_t *bytes, const char
 							 "left_out", left_out));
 	else
 		json_decref(bytes);
+}
+
+static json_t *bytes_of(const struct file_entry *entry)
+{
+	return json_integer(entry->bytes > INT64_MAX ? INT64_MAX : (json_int_t)entry->bytes);
 }
 
 static bool is_directory(const char *path)
@@ -309,7 +340,7 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 	if (is_ours && asprintf(&saved, "%s%s%s", to.dir && strcmp(to.dir, ".") != 0 ? to.dir : "", to.dir && strcmp(to.dir, ".") != 0 ? "/" : "", to.path) < 0)
 		saved = NULL;
 	if (is_ours)
-		add_row(t, name, json_integer((json_int_t)entry->bytes), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
+		add_row(t, name, bytes_of(entry), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
 	free(saved);
 	free(to.dir);
 	return r;
@@ -325,41 +356,76 @@ static void tell_missing(struct taker *t)
 	}
 }
 
+/* Its bytes came before it, and NULs in the place of those that were not there any more. */
+static bool mark_changed(struct taker *t, const char *name)
+{
+	size_t  n    = json_array_size(t->rows);
+	json_t *last = n ? json_array_get(t->rows, n - 1) : NULL, *its = text_of(name);
+	bool    is_same = last && json_equal(json_object_get(last, "name"), its);
+
+	json_decref(its);
+	if (is_same)
+		json_object_set_new(last, "left_out", json_string(file_left_name(FILE_LEFT_changed)));
+	return is_same;
+}
+
+static void take_left(struct taker *t, const char *name, uint64_t why)
+{
+	struct target to = { .dir = NULL };
+
+	(void)find_target(t, name, &to);
+	free(to.dir);
+	if (why != FILE_LEFT_changed || !mark_changed(t, name))
+		add_row(t, name, json_null(), NULL, file_left_name((enum file_left)why));
+}
+
+/* -1: nothing more is taken. */
+static int take_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
+{
+	switch (entry->kind) {
+	case FILE_REGULAR:
+	case FILE_EXECUTABLE:
+		if (entry->bytes > t->left) {
+			add_row(t, name, bytes_of(entry), NULL, "max");
+			return -1;
+		}
+		t->left -= entry->bytes;
+		return take_file(t, sock, entry, name);
+	case FILE_LEFT:
+		take_left(t, name, entry->bytes);
+		return 0;
+	case FILE_LIST:
+		if (t->list && file_pattern_matches(t->list, name))
+			add_row(t, name, bytes_of(entry), NULL, NULL);
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+/* A program of a session may have changed what sends them: neither bytes nor names go on for ever. */
 static void take_files(struct taker *t, int sock)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
-	struct target     to;
 	struct err        e;
 
-	while (file_stream_next(sock, &entry, name, &e) == 0) {
-		switch (entry.kind) {
-		case FILE_END:
+	for (int i = 0; i < ENTRIES_MAX && file_stream_next(sock, &entry, name, &e) == 0; i++) {
+		if (entry.kind == FILE_END) {
 			tell_missing(t);
 			return;
-		case FILE_REGULAR:
-		case FILE_EXECUTABLE:
-			if (take_file(t, sock, &entry, name) < 0)
-				return;
-			continue;
-		case FILE_LEFT:
-			to = (struct target){ .dir = NULL };
-			(void)find_target(t, name, &to);
-			free(to.dir);
-			add_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry.bytes));
-			continue;
-		default:
-			return;
 		}
+		if (take_entry(t, sock, &entry, name) < 0)
+			return;
 	}
-	if (*t->request->get || t->request->out)
+	if (*t->request->get || t->request->out || t->request->session)
 		add_row(t, "", json_null(), NULL, "cut");
 }
 
 /* Ctrl-C is brig's to hear: what there is comes, or the end. */
 static _Noreturn void move(const struct request *r, int sock, int rows)
 {
-	struct taker t    = { .request = r, .rows = json_array() };
+	struct taker t    = { .request = r, .rows = json_array(), .left = UINT64_MAX };
 	size_t       len  = 0;
 	char        *text = NULL;
 
@@ -367,12 +433,44 @@ static _Noreturn void move(const struct request *r, int sock, int rows)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
-	if (send_files(r, sock) == 0 && send_patterns(r, sock) == 0)
+	if (send_files(r, sock) == 0 && send_patterns(r, NULL, sock) == 0)
 		take_files(&t, sock);
 	text = exact_dump(t.rows, 0, &len);
 	if (text)
 		(void)!file_write_all(rows, text, len);
 	_exit(EXIT_SUCCESS);
+}
+
+/* --- in a session --- */
+
+static _Noreturn void give(const struct request *r, const char *list, int sock)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	if (send_files(r, sock) == 0 && send_patterns(r, list, sock) == 0)
+		_exit(EXIT_SUCCESS);
+	shutdown(sock, SHUT_WR); /* or both sides would wait for what does not come */
+	_exit(EXIT_FAILURE);
+}
+
+/* One process gives and one takes: brigd may have much to say of what it was given. */
+json_t *run_files_exchange(const struct request *r, const char *list, int sock, int *sent)
+{
+	struct taker t      = { .request = r, .list = list, .rows = json_array(), .left = r->max_bytes };
+	int          status = 0;
+	pid_t        giver  = fork();
+
+	if (giver == 0)
+		give(r, list, sock);
+	if (giver > 0)
+		take_files(&t, sock);
+	else
+		add_row(&t, "", json_null(), NULL, strerror(errno));
+	shutdown(sock, SHUT_RDWR); /* of what was not taken to its end nothing more is given */
+	while (giver > 0 && waitpid(giver, &status, 0) < 0 && errno == EINTR)
+		;
+	*sent = giver > 0 && status == 0 ? 0 : -1;
+	return t.rows;
 }
 
 /* --- brig --- */
@@ -418,13 +516,17 @@ json_t *run_files_finish(struct run_files *f)
 static const char *explain(const char *left_out)
 {
 	static const char *const rows[][2] = {
-		{ "none", "the program left no such file" },
+		{ "none", "there is no such file in /workspace" },
 		{ "exists", "there is a file of this name already" },
 		{ "link", "it is a link" },
 		{ "special", "it is no regular file" },
 		{ "size", "it is larger than /workspace" },
 		{ "unreadable", "the program may not read it" },
 		{ "deep", "its path is too long" },
+		{ "room", "there is no room for it in /workspace" },
+		{ "unwritable", "it cannot be written" },
+		{ "changed", "it changed while it was read, and what was missing became NUL bytes" },
+		{ "max", "it would be more than --max" },
 		{ "cut", "it did not come as a whole" },
 	};
 
@@ -434,7 +536,7 @@ static const char *explain(const char *left_out)
 	return left_out;
 }
 
-bool run_files_tell(const json_t *rows, bool is_quiet)
+bool run_files_tell(const json_t *rows, const char *done, bool is_quiet)
 {
 	bool is_missing = false;
 
@@ -450,7 +552,7 @@ bool run_files_tell(const json_t *rows, bool is_quiet)
 		snprintf(plain, sizeof plain, "%s", name && *name ? name : "files");
 		text_make_plain(plain);
 		if (!is_quiet)
-			fprintf(stderr, "brig: not saved: %s: %s\n", plain, explain(why));
+			fprintf(stderr, "brig: not %s: %s: %s\n", done, plain, explain(why));
 	}
 	return is_missing;
 }

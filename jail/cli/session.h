@@ -1,39 +1,22 @@
 /*
- * session.h - one run as its client sees it: from the request to the end.
+ * session.h - brig session: what its commands have in common.
  *
- * Output is passed on or kept, stdin is pumped, a flood and a signal become a
- * cancel. session_run() returns when the run has ended, was refused, or
- * nobody is left who could tell: one of ended, refused and lost is then set.
- * The connection is closed; session_done() waits for a private brigd.
+ * A session stays in a service when brig has ended; a private brigd would end with the command, so none is started.
  */
 #pragma once
-#include "early.h"
-#include "request.h"
-#include "run_files.h"
+#include "option.h"
 #include "server.h"
-#include "stream.h"
 
-struct session {
-	struct server         server;
-	struct request       *request;
-	struct stream         out, err;
-	struct stream         report; /* of the guest runner: hostile, too */
-	int                   stdin_from, stdin_to; /* -1: closed */
-	char                 *pending; /* what waits to be written to stdin; NULL: there is no stdin */
-	size_t                pending_at, pending_len;
-	bool                  sent, started, cancelled;
-	char                  run[RUN_ID_LEN + 1]; /* "": not started */
-	char                  limit[48]; /* "--timeout 0.5": the one that ended it; "": none did */
-	struct run_files      moving;
-	json_t               *files;   /* of the record; NULL: none were asked for */
-	json_t               *ended;   /* the event */
-	json_t               *refused; /* the error */
-	struct err            lost;    /* kind NONE: nothing was */
-};
+/* The first word that is no option is the session's name, NULL: there is none; options may stand on both sides of it. As options_parse(). */
+must_use int session_words(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
-/* Takes the server and the request's stdin over. */
-void session_init(struct session *s, struct server *server, struct request *request);
-/* Of a run that began early (early.h): after interrupt_catch(). */
-void session_take_up(struct session *s, const struct early *early);
-void session_run(struct session *s);
-void session_done(struct session *s);
+/* To the service, with an error that says how to have one; then gives up privilege. */
+must_use int session_connect(struct server *ret, struct err *e);
+
+/* argv[0] is "session run" and so on. */
+int session_open_main(int argc, char **argv);
+int session_run_main(int argc, char **argv);
+int session_exec_main(int argc, char **argv);
+int session_put_main(int argc, char **argv);
+int session_get_main(int argc, char **argv);
+int session_files_main(int argc, char **argv);

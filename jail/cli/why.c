@@ -21,9 +21,9 @@ static bool is_killed_by_filter(const json_t *record)
 	return signal && strcmp(signal, "SIGSYS") == 0;
 }
 
-void why_print_line(const struct session *s, const json_t *record)
+void why_print_line(const struct run_client *c, const json_t *record)
 {
-	const char *op = json_string_value(json_object_get(s->request->message, "op"));
+	const char *op = json_string_value(json_object_get(c->request->message, "op"));
 	char        words[REFUSED_WORDS_MAX];
 
 	refused_words(record, NAMED_MAX, words);
@@ -175,7 +175,7 @@ static void print_kill(const struct reading *r)
 		!r->policy || kills_some(r->policy) ? ", and for calls that a policy says \"kill\" of (brig explain)" : "");
 }
 
-static void print_limits(const struct session *s, const json_t *record)
+static void print_limits(const struct run_client *c, const json_t *record)
 {
 	const json_t *hits = json_object_get(record, "limits_hit");
 
@@ -191,22 +191,22 @@ static void print_limits(const struct session *s, const json_t *record)
 			fprintf(stderr, " %" JSON_INTEGER_FORMAT " times", json_integer_value(times));
 		fprintf(stderr, "; --%s asks for more\n", option);
 	}
-	if (*s->limit)
-		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", s->limit);
+	if (*c->limit)
+		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", c->limit);
 }
 
-void why_print_all(const struct session *s, const json_t *record)
+void why_print_all(const struct run_client *c, const json_t *record)
 {
 	struct reading r = { 0 };
 	struct err     e;
 
-	if (read_policy(&r, s->request->profile, &e) < 0)
+	if (read_policy(&r, c->request->profile, &e) < 0)
 		fprintf(stderr, "brig: the reasons cannot be read: %s\n", e.text);
 	if (is_killed_by_filter(record))
 		print_kill(&r);
 	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
 		print_calls(&r, record);
-	print_limits(s, record);
+	print_limits(c, record);
 	fputs("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n", stderr);
 	done(&r);
 }

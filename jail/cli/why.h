@@ -5,9 +5,9 @@
  * lines that `brig explain` would print.
  */
 #pragma once
-#include "session.h"
+#include "run_client.h"
 
 /* One line, where a run that did not end well was refused a call. */
-void why_print_line(const struct session *s, const json_t *record);
+void why_print_line(const struct run_client *c, const json_t *record);
 /* All that is known, however the run ended. */
-void why_print_all(const struct session *s, const json_t *record);
+void why_print_all(const struct run_client *c, const json_t *record);

@@ -1,62 +1,21 @@
 #include "http_rules.h"
 
+#include "base64.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- base64, of which only the one canonical form is taken --- */
-
-static int digit(char c)
+/* What a header can carry: text without a NUL. */
+static char *decode_text(const char *text, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char       *at       = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Four digits, the last one or two of which may be '='; bits that stand for nothing must be zero. The number of bytes, or -1. */
-static int quad_decode(const char quad[4], bool last, unsigned char ret[3])
-{
-	int      n    = quad[3] != '=' ? 3 : quad[2] != '=' ? 2 : 1;
-	uint32_t bits = 0;
-
-	if (n < 3 && (!last || (n == 1 && quad[3] != '=')))
-		return -1;
-	for (int i = 0; i < 4; i++) {
-		int d = i <= n ? digit(quad[i]) : 0;
-
-		if (d < 0)
-			return -1;
-		bits = bits << 6 | (uint32_t)d;
-	}
-	if ((n == 1 && bits & 0xffff) || (n == 2 && bits & 0xff))
-		return -1;
-	for (int i = 0; i < n; i++)
-		ret[i] = (unsigned char)(bits >> (16 - 8 * i));
-	return n;
-}
-
-static char *base64_decode(const char *text, size_t len)
-{
-	char  *ret  = len % 4 ? NULL : malloc(len / 4 * 3 + 1);
 	size_t used = 0;
+	char  *ret  = base64_decode(text, len, &used);
 
-	for (size_t i = 0; ret && i < len; i += 4) {
-		int n = quad_decode(text + i, i + 4 == len, (unsigned char *)ret + used);
-
-		if (n < 0) {
-			free(ret);
-			return NULL;
-		}
-		used += (size_t)n;
-	}
-	if (!ret || memchr(ret, '\0', used) || !text_is_utf8(ret, used)) {
-		free(ret);
-		return NULL;
-	}
-	ret[used] = '\0';
-	return ret;
+	if (ret && !memchr(ret, 0, used) && text_is_utf8(ret, used))
+		return ret;
+	free(ret);
+	return NULL;
 }
 
 char *rules_decode(const char *value)
@@ -66,7 +25,7 @@ char *rules_decode(const char *value)
 
 	if (len < b + a || strncmp(value, before, b) != 0 || strcmp(value + len - a, after) != 0)
 		return strdup(value);
-	return base64_decode(value + b, len - b - a);
+	return decode_text(value + b, len - b - a);
 }
 
 /* --- which era --- */

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "mirror.h"
 
+#include "base64.h"
+
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
@@ -57,34 +59,13 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-static char *base64(const char *text)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t            len = strlen(text), n = 0;
-	char             *made = malloc(len / 3 * 4 + 8);
-
-	for (size_t i = 0; made && i < len; i += 3) {
-		unsigned bits = (unsigned)(unsigned char)text[i] << 16;
-
-		bits |= i + 1 < len ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
-		bits |= i + 2 < len ? (unsigned char)text[i + 2] : 0;
-		made[n++] = digits[bits >> 18];
-		made[n++] = digits[bits >> 12 & 63];
-		made[n++] = i + 1 < len ? digits[bits >> 6 & 63] : '=';
-		made[n++] = i + 2 < len ? digits[bits & 63] : '=';
-	}
-	if (made)
-		made[n] = 0;
-	return made;
-}
-
 char *mirror_encode(const char *text)
 {
 	char *coded, *made = NULL;
 
 	if (is_plain(text) && strncmp(text, "=?base64?", 9) != 0)
 		return strdup(text);
-	coded = base64(text);
+	coded = base64_encode(text, strlen(text));
 	if (coded && asprintf(&made, "=?base64?%s?=", coded) < 0)
 		made = NULL;
 	free(coded);

@@ -14,14 +14,23 @@ function __brig_is_first
     test (count (__brig_before)) -eq 0
 end
 
+# By their names, those without one by their ids; unless one stands before what is typed: behind it come files.
+function __brig_a_session
+    set -l sessions (brig session list --json 2>/dev/null | awk -F'"' '/^ *"session":/ { id = $4 } /^ *"name":/ { print $4 == "" ? id : $4 }')
+    for word in $argv
+        contains -- $word $sessions; and return
+    end
+    printf '%s\n' $sessions
+end
+
 # Words in the place of files, which stand beside them where fish adds these.
 function __brig_words
     set -l before (__brig_before)
     set -l command $before[1]
     switch "$before[1]"
-        case rootfs
+        case rootfs session
             if test (count $before) -eq 1
-                __brig_commands rootfs
+                __brig_commands $before[1]
                 return
             end
             set command $before[1..2]
@@ -53,6 +62,9 @@ function __brig_words
             brig ps --json 2>/dev/null | string replace -rf '.*"run": "([0-9a-f-]*)".*' '$1'
         case 'rootfs verify'
             brig rootfs list 2>/dev/null | string replace -r ' .*' ''
+        case 'session open' 'session list'
+        case 'session *'
+            __brig_a_session $before[3..]
     end
 end
 

@@ -6,11 +6,12 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from support import brig as tool
-from support import host
+from support import fake_door, host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPLETIONS = ROOT / "packaging/completions"
@@ -95,6 +96,44 @@ def test_behind_profile_come_the_profiles(complete):
 
 def test_commands_of_rootfs_and_their_options_are_known(complete):
     assert complete("brig", "rootfs", "") >= {"build", "verify", "gc"} and "--dry-run" in complete("brig", "rootfs", "gc", "--")
+
+
+SESSIONS = [{"session": f"0d5e6f0c-0000-4000-8000-00000000000{n}", "name": name, "profile": "basic", "uid": 0, "age_ms": 0, "idle_ms": 0, "idle_left_ms": 0, "lifetime_left_ms": 0,
+             "stays": True, "calls": 0, "running": [], "contexts": ["second"], "mine": True} for n, name in enumerate(("work", None))]
+
+
+@pytest.fixture
+def sessions(monkeypatch):
+    """Of a service that is asked once for each test."""
+    def script(door):
+        door.receive()
+        door.send({"reply": "list", "runs": [], "left_out": 0, "sessions": SESSIONS})
+    with fake_door.door(script) as env:
+        monkeypatch.setattr(sys.modules[__name__], "environment", lambda before=environment: {**before(), **env})
+        yield {"work", SESSIONS[1]["session"]}
+
+
+def test_commands_of_session_and_their_options_are_known(complete):
+    assert complete("brig", "session", "") >= {"open", "run", "interrupt", "list"} and complete("brig", "session", "op") == {"open"}
+    assert {"--context", "--artifacts"} <= complete("brig", "session", "run", "--") and "--lifetime" in complete("brig", "session", "open", "--li")
+
+
+@pytest.mark.parametrize("command", ["run", "exec", "put", "get", "files", "interrupt", "close"])
+def test_sessions_are_completed_by_their_names(complete, sessions, command):
+    assert complete("brig", "session", command, "") >= sessions
+
+
+def test_sessions_are_completed_behind_options(complete, sessions):
+    assert complete("brig", "session", "run", "--context", "b", "wo") == {"work"}
+
+
+def test_behind_a_session_come_files(complete, sessions, request):
+    done = complete("brig", "session", "put", "work", "pro")
+    assert done == (set() if request.node.callspec.params["complete"] == "bash" else {"program.py"})
+
+
+def test_trees_are_completed_for_rootfs_verify(complete, jail):
+    assert "basic" in complete("brig", "rootfs", "verify", "")
 
 
 def test_help_completes_commands(complete):

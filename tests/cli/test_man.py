@@ -61,7 +61,8 @@ def test_every_fragment_and_every_table_is_in_a_page():
     assert tables == set(re.findall(r"@generate (\S+)$", named, re.M))
 
 
-@pytest.mark.parametrize("program, name", [("brig run", "brig.1"), ("brigd", "brigd.8"), ("brig-mcp", "brig-mcp.1"), ("brig-rootfs build", "brig-rootfs.1"), ("brig-rootfs import", "brig-rootfs.1")])
+@pytest.mark.parametrize("program, name", [("brig run", "brig.1"), ("brigd", "brigd.8"), ("brig-mcp", "brig-mcp.1"), ("brig-rootfs build", "brig-rootfs.1"), ("brig-rootfs import", "brig-rootfs.1"),
+                                           *((f"brig session {command}", "brig.1") for command in ("open", "run", "exec", "put", "get", "files"))])
 @needs("mandoc")
 def test_every_option_is_in_the_page(program, name):
     first, *words = program.split()

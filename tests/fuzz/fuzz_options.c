@@ -47,10 +47,11 @@ static void say_value(struct line *line, const char *option, const char *value)
 
 static void must_mean_the_same(const struct request *r)
 {
-	struct line    line = { 1, calloc(WORDS_MAX + 1, sizeof *line.argv) };
-	struct request again;
-	struct err     e = { 0 };
-	char           text[32];
+	struct option_row rows[REQUEST_OPTIONS_MAX];
+	struct line       line = { 1, calloc(WORDS_MAX + 1, sizeof *line.argv) };
+	struct request    again;
+	struct err        e = { 0 };
+	char              text[32];
 
 	must(line.argv);
 	say_value(&line, "profile", r->profile);
@@ -71,8 +72,9 @@ static void must_mean_the_same(const struct request *r)
 		say(&line, "private", "");
 	if (r->verbose)
 		say(&line, "verbose", "");
-	request_init(&again);
-	must_about(e.text, options_parse(request_options, line.argc, line.argv, &again, &e) == line.argc - 1);
+	request_init(&again, BY_RUN);
+	request_options(BY_ANY, rows);
+	must_about(e.text, options_parse(rows, line.argc, line.argv, &again, &e) == line.argc - 1);
 	must_be_equal(r, &again);
 	request_done(&again);
 	for (int i = 1; i < line.argc; i++)
@@ -82,15 +84,17 @@ static void must_mean_the_same(const struct request *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char          *words[WORDS_MAX + 1] = { NULL };
-	int            argc                 = 1, taken;
-	struct request r;
-	struct err     e = { 0 };
+	struct option_row rows[REQUEST_OPTIONS_MAX];
+	char             *words[WORDS_MAX + 1] = { NULL };
+	int               argc                 = 1, taken;
+	struct request    r;
+	struct err        e = { 0 };
 
 	while (size && argc < WORDS_MAX)
 		words[argc++] = take_text(&data, &size);
-	request_init(&r);
-	taken = options_parse(request_options, argc, words, &r, &e);
+	request_init(&r, BY_RUN);
+	request_options(BY_ANY, rows);
+	taken = options_parse(rows, argc, words, &r, &e);
 	must(taken >= OPTIONS_HELP && taken < argc);
 	if (taken == OPTIONS_FAILED) {
 		must_say_why(&e);

@@ -596,10 +596,12 @@ static void make_numbers(struct seeds *s)
 
 static void make_options(struct seeds *s)
 {
-	char text[64];
+	struct option_row rows[REQUEST_OPTIONS_MAX];
+	char              text[64];
 
 	begin(s, "options");
-	for (const struct option_row *row = request_options; row->field.name; row++) {
+	request_options(BY_ANY, rows);
+	for (const struct option_row *row = rows; row->field.name; row++) {
 		bool is_switch = row->field.type == FIELD_BOOL;
 
 		snprintf(text, sizeof text, "--%s", row->field.name);

@@ -2,7 +2,7 @@
  * early.c - a plain `brig run FILE` through a service, from the first instruction on and without a C library
  *
  * glibc's start asks the processor for its features some thirty times (6 µs each in a virtual machine) and touches forty pages:
- * 0.6 ms, of a run of one. What is done here is done once more, in full, by session.c and its neighbours, which say what it means;
+ * 0.6 ms, of a run of one. What is done here is done once more, in full, by run_client.c and its neighbours, which say what it means;
  * they take over (early.h) at whatever is not the plain case: any other option, no service, a signal, a limit, a refusal,
  * output that cannot be written, an end that has to be told in words.
  *

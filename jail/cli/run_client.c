@@ -1,0 +1,363 @@
+#define _GNU_SOURCE
+#include "run_client.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "interrupt.h"
+#include "program_report.h"
+#include "run_talk.h"
+#include "text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static_assert((int)EARLY_ID_LEN == RUN_ID_LEN && (int)EARLY_DATAGRAM_MAX == PROTOCOL_MAX && (int)EARLY_FDS_MAX == DATAGRAM_FDS_MAX, "early.h says them again");
+
+enum { PENDING_MAX = 64 * 1024 };
+
+void run_client_init(struct run_client *c, struct server *server, struct request *request)
+{
+	bool keep = request->json || request->mode == MODE_check;
+
+	*c        = (struct run_client){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1, .moving = RUN_FILES_NONE };
+	c->out    = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
+	c->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
+	c->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
+	*server   = SERVER_NONE;
+	if (c->stdin_from >= 0 && !(c->pending = malloc(PENDING_MAX)))
+		err_set(&c->lost, ERR_LIMIT, "out of memory");
+}
+
+void run_client_done(struct run_client *c)
+{
+	interrupt_disarm();
+	fd_closep(&c->stdin_from);
+	fd_closep(&c->stdin_to);
+	stream_done(&c->out);
+	stream_done(&c->err);
+	stream_done(&c->report);
+	free(c->pending);
+	json_decref(c->opened);
+	json_decref(c->ended);
+	json_decref(c->files);
+	json_decref(c->refused);
+	(void)server_close(&c->server);
+}
+
+/* --- stdin --- */
+
+static void close_stdin(struct run_client *c)
+{
+	fd_closep(&c->stdin_to);
+	fd_closep(&c->stdin_from);
+}
+
+static void fill_pending(struct run_client *c)
+{
+	ssize_t n = read(c->stdin_from, c->pending, PENDING_MAX);
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		close_stdin(c);
+		return;
+	}
+	c->pending_at  = 0;
+	c->pending_len = (size_t)n;
+}
+
+static void write_pending(struct run_client *c)
+{
+	ssize_t n = write(c->stdin_to, c->pending + c->pending_at, c->pending_len - c->pending_at);
+
+	if (n > 0)
+		c->pending_at += (size_t)n;
+	else if (n < 0 && errno != EINTR && errno != EAGAIN)
+		close_stdin(c); /* the program closed it, or is gone */
+}
+
+/* --- output --- */
+
+static void name_limit(struct run_client *c, const char *name, uint64_t value)
+{
+	const struct field *f = field_find(limits_fields, name);
+	char                text[32];
+
+	if (!f)
+		return;
+	field_print_text(f, value, text, sizeof text);
+	snprintf(c->limit, sizeof c->limit, "--%s %s", limits_option(f->name), text);
+}
+
+/* Once: what is read until the program is dead would ask again and again. */
+static void cancel(struct run_client *c, const char *reason)
+{
+	json_t    *request = run_talk_cancel(c->run, reason);
+	struct err ignored; /* whoever is gone will be missed by the loop */
+
+	if (!c->cancelled)
+		(void)!datagram_send(c->server.sock, request, NULL, 0, &ignored);
+	c->cancelled = true;
+	json_decref(request);
+}
+
+static void on_output(struct run_client *c, struct stream *stream)
+{
+	switch (stream_read(stream)) {
+	case STREAM_GOES_ON:
+		stream->rests_ms = stream_rests(stream->little) ? clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS : 0;
+		return;
+	case STREAM_FLOOD:
+		if (stream != &c->report)
+			name_limit(c, "output_bytes", stream->keep);
+		cancel(c, "output_limit");
+		return;
+	case STREAM_BROKEN:
+		if (stream != &c->report) /* without it the run is what it is: the record says what is missing */
+			cancel(c, "cancelled");
+		return;
+	}
+}
+
+/* --- what brigd says --- */
+
+static void on_started(void *owner, struct run_start *start)
+{
+	struct run_client *c = owner;
+
+	if (c->started) {
+		err_set(&c->lost, ERR_PROTOCOL, "brigd broke the protocol: a second start");
+		return;
+	}
+	c->started   = true;
+	c->out.keep  = c->err.keep = start->output_bytes;
+	c->out.fd    = fd_take(&start->fd[RUN_STDOUT]);
+	c->err.fd    = fd_take(&start->fd[RUN_STDERR]);
+	c->report.fd = fd_take(&start->fd[RUN_RESULT]);
+	c->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
+	snprintf(c->run, sizeof c->run, "%s", start->run);
+	interrupt_arm(c->server.sock, c->run, c->request->session);
+}
+
+/* In a terminal: a prompt that does not come back is a riddle. */
+static void on_waiting(void *owner, const char *run, const char *why)
+{
+	const struct run_client *c = owner;
+	char                     plain[200];
+
+	(void)run;
+	if (!isatty(STDERR_FILENO) || c->started)
+		return;
+	snprintf(plain, sizeof plain, "%s", why);
+	text_make_plain(plain);
+	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
+}
+
+/* One that Ctrl-C asked to end before it was open has no one who knows of it: then the end is waited for. */
+static void on_opened(void *owner, const json_t *event)
+{
+	struct run_client *c = owner;
+
+	if (interrupt_caught())
+		interrupt_arm(c->server.sock, json_string_value(json_object_get(event, "session")), false);
+	else
+		c->opened = json_incref((json_t *)event);
+}
+
+static void on_limit(void *owner, const char *name, uint64_t value)
+{
+	name_limit(owner, name, value);
+}
+
+static void on_ended(void *owner, const json_t *event)
+{
+	((struct run_client *)owner)->ended = json_incref((json_t *)event);
+}
+
+static void on_refused(void *owner, const json_t *answer)
+{
+	struct run_client *c = owner;
+
+	if (!c->started)
+		c->refused = json_incref((json_t *)answer);
+}
+
+static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
+
+/* " (killed by SIGKILL)", of one that was ours. */
+static const char *tell_status(int status, char *buf, size_t len)
+{
+	*buf = 0;
+	if (WIFSIGNALED(status))
+		snprintf(buf, len, " (killed by SIG%s)", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+	else if (WEXITSTATUS(status))
+		snprintf(buf, len, " (exit status %d)", WEXITSTATUS(status));
+	return buf;
+}
+
+/* A service that systemd tried to start for us, and gave up: what we sent was not read. */
+static bool blame_service(struct run_client *c)
+{
+	char why[360];
+
+	if (c->started || !server_failure(&c->server, why, sizeof why))
+		return false;
+	c->sent = false;
+	err_set(&c->lost, ERR_MISSING, "%.60s: the service cannot start: %s", c->server.name, why);
+	return true;
+}
+
+/* Not refused: nobody knows whether the program had started. */
+static void on_silence(struct run_client *c)
+{
+	char how[48];
+
+	interrupt_disarm();
+	if (blame_service(c))
+		return;
+	tell_status(server_close(&c->server), how, sizeof how);
+	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", c->server.name, how);
+}
+
+static void on_server(struct run_client *c)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	switch (datagram_receive(c->server.sock, &d, &c->lost)) {
+	case DATAGRAM_CAME:
+		run_talk_hear(&talk, c, &d);
+		return;
+	case DATAGRAM_END:
+		on_silence(c);
+		return;
+	case DATAGRAM_BROKEN:
+		(void)blame_service(c);
+		return;
+	}
+}
+
+/* --- the loop --- */
+
+/* Its fd, or -1 while it rests; *wait_ms is then no longer than that. */
+static int fd_of(const struct stream *stream, int *wait_ms)
+{
+	if (stream->fd < 0 || stream->rests_ms == 0 || stream->rests_ms <= clock_ms(CLOCK_MONOTONIC))
+		return stream->fd;
+	*wait_ms = STREAM_REST_MS;
+	return -1;
+}
+
+static void attend(struct run_client *c)
+{
+	bool          has_pending = c->pending_at < c->pending_len;
+	int           wait_ms     = -1;
+	struct pollfd fds[]       = {
+		{ c->server.sock, POLLIN, 0 },
+		{ fd_of(&c->out, &wait_ms), POLLIN, 0 },
+		{ fd_of(&c->err, &wait_ms), POLLIN, 0 },
+		{ fd_of(&c->report, &wait_ms), POLLIN, 0 },
+		{ has_pending ? c->stdin_to : -1, POLLOUT, 0 },
+		{ c->stdin_to >= 0 && !has_pending ? c->stdin_from : -1, POLLIN, 0 },
+	};
+
+	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
+		return;
+	if (fds[1].revents)
+		on_output(c, &c->out);
+	if (fds[2].revents)
+		on_output(c, &c->err);
+	if (fds[3].revents)
+		on_output(c, &c->report);
+	if (fds[4].revents)
+		write_pending(c);
+	if (fds[5].revents)
+		fill_pending(c);
+	if (fds[0].revents)
+		on_server(c);
+}
+
+/* A brigd that could not serve says why before it goes, and hears nothing. */
+static void hear_last_word(struct run_client *c)
+{
+	struct err    sent = c->lost;
+	struct pollfd p    = { .fd = c->server.sock, .events = POLLIN };
+
+	if (poll(&p, 1, 0) > 0)
+		on_server(c);
+	if (!blame_service(c))
+		c->lost = sent;
+}
+
+static void send_request(struct run_client *c)
+{
+	if (datagram_send(c->server.sock, c->request->message, c->request->fd, c->request->fds, &c->lost) < 0)
+		hear_last_word(c);
+	else
+		c->sent = true;
+}
+
+/* --- what began early --- */
+
+static void take_up_stream(struct stream *s, const struct early_stream *early, uint64_t keep)
+{
+	s->fd     = early->fd;
+	s->keep   = keep;
+	s->seen   = early->seen;
+	s->little = early->little;
+	s->broken = early->broken;
+	s->unread = early->unread;
+}
+
+static void take_up_start(struct run_client *c, const struct early *early)
+{
+	c->started = true;
+	snprintf(c->run, sizeof c->run, "%s", early->run);
+	take_up_stream(&c->out, &early->out, early->keep);
+	take_up_stream(&c->err, &early->err, early->keep);
+	interrupt_arm(c->server.sock, c->run, c->request->session);
+	if (c->out.broken || c->err.broken)
+		cancel(c, "cancelled");
+}
+
+void run_client_take_up(struct run_client *c, const struct early *early)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	c->sent = early->sent;
+	if (early->started)
+		take_up_start(c, early);
+	if (early->masked)
+		interrupt_let_in(early->mask);
+	errno = early->lost;
+	if (errno)
+		err_sys(&c->lost, "brigd cannot be heard");
+	else if (early->len && datagram_parse(&d, early->text, early->len, early->fd, early->fds, &c->lost) == 0)
+		run_talk_hear(&talk, c, &d);
+}
+
+/*
+ * Until brigd has cleaned up and the last byte is read. Every process of the
+ * cell is dead by then; the pipes need not be closed, for a program may have
+ * sent its end of one to somebody outside, through a socket that --ro shows.
+ */
+void run_client_run(struct run_client *c)
+{
+	if (!c->sent && c->lost.kind == ERR_NONE && run_files_start(&c->moving, c->request, &c->lost) == 0)
+		send_request(c);
+	run_files_sent(c->request);
+	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
+		attend(c);
+	stream_drain(&c->out);
+	stream_drain(&c->err);
+	stream_drain(&c->report);
+	close_stdin(c);
+	interrupt_disarm();
+	fd_closep(&c->server.sock); /* a private brigd ends while we print */
+	c->files = run_files_finish(&c->moving);
+}
