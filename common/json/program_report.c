@@ -43,7 +43,7 @@ static const struct shape run_shape[] = {
 	{ "security_event",    SHAPE_TEXT,  SHAPE_NULL, "\"blocked_import\": the program imported a module that is not allowed", NULL },
 	{ "security_warnings", SHAPE_TEXTS, SHAPE_MUST, "Sentences for people", NULL },
 	{ "figures",           SHAPE_COUNT, SHAPE_MAY,  "Number of figures of matplotlib that were open at the end or shown", NULL },
-	{ "displays",          SHAPE_ROWS,  SHAPE_MAY,  "What was shown, by display() and as figures, in order; each is a bundle, with a key for each MIME type in which there is something", bundle_shape },
+	{ "displays",          SHAPE_ROWS,  SHAPE_MAY,  "What was shown, by the function display and as figures, in order; each is a bundle, with a key for each MIME type in which there is something", bundle_shape },
 	{ "bundle",            SHAPE_OBJECT, SHAPE_MAY, "The value of the last expression as such a bundle, if there is more to it than text", NULL },
 	{ "left_out",          SHAPE_TEXTS, SHAPE_MAY,  "Sentences about what was too large or too much to be shown", NULL },
 	{ 0 },
