@@ -308,6 +308,9 @@ def hang_up(fd):
 
 # --- one context ---
 
+compile("", "", "exec", ONLY_AST) # the first one makes the types of the tree: here, where a server may do it once for all contexts
+
+
 class Stopped(KeyboardInterrupt):
     """Of a repr() or an excepthook that takes too long."""
 
