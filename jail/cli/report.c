@@ -330,8 +330,8 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	print_left(c);
 }
 
-/* Of a call: its value where nobody asked for JSON, its pictures, and what became of the interpreter. */
-static int tell_result(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
+/* Of a call: its value where nobody asked for JSON, and its pictures. */
+static int tell_result(const struct run_client *c, const json_t *report, const struct err *why)
 {
 	int status = STATUS_OK;
 
@@ -341,8 +341,6 @@ static int tell_result(const struct run_client *c, const json_t *record, const j
 		status = STATUS_NOT_SAVED;
 	if (!report && why->kind != ERR_NONE)
 		fprintf(stderr, "brig: what the call reported cannot be used: %s\n", why->text);
-	if (!c->request->quiet)
-		result_tell_state(json_object_get(record, "session"));
 	return status;
 }
 
@@ -353,7 +351,9 @@ int report_run(const struct run_client *c)
 	int          printed = put_record(c, record, report, &why), status, told = STATUS_OK;
 
 	if (c->request->by == BY_CALL)
-		told = tell_result(c, record, report, &why);
+		told = tell_result(c, report, &why);
+	if (!c->request->quiet)
+		result_tell_state(json_object_get(record, "session"));
 	report_print_story(c, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(c, record);
 	if (status == STATUS_OK)

@@ -124,28 +124,30 @@ static int write_bytes(struct gallery *g, const struct form *form, const void *b
 	return fd < 0 ? -1 : file_write_all(fd, bytes, len);
 }
 
-static void write_form(struct gallery *g, const struct form *form, const json_t *datum)
+/* -1: that is told. */
+static int write_form(struct gallery *g, const struct form *form, const json_t *datum)
 {
-	size_t len   = json_string_length(datum);
-	char  *bytes = form->is_base64 ? base64_decode(json_string_value(datum), len, &len) : NULL;
+	size_t len     = json_string_length(datum);
+	char  *decoded = form->is_base64 ? base64_decode(json_string_value(datum), len, &len) : NULL;
 	char   name[48] = "call";
+	int    r        = -1;
 
-	if (form->is_base64 && !bytes)
+	if (form->is_base64 && !decoded)
 		fprintf(stderr, "brig: a picture of the type %s is damaged\n", form->mime);
-	else if (write_bytes(g, form, bytes ? bytes : json_string_value(datum), len, name, sizeof name) < 0)
+	else if ((r = write_bytes(g, form, decoded ? decoded : json_string_value(datum), len, name, sizeof name)) < 0)
 		fprintf(stderr, "brig: %s/%s: %m\n", g->folder, name);
 	else
 		fprintf(stderr, "brig: picture: %s/%s\n", g->folder, name);
-	g->is_complete &= !form->is_base64 || bytes;
-	free(bytes);
+	free(decoded);
+	return r;
 }
 
 /* In all its forms under one number. */
 static void write_picture(struct gallery *g, const json_t *bundle)
 {
 	for (const struct form *f = forms; f->mime; f++)
-		if (json_object_get(bundle, f->mime))
-			write_form(g, f, json_object_get(bundle, f->mime));
+		if (json_object_get(bundle, f->mime) && write_form(g, f, json_object_get(bundle, f->mime)) < 0)
+			g->is_complete = false;
 	g->n++;
 }
 
@@ -200,16 +202,19 @@ bool result_tell(const struct request *r, const json_t *report)
 
 void result_tell_state(const json_t *session)
 {
-	const char *state   = json_string_value(json_object_get(session, "state"));
-	const char *context = json_string_value(json_object_get(session, "context"));
-	char        plain[80];
+	const json_t *context = json_object_get(session, "context");
+	const char   *state   = json_string_value(json_object_get(session, "state"));
+	bool          is_over = !json_is_string(context) || json_integer_value(json_object_get(session, "idle_left_ms")) == 0;
+	char          name[80];
 
-	if (!state || !context)
+	if (!state)
 		return;
-	snprintf(plain, sizeof plain, "%s", context);
-	text_make_plain(plain);
-	if (strcmp(state, "lost") == 0)
-		fprintf(stderr, "brig: the interpreter of context %s has ended, and its variables are lost\n", plain);
+	snprintf(name, sizeof name, "%s", json_is_string(context) ? json_string_value(context) : "");
+	text_make_plain(name);
+	if (strcmp(state, "lost") == 0 && is_over)
+		fputs("brig: the session has ended, with all that was in it\n", stderr);
+	else if (strcmp(state, "lost") == 0)
+		fprintf(stderr, "brig: the interpreter of context %s has ended, and its variables are lost\n", name);
 	else if (strcmp(state, "reset") == 0)
-		fprintf(stderr, "brig: context %s has a new interpreter: the variables of earlier calls are lost\n", plain);
+		fprintf(stderr, "brig: context %s has a new interpreter: the variables of earlier calls are lost\n", name);
 }

@@ -12,5 +12,5 @@ must_use int result_print(const json_t *report);
 /* On standard error: pictures, which are written into the directory that was named, and what the runner left out. False: one was not written. */
 bool result_tell(const struct request *r, const json_t *report);
 
-/* What became of the interpreter, when its variables are not what the caller thinks. session: of a record. */
+/* What became of interpreter and session, when that is not what the caller thinks. session: of a record. */
 void result_tell_state(const json_t *session);

@@ -320,8 +320,15 @@ def test_a_picture_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     done, _ = ask(call(report={"displays": [picture("image/png")]}), "run", "work", "--artifacts", tmp_path / "file", "-c", "x")
     assert done.returncode == 74 and done.stderr == f"brig: --artifacts {tmp_path}/file: Not a directory\n"
-    done, _ = ask(call(report={"displays": [{"image/png": "AA*A"}]}), "run", "work", "--artifacts", tmp_path, "-c", "x")
-    assert not list(tmp_path.glob("*.png")) and done.stderr.startswith("brig: what the call reported cannot be used: "), done
+    done, _ = ask(call(report={"displays": [{"image/png": "AB=="}]}), "run", "work", "--artifacts", tmp_path, "-c", "x")
+    assert done.returncode == 74 and done.stderr == "brig: a picture of the type image/png is damaged\n"
+
+
+def test_a_full_disk_is_told(tmp_path):
+    limit = ["prlimit", "--fsize=10", "--", tool.binary(), "session", "run", "work", "--artifacts", tmp_path, "-c", "x"]
+    with fake.door(call(report={"displays": [picture("image/png")]})) as env:
+        done = subprocess.run(limit, capture_output=True, text=True, env=tool.environment(env), check=False)
+    assert done.returncode == 74 and done.stderr == f"brig: {tmp_path}/call-1-1.png: File too large\n"
 
 
 # --- exec ---
