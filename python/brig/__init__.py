@@ -7,6 +7,10 @@
 
     brig.run("tools.add(a=1, b=2)", tools={"add": lambda a, b: a + b})
 
+    with brig.Session() as session:
+        session.run("x = 6")
+        session.run("x * 7").value  # 42
+
 It speaks brig-protocol(7) to the service of this host, or starts a brigd of its own. Standard library only.
 """
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Refused(BrigError):
 
 
 class Busy(Refused):
-    """A quota stayed used up for `wait` seconds: nothing ran. retry_after: seconds after which another try may succeed."""
+    """A quota stayed used up for `wait` seconds, or a context of a session is in use: nothing ran. retry_after: seconds after which another try may succeed."""
 
 
 class SessionLost(Refused):

@@ -287,8 +287,9 @@ class Transfer:
         self.sources, self.ends_at, self.is_given, self.is_begun, self.is_aborted = _Sources(files), 0.0, False, False, False
         try:
             for name in [*(name for name, _ in self.sources.rows), *(pattern for _, pattern in self.patterns)]:
-                if _name_fault(name) or len(name) > NAME_MAX:
-                    raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {_name_fault(name) or 'is too long'}; name files as they lie below /workspace, like out/a.csv")
+                fault = "is too long" if len(name) > NAME_MAX else _name_fault(name)
+                if fault:
+                    raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {fault}; name files as they lie below /workspace, like out/a.csv")
         except BaseException:
             self.sources.close()
             raise

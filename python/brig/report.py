@@ -61,7 +61,7 @@ _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 
 
 def _base64(key: str, value: Any) -> str:
-    text = _text(DATUM_MAX)(key, value)
+    text: str = _text(DATUM_MAX)(key, value)
     if not text or len(text) % 4 or not _BASE64.fullmatch(text):
         raise Unusable(f"{key}: expected base64")
     return text

@@ -4,6 +4,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Dict, List, Optional
 
+from .files import Files
+
 # Of brig itself, where the program has no status of its own: exit.def of the sources.
 _STATUS = {"timeout_wall": 124, "timeout_cpu": 124, "oom": 137, "output_limit": 153, "cancelled": 143, "client_gone": 143, "setup_failed": 125}
 
@@ -60,7 +62,7 @@ class Result:
     bundle: Dict[str, Any] = dataclasses.field(default_factory=dict)         # of the value. Images and PDF are base64
     shortened: List[str] = dataclasses.field(default_factory=list)           # what of these was cut or left out, in sentences
     report_error: Optional[str] = None  # why the report of the program is ignored
-    files: Dict[str, bytes] = dataclasses.field(default_factory=dict)   # what get asked for: names below /workspace
+    files: Files = dataclasses.field(default_factory=Files)             # what get asked for: {name below /workspace: bytes}
     left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # what matched and did not come: link, special, size, unreadable, deep; "": cut
 
     @property
@@ -82,7 +84,8 @@ class Result:
         said = self.record.get("session")
         if not isinstance(said, dict):
             return None
-        return CallState(str(said.get("id")), said.get("context"), str(said.get("state")), (said.get("age_ms") or 0) / 1000, (said.get("idle_left_ms") or 0) / 1000)
+        age, idle_left = ((said.get(name) or 0) / 1000 for name in ("age_ms", "idle_left_ms"))
+        return CallState(str(said.get("id")), said.get("context"), str(said.get("state")), age, idle_left)
 
     @property
     def seconds(self) -> float:

@@ -94,7 +94,7 @@ class _Core:
     def _reach(self) -> Steps[Union[Line, AsyncLine]]:
         """The connection. One that the service has closed meanwhile is replaced, if the session does not end with it."""
         if self._line is None or self._is_closed:
-            raise SessionLost("not_found", "the session is not open" if not self._is_closed else "the session was closed", "session")
+            raise SessionLost("not_found", "the session was closed" if self._is_closed else "the session is not open", "session")
         if os.getpid() != self._pid:
             raise BrigError("a fork cannot use the session of the process that it was; attach to it by its name, Session.attach(...)")
         line = self._line
@@ -113,7 +113,8 @@ class _Core:
 
     def _lost(self) -> SessionLost:
         record = self.record
-        return SessionLost("not_found", f"the session has ended ({record.get('exit_reason')})" if record else "the session has ended with its connection", "session")
+        how = f"({record.get('exit_reason')})" if record else "with its connection"
+        return SessionLost("not_found", f"the session has ended {how}", "session")
 
     def _ask(self, op: str, **keys: Any) -> Steps[Reply]:
         line, reply = (yield from self._reach()), Reply()
@@ -272,11 +273,12 @@ def _is_over(awaited: Awaited) -> bool:
     return awaited.is_over
 
 
-def _open_request(profile: str, name: Optional[str], stays: bool, idle: Optional[float], lifetime: Optional[float], timeout: Optional[float], cpu_time: Optional[float],
-                  memory: Size, pids: Optional[int], cpus: Optional[float], output: Size, workspace: Size, tool_wait: Optional[float],
-                  env: Optional[Mapping[str, str]], ro: Optional[Shown], cold: bool, wait: float) -> Tuple[Dict[str, Any], List[int]]:
-    more = {"workspace_bytes": workspace, "idle_ms": None if idle is None else round(idle * 1000), "lifetime_ms": None if lifetime is None else round(lifetime * 1000)}
-    said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **{key: value for key, value in more.items() if value is not None}}
+def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
+                  timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None,
+                  cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
+                  env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, cold: bool = False, wait: float = 60) -> Tuple[Dict[str, Any], List[int]]:
+    times = {key: round(seconds * 1000) for key, seconds in (("idle_ms", idle), ("lifetime_ms", lifetime)) if seconds is not None}
+    said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **times, **({} if workspace is None else {"workspace_bytes": workspace})}
     pairs, fds = shown(ro), [] # type: List[Tuple[str, str]], List[int]
     request: Dict[str, Any] = {"op": "open", "profile": profile, "limits": said, "env": [f"{key}={value}" for key, value in (env or {}).items()],
                                "ro": [each for each, _ in pairs], "wait_ms": round(wait * 1000)}
@@ -317,13 +319,16 @@ class Session(_Core):
 
     _line_type = Line
 
-    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
-                 timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None, cpus: Optional[float] = None,
-                 output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
-                 ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any", path: Optional[str] = None) -> None:
+    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None,
+                 lifetime: Optional[float] = None, timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None,
+                 pids: Optional[int] = None, cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
+                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any",
+                 path: Optional[str] = None) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
-        self._drive(self._open(*_open_request(profile, name, stays, idle, lifetime, timeout, cpu_time, memory, pids, cpus, output, workspace, tool_wait, env, ro, cold, wait)))
+        request = _open_request(profile, name=name, stays=stays, idle=idle, lifetime=lifetime, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids,
+                                cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, cold=cold, wait=wait)
+        self._drive(self._open(*request))
 
     @classmethod
     def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "Session":
@@ -420,14 +425,10 @@ class AsyncSession(_Core):
 
     _line_type = AsyncLine
 
-    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
-                 timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None, cpus: Optional[float] = None,
-                 output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
-                 ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any", path: Optional[str] = None) -> None:
+    def __init__(self, profile: str = "basic", *, stays: bool = False, server: str = "any", path: Optional[str] = None, **options: Any) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
-        self._begin: Callable[[], Steps[None]] = lambda: self._open(*_open_request(
-            profile, name, stays, idle, lifetime, timeout, cpu_time, memory, pids, cpus, output, workspace, tool_wait, env, ro, cold, wait))
+        self._begin: Callable[[], Steps[None]] = lambda: self._open(*_open_request(profile, stays=stays, **options))
 
     @classmethod
     def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "AsyncSession":

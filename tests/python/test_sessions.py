@@ -123,6 +123,16 @@ def test_an_interpreter_that_ends_is_lost_then_new_and_files_stay(session):
     assert session.run("1").session.state == "kept"
 
 
+def test_one_that_ends_between_two_calls_costs_no_more_than_itself(session):
+    """At any moment of the next call."""
+    states = set()
+    for n in range(40):
+        session.run(f"import os, threading; threading.Timer({n} / 10000, os._exit, [0]).start()")
+        states |= {session.run("1").session.state for _ in range(3)}
+        assert host.poll(lambda: session.run("threading.active_count()").error, every=0) # NameError: a new one
+    assert states <= {"kept", "lost", "reset"}
+
+
 def test_a_context_that_is_restarted_is_reset(session):
     session.run("x = 1")
     session.restart()
@@ -147,6 +157,13 @@ def test_tools_work_in_contexts_each_call_with_its_own(session):
         await asyncio.sleep(0)
         return word + "!"
     assert session.run("tools.later('x')", tools={"later": later}).value == "x!"
+
+
+def test_a_tool_can_use_the_session_that_calls_it(session):
+    def store(name, text):
+        session.put({name: text})
+        return session.run(f"len(open({name!r}).read())", "other").value
+    assert session.run("tools.store('f', 'text'), open('f').read()", tools={"store": store}).value == [4, "text"]
 
 
 def test_output_is_handed_over_as_it_is_written(session):
