@@ -94,6 +94,7 @@ static json_t *meant(enum field_type type, const json_t *given)
 		return meant_bool(given);
 	case FIELD_WORDS:
 	case FIELD_MAP:
+	case FIELD_ROWS:
 		return meant_many(given);
 	default:
 		return json_incref((json_t *)given);
@@ -124,8 +125,8 @@ static const struct {
 	const char *names[12];
 	const char *advice;
 } wishes[] = {
-	{ { "session", "session_id", "sessionid", "context", "context_id", "kernel", "kernel_id", "persist", "state", NULL }, "there are no sessions yet: send the whole program" },
-	{ { "file", "files", "file_path", "filename", "path", "upload", "uploads", "attachments", NULL }, "put contents into code or stdin" },
+	{ { "session_id", "sessionid", "context", "context_id", "kernel", "kernel_id", "persist", "state", NULL }, "did you mean session?" },
+	{ { "file", "file_path", "filename", "path", "upload", "uploads", "attachments", NULL }, "did you mean files?" },
 	{ { "packages", "requirements", "dependencies", "pip", "pip_install", "install", "libraries", NULL }, "nothing can be installed by a call: get_sandbox_info lists what there is" },
 	{ { "language", "lang", "runtime", "interpreter", NULL }, "programs are Python 3" },
 	{ { "timeout_ms", "timeout_seconds", "time_limit", "max_time", NULL }, "did you mean timeout, in seconds?" },
@@ -209,7 +210,7 @@ static json_t *take_if_said(const struct argument *row, const json_t *given, str
 		return take_one(row, given, e);
 	if (!row->must)
 		return json_null();
-	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->field.doc);
+	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->manual ? row->manual : row->field.doc);
 	return NULL;
 }
 
@@ -231,14 +232,31 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 
 /* --- the schema: the portable part of it, since each client knows another one --- */
 
+/* What an object of a list has, by names and types alone. */
+static json_t *items_of(const struct field *table)
+{
+	json_t *properties = json_object();
+
+	for (const struct field *f = table; f->name; f++) {
+		json_t *schema = field_schema(f);
+
+		json_object_del(schema, "description");
+		json_object_set_new(properties, f->name, schema);
+	}
+	return json_pack("{ss so s[s]}", "type", "object", "properties", properties, "required", table->name);
+}
+
 static json_t *schema_of(const struct field *f)
 {
 	json_t *schema = field_schema(f);
 
-	if (f->type != FIELD_SIZE)
-		return schema;
-	json_object_set_new(schema, "type", json_string("string")); /* a union with numbers is refused by some clients */
-	json_object_del(schema, "minimum");
+	if (f->type == FIELD_ROWS)
+		json_object_set_new(schema, "items", items_of(f->table));
+	if (f->type == FIELD_SIZE)
+		json_object_set_new(schema, "type", json_string("string")); /* a union with numbers is refused by some clients */
+	if (!*f->doc)
+		json_object_del(schema, "description");
+	json_object_del(schema, "minimum"); /* who is outside of them is told so; all others would read them */
 	json_object_del(schema, "maximum");
 	return schema;
 }

@@ -9,11 +9,13 @@
 #include "field_json.h"
 
 struct argument {
-	struct field field; /* offset does not matter; preset: FIELD_UNSAID where that is not for the row to say */
+	struct field field; /* offset does not matter; preset: FIELD_UNSAID where that is not for the row to say; doc: for models, who pay for each word */
 	bool         must;
+	const char  *manual; /* the same for the manual; NULL: as in doc */
 };
 
-json_t *arguments_schema(const struct argument *rows); /* new reference; root type object */
+/* New reference; root type object. An object of a FIELD_ROWS must have the first row of its table. */
+json_t *arguments_schema(const struct argument *rows);
 
 /*
  * Every argument of the rows, checked and brought into its one form (sizes as

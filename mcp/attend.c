@@ -104,7 +104,9 @@ static void describe(const struct execution *x, double seconds, char *buf, size_
 	const char *line  = execution_last_line(x, &n);
 	char       *clean = n ? clean_text(line, n < 4096 ? clean_whole(line, n) : clean_whole(line, 4096), false, &clean_len) : NULL;
 
-	if (x->state == EXECUTION_WAITS)
+	if (x->state == EXECUTION_WAITS && turn_is_waiting(&x->turn))
+		snprintf(buf, len, "%.0f s, waiting for its turn in the session", seconds);
+	else if (x->state == EXECUTION_WAITS)
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
 	else if (clean && clean_len)
 		snprintf(buf, len, "%.0f s, last output: %.*s", seconds, (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);

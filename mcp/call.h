@@ -33,6 +33,7 @@ struct channel {
 	enum revision             legacy;  /* what initialize agreed on; REVISION_LEGACY_NEWEST before */
 	bool                      elicits; /* its client said then that it asks a person if it is asked to */
 	char                      principal[64]; /* whose handles these are: "stdio", or a digest of the bearer token */
+	char                      owner[128];    /* whose sessions: "" is the principal; over HTTP with the MCP session, if it has one */
 };
 
 struct call {

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
-enum { PLACE_WAIT_MS = 60 * 1000 };
+enum { PLACE_WAIT_MS = 60 * 1000, INTERRUPT_MS = 2 * 1000, /* as brigd gives a call that is out of time */ INTERRUPTED = 130 /* the status of a call that did not catch it */ };
 
 /* --- the end of one --- */
 
@@ -35,6 +36,18 @@ static void close_input(struct execution *x)
 	fd_closep(&x->input.fd);
 }
 
+static void close_fds(struct execution *x)
+{
+	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
+		fd_closep(&x->fd[i]);
+}
+
+static void end_turn(struct execution *x)
+{
+	loop_timer_clear(&x->mcp->loop, &x->patience);
+	turn_end(&x->turn);
+}
+
 static void destroy(struct execution *x)
 {
 	struct execution_pipe *const pipes[] = { &x->out, &x->err, &x->report };
@@ -45,7 +58,9 @@ static void destroy(struct execution *x)
 		close_pipe(pipes[i]);
 		stream_done(&pipes[i]->stream);
 	}
-	fd_closep(&x->code);
+	close_fds(x);
+	transfer_close(&x->transfer);
+	end_turn(x);
 	asking_forget(x);
 	run_tools_done(&x->tools);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
@@ -76,7 +91,9 @@ static void end(struct execution *x)
 	close_pipe(&x->out);
 	close_pipe(&x->err);
 	close_pipe(&x->report);
-	fd_closep(&x->code);
+	close_fds(x);
+	transfer_close(&x->transfer);
+	end_turn(x);
 	run_tools_close(&x->tools);
 	asking_forget(x);
 	execution_attend(x, &last);
@@ -100,9 +117,31 @@ static void fail(struct execution *x, const char *code, const char *field, const
 
 /* --- stopping --- */
 
-static void tell_cancel(struct execution *x, const char *reason)
+static void on_not_stopped(void *owner)
 {
-	launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, reason));
+	struct execution *x = owner;
+
+	launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, x->stopped));
+}
+
+/* Of a call in a session. */
+static void interrupt(struct execution *x, const char *reason)
+{
+	if (x->stopped)
+		return;
+	x->stopped  = reason;
+	x->patience = (struct loop_timer){ .due = on_not_stopped, .owner = x };
+	launcher_tell(x->mcp->launcher, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
+	loop_timer_set(&x->mcp->loop, &x->patience, INTERRUPT_MS);
+}
+
+/* reason: a text that stays. */
+static void stop(struct execution *x, const char *reason)
+{
+	if (x->turn.mcp)
+		interrupt(x, reason);
+	else
+		launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, reason));
 }
 
 /* Once: what is read until the program is dead would ask again and again. */
@@ -113,7 +152,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	x->cancelled = true;
 	run_tools_close(&x->tools); /* what a dying program has asked for is not done any more, whoever says yes now */
 	if (*x->id)
-		tell_cancel(x, reason);
+		stop(x, reason);
 	else if (!x->question.tag || !x->question.sent)
 		fail(x, "cancelled", NULL, "cancelled before it had started");
 }
@@ -244,10 +283,10 @@ static void on_started(void *owner, struct run_start *start)
 	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
 	open_input(x, fd_take(&start->fd[RUN_STDIN]));
 	open_tools(x, fd_take(&start->fd[RUN_TOOLS]));
-	fd_closep(&x->code);
+	close_fds(x);
 	metrics_run_started(x->mcp->metrics);
 	if (x->cancelled)
-		tell_cancel(x, "cancelled");
+		stop(x, "cancelled");
 }
 
 /* Its id, for a cancel meanwhile. */
@@ -260,7 +299,7 @@ static void on_waiting(void *owner, const char *run, const char *why)
 		return;
 	snprintf(x->id, sizeof x->id, "%s", run);
 	if (x->cancelled)
-		tell_cancel(x, "cancelled");
+		stop(x, "cancelled");
 }
 
 static void on_limit(void *owner, const char *name, uint64_t value)
@@ -305,6 +344,16 @@ static void take_report(struct execution *x)
 		program_report_complain(x->record, &why);
 }
 
+/* In a session it was interrupted, and has ended by itself: the reason is ours. */
+static void tell_stopped(struct execution *x)
+{
+	const char *reason = json_string_value(json_object_get(x->record, "exit_reason"));
+	bool        by_us  = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED || strcmp(x->limit, "output_bytes") == 0;
+
+	if (x->stopped && by_us && reason && strcmp(reason, "exited") == 0)
+		json_object_set_new(x->record, "exit_reason", json_string(x->stopped));
+}
+
 static void on_ended(void *owner, const json_t *event)
 {
 	struct execution *x          = owner;
@@ -319,10 +368,20 @@ static void on_ended(void *owner, const json_t *event)
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
 	fill_figures(x);
 	take_report(x);
+	tell_stopped(x);
 	if (x->state == EXECUTION_WAITS) /* the figure of those that run is of started ones */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
 	end(x);
+}
+
+static bool turns_again(struct execution *x, const json_t *error)
+{
+	bool again = turn_again(&x->turn, error);
+
+	if (again)
+		launcher_forget(x->mcp->launcher, &x->question);
+	return again;
 }
 
 static void on_refused(void *owner, const json_t *answer)
@@ -332,7 +391,7 @@ static void on_refused(void *owner, const json_t *answer)
 	const char       *code  = json_string_value(json_object_get(error, "code"));
 	bool              busy  = strcmp(code, denial_code_name(DENIAL_busy)) == 0;
 
-	if (x->state != EXECUTION_WAITS)
+	if (x->state != EXECUTION_WAITS || (!x->cancelled && turns_again(x, error)))
 		return;
 	if (busy && x->cancelled) { /* while it waited for a place, mostly */
 		fail(x, "cancelled", NULL, "cancelled before it had started");
@@ -379,30 +438,110 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 		return NULL;
 	x->mcp      = m;
 	x->message  = order->message;
-	x->code     = -1;
+	x->fd[0]    = x->fd[1] = -1;
 	x->input.fd = -1;
 	x->asked_ms = loop_now_ms();
 	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->err      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->err.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
 	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
-	x->is_report = strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
-	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = &x->code, .fds_len = 1 };
+	x->is_report = order->session || strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
+	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = x->fd, .fds_len = 1 };
 	TAILQ_INIT(&x->attendants);
-	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
 }
 
+static bool on_file(void *owner, const struct file_entry *entry, const char *name)
+{
+	(void)owner, (void)entry, (void)name;
+	return true;
+}
+
+static bool on_file_bytes(void *owner, const char *bytes, size_t len)
+{
+	(void)owner, (void)bytes, (void)len;
+	return true;
+}
+
+/* What could not be put is told by the run, which does not begin then. */
+static void on_files_moved(void *owner, const struct err *why)
+{
+	(void)owner, (void)why;
+}
+
+/* Asked once: a brigd that went away may have read some of them. */
+static int add_files(struct execution *x, const struct execution_order *order, struct err *e)
+{
+	static const struct transfer_events events = { .read = { on_file, on_file_bytes }, .ended = on_files_moved };
+	int                                 pair[2];
+
+	if (!order->files)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(order->files);
+		return err_sys(e, "socketpair");
+	}
+	x->fd[1]             = pair[1];
+	x->question.fds_len  = 2;
+	x->question.repeated = true;
+	json_object_set_new(x->message, "files", json_true());
+	return transfer_open(&x->transfer, x->mcp, pair[0], order->files, order->files_len, &events, x, e);
+}
+
+/* A jail of its own, for which it may have to wait. */
+static int ask_alone(struct execution *x, const struct execution_order *order, struct err *e)
+{
+	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
+	return add_files(x, order, e) < 0 ? -1 : launcher_ask(x->mcp->launcher, &x->question, e);
+}
+
+static void on_turn(void *owner, const char *session)
+{
+	struct execution *x = owner;
+	struct err        e;
+
+	json_object_set_new(x->message, "session", json_string(session));
+	if (launcher_ask(x->mcp->launcher, &x->question, &e) < 0)
+		fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
+}
+
+static void on_no_turn(void *owner, const struct failure *f)
+{
+	struct execution *x = owner;
+
+	metrics_refused(x->mcp->metrics, f->code);
+	fail(x, f->code, f->field, f->text);
+}
+
+static int ask_in_session(struct execution *x, const struct execution_order *order)
+{
+	static const struct turn_events events = { .go = on_turn, .failed = on_no_turn };
+
+	turn_wait(&x->turn, order->session, order->files, order->files_len, order->patience_ms, &events, x);
+	return 0;
+}
+
 static int fill(struct execution *x, const struct execution_order *order, struct err *e)
 {
+	const char *profile = json_string_value(json_object_get(order->session ? order->session->message : order->message, "profile"));
+
 	snprintf(x->principal, sizeof x->principal, "%s", order->principal);
-	x->profile    = strdup(json_string_value(json_object_get(order->message, "profile")));
+	x->profile    = strdup(profile ? profile : "");
 	x->input_text = order->input ? copy_bytes(order->input, order->input_len) : NULL;
 	x->input_len  = order->input ? order->input_len : 0;
 	if (!x->profile || (order->input && !x->input_text))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	x->code = sealed_open("main.py", order->code, order->code_len, e);
-	return x->code < 0 ? -1 : launcher_ask(x->mcp->launcher, &x->question, e);
+	x->fd[0] = sealed_open("main.py", order->code, order->code_len, e);
+	return x->fd[0] < 0 ? -1 : 0;
+}
+
+/* Where the files go is where they are freed. */
+static int begin(struct execution *x, const struct execution_order *order, struct err *e)
+{
+	if (fill(x, order, e) == 0)
+		return order->session ? ask_in_session(x, order) : ask_alone(x, order, e);
+	free(order->files);
+	return -1;
 }
 
 struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e)
@@ -411,10 +550,11 @@ struct execution *execution_start(struct mcp *m, const struct execution_order *o
 
 	if (!x) {
 		json_decref(order->message);
+		free(order->files);
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	if (fill(x, order, e) == 0)
+	if (begin(x, order, e) == 0)
 		return x;
 	destroy(x);
 	return NULL;

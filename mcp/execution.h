@@ -5,11 +5,16 @@
  * (executions.h); nobody there means that it is cancelled, and freed once
  * brigd has said that everything of it is gone. A cancel that comes before
  * the run has started is remembered, and sent as soon as it has.
+ *
+ * A call in a session is the same thing. It waits for its turn there first, and
+ * is interrupted before it is cancelled: that keeps its interpreter, with what
+ * earlier calls have left there.
  */
 #pragma once
 #include "launcher.h"
 #include "run_tools.h"
 #include "stream.h"
+#include "turn.h"
 
 enum { EXECUTION_TAIL = 16 * 1024 };
 
@@ -17,13 +22,6 @@ enum execution_state {
 	EXECUTION_WAITS, /* for brigd, or for a free place */
 	EXECUTION_RUNS,
 	EXECUTION_ENDED,
-};
-
-/* Why there is no record, in brigd's words or ours. */
-struct failure {
-	char code[24];  /* of denial.def, or "lost"; "": there is a record */
-	char field[80]; /* the key of the request that it is about */
-	char text[600];
 };
 
 struct execution;
@@ -60,7 +58,7 @@ struct execution {
 	struct question         question;
 	json_t                 *message;
 	char                   *profile;
-	int                     code; /* the sealed text */
+	int                     fd[2]; /* for brigd: the sealed text; the socket for its files, or -1 */
 	char                    id[RUN_ID_LEN + 1];     /* of the run; "": it has not started */
 	char                    handle[RUN_ID_LEN + 1]; /* "": nobody was told one */
 	char                    principal[64];
@@ -78,6 +76,10 @@ struct execution {
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
 	struct run_tools        tools;     /* zero: it has none */
+	struct turn             turn;      /* in a session */
+	struct transfer         transfer;  /* else: of its files, which are put before it runs */
+	const char             *stopped;   /* in a session: it was interrupted, and is cancelled for this reason if it does not end; NULL: it was not */
+	struct loop_timer       patience;  /* of that */
 	struct loop_timer       asks;      /* a person is to be asked: not in the middle of something else */
 	char                    round[33]; /* of the question that a client holds as a result (2026-07-28); "": none does */
 	json_t                 *round_of;  /* the params of the call that was answered so */
@@ -93,7 +95,7 @@ struct executions {
 	struct loop_timer       stale; /* when what is kept is looked through: as soon as one has ended, and when the oldest result is to be forgotten */
 };
 
-/* What is to be run. All is copied but the message, which is taken over. */
+/* What is to be run. All is copied but the message and the files, which are taken over. */
 struct execution_order {
 	json_t     *message; /* op run, without a tag */
 	const char *code;
@@ -101,6 +103,10 @@ struct execution_order {
 	const char *input; /* NULL: none, and the message does not ask for it */
 	size_t      input_len;
 	const char *principal;
+	struct named_session *session; /* it is a call in this one; NULL: it has a jail of its own */
+	uint64_t    patience_ms; /* how long it waits for its turn there */
+	char       *files;     /* both lists of what is put before it runs (session_files.h), taken over; NULL: none */
+	size_t      files_len;
 };
 
 /* Asks at once. NULL with *e: it could not be; brigd's refusals come later. */

@@ -13,57 +13,23 @@ struct image {
 	size_t      len;
 };
 
-/*
- * With the signature of each, as base64. A client hands an image on to its
- * model; one that is none makes the model refuse the whole conversation.
- */
-static const struct kind {
-	const char *type, *begins;
-	const char *then; /* at the twelfth character */
-} kinds[] = {
-	{ "image/png", "iVBORw0KGg", "" },
-	{ "image/jpeg", "/9j/", "" },
-	{ "image/gif", "R0lGOD", "" },
-	{ "image/webp", "UklGR", "RUJQ" },
-};
+static const char *const types[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
 
 static bool is_base64_char(char c)
 {
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
 }
 
-/* As clients check it: one bad character and they refuse the whole answer. */
-static bool is_base64(const char *text, size_t len)
+static bool take_type(const char *text, struct image *ret)
 {
-	size_t padding = 0;
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		size_t n = strlen(types[i]);
 
-	if (len == 0 || len % 4)
-		return false;
-	while (padding < 2 && text[len - 1 - padding] == '=')
-		padding++;
-	for (size_t i = 0; i < len - padding; i++)
-		if (!is_base64_char(text[i]))
-			return false;
-	return true;
-}
-
-static bool is_signed(const struct kind *kind, const char *data)
-{
-	if (strncmp(data, kind->begins, strlen(kind->begins)) != 0)
-		return false;
-	return !*kind->then || (strlen(data) > 12 && strncmp(data + 12, kind->then, strlen(kind->then)) == 0);
-}
-
-static bool take_type(const char *text, struct image *ret, const char **rest)
-{
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		size_t n = strlen(kinds[i].type);
-
-		if (strncmp(text, kinds[i].type, n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
+		if (strncmp(text, types[i], n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
 			continue;
-		strcpy(ret->type, kinds[i].type);
-		*rest = text + n + 8;
-		return is_signed(&kinds[i], *rest);
+		strcpy(ret->type, types[i]);
+		ret->data = text + n + 8;
+		return true;
 	}
 	return false;
 }
@@ -72,28 +38,25 @@ static bool is_image(const json_t *value, struct image *ret)
 {
 	const char *text = json_string_value(value);
 
-	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !take_type(text + 5, ret, &ret->data))
+	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !take_type(text + 5, ret))
 		return false;
 	ret->len = strlen(ret->data);
-	return is_base64(ret->data, ret->len);
+	return gallery_shows(ret->type, ret->data, ret->len);
 }
 
-static json_t *take_one(const struct image *image, json_t *content)
+static json_t *take_one(const struct image *image, struct gallery *g)
 {
-	size_t padding = (image->data[image->len - 1] == '=') + (image->data[image->len - 2] == '=');
-
-	json_array_append_new(content, json_pack("{ss ss ss}", "type", "image", "data", image->data, "mimeType", image->type));
-	return json_sprintf("[%s, %zu bytes, shown below]", image->type, image->len / 4 * 3 - padding);
+	return gallery_add(g, image->type, image->data, image->len);
 }
 
-static json_t *take_list(const json_t *list, json_t *content)
+static json_t *take_list(const json_t *list, struct gallery *g)
 {
 	json_t      *words = json_array();
 	struct image image;
 
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (is_image(json_array_get(list, i), &image))
-			json_array_append_new(words, take_one(&image, content));
+			json_array_append_new(words, take_one(&image, g));
 	return words;
 }
 
@@ -150,11 +113,11 @@ static size_t url_length(const char *text, size_t len, const char **type)
 {
 	size_t n;
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		const char *middle = ";base64,";
 
-		n     = strlen("data:") + strlen(kinds[i].type) + strlen(middle);
-		*type = kinds[i].type;
+		n     = strlen("data:") + strlen(types[i]) + strlen(middle);
+		*type = types[i];
 		if (len < n + TEXT_LEAST || strncmp(text + strlen("data:"), *type, strlen(*type)) != 0 || strncmp(text + n - strlen(middle), middle, strlen(middle)) != 0)
 			continue;
 		while (n < len && (is_base64_char(text[n]) || text[n] == '='))
@@ -187,13 +150,13 @@ char *image_name_in_text(const char *text, size_t len, size_t *ret_len)
 	return made;
 }
 
-json_t *image_take(const json_t *result, json_t *content)
+json_t *image_take(const json_t *result, struct gallery *g)
 {
 	struct image image;
 
 	if (is_image(result, &image))
-		return take_one(&image, content);
+		return take_one(&image, g);
 	if (is_list_of_images(result))
-		return take_list(result, content);
+		return take_list(result, g);
 	return name_inside(result);
 }

@@ -6,15 +6,15 @@
  * of them. The client gets each as an image block, if its first bytes are of that kind.
  */
 #pragma once
-#include <jansson.h>
+#include "gallery.h"
 
 enum { IMAGES_MAX = 4 };
 
 /*
- * The images are appended to the list of content blocks. Returns what stands for the result in the text: a new
- * reference; the result itself when it is no image and has none in it.
+ * The images go to the gallery. Returns what stands for the result in the text: a new reference; the result itself when it is no
+ * image and has none in it.
  */
-json_t *image_take(const json_t *result, json_t *content);
+json_t *image_take(const json_t *result, struct gallery *g);
 
 /* The text with a word in the place of each long data URL of an image; malloc'ed, NULL when memory is short. */
 char *image_name_in_text(const char *text, size_t len, size_t *ret_len);

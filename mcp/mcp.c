@@ -1,10 +1,12 @@
 #include "mcp.h"
 
+#include "artifacts.h"
 #include "asking.h"
 #include "broker.h"
 #include "call.h"
 #include "executions.h"
 #include "launcher.h"
+#include "named_sessions.h"
 #include "tool.h"
 
 #include <sys/resource.h>
@@ -37,6 +39,14 @@ static int open_broker(struct mcp *m, struct err *e)
 	return m->broker ? 0 : -1;
 }
 
+static int open_artifacts(struct mcp *m, struct err *e)
+{
+	if (!*m->settings->artifacts)
+		return 0;
+	m->artifacts = artifacts_create(m->settings->artifacts, e);
+	return m->artifacts ? 0 : -1;
+}
+
 int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 {
 	*ret = (struct mcp){ .settings = settings };
@@ -47,9 +57,10 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 		return -1;
 	ret->launcher   = launcher_create(ret);
 	ret->executions = executions_create(ret);
-	if (!ret->launcher || !ret->executions)
+	ret->sessions   = named_sessions_create(ret);
+	if (!ret->launcher || !ret->executions || !ret->sessions)
 		(void)err_set(e, ERR_LIMIT, "out of memory");
-	else if (open_broker(ret, e) == 0)
+	else if (open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
 		return 0;
 	mcp_close(ret);
 	return -1;
@@ -58,6 +69,8 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 void mcp_close(struct mcp *m)
 {
 	executions_destroy(m->executions);
+	named_sessions_destroy(m->sessions);
+	artifacts_destroy(m->artifacts);
 	launcher_destroy(m->launcher);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);

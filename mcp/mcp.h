@@ -14,6 +14,8 @@
 struct call;
 struct launcher;
 struct executions;
+struct named_sessions;
+struct artifacts;
 struct metrics;
 struct broker;
 
@@ -22,6 +24,8 @@ struct mcp {
 	const struct settings *settings;
 	struct launcher       *launcher;   /* the connection to brigd; made at the first tool call */
 	struct executions     *executions; /* runs that have a handle */
+	struct named_sessions       *sessions;   /* of clients, by their names */
+	struct artifacts      *artifacts;  /* where what no reply can hold is written; NULL: nowhere */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools of programs; NULL: they have none */
 	TAILQ_HEAD(elicitation_list, elicitation) elicitations; /* that clients were asked and have not answered; see asking.h */

@@ -67,7 +67,7 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 	const char        *text  = json_string_value(name);
 	const struct tool *found = text && json_string_length(name) == strlen(text) ? tool_find(text) : NULL;
 
-	if (found && found->brokered && !c->mcp->broker)
+	if (found && !tool_is_offered(found, c->mcp))
 		found = NULL;
 	if (!text)
 		rpc_error_set(e, RPC_INVALID_PARAMS, "name: expected the name of a tool");

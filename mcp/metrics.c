@@ -23,6 +23,7 @@ struct metrics {
 	struct refused refused[64];
 	size_t         n_ended, n_refused;
 	uint64_t       running, cells_ready;
+	uint64_t       sessions, sessions_opened;
 	bool           knows_cells;
 };
 
@@ -101,6 +102,20 @@ void metrics_refused(struct metrics *m, const char *code)
 	m->refused[i].n++;
 }
 
+void metrics_session_opened(struct metrics *m)
+{
+	if (!m)
+		return;
+	m->sessions++;
+	m->sessions_opened++;
+}
+
+void metrics_session_ended(struct metrics *m)
+{
+	if (m)
+		m->sessions -= m->sessions > 0;
+}
+
 void metrics_cells_ready(struct metrics *m, uint64_t n)
 {
 	if (!m)
@@ -141,6 +156,10 @@ void metrics_print(const struct metrics *m, FILE *out)
 		print_refused(&m->refused[i], out);
 	exposition_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
 	exposition_count(out, "brig_mcp_running", NULL, m->running);
+	exposition_head(out, "brig_mcp_sessions", "gauge", "Sessions that are open.");
+	exposition_count(out, "brig_mcp_sessions", NULL, m->sessions);
+	exposition_head(out, "brig_mcp_sessions_total", "counter", "Sessions that were opened.");
+	exposition_count(out, "brig_mcp_sessions_total", NULL, m->sessions_opened);
 	if (!m->knows_cells)
 		return;
 	exposition_head(out, "brig_mcp_cells_ready", "gauge", "Cells of brigd that were ready at the last query.");

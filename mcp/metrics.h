@@ -20,6 +20,9 @@ void metrics_run_started(struct metrics *m);
 void metrics_run_ended(struct metrics *m, const char *reason, const char *profile);
 /* A program that was to run and was not, or a request that was not let in; code: one word, like "busy". */
 void metrics_refused(struct metrics *m, const char *code);
+/* A session of a client: brigd has opened it; it is gone. */
+void metrics_session_opened(struct metrics *m);
+void metrics_session_ended(struct metrics *m);
 /* Cells that stand ready, as brigd said last; before the first time the line is left out. */
 void metrics_cells_ready(struct metrics *m, uint64_t n);
 

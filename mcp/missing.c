@@ -112,7 +112,9 @@ static void advise(struct want *w, const struct survey *s)
 
 	if (!out)
 		return;
-	if (profile)
+	if (profile && *w->outcome.session)
+		fprintf(out, "%s is in profile %s: use another session, with profile=\"%s\".", w->name, profile, profile);
+	else if (profile)
 		fprintf(out, "%s is in profile %s: call again with profile=\"%s\".", w->name, profile, profile);
 	else
 		print_instead(s, w->name, out);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CHECK_WALL_MS = 10 * 1000 };
+enum { CHECK_WALL_MS = 10 * 1000, OPEN_WAIT_MS = 60 * 1000 };
 
 static size_t count_characters(const char *text)
 {
@@ -172,31 +172,80 @@ static void put_tools(json_t *message, const struct settings *s, const json_t *e
 		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)least_of(own + s->ask_timeout_ms, most)));
 }
 
+static void fill_wish(const struct settings *s, const json_t *arguments, struct answer_wish *wish)
+{
+	wish->as_text = is_text_format(s, json_object_get(arguments, "format"));
+	wish->detail  = flag(arguments, "detail", s->detail);
+	wish->echo    = flag(arguments, "echo_result", s->echo_result);
+	wish->capture = flag(arguments, "capture_output", true);
+}
+
+/* A jail's own limits: a preset of memory need not be held at any price. */
+static void put_jail(json_t *message, const struct settings *s, const json_t *asked)
+{
+	if (!json_is_integer(json_object_get(asked, "memory_limit")) && !s->memory_bytes)
+		json_object_del(json_object_get(message, "limits"), "memory_bytes");
+	if (json_array_size(s->allow_missing))
+		json_object_set(message, "allow_missing", s->allow_missing);
+}
+
 int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
-	uint64_t      wall_ms, memory_bytes;
 
-	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wall_ms, e) < 0 ||
-	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &memory_bytes, e) < 0 ||
+	fill_wish(s, arguments, wish);
+	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wish->timeout_ms, e) < 0 ||
+	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &wish->memory_bytes, e) < 0 ||
 	    check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
-	json_object_set_new(*message, "limits", limits_of(wall_ms, memory_bytes, order_output(s, explained), explained));
-	if (!json_is_integer(json_object_get(arguments, "memory_limit")) && !s->memory_bytes)
-		json_object_del(json_object_get(*message, "limits"), "memory_bytes"); /* a preset need not be held at any price */
-	if (json_array_size(s->allow_missing))
-		json_object_set(*message, "allow_missing", s->allow_missing);
+	json_object_set_new(*message, "limits", limits_of(wish->timeout_ms, wish->memory_bytes, order_output(s, explained), explained));
+	put_jail(*message, s, arguments);
 	if (*s->servers)
 		put_tools(*message, s, explained);
 	put_words(*message, arguments);
-	wish->as_text      = is_text_format(s, json_object_get(arguments, "format"));
-	wish->detail       = flag(arguments, "detail", s->detail);
-	wish->echo         = flag(arguments, "echo_result", s->echo_result);
-	wish->capture      = flag(arguments, "capture_output", true);
-	wish->timeout_ms   = wall_ms;
-	wish->memory_bytes = memory_bytes;
 	return 0;
+}
+
+/* --- in a session --- */
+
+static int check_call(const json_t *arguments, struct err *e)
+{
+	if (json_string_length(json_object_get(arguments, "stdin")))
+		return err_set(e, ERR_BAD_SPEC, "stdin: a call in a session has none; put the text into a file, with the argument files, and open it");
+	if (json_array_size(json_object_get(arguments, "args")))
+		return err_set(e, ERR_BAD_SPEC, "args: a call in a session has none; write the values into the code");
+	if (json_array_size(json_object_get(arguments, "allowed_imports")))
+		return err_set(e, ERR_BAD_SPEC, "allowed_imports: cannot be enforced in a session; leave it out, or session");
+	return 0;
+}
+
+int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
+{
+	fill_wish(s, arguments, wish);
+	if (check_call(arguments, e) < 0 || take_wall(s, json_object_get(arguments, "timeout"), explained, &wish->timeout_ms, e) < 0)
+		return -1;
+	*message = json_pack("{ss}", "op", "run");
+	json_object_set_new(*message, "limits", limits_of(wish->timeout_ms, 0, order_output(s, explained), explained));
+	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
+	if (*s->servers)
+		put_tools(*message, s, explained);
+	return 0;
+}
+
+json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, struct err *e)
+{
+	uint64_t memory_bytes;
+	json_t  *message;
+
+	if (take_memory(s, json_object_get(asked, "memory_limit"), explained, &memory_bytes, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
+		return NULL;
+	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,
+			    "wait_ms", (json_int_t)OPEN_WAIT_MS);
+	put_jail(message, s, asked);
+	if (json_object_size(json_object_get(asked, "env")))
+		json_object_set_new(message, "env", variables_of(json_object_get(asked, "env")));
+	return message;
 }
 
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)

@@ -15,6 +15,16 @@ must_use int order_check_code(const struct settings *s, const json_t *code, stru
 must_use int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish,
 		       struct err *e);
 
+/*
+ * The same of a call in a session that has the profile: what belongs to the session was said when it was opened, and what no call
+ * of one can have (stdin, args, allowed_imports) is refused.
+ */
+must_use int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish,
+			struct err *e);
+
+/* The message that opens a session. asked: profile, memory_limit and env of the call that makes it. */
+must_use json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, struct err *e);
+
 /* The message of a check; code is not executed. */
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained);
 

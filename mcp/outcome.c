@@ -2,11 +2,13 @@
 #include "outcome.h"
 
 #include "advice.h"
+#include "bundle.h"
 #include "clean.h"
 #include "frames.h"
 #include "image.h"
 #include "program_report.h"
 #include "refused_words.h"
+#include "session_words.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -24,7 +26,8 @@ void outcome_done(struct outcome *o)
 {
 	json_decref(o->record);
 	json_decref(o->result);
-	json_decref(o->images);
+	gallery_done(&o->gallery);
+	json_decref(o->displays);
 	json_decref(o->findings);
 	json_decref(o->warnings);
 	free(o->out.text);
@@ -130,19 +133,17 @@ static void say_exception(struct outcome *o, const json_t *error)
 		say(ERROR_OF(o), "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
-#define RETURN_FIGURE "import base64, io; b = io.BytesIO(); plt.savefig(b, format='png'); 'data:image/png;base64,' + base64.b64encode(b.getvalue()).decode()"
-
-/* What was drawn is lost with the jail. */
+/* Whatever the program showed is shown; a figure is not if the runner in the jail is of an older brig. */
 static void say_figure(struct outcome *o)
 {
 	const char *repr = text_of(o->record, "result_repr");
 
-	if (json_array_size(o->images))
+	if (json_array_size(o->gallery.content) || json_array_size(o->displays))
 		return;
 	if (json_is_null(json_object_get(o->record, "result")) && strncmp(repr, "'data:image/", 12) == 0)
 		say(HINT_OF(o), "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as with plt.savefig(b, dpi=60).");
-	else if (json_integer_value(json_object_get(o->record, "figures")) > 0)
-		say(HINT_OF(o), "A figure was drawn and not returned. These last lines make it the result: " RETURN_FIGURE);
+	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 && !json_object_get(o->record, "left_out"))
+		say(HINT_OF(o), "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs build makes a new one.");
 }
 
 /* The exceptions that Python raises for a refused call. Others get no such hint: the refused call may be a library's probe. */
@@ -308,6 +309,8 @@ static const struct { const char *field, *argument; } arguments[] = {
 	{ "args",                "args" },
 	{ "env",                 "env" },
 	{ "code",                "code" },
+	{ "files",               "files" },
+	{ "session",             "session" },
 };
 /* clang-format on */
 
@@ -372,21 +375,58 @@ static void say_running(struct outcome *o, const struct execution *x)
 	say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
 }
 
-/* What is no JSON is what Python prints for it. */
-static void take_result(struct outcome *o)
+/* What is no JSON is what Python prints for it; what can show itself is shown. */
+static void take_result(struct outcome *o, const json_t *bundle)
 {
 	const json_t *result = json_object_get(o->record, "result"), *repr = json_object_get(o->record, "result_repr");
 
 	if (!result || json_is_null(result))
 		result = repr;
-	o->result = image_take(result ? result : json_null(), o->images);
+	o->result = bundle ? bundle_take(bundle, &o->gallery) : NULL;
+	if (!o->result)
+		o->result = image_take(result ? result : json_null(), &o->gallery);
+}
+
+static void take_displays(struct outcome *o, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *words = bundle_take(json_array_get(list, i), &o->gallery);
+
+		if (words)
+			json_array_append_new(o->displays, words);
+	}
+}
+
+/* Behind those about the arguments, which others share. */
+static void take_left_out(struct outcome *o, const json_t *list)
+{
+	json_t *all = json_array_size(list) ? json_array() : NULL;
+
+	if (!all)
+		return;
+	json_array_extend(all, o->warnings);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one  = json_array_get(list, i);
+		size_t        len  = 0;
+		char         *text = clean_text(json_string_value(one), json_string_length(one), false, &len);
+
+		if (text)
+			json_array_append_new(all, json_stringn(text, len));
+		free(text);
+	}
+	json_decref(o->warnings);
+	o->warnings = all;
 }
 
 static void take_record(struct outcome *o, const struct execution *x)
 {
 	o->record = json_incref(x->record);
 	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", text_of(x->record, "exit_reason"));
-	take_result(o);
+	if (x->is_report) {
+		take_displays(o, json_object_get(x->said, "displays"));
+		take_left_out(o, json_object_get(x->said, "left_out"));
+	}
+	take_result(o, x->is_report ? json_object_get(x->said, "bundle") : NULL);
 	say_ending(o, x);
 	if (!o->is_failure)
 		take_traceback(o);
@@ -394,7 +434,9 @@ static void take_record(struct outcome *o, const struct execution *x)
 
 void outcome_of(struct outcome *ret, const struct execution *x)
 {
-	*ret = (struct outcome){ .images = json_array(), .seconds = -1, .timeout_ms = x->wish.timeout_ms, .warnings = json_incref(x->wish.warnings) };
+	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->wish.timeout_ms, .warnings = json_incref(x->wish.warnings) };
+	gallery_init(&ret->gallery, x->mcp->artifacts, x->id);
+	snprintf(ret->session, sizeof ret->session, "%s", x->turn.session);
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
 	if (x->wish.capture) {
@@ -409,11 +451,14 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 		take_record(ret, x);
 	else
 		say_failure(ret, x);
+	if (*ret->session)
+		session_words(ret, x->turn.lost, x->cancelled);
 }
 
 void outcome_refused(struct outcome *ret, const char *why)
 {
-	*ret = (struct outcome){ .images = json_array(), .seconds = -1, .is_failure = true };
+	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .is_failure = true };
+	gallery_init(&ret->gallery, NULL, "");
 	snprintf(ret->exit_reason, sizeof ret->exit_reason, "denied");
 	say(ERROR_OF(ret), "%s", why);
 }

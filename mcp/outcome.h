@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "execution.h"
+#include "gallery.h"
 
 struct outcome_stream {
 	char    *text; /* clean; owned; "" when nothing was captured */
@@ -23,12 +24,16 @@ struct outcome {
 	bool           is_failure;  /* of the tool, not of the program: nothing was run, or nobody knows how it ended */
 	json_t        *record;      /* borrowed from nobody: a reference; NULL: none */
 	json_t        *result;      /* as JSON; images have been replaced by a word */
-	json_t        *images;      /* a list of content blocks, may be empty */
+	struct gallery gallery;     /* of pictures; its content may be empty */
+	json_t        *displays;    /* a list of clean texts: what the program showed, in order; may be empty */
 	json_t        *findings;    /* of a check that refused the program: its report; or NULL */
 	json_t        *warnings;    /* about the arguments; or NULL */
 	double         seconds;     /* since it was asked for, of one that runs; negative: see the record */
 	uint64_t       timeout_ms;  /* 0: not known */
 	char           profile[64];
+	char           session[PROTOCOL_NAME_MAX + 1]; /* "": it was a call in none */
+	char           session_state[8]; /* "new", "kept", "reset", "lost"; "": nobody knows */
+	char           session_note[600]; /* a sentence about what is left in it, and of what was; "" */
 	struct outcome_stream out, err;
 	char          *traceback;  /* owned; clean, without most frames of libraries; NULL: the program raised nothing */
 	size_t         traceback_len; /* bytes at the end of err.text that are that traceback, too; 0: it is not there */

@@ -9,7 +9,7 @@ static void answer(struct call *c, const struct outcome *o, const char *text, js
 {
 	json_t *content = json_pack("[{ss ss}]", "type", "text", "text", text ? text : "Error: out of memory");
 
-	json_array_extend(content, o->images);
+	json_array_extend(content, o->gallery.content);
 	tool_answer_blocks(c, content, structured, o->is_failure);
 }
 
@@ -31,7 +31,7 @@ static void answer_json(struct call *c, const struct outcome *o, const struct an
 	size_t  len;
 	char   *text = exact_dump(object, JSON_COMPACT, &len);
 
-	answer(c, o, text, wish->detail || json_array_size(o->images) ? NULL : json_incref(object));
+	answer(c, o, text, wish->detail || json_array_size(o->gallery.content) ? NULL : json_incref(object));
 	json_decref(object);
 	free(text);
 }

@@ -304,6 +304,39 @@ static json_t *brief_tool_calls(const struct outcome *o)
 	return made;
 }
 
+/* As much of each as all of them have room for. */
+static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max), size_t max)
+{
+	json_t *made = json_array();
+
+	for (size_t i = 0; i < json_array_size(o->displays); i++) {
+		const json_t *one  = json_array_get(o->displays, i);
+		const char   *text = json_string_value(one);
+		size_t        len  = json_string_length(one), fits = cut(text, len, max);
+
+		max -= fits < max ? fits : max;
+		json_array_append_new(made, fits == len ? json_incref((json_t *)one) : json_sprintf("%.*s [... %zu bytes in all ...]", (int)fits, text, len));
+	}
+	return made;
+}
+
+static json_t *displays(const struct outcome *o)
+{
+	return displays_within(o, clean_fit, MIB / 2);
+}
+
+static json_t *brief_displays(const struct outcome *o)
+{
+	return displays_within(o, clean_cut, BRIEF_OUTPUT);
+}
+
+static json_t *session(const struct outcome *o)
+{
+	if (!*o->session)
+		return json_null();
+	return json_pack("{ss ss* ss*}", "name", o->session, "state", *o->session_state ? o->session_state : NULL, "note", *o->session_note ? o->session_note : NULL);
+}
+
 static json_t *profile(const struct outcome *o)
 {
 	return text_or_null(o->profile);
@@ -330,6 +363,7 @@ static const struct {
 	{ "exit_reason",       ALWAYS,    exit_reason,       NULL },
 	{ "exit_code",         SAID,      NULL,              NULL },
 	{ "signal",            SAID,      NULL,              NULL },
+	{ "session",           SAID,      session,           NULL },
 	{ "limits_hit",        SAID,      limits_hit,        NULL },
 	{ "refused",           SAID,      refused,           brief_refused },
 	{ "truncated",         SAID,      truncated,         brief_truncated },
@@ -337,6 +371,7 @@ static const struct {
 	{ "result",            ALWAYS,    result,            NULL },
 	{ "stdout",            ALWAYS,    stdout_json,       brief_stdout },
 	{ "stderr",            ALWAYS,    stderr_json,       brief_stderr },
+	{ "displays",          SAID,      displays,          brief_displays },
 	{ "execution_time",    ALWAYS,    execution_time,    NULL },
 	{ "variables",         ALWAYS,    variables,         NULL },
 	{ "error_type",        SAID,      error_type,        NULL },

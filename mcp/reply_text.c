@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTIONS_MAX = 5, HEADER_MAX = 64 };
+enum { SECTIONS_MAX = 6, HEADER_MAX = 64 };
 
 struct section {
 	const char    *title;
@@ -39,7 +39,7 @@ static void print_status(FILE *out, const struct outcome *o)
 	else if (strcmp(o->exit_reason, "exited") == 0 && json_is_integer(code))
 		fprintf(out, "exit code %" JSON_INTEGER_FORMAT, json_integer_value(code));
 	else
-		fprintf(out, "killed (%s)", o->exit_reason);
+		fprintf(out, "%s (%s)", *o->session_state && strcmp(o->session_state, "lost") != 0 ? "interrupted" : "killed", o->exit_reason);
 }
 
 static void print_costs(FILE *out, const struct outcome *o)
@@ -130,6 +130,10 @@ static void print_first_line(FILE *out, const struct outcome *o)
 		print_flat(out, o->hint, sizeof o->hint);
 		putc('\n', out);
 	}
+	if (*o->session_note) {
+		print_flat(out, o->session_note, sizeof o->session_note);
+		putc('\n', out);
+	}
 }
 
 /* --- sections --- */
@@ -149,7 +153,27 @@ static char *result_text(const struct outcome *o)
 		return NULL;
 	if (!json_is_string(o->result))
 		return exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->images) ? repr : json_string_value(o->result));
+	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->gallery.content) ? repr : json_string_value(o->result));
+}
+
+/* In the order in which they came, a line or more each. */
+static char *displays_text(const struct outcome *o)
+{
+	char  *text = NULL;
+	size_t len;
+	FILE  *out = json_array_size(o->displays) ? open_memstream(&text, &len) : NULL;
+
+	for (size_t i = 0; out && i < json_array_size(o->displays); i++) {
+		const json_t *one = json_array_get(o->displays, i);
+		size_t        n   = json_string_length(one);
+
+		fwrite(json_string_value(one), 1, n, out);
+		if (!n || json_string_value(one)[n - 1] != '\n')
+			putc('\n', out);
+	}
+	if (out)
+		fclose(out);
+	return text;
 }
 
 static char *findings_text(const struct outcome *o)
@@ -190,6 +214,7 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 
 	add(list, &n, "stdout", excerpt_of(&o->out, o->out.len), NULL);
 	add(list, &n, "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+	add_owned(list, &n, "displayed", displays_text(o));
 	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_owned(list, &n, "result", result_text(o));
 	add_owned(list, &n, "not allowed", findings_text(o));

@@ -1,6 +1,7 @@
 #include "self.h"
 
 #include "greeting.h"
+#include "named_sessions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +47,11 @@ json_t *self_instructions(const struct mcp *m)
 	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: tools.SERVER.NAME(argument=value). "
 						    "One program that calls many of them costs less than many calls. " : "";
 
+	const char            *kept  = named_sessions_are_offered(s) ?
+						    "Calls that name the same session share variables, files and programs, and the reply says whether these were kept or lost; without "
+						    "one every call starts from nothing. write_file, read_file and list_files are for the files of a session, end_session ends it. " :
+						    "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. ";
+
 	print_seconds(preset, sizeof preset, s->timeout_ms);
 	print_seconds(most, sizeof most, s->max_timeout_ms);
 	if (s->yield_after_ms)
@@ -54,14 +60,14 @@ json_t *self_instructions(const struct mcp *m)
 			 "or stop it with cancel_execution.",
 			 s->yield_after_ms / 1000);
 	snprintf(text, sizeof text,
-		 "Runs Python 3 in a jail made for that one call. Use execute_code whenever a program answers better than thinking: "
-		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see. "
-		 "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. "
+		 "Runs Python 3 in a jail. Use execute_code whenever a program answers better than thinking: "
+		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see; figures and images are shown. "
+		 "%s"
 		 "There is no network, and nothing of the host can be seen. "
 		 "%s%sLimits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
-		 tools, known ? known : "", preset, most, handle);
+		 kept, tools, known ? known : "", preset, most, handle);
 	json_decref(profiles);
 	return json_string(text);
 }

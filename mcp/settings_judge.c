@@ -207,10 +207,31 @@ static int judge_http(struct settings *s, struct err *e)
 	return judge_token(s, e);
 }
 
+/* Which modules a program may import is for a run to say: what an earlier call of a session has imported stays. */
+static int judge_sessions(struct settings *s, struct err *e)
+{
+	enum setting_id bound = is_said(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;
+	char            option[SETTING_NAME_MAX];
+
+	if (s->imports != IMPORTS_ENFORCE && !json_array_size(s->allowed_imports))
+		return 0;
+	if (is_said(s, SETTING_sessions) && s->sessions)
+		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; say --sessions 0 as well", name_of(s, bound, option, sizeof option));
+	s->sessions = 0;
+	return 0;
+}
+
+static int judge_artifacts(const struct settings *s, struct err *e)
+{
+	if (!s->http || !is_said(s, SETTING_artifacts) || !*s->artifacts)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio, whose client is on this host", s->where[SETTING_artifacts]);
+}
+
 int settings_judge(struct settings *s, struct err *e)
 {
 	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
-	    judge_tools(s, e) < 0)
+	    judge_tools(s, e) < 0 || judge_sessions(s, e) < 0 || judge_artifacts(s, e) < 0)
 		return -1;
 	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
 	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");

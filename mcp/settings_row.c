@@ -182,7 +182,7 @@ static const char *const others[] = {
 /* What a row has beside its line in settings.def, by its place. A switch takes a value behind '='. */
 #define CHOICES(id) \
 	(id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : (id) == SETTING_other_tools ? others : NULL
-#define ARG(id, type) (id) == SETTING_token || (id) == SETTING_servers || (id) == SETTING_tool_audit ? "FILE" : (type) == FIELD_BOOL ? "" : NULL
+#define ARG(id, type) (id) == SETTING_token || (id) == SETTING_servers || (id) == SETTING_tool_audit ? "FILE" : (id) == SETTING_artifacts ? "DIR" : (type) == FIELD_BOOL ? "" : NULL
 #define AT(member)    offsetof(struct settings, member)
 
 const struct option_row setting_rows[] = {

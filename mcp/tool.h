@@ -9,7 +9,9 @@
 #include "call.h"
 
 struct tool {
-	const char            *name, *title, *description; /* about 1 KB at most; the first sentence decides */
+	const char            *name, *title, *description; /* for models, who pay for each word: all of tools/list is to have 1300 tokens at most */
+	const char            *manual;       /* the same for the manual; NULL: as in description */
+	const char            *with_sessions; /* what its description says where there are sessions; NULL: nothing */
 	const char            *with_servers; /* what its description says with --servers, behind their names; NULL: nothing */
 	const struct argument *arguments;   /* rows end with a NULL name */
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
@@ -20,6 +22,7 @@ struct tool {
 	bool                   in_words;    /* with --reply text: in words only, without outputSchema and structuredContent */
 	bool                   resumes;     /* its answer may be a question of a run; with requestState its call goes on there (resume.h) */
 	bool                   brokered;    /* there with --servers only */
+	bool                   in_session;  /* there with sessions only */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
 	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */
@@ -29,6 +32,11 @@ extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const char *name);
 json_t            *tool_json(const struct tool *t, const struct mcp *m, enum revision revision); /* as in tools/list; new reference */
+
+/* Is it here, by the settings? */
+bool               tool_is_offered(const struct tool *t, const struct mcp *m);
+/* Does it take a session, so that a header may repeat its name? */
+bool               tool_takes_session(const struct tool *t, const struct mcp *m);
 
 /* All that are listed, as in the member "tools" of tools/list; made once, borrowed. NULL: memory is short. */
 json_t *tools_list(struct mcp *m, enum revision revision);

@@ -5,8 +5,9 @@
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "execution_id", FIELD_STR, 0, 0, 64, 0, "From the answer of execute_code", NULL, NULL }, true },
-	{ { 0 }, false },
+	{ { "execution_id", FIELD_STR, 0, 0, 64, 0, "", NULL, NULL }, true,
+	  "From the answer of execute_code" },
+	{ { 0 }, false, NULL },
 };
 /* clang-format on */
 
@@ -29,8 +30,10 @@ static void call(struct call *c, const json_t *given)
 const struct tool tool_cancel_execution = {
 	.name        = "cancel_execution",
 	.title       = "End a running program",
-	.description = "End a program that execute_code has answered for with exit_reason \"running\", and everything it started. Answers with what "
-		       "it had written by then; exit_reason is \"cancelled\", or what it ended with before.",
+	.description = "End a program of execute_code that is \"running\"; answers with its output.",
+	.manual      = "End a program that execute_code has answered for with exit_reason \"running\", and everything it started. Answers with what it "
+		       "had written by then; exit_reason is \"cancelled\", or what it ended with before. In a session it is interrupted, and its "
+		       "variables stay.",
 	.arguments   = rows,
 	.read_only   = false,
 	.destructive = false,

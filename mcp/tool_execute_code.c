@@ -7,7 +7,10 @@
 #include "order.h"
 #include "choice.h"
 #include "reply.h"
+#include "session_argument.h"
+#include "named_sessions.h"
 #include "tool.h"
+#include "workspace_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +20,39 @@ static const char *const formats[] = { "json", "text", NULL };
 /* clang-format off */
 static const struct argument rows[] = {
 	/* name                type             least    most        preset        meaning */
-	{ { "code",            FIELD_STR,    0, 0,       FIELD_ANY,  0,            "Python program. The value of its last expression, or its variable result, comes back as result", NULL, NULL }, true },
-	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSAID, "Seconds until it is killed; at most 300 unless the server says otherwise. Default 30", NULL, NULL }, false },
-	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSAID, "Memory, as \"256m\" or \"1g\"; a number counts MiB. Default: the profile's", NULL, NULL }, false },
-	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "What the program reads from standard input; nothing by default", NULL, NULL }, false },
-	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "Its arguments, sys.argv[1:]", NULL, NULL }, false },
-	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "More environment variables", NULL, NULL }, false },
-	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Which packages and limits, as basic or data-science; get_sandbox_info lists them", NULL, NULL }, false },
-	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Only these modules may be imported, as [\"math\", \"json\"]; any when empty", NULL, NULL }, false },
-	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Check the code first (validate_code), and run it only if it passes", NULL, NULL }, false },
-	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSAID, "The answer: json, one object; text, made to be read", formats, NULL }, false },
-	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out", NULL, NULL }, false },
-	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "false: leave stdout and stderr out of the answer", NULL, NULL }, false },
-	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Append the result to stdout, as an interpreter does", NULL, NULL }, false },
-	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Accepted for older clients; every run is isolated", NULL, NULL }, false },
-	{ { 0 }, false },
+	{ { "code",            FIELD_STR,    0, 0,       FIELD_ANY,  0,            "Python program", NULL, NULL }, true,
+	  "Python program. The value of its last expression, or its variable result, comes back as result" },
+	{ { "session",         FIELD_STR,    0, 0,       PROTOCOL_NAME_MAX, 0,     "A name of your choice", NULL, NULL }, false,
+	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running programs, see Sessions below" },
+	{ { "files",           FIELD_ROWS,   0, 0,       WORKSPACE_FILES_MAX, 0,   "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
+	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or base64, bytes. In a session they replace those that are there" },
+	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSAID, "Seconds; default 30, at most 300", NULL, NULL }, false,
+	  "Seconds until it is ended; at most --max-timeout" },
+	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSAID, "As \"512m\"", NULL, NULL }, false,
+	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's. In a session it is said by the first call" },
+	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "", NULL, NULL }, false,
+	  "What the program reads from standard input; nothing by default. Not in a session" },
+	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "sys.argv[1:]", NULL, NULL }, false,
+	  "Its arguments, sys.argv[1:]. Not in a session" },
+	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "Environment variables", NULL, NULL }, false,
+	  "More environment variables. In a session they are said by the first call" },
+	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Packages and limits, as basic or data-science; get_sandbox_info lists them", NULL, NULL }, false,
+	  "Which packages and limits, as basic or data-science; get_sandbox_info lists them. A session has one" },
+	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Refuse other modules", NULL, NULL }, false,
+	  "Only these modules may be imported, as [\"math\", \"json\"]; any when empty. Not in a session" },
+	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Run only what passes validate_code", NULL, NULL }, false,
+	  "Check the code first (validate_code), and run it only if it passes" },
+	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSAID, "Of the answer", formats, NULL }, false,
+	  "The answer: json, one object; text, made to be read" },
+	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "All keys and output", NULL, NULL }, false,
+	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
+	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, false,
+	  "false: leave stdout and stderr out of the answer" },
+	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Also to stdout", NULL, NULL }, false,
+	  "Append the result to stdout, as an interpreter does" },
+	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Ignored", NULL, NULL }, false,
+	  "Accepted for older clients; every run is isolated" },
+	{ { 0 }, false, NULL },
 };
 /* clang-format on */
 
@@ -42,6 +63,8 @@ struct work {
 	json_t           *warnings;
 	struct fact       fact;
 	json_t           *explained;
+	const char       *session; /* its name, of the arguments; "": none */
+	json_t           *asked;   /* what that has, or is to have; NULL without */
 	struct execution *check;
 	struct attendant  checked;
 };
@@ -55,6 +78,7 @@ static void work_free(struct work *w)
 	json_decref(w->arguments);
 	json_decref(w->warnings);
 	json_decref(w->explained);
+	json_decref(w->asked);
 	free(w);
 }
 
@@ -96,31 +120,66 @@ static void refuse(struct work *w, const struct err *why)
 
 /* --- the last step --- */
 
-static struct execution *start(struct work *w, json_t *message, struct err *e)
+static int take_files(const struct work *w, struct execution_order *order, struct err *e)
+{
+	const json_t *files = json_object_get(w->arguments, "files");
+
+	if (json_array_size(files))
+		order->files = workspace_file_puts(files, &order->files_len, e);
+	return json_array_size(files) && !order->files ? -1 : 0;
+}
+
+/* With all that is to be sent; nothing of it is kept when it fails. */
+static struct execution *start(struct work *w, struct execution_order *order, struct err *e)
 {
 	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
-	const struct execution_order order = {
-		.message   = message,
-		.code      = json_string_value(code),
-		.code_len  = json_string_length(code),
-		.input     = json_string_value(input),
-		.input_len = json_string_length(input),
-		.principal = w->call->channel->principal,
-	};
 
-	return execution_start(w->call->mcp, &order, e);
+	order->code      = json_string_value(code);
+	order->code_len  = json_string_length(code);
+	order->principal = w->call->channel->principal;
+	if (!order->session) {
+		order->input     = json_string_value(input);
+		order->input_len = json_string_length(input);
+	}
+	if (take_files(w, order, e) == 0)
+		return execution_start(w->call->mcp, order, e);
+	json_decref(order->message);
+	return NULL;
+}
+
+static struct execution *start_alone(struct work *w, struct answer_wish *wish, struct err *e)
+{
+	struct execution_order order = { 0 };
+
+	return order_run(w->call->mcp->settings, w->arguments, w->explained, &order.message, wish, e) < 0 ? NULL : start(w, &order, e);
+}
+
+/* Entered within this call, or the session is gone again. */
+static struct execution *start_in_session(struct work *w, struct answer_wish *wish, struct err *e)
+{
+	struct execution_order order = { 0 };
+
+	if (order_call(w->call->mcp->settings, w->arguments, w->explained, &order.message, wish, e) < 0)
+		return NULL;
+	order.patience_ms = wish->timeout_ms;
+	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, e);
+	if (order.session) {
+		wish->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
+		if (!wish->memory_bytes)
+			wish->memory_bytes = order_preset_memory(w->call->mcp->settings, w->explained);
+		return start(w, &order, e);
+	}
+	json_decref(order.message);
+	return NULL;
 }
 
 static void run(struct work *w)
 {
 	struct call       *c    = w->call;
 	struct answer_wish wish = { 0 };
-	struct execution  *x    = NULL;
-	json_t            *message;
 	struct err         e;
+	struct execution  *x = *w->session ? start_in_session(w, &wish, &e) : start_alone(w, &wish, &e);
 
-	if (order_run(c->mcp->settings, w->arguments, w->explained, &message, &wish, &e) == 0)
-		x = start(w, message, &e);
 	if (!x) {
 		refuse(w, &e);
 		return;
@@ -205,9 +264,23 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 
 static const char *profile_of(const struct work *w)
 {
-	const char *asked = json_string_value(json_object_get(w->arguments, "profile"));
+	const char *asked = json_string_value(json_object_get(w->asked ? w->asked : w->arguments, "profile"));
 
 	return asked && *asked ? asked : choice_profile(w->call->mcp->settings);
+}
+
+static int take_session(struct work *w, struct err *e)
+{
+	w->session = session_argument_name(w->arguments, e);
+	if (!w->session)
+		return -1;
+	if (*w->session && !named_sessions_are_offered(w->call->mcp->settings)) {
+		json_array_append_new(w->warnings, json_string("The argument 'session' was ignored: there are no sessions here, and nothing is kept; send the whole program"));
+		w->session = "";
+	}
+	if (*w->session)
+		w->asked = session_argument_asked(w->call, w->session, w->arguments, w->warnings, e);
+	return *w->session && !w->asked ? -1 : 0;
 }
 
 /* What models send instead of code is told in the published words. */
@@ -218,7 +291,7 @@ static int take(struct work *w, const json_t *given, struct err *e)
 	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
 	w->arguments = arguments_take(rows, given, w->warnings, e);
-	return w->arguments ? 0 : -1;
+	return w->arguments ? take_session(w, e) : -1;
 }
 
 static void call(struct call *c, const json_t *given)
@@ -231,6 +304,7 @@ static void call(struct call *c, const json_t *given)
 		return;
 	}
 	w->call     = c;
+	w->session  = "";
 	w->warnings = json_array();
 	w->fact     = (struct fact){ .known = on_explained, .owner = w };
 	c->work     = w;
@@ -250,15 +324,13 @@ static void refuse_call(struct call *c, const char *why)
 const struct tool tool_execute_code = {
 	.name        = "execute_code",
 	.title       = "Execute Python code",
-	.description = "Run a Python 3 program in an isolated sandbox and get its output, its result and what it cost. Each call starts fresh: "
-		       "nothing is kept between calls, there is no network, and files are gone afterwards (write to /workspace or /tmp). "
-		       "The value of the last expression, or of the variable result, comes back as result; print() what else you want to see. "
-		       "A program that raises is not an error of the tool: read error, traceback, exit_reason and hint. "
-		       "A run that takes long answers first with exit_reason \"running\" and an execution_id: go on with wait_execution, "
-		       "or end it with cancel_execution. get_sandbox_info tells packages, profiles and limits. "
-		       "To return an image, make the result a text \"data:image/png;base64,...\".",
-	.with_servers = "Call them as tools.SERVER.NAME(argument=value), without import; find_tools tells names and signatures. Call many in one program and "
-			"print only what you need. A call that fails raises ToolError, one that is not allowed ToolDenied.",
+	.description = "Run Python 3 in a sandbox without network. Each call starts fresh. The value of the last expression comes back; print() the rest; "
+		       "figures and images are shown. Files are in /workspace. If exit_reason is \"running\", go on with wait_execution.",
+	.manual      = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session each call starts fresh: nothing "
+		       "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run that takes long answers first "
+		       "with exit_reason \"running\" and an execution_id.",
+	.with_sessions = " Calls that name the same session share variables and files.",
+	.with_servers = "Call them as tools.SERVER.NAME(argument=value); find_tools tells names and signatures. Call many in one program, and print only what you need.",
 	.arguments   = rows,
 	.leaves_nothing = true,
 	.resumes     = true,

@@ -10,9 +10,11 @@ enum { FOUND = 10, FOUND_MAX = 50 };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "query", FIELD_STR,   0, 0, 200,       0,     "Words that its name or description has, as \"search issues\"; all tools when empty", NULL, NULL }, true },
-	{ { "limit", FIELD_COUNT, 0, 1, FOUND_MAX, FIELD_UNSAID, "How many at most; default 10", NULL, NULL }, false },
-	{ { 0 }, false },
+	{ { "query", FIELD_STR,   0, 0, 200,       0,     "Words; \"\": all", NULL, NULL }, true,
+	  "Words that its name or description has, as \"search issues\"; all tools when empty" },
+	{ { "limit", FIELD_COUNT, 0, 1, FOUND_MAX, FIELD_UNSAID, "Default 10", NULL, NULL }, false,
+	  "How many at most; default 10" },
+	{ { 0 }, false, NULL },
 };
 /* clang-format on */
 
@@ -108,10 +110,8 @@ static void call(struct call *c, const json_t *given)
 
 const struct tool tool_find_tools = {
 	.name        = "find_tools",
-	.title       = "Find tools for programs",
-	.description = "Find the tools that programs of execute_code can call: the name, the signature in Python and one line about each. "
-		       "Call them in a program as tools.SERVER.NAME(argument=value). "
-		       "In a program, tools.search(\"words\") and help(tools.SERVER.NAME) tell more.",
+	.description = "Find tools that programs can call: signature, and one line about each.",
+	.manual      = "Find the tools that programs of execute_code can call: the name, the signature in Python and one line about each.",
 	.arguments   = rows,
 	.read_only   = true,
 	.destructive = false,

@@ -8,20 +8,9 @@
 #include <string.h>
 
 /* clang-format off */
-static const char schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"success\":{\"type\":\"boolean\"},"
-	"\"default_profile\":{\"type\":\"string\"},"
-	"\"timeout_seconds\":{\"type\":\"number\"},"
-	"\"max_output_size\":{\"type\":\"integer\"},"
-	"\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-	"\"isolation\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-	"\"security_profiles\":{\"type\":\"object\"},"
-	"\"resource_limits\":{\"type\":\"object\"},"
-	"\"container_mode\":{\"type\":\"object\"},"
-	"\"security_capabilities\":{\"type\":\"object\"},"
-	"\"allowed_imports\":{\"type\":\"object\"}},"
-	"\"required\":[\"success\",\"default_profile\",\"timeout_seconds\",\"max_output_size\",\"packages\",\"isolation\"]}";
+/* What programs of the published server look at first; every model would read the other keys here. */
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"},\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
+			     "\"required\":[\"success\",\"packages\"]}";
 
 /* All of Python's are there; these are the ones that the published server let through. */
 static const char *const builtins[] = {
@@ -158,7 +147,7 @@ static json_t *make(const struct mcp *m, const struct survey *s)
 	return info;
 }
 
-static const struct argument rows[] = { { { 0 }, false } };
+static const struct argument rows[] = { { { 0 }, false, NULL } };
 
 static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
 {
@@ -183,8 +172,9 @@ static void call(struct call *c, const json_t *arguments)
 const struct tool tool_get_sandbox_info = {
 	.name          = "get_sandbox_info",
 	.title         = "Describe the sandbox",
-	.description   = "What execute_code can do here: installed packages with versions, profiles and their limits, modules that validate_code "
-			 "accepts, default and maximum timeout and memory, and the layers of isolation that are in force.",
+	.description   = "Profiles, with their packages and limits, and the isolation that is in force.",
+	.manual        = "What execute_code can do here: installed packages with versions, profiles and their limits, modules that validate_code accepts, "
+		       "default and maximum timeout and memory, and the layers of isolation that are in force.",
 	.arguments     = rows,
 	.output_schema = schema,
 	.read_only     = true,

@@ -1,4 +1,6 @@
 #include "broker.h"
+#include "session_argument.h"
+#include "named_sessions.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -10,6 +12,19 @@ const struct tool *tool_find(const char *name)
 		if (strcmp(tools[i]->name, name) == 0)
 			return tools[i];
 	return NULL;
+}
+
+bool tool_is_offered(const struct tool *t, const struct mcp *m)
+{
+	return (!t->brokered || m->broker) && (!t->in_session || named_sessions_are_offered(m->settings));
+}
+
+bool tool_takes_session(const struct tool *t, const struct mcp *m)
+{
+	for (const struct argument *row = t->arguments; row && row->field.name; row++)
+		if (strcmp(row->field.name, SESSION_ARGUMENT) == 0)
+			return named_sessions_are_offered(m->settings);
+	return false;
 }
 
 /* --- tools/list --- */
@@ -35,18 +50,43 @@ static json_t *annotations_of(const struct tool *t, const struct mcp *m, enum re
 
 static json_t *description_of(const struct tool *t, const struct mcp *m)
 {
-	char   *names = t->with_servers && m->broker ? broker_servers_text(m->broker, 400) : NULL;
-	json_t *made  = names ? json_sprintf("%s Programs can call tools of these servers: %s. %s", t->description, names, t->with_servers) : json_string(t->description);
+	char       *names    = t->with_servers && m->broker ? broker_servers_text(m->broker, 400) : NULL;
+	const char *sessions = t->with_sessions && named_sessions_are_offered(m->settings) ? t->with_sessions : "";
+	json_t     *made;
 
+	if (names)
+		made = json_sprintf("%s%s Programs can call tools of these servers: %s. %s", t->description, sessions, names, t->with_servers);
+	else
+		made = json_sprintf("%s%s", t->description, sessions);
 	free(names);
 	return made;
+}
+
+/* Balancers send the calls of a session to one server by that header; on stdio there are none. */
+static void annotate_session(json_t *schema, const struct mcp *m, enum revision revision)
+{
+	json_t *properties = json_object_get(schema, "properties"), *session = json_object_get(properties, SESSION_ARGUMENT);
+
+	if (!named_sessions_are_offered(m->settings))
+		json_object_del(properties, SESSION_ARGUMENT);
+	else if (session && revision_is_modern(revision) && m->settings->http)
+		json_object_set_new(session, "x-mcp-header", json_string(SESSION_HEADER));
+}
+
+static json_t *input_schema_of(const struct tool *t, const struct mcp *m, enum revision revision)
+{
+	json_t *schema = t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments);
+
+	if (t->arguments)
+		annotate_session(schema, m, revision);
+	return schema;
 }
 
 json_t *tool_json(const struct tool *t, const struct mcp *m, enum revision revision)
 {
 	json_t *tool = json_pack("{ss so}", "name", t->name, "description", description_of(t, m));
 
-	json_object_set_new(tool, "inputSchema", t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments));
+	json_object_set_new(tool, "inputSchema", input_schema_of(t, m, revision));
 	if (revision >= REVISION_2025_03_26)
 		json_object_set_new(tool, "annotations", annotations_of(t, m, revision));
 	if (revision >= REVISION_2025_06_18 && t->title)
@@ -64,7 +104,7 @@ json_t *tools_list(struct mcp *m, enum revision revision)
 		return list;
 	m->tool_list[revision] = list = json_array();
 	for (size_t i = 0; tools[i]; i++)
-		if ((!tools[i]->unlisted || m->settings->list_all_tools) && (!tools[i]->brokered || m->broker))
+		if ((!tools[i]->unlisted || m->settings->list_all_tools) && tool_is_offered(tools[i], m))
 			json_array_append_new(list, tool_json(tools[i], m, revision));
 	return list;
 }

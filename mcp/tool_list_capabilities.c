@@ -7,7 +7,7 @@ static const char schema[] = "{\"type\":\"object\",\"properties\":{\"sandbox_typ
 			     "\"security_features\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
 			     "\"required\":[\"sandbox_type\",\"limits\",\"safe_modules\",\"security_features\"]}";
 
-static const struct argument rows[] = { { { 0 }, false } };
+static const struct argument rows[] = { { { 0 }, false, NULL } };
 
 static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
 {

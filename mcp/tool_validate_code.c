@@ -9,27 +9,17 @@
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "code",            FIELD_STR,   0, 0, FIELD_ANY, 0, "Python program; it is not executed", NULL, NULL }, true },
-	{ { "profile",         FIELD_STR,   0, 0, 63,        0, "Whose list of modules counts; default as of execute_code", NULL, NULL }, false },
-	{ { "allowed_imports", FIELD_WORDS, 0, 0, 512,       0, "Only these modules are allowed, as [\"math\", \"json\"]", NULL, NULL }, false },
-	{ { 0 }, false },
+	{ { "code",            FIELD_STR,   0, 0, FIELD_ANY, 0, "", NULL, NULL }, true,
+	  "Python program; it is not executed" },
+	{ { "profile",         FIELD_STR,   0, 0, 63,        0, "", NULL, NULL }, false,
+	  "Whose list of modules counts; default as of execute_code" },
+	{ { "allowed_imports", FIELD_WORDS, 0, 0, 512,       0, "", NULL, NULL }, false,
+	  "Only these modules are allowed, as [\"math\", \"json\"]" },
+	{ { 0 }, false, NULL },
 };
 
-static const char schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"valid\":{\"type\":\"boolean\"},"
-	"\"message\":{\"type\":\"string\"},"
-	"\"error\":{\"type\":[\"string\",\"null\"]},"
-	"\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-	"\"warnings\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"}},"
-	"\"line\":{\"type\":[\"integer\",\"null\"]},"
-	"\"offset\":{\"type\":[\"integer\",\"null\"]},"
-	"\"text\":{\"type\":[\"string\",\"null\"]},"
-	"\"imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-	"\"validation\":{\"type\":\"object\"},"
-	"\"analysis\":{\"type\":\"object\"},"
-	"\"recommendations\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
-	"\"required\":[\"valid\",\"message\",\"errors\",\"validation\",\"analysis\",\"recommendations\"]}";
+/* What a program looks at first; every model would read the other keys here. */
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"valid\":{\"type\":\"boolean\"}},\"required\":[\"valid\"]}";
 /* clang-format on */
 
 struct work {
@@ -123,9 +113,10 @@ static void call(struct call *c, const json_t *given)
 const struct tool tool_validate_code = {
 	.name          = "validate_code",
 	.title         = "Check Python code",
-	.description   = "Check a Python program without running it: syntax, imports outside of the profile's list, calls that deserve a look. "
-			 "Says line by line what was found, and how large and complex the program is. This is advice and policy, not what keeps "
-			 "anybody safe: the sandbox of execute_code does not depend on it.",
+	.description   = "Check Python without running it: syntax, imports outside of the profile, risky calls. Advice only.",
+	.manual        = "Check a Python program without running it: syntax, imports outside of the profile's list, calls that deserve a look. Says line by "
+		       "line what was found, and how large and complex the program is. This is advice and policy, not what keeps anybody safe: the jail "
+		       "does not depend on it.",
 	.arguments     = rows,
 	.output_schema = schema,
 	.read_only     = true,

@@ -7,9 +7,11 @@ enum { WAIT_MS = 45 * 1000 };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "execution_id", FIELD_STR,   0, 0,  64,      0,            "From the answer of execute_code", NULL, NULL }, true },
-	{ { "timeout",      FIELD_MILLI, 0, 10, 3600000, FIELD_UNSAID, "Seconds to wait at most before it answers with what there is so far; default 45", NULL, NULL }, false },
-	{ { 0 }, false },
+	{ { "execution_id", FIELD_STR,   0, 0,  64,      0,            "", NULL, NULL }, true,
+	  "From the answer of execute_code" },
+	{ { "timeout",      FIELD_MILLI, 0, 10, 3600000, FIELD_UNSAID, "Seconds; default 45", NULL, NULL }, false,
+	  "Seconds to wait at most before it answers with what there is so far; by default as long as --yield-after" },
+	{ { 0 }, false, NULL },
 };
 /* clang-format on */
 
@@ -38,9 +40,10 @@ static void call(struct call *c, const json_t *given)
 const struct tool tool_wait_execution = {
 	.name        = "wait_execution",
 	.title       = "Wait for a running program",
-	.description = "Wait for a program that execute_code has answered for with exit_reason \"running\". Answers as execute_code does: with the "
-		       "whole result when the program has ended, or again with \"running\" and the output so far. The result of a program that has ended "
-		       "is kept for ten minutes.",
+	.description = "Wait for a program of execute_code that is \"running\".",
+	.manual      = "Wait for a program that execute_code has answered for with exit_reason \"running\". Answers as execute_code does: with the whole "
+		       "result when the program has ended, or again with \"running\" and the output so far. The result of a program that has ended is "
+		       "kept for ten minutes.",
 	.arguments   = rows,
 	.resumes     = true,
 	.read_only   = true,

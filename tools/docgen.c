@@ -249,7 +249,7 @@ static void print_argument(const struct argument *a, FILE *out)
 	const struct field *f = &a->field;
 
 	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_words(f), a->must ? ", required" : "");
-	print_sentence(f->doc, out);
+	print_sentence(a->manual ? a->manual : f->doc, out);
 	field_print_bounds(f, false, out);
 }
 
@@ -259,9 +259,11 @@ static void print_mcp_tools(FILE *out)
 		const struct argument *a = tools[i]->arguments;
 
 		fprintf(out, ".Ss %s\n", tools[i]->name);
-		print_prose(tools[i]->description, out);
+		print_prose(tools[i]->manual ? tools[i]->manual : tools[i]->description, out);
 		if (tools[i]->brokered)
 			fputs("There with\n.Fl -servers\nonly.\n", out);
+		if (tools[i]->in_session)
+			fputs("Not there with\n.Ql --sessions 0 .\n", out);
 		if (!a || !a->field.name)
 			continue;
 		fputs(".Bl -tag -width Ds\n", out);

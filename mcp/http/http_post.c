@@ -3,6 +3,8 @@
 #include "http_rules.h"
 #include "method.h"
 #include "metrics.h"
+#include "session_argument.h"
+#include "tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,6 +275,17 @@ static void post_call_gone(struct channel *ch, struct call *c)
 
 /* --- from bytes to calls --- */
 
+/* Of a tool that takes a session: balancers send the call where the header says. */
+static int check_session_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
+{
+	const char        *name = strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
+	const struct tool *t    = name ? tool_find(name) : NULL;
+
+	if (!t || !tool_takes_session(t, p->server->mcp))
+		return 0;
+	return rules_check_param(&p->head, SESSION_HEADER, json_object_get(json_object_get(m->params, "arguments"), SESSION_ARGUMENT), e);
+}
+
 static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
 {
 	*status   = 400;
@@ -280,7 +293,7 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
 		return -1;
 	*status = 400;
-	return rules_check(&p->head, m, e);
+	return rules_check(&p->head, m, e) < 0 ? -1 : check_session_header(p, m, e);
 }
 
 /* --- sessions: nothing is kept for one. Its id tells the calls of one legacy client from those of another, who counts alike. --- */
@@ -303,6 +316,21 @@ static bool session_elicits(const char *id)
 	size_t n = id ? strlen(id) : 0;
 
 	return n > sizeof elicits_mark && strcmp(id + n - (sizeof elicits_mark - 1), elicits_mark) == 0;
+}
+
+/* One that we have given out: nobody can guess it. Another one, which a client made up, keeps nothing apart. */
+static bool session_is_ours(const char *id)
+{
+	size_t n = id ? strspn(id, "0123456789abcdef") : 0;
+
+	return n == 32 && (!id[n] || strcmp(id + n, elicits_mark) == 0);
+}
+
+/* Two clients with one token choose the same names for sessions of execute_code. */
+static void session_own(struct http_post *p)
+{
+	if (session_is_ours(p->head.session_id))
+		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal, p->head.session_id);
 }
 
 /* Called with the answer to initialize. */
@@ -335,6 +363,7 @@ static int check_legacy(struct http_post *p, const struct rpc_message *m, enum r
 {
 	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
 		session_begin(p);
+	session_own(p);
 	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
 }
 
@@ -470,7 +499,7 @@ static void add_origin(const struct http_post *p, struct MHD_Response *r)
 	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
 	add_header(r, "Access-Control-Allow-Methods", "POST");
 	add_header(r, "Access-Control-Allow-Headers",
-		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id");
+		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-param-session, mcp-session-id, last-event-id");
 	add_header(r, "Vary", "Origin");
 }
 

@@ -3,6 +3,7 @@
 #include "base64.h"
 #include "text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,4 +127,17 @@ int rules_check(const struct http_head *h, const struct rpc_message *m, struct r
 	if (m->kind == RPC_RESPONSE)
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "This revision has no requests of the server, so there is nothing to respond to");
 	return standard_check(h, m, e);
+}
+
+int rules_check_param(const struct http_head *h, const char *name, const json_t *argument, struct rpc_error *e)
+{
+	const char *said = head_param(h, name);
+	char        header[64];
+
+	(void)snprintf(header, sizeof header, "Mcp-Param-%.40s", name);
+	if (json_is_string(argument))
+		return header_equals(header, said, argument, e);
+	if (said && (!argument || json_is_null(argument)))
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s repeats an argument that is not in the body", header);
+	return 0;
 }

@@ -20,5 +20,8 @@ enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, 
 /* Of a modern message. */
 must_use int rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e);
 
+/* Mcp-Param-NAME repeats an argument that is a text: what is in one is in the other. Other values are for the tool to refuse. */
+must_use int rules_check_param(const struct http_head *h, const char *name, const json_t *argument, struct rpc_error *e);
+
 /* "=?base64?...?=" becomes what it stands for, anything else is literal. NULL: damaged. malloc'ed. */
 char *rules_decode(const char *value);

@@ -84,7 +84,7 @@ def test_the_installed_programs_start(tree):
 
 def test_no_installed_program_has_what_only_the_conformance_suite_wants(tree):
     """Its tools, prompts and resources are a program of the tests (tests/mcp/conformance): what is not shipped cannot be reached."""
-    words = rb"(?i)conformance|x-mcp-header|test://|test_(simple|image|tool|elicit|sampl|trigger|mirror)|sampling/createMessage|prompts/list"
+    words = rb"(?i)conformance|test://|test_(simple|image|tool|elicit|sampl|trigger|mirror)|sampling/createMessage|prompts/list"
     for program in (tree / "bin/brig-mcp", tree / "libexec/brig/brig-mcp-http"):
         assert re.findall(words, program.read_bytes()) == [], program
     helped = subprocess.run([tree / "bin/brig-mcp", "--help"], capture_output=True, text=True)

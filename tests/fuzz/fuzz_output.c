@@ -55,10 +55,11 @@ static void must_reply(struct outcome *o, size_t max)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct outcome o = { .images = json_array(), .record = json_object(), .seconds = -1, .exit_reason = "exited" };
+	struct outcome o = { .displays = json_array(), .record = json_object(), .seconds = -1, .exit_reason = "exited" };
 	bool           keep, is_cut;
 	size_t         max, half;
 
+	gallery_init(&o.gallery, NULL, "");
 	if (size < 2) {
 		outcome_done(&o);
 		return 0;
@@ -70,6 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	o.out  = stream_of(data + 2, half, keep, is_cut);
 	o.err  = stream_of(data + 2 + half, size - 2 - half, keep, false);
 	snprintf(o.error, sizeof o.error, "%.500s", o.out.text);
+	json_array_append_new(o.displays, json_stringn(o.out.text, o.out.len));
+	json_array_append_new(o.displays, json_stringn(o.err.text, o.err.len));
 	must_fit(o.out.text, o.out.len, max);
 	must_reply(&o, max);
 	outcome_done(&o);

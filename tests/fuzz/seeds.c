@@ -11,6 +11,7 @@
 #include "client_protocol.h"
 #include "config.h"
 #include "file.h"
+#include "file_stream.h"
 #include "filter.h"
 #include "fuzz.h"
 #include "generate.h"
@@ -876,6 +877,29 @@ static void make_events(struct seeds *s)
 	put_many(s, "\x10", "data: aaaaaaaaaaaaaaaa", 8, "\n\n");
 }
 
+/* Behind the size of a piece: a file, what is left out, what is listed, the end. */
+static void make_file_entries(struct seeds *s)
+{
+	char   list[400];
+	size_t n = 0;
+
+	begin(s, "file_entries");
+	list[n++] = 7;
+	for (uint32_t kind = FILE_LIST + 1; kind-- > FILE_END;) {
+		const char       *name  = kind == FILE_END ? "" : kind % 2 ? "a/b.txt" : "\xff";
+		struct file_entry entry = { .kind = kind, .name_len = (uint32_t)strlen(name), .bytes = kind == FILE_EXECUTABLE ? 3 : kind };
+
+		memcpy(list + n, &entry, sizeof entry);
+		memcpy(list + n + sizeof entry, name, entry.name_len);
+		n += sizeof entry + entry.name_len;
+		if (kind == FILE_EXECUTABLE || kind == FILE_REGULAR)
+			memcpy(list + n, "abc", (size_t)entry.bytes), n += (size_t)entry.bytes;
+		put(s, list, n);
+		if (kind == FILE_GET) /* never comes from there */
+			n -= sizeof entry + entry.name_len;
+	}
+}
+
 static void make_http(struct seeds *s)
 {
 	static const char *const known[] = { "POST /mcp\n", "Host: localhost\n", "Origin: http://localhost:1\n", "Content-Type: application/json\n", "Content-Length: 5\n",
@@ -954,6 +978,7 @@ int main(int argc, char **argv)
 	make_tool_catalog(&s);
 	make_servers_file(&s);
 	make_events(&s);
+	make_file_entries(&s);
 	make_http(&s);
 	make_dispatch(&s);
 	return fclose(s.dict) != 0;

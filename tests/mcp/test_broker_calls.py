@@ -13,7 +13,7 @@ from brokered import Brokered, own_server, wait_until
 from support import brig, host
 from support.mcp import Refused, text_of
 
-TOOLS = {"execute_code", "validate_code", "get_sandbox_info", "wait_execution", "cancel_execution"}
+TOOLS = {"execute_code", "validate_code", "get_sandbox_info", "wait_execution", "cancel_execution", "read_file", "write_file", "list_files", "end_session"}
 ERAS = ["modern", "legacy", "old", "exits"]
 
 

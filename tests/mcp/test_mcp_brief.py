@@ -12,7 +12,7 @@ from support import mcp as mcp_client
 
 PUBLISHED = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "traceback", "return_code", "timeout",
              "security_warnings", "security_event", "validation_errors"}
-ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "refused", "usage", "truncated", "tool_calls", "files", "details", "warnings", "hint", "error_type", "line", "offset",
+ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "refused", "usage", "truncated", "tool_calls", "files", "session", "displays", "details", "warnings", "hint", "error_type", "line", "offset",
                    "text", "profile", "rootfs", "isolation"}
 FIGURE = "import base64\n'data:image/png;base64,' + base64.b64encode(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(100)).decode()"
 
@@ -162,13 +162,23 @@ def test_who_reads_input_and_was_given_none_is_told_how(shared):
 
 @pytest.mark.parametrize("name, advice", [
     ("timeuot", "did you mean timeout?"), ("memory_limt", "did you mean memory_limit?"), ("timeout_ms", "did you mean timeout, in seconds?"),
-    ("session_id", "there are no sessions yet: send the whole program"), ("files", "put contents into code or stdin"),
+    ("session_id", "did you mean session?"), ("upload", "did you mean files?"),
     ("requirements", "nothing can be installed by a call: get_sandbox_info lists what there is"), ("language", "programs are Python 3"),
-    ("wholly_different", "there are: code, timeout"),
+    ("wholly_different", "there are: code, session, files, timeout"),
 ])
 def test_an_argument_that_is_none_is_told_with_the_one_that_was_meant(shared, name, advice):
     (warning,) = brief(shared, "1", **{name: "x"})["warnings"]
     assert warning.startswith(f"The argument '{name}' is unknown and was ignored; {advice}"), warning
+
+
+def test_a_server_without_sessions_says_so(start_mcp):
+    mcp = start_mcp("--sessions", "0")
+    assert not {"read_file", "write_file", "list_files", "end_session"} & set(mcp.list_tools()) and "session" not in mcp.list_tools()["execute_code"]["inputSchema"]["properties"]
+    assert "session" not in mcp.list_tools()["execute_code"]["description"]
+    said = mcp.execute("1", session="work")
+    assert said["result"] == 1 and said["warnings"] == ["The argument 'session' was ignored: there are no sessions here, and nothing is kept; send the whole program"]
+    with pytest.raises(mcp_client.Refused):
+        mcp.call("end_session", {"session": "work"})
 
 
 # --- what was printed ------------------------------------------------------------------------------------------
@@ -282,3 +292,22 @@ def test_who_sends_no_token_is_told_how_to(built_mcp):
     with mcp_client.HttpServer() as server, server.client() as client:
         status, _, body = client.raw(b"{}", headers={"Content-Type": "application/json"})
         assert status == 401 and json.loads(body) == {"error": "Unauthorized", "hint": "send the header Authorization: Bearer TOKEN"}
+
+
+# --- the list of tools -----------------------------------------------------------------------------------------
+
+TOKENS = 1300
+BYTES_OF_A_TOKEN = 4.35 # of these lists, as gpt-tokenizer 4.0.0 counts those of o200k_base
+
+
+@pytest.mark.parametrize("way, options", [("stdio", ()), ("stdio", ("--reply", "text")), ("stdio", ("--servers",)), ("HTTP", ())])
+def test_all_that_a_model_reads_of_the_tools_is_short(built_mcp, tmp_path, way, options):
+    servers = tmp_path / "servers.json"
+    servers.write_text('{"mcpServers":{"fs":{"command":"true"},"github":{"command":"true"}}}')
+    servers.chmod(0o600)
+    options = [word for option in options for word in ([option, servers] if option == "--servers" else [option])]
+    for revision in mcp_client.REVISIONS:
+        with mcp_client.McpStdio(*options) if way == "stdio" else mcp_client.HttpServer(*options) as server:
+            with server if way == "stdio" else server.client() as client:
+                listed = json.dumps(list(client.list_tools(revision=revision).values()), separators=(",", ":"), ensure_ascii=False).encode()
+                assert len(listed) <= TOKENS * BYTES_OF_A_TOKEN, f"{revision}: {len(listed)} bytes"

@@ -128,6 +128,28 @@ def test_an_image_that_a_program_made_arrives_beside_the_reply(client):
     assert [block["type"] for block in result_of(said["steps"][2])["content"]] == ["text"] # models refuse what is no image
 
 
+SHOW = """
+import base64, struct, zlib
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+class Picture:
+    def _repr_png_(self):
+        return b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(bytes(4))) + chunk(b"IEND", b"")
+"""
+
+
+def test_a_session_keeps_its_variables_and_shows_pictures(client):
+    """Over HTTP, those of 2026-07-28 repeat its name in a header, as the schema tells them; also when they have not asked for the list before."""
+    own = {"session": "work"}
+    said = client(run(SHOW + "x = 41", **own), {"do": "list"}, run("x + 1", **own), run("display(Picture())\nPicture()", **own), call("write_file", arguments={**own, "path": "a.txt", "content": "hi"}),
+                  call("list_files", arguments=own), call("read_file", arguments={**own, "path": "a.txt"}), call("end_session", arguments=own), run("'x' in globals()", **own))
+    first, _, second, shown, _, listed, read, ended, after = said["steps"]
+    assert (reply_of(first)["session"]["state"], reply_of(second)["result"], reply_of(second)["session"]["state"]) == ("new", 42, "kept"), said
+    assert [block["type"] for block in result_of(shown)["content"]] == ["text", "image", "image"]
+    assert all(base64.b64decode(block["data"])[-8:-4] == b"IEND" and block["mimeType"] == "image/png" for block in shown["result"]["content"][1:])
+    assert json.loads(result_of(listed)["content"][0]["text"])["files"] == [{"path": "a.txt", "bytes": 2}] and result_of(read)["content"][0]["text"] == "hi"
+    assert "is ended" in result_of(ended)["content"][0]["text"] and reply_of(after)["result"] is False
+
+
 def test_progress_arrives_and_grows(client):
     """A client loses what it reads together with the answer: on a busy machine not every call has all of it."""
     said = client(*[call("test_tool_with_progress", progress=True)] * 5, program=mcp_client.conformance())

@@ -338,7 +338,7 @@ def test_list_capabilities_is_callable_and_listed_by_a_flag(start_mcp):
 
 def test_the_list_is_short_portable_and_complete(shared):
     tools = shared.list_tools()
-    assert list(tools) == ["execute_code", "validate_code", "get_sandbox_info", "wait_execution", "cancel_execution"]
+    assert list(tools) == ["execute_code", "validate_code", "get_sandbox_info", "wait_execution", "cancel_execution", "read_file", "write_file", "list_files", "end_session"]
     for tool in tools.values():
         assert len(tool["description"]) <= 1024
         assert set(tool["annotations"]) >= {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

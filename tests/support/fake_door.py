@@ -38,7 +38,10 @@ class Connection:
 
     def receive(self):
         """The next request, or None when the client is gone; its descriptors are in fds."""
-        data, control, _, _ = self.sock.recvmsg(1 << 16, socket.CMSG_SPACE(FDS_MAX * 4))
+        try:
+            data, control, _, _ = self.sock.recvmsg(1 << 16, socket.CMSG_SPACE(FDS_MAX * 4))
+        except ConnectionResetError: # it has gone without reading its last answer
+            return None
         self.fds = [fd for _, _, raw in control for fd in array.array("i", raw[:len(raw) // 4 * 4])]
         return json.loads(data) if data else None
 

@@ -21,8 +21,9 @@ static json_t *record(const char *changes)
 
 static struct outcome make(const char *changes, const char *out, const char *err)
 {
-	struct outcome o = { .record = record(changes), .images = json_array(), .seconds = -1, .timeout_ms = 30000, .profile = "basic" };
+	struct outcome o = { .record = record(changes), .displays = json_array(), .seconds = -1, .timeout_ms = 30000, .profile = "basic" };
 
+	gallery_init(&o.gallery, NULL, "");
 	strcpy(o.execution_id, "6f0c0d5e-0000-4000-8000-000000000001");
 	snprintf(o.exit_reason, sizeof o.exit_reason, "%s", json_string_value(json_object_get(o.record, "exit_reason")));
 	o.result = json_incref(json_object_get(o.record, "result"));

@@ -1,0 +1,94 @@
+#define _GNU_SOURCE
+#include "session_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* "10 min", "45 s" */
+static const char *duration(uint64_t ms, char *buf, size_t len)
+{
+	unsigned long long s = (ms + 999) / 1000;
+
+	if (s >= 120)
+		snprintf(buf, len, "%llu min", (s + 30) / 60);
+	else
+		snprintf(buf, len, "%llu s", s);
+	return buf;
+}
+
+/* Why the interpreter is gone: from how the call ended. */
+static void say_why(const struct outcome *o, char *buf, size_t len)
+{
+	static const char *const reasons[][2] = {
+		{ "oom", "out of memory" },
+		{ "timeout_wall", "out of time" },
+		{ "timeout_cpu", "out of CPU time" },
+		{ "output_limit", "too much output" },
+		{ "cancelled", "it was cancelled" },
+		{ "client_gone", "it was cancelled" },
+	};
+	const char *signal = text_of(o->record, "signal");
+	int         code   = (int)json_integer_value(json_object_get(o->record, "exit_code"));
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (strcmp(reasons[i][0], o->exit_reason) == 0) {
+			snprintf(buf, len, "%s", reasons[i][1]);
+			return;
+		}
+	if (*signal)
+		snprintf(buf, len, "killed by %.20s", signal);
+	else if (code > 128 && sigabbrev_np(code - 128))
+		snprintf(buf, len, "killed by SIG%s", sigabbrev_np(code - 128));
+	else
+		snprintf(buf, len, "exit code %d", code);
+}
+
+#define NOTE(o) (o)->session_note, sizeof(o)->session_note
+
+/* A call that nobody has cancelled was so with all of its session. */
+static void say_lost(struct outcome *o, bool stopped)
+{
+	char why[80];
+
+	say_why(o, why, sizeof why);
+	if (strcmp(o->exit_reason, "cancelled") == 0 && !stopped)
+		snprintf(NOTE(o), "Session '%s': lost: the whole session has ended, with its variables and files. The next call makes a new one.", o->session);
+	else
+		snprintf(NOTE(o), "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.", o->session, why);
+}
+
+static void say_state(struct outcome *o, const json_t *session, const char *lost, bool stopped)
+{
+	char left[32];
+
+	duration((uint64_t)json_integer_value(json_object_get(session, "idle_left_ms")), left, sizeof left);
+	if (strcmp(o->session_state, "lost") == 0)
+		say_lost(o, stopped);
+	else if (strcmp(o->session_state, "reset") == 0)
+		snprintf(NOTE(o), "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are still there.", o->session);
+	else if (strcmp(o->session_state, "new") == 0 && *lost)
+		snprintf(NOTE(o), "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is kept for %s.", o->session, lost,
+			 left);
+	else if (strcmp(o->session_state, "new") == 0)
+		snprintf(NOTE(o), "Session '%s' is new: variables and files are kept for %s.", o->session, left);
+	else
+		snprintf(NOTE(o), "Session '%s': variables and files are kept for %s.", o->session, left);
+}
+
+void session_words(struct outcome *o, const char *lost, bool stopped)
+{
+	const json_t *session = json_object_get(o->record, "session");
+
+	snprintf(o->session_state, sizeof o->session_state, "%s", text_of(session, "state"));
+	if (json_is_object(session))
+		say_state(o, session, lost, stopped);
+	else if (*lost)
+		snprintf(NOTE(o), "Session '%s': the earlier one is lost, with its variables and files: %s.", o->session, lost);
+}

@@ -1,0 +1,43 @@
+/* tool_end_session.c - end a session, and everything in it */
+#include "session_argument.h"
+#include "tool.h"
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true,
+	  "Its name" },
+	{ { 0 }, false, NULL },
+};
+/* clang-format on */
+
+static void call(struct call *c, const json_t *given)
+{
+	struct err            e;
+	json_t               *arguments = arguments_take(rows, given, NULL, &e), *text;
+	const char           *name      = arguments ? session_argument_name(arguments, &e) : NULL;
+	struct named_session *s         = name ? session_argument_find(c, name, &e) : NULL;
+
+	if (s) {
+		named_session_end(s);
+		text = json_sprintf("Session '%s' is ended; its variables and files are gone.", name);
+		tool_answer_text(c, json_string_value(text), false);
+		json_decref(text);
+	} else {
+		tool_answer_text(c, e.text, true);
+	}
+	json_decref(arguments);
+}
+
+const struct tool tool_end_session = {
+	.name        = "end_session",
+	.description = "End a session: its variables, files and programs are gone.",
+	.manual      = "End a session. Its variables, files and running programs are gone, and its name is free.",
+	.arguments   = rows,
+	.read_only   = false,
+	.destructive = false,
+	.idempotent  = true,
+	.open_world  = false,
+	.in_session  = true,
+	.unbounded   = true,
+	.call        = call,
+};

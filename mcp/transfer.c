@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "transfer.h"
+
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum { READ_AT_ONCE = 64 * 1024 };
+
+/* --- what goes --- */
+
+void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len)
+{
+	struct file_entry entry = { .kind = kind, .name_len = (uint32_t)strlen(name), .bytes = len };
+
+	fwrite(&entry, sizeof entry, 1, out);
+	fwrite(name, 1, entry.name_len, out);
+	if (len)
+		fwrite(bytes, 1, len, out);
+}
+
+static bool is_sent(const struct transfer *t)
+{
+	return t->out_at == t->out_len;
+}
+
+/* Nobody who reads no more is an error: what comes says what became of it. */
+static void send_some(struct transfer *t)
+{
+	ssize_t n = is_sent(t) ? 0 : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n > 0)
+		t->out_at += (size_t)n;
+	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+		t->out_at = t->out_len;
+	if (is_sent(t))
+		loop_want(&t->mcp->loop, &t->source, EPOLLIN);
+}
+
+/* --- what comes --- */
+
+static void end(struct transfer *t, const struct err *why)
+{
+	const struct transfer_events *events = t->events;
+	void                         *owner  = t->owner;
+
+	transfer_close(t);
+	events->ended(owner, why);
+}
+
+static void take(struct transfer *t, const char *bytes, size_t len)
+{
+	struct err e;
+
+	switch (file_entries_take(&t->in, bytes, len, &t->events->read, t->owner, &e)) {
+	case ENTRIES_GO_ON:
+		return;
+	case ENTRIES_ENOUGH:
+	case ENTRIES_END:
+		end(t, NULL);
+		return;
+	case ENTRIES_BROKEN:
+		end(t, &e);
+		return;
+	}
+}
+
+static void receive_some(struct transfer *t)
+{
+	char       bytes[READ_AT_ONCE];
+	ssize_t    n = recv(t->source.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+	struct err e;
+
+	if (n > 0) {
+		take(t, bytes, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		err_set(&e, ERR_PROTOCOL, "files: they ended in the middle");
+		end(t, &e);
+	}
+}
+
+static void on_ready(void *owner)
+{
+	struct transfer *t = owner;
+
+	send_some(t);
+	receive_some(t);
+}
+
+/* --- its life --- */
+
+int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len, const struct transfer_events *events, void *owner, struct err *e)
+{
+	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
+	t->source = (struct loop_source){ .fd = fd, .ready = on_ready, .owner = t };
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (loop_add_for(&m->loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
+		t->mcp = m;
+		return 0;
+	}
+	fd_closep(&t->source.fd);
+	free(t->out);
+	*t = (struct transfer){ 0 };
+	return -1;
+}
+
+void transfer_close(struct transfer *t)
+{
+	if (!t->mcp)
+		return;
+	loop_remove(&t->mcp->loop, &t->source);
+	fd_closep(&t->source.fd);
+	free(t->out);
+	*t = (struct transfer){ 0 };
+}

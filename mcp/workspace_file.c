@@ -1,0 +1,148 @@
+#define _GNU_SOURCE
+#include "workspace_file.h"
+
+#include "base64.h"
+#include "text.h"
+#include "transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct given {
+	const char *path, *content, *base64;
+};
+
+/* clang-format off */
+#define AT(member) offsetof(struct given, member)
+const struct field workspace_file_fields[] = {
+	{ "path",    FIELD_STR, AT(path),    1, FILE_NAME_BYTES + 32, 0, "Path below /workspace", NULL, NULL },
+	{ "content", FIELD_STR, AT(content), 0, FIELD_ANY,            0, "Text", NULL, NULL },
+	{ "base64",  FIELD_STR, AT(base64),  0, FIELD_ANY,            0, "Bytes", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+/* clang-format on */
+
+static const char *skip(const char *path, const char *before)
+{
+	size_t n = strlen(before);
+
+	return strncmp(path, before, n) == 0 ? path + n : path;
+}
+
+const char *workspace_file_path(const char *path, struct err *e)
+{
+	const char *below = skip(skip(path, "/workspace/"), "./"), *fault = file_name_fault(below, strlen(below));
+
+	if (!fault)
+		return below;
+	err_set(e, ERR_BAD_SPEC, "path: \"%.100s\" %s; name a file as it lies below /workspace, like data/a.csv", path, *below == '/' ? "is not there" : fault);
+	text_make_plain(e->text);
+	return NULL;
+}
+
+/* In brackets, which every reader of patterns understands alike. */
+char *workspace_file_pattern(const char *path)
+{
+	char  *made = malloc(4 * strlen(path) + 1);
+	size_t n    = 0;
+
+	for (; made && *path; path++) {
+		bool special = strchr("*?[\\", *path);
+
+		if (special)
+			made[n++] = '[';
+		if (*path == '\\')
+			made[n++] = '\\';
+		made[n++] = *path;
+		if (special)
+			made[n++] = ']';
+	}
+	if (made)
+		made[n] = 0;
+	if (n <= FILE_NAME_BYTES)
+		return made;
+	free(made);
+	return NULL;
+}
+
+const char *workspace_file_left_out(uint64_t why)
+{
+	static const char *const words[FILE_LEFT_COUNT] = {
+		[FILE_LEFT_link]       = "is a link",
+		[FILE_LEFT_special]    = "is no regular file",
+		[FILE_LEFT_size]       = "is larger than /workspace",
+		[FILE_LEFT_unreadable] = "cannot be read",
+		[FILE_LEFT_deep]       = "has a path that is too long",
+		[FILE_LEFT_room]       = "has no room in /workspace",
+		[FILE_LEFT_unwritable] = "cannot be written",
+		[FILE_LEFT_changed]    = "was changed while it was read",
+	};
+
+	return why < FILE_LEFT_COUNT && words[why] ? words[why] : "cannot be had";
+}
+
+/* --- what is put --- */
+
+static int add_bytes(FILE *out, const char *path, const struct given *g, struct err *e)
+{
+	size_t len   = 0;
+	char  *bytes = base64_decode(g->base64, strlen(g->base64), &len);
+
+	if (!bytes)
+		return err_set(e, ERR_BAD_SPEC, "base64: damaged; write the standard alphabet with its padding, and no blanks");
+	transfer_add(out, FILE_REGULAR, path, bytes, len);
+	free(bytes);
+	return 0;
+}
+
+static int add(FILE *out, const json_t *row, struct err *e)
+{
+	struct given g = { 0 };
+	const char  *path;
+
+	if (fields_decode(workspace_file_fields, row, &g, e) < 0)
+		return -1;
+	if (!g.path)
+		return err_set(e, ERR_BAD_SPEC, "path: missing");
+	path = workspace_file_path(g.path, e);
+	if (!path)
+		return -1;
+	if (!g.content == !g.base64)
+		return err_set(e, ERR_BAD_SPEC, "%.60s: expected content, a text, or base64, bytes", path);
+	if (g.base64)
+		return add_bytes(out, path, &g, e);
+	transfer_add(out, FILE_REGULAR, path, g.content, strlen(g.content));
+	return 0;
+}
+
+static int add_all(FILE *out, const json_t *list, struct err *e)
+{
+	if (json_is_object(list))
+		return add(out, list, e);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (add(out, json_array_get(list, i), e) < 0)
+			return err_wrap(e, "files[%zu]", i);
+	return 0;
+}
+
+char *workspace_file_puts(const json_t *list, size_t *len, struct err *e)
+{
+	char *made = NULL;
+	FILE *out  = open_memstream(&made, len);
+	int   r;
+
+	if (!out) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	r = add_all(out, list, e);
+	transfer_add(out, FILE_END, "", NULL, 0);
+	transfer_add(out, FILE_END, "", NULL, 0);
+	if (fclose(out) == 0 && r == 0)
+		return made;
+	if (r == 0)
+		err_set(e, ERR_LIMIT, "out of memory");
+	free(made);
+	return NULL;
+}
