@@ -381,6 +381,8 @@ static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
 	built.output_bytes = asked->output_bytes; /* the reader of the output holds to it */
 	built.tool_wait_ms = asked->tool_wait_ms <= w->tool_wait_ms_max ? asked->tool_wait_ms : built.tool_wait_ms;
+	built.idle_ms      = asked->idle_ms; /* of a session: the door holds to it, and to its lifetime, for which it asks again (LAUNCH_STAYS) */
+	built.lifetime_ms  = asked->lifetime_ms;
 	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
 		return false;
 	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
