@@ -84,3 +84,19 @@ def test_a_session_may_have_less_or_more_time_than_its_profile_says(talk):
     assert (opened.opened["idle_ms"], opened.opened["lifetime_ms"]) == (12000, 80000)
     assert opened.value("1 + 1") == 2 and opened.close()["exit_reason"] == "exited"
     assert open_session(talk, limits={"idle_ms": 86400000, "lifetime_ms": 86400000}).value("1 + 1") == 2
+
+
+# --- calls that end early -------------------------------------------------------------------------------------------------
+
+def test_to_cancel_a_call_whose_end_is_still_looked_into_does_not_end_the_session(session, talk):
+    """A process that was killed may have been killed for memory: its end is held back until that is known."""
+    for _ in range(3):
+        run = session.start(KILLED)
+        host.poll(lambda: not session.row()["contexts"], seconds=0.02, every=0) # it is known that it has gone
+        why = []
+        try:
+            talk.ask("cancel", run=run.id)
+        except client.Refused as e:
+            why = [e.code]
+        assert run.finish().reason in ("signaled", "cancelled") and why in ([], ["not_found"])
+    assert session.value("2 + 2") == 4, "two seconds later it would be gone"
