@@ -224,7 +224,7 @@ static bool may_be_interrupted(const struct session_call *call, enum exit_reason
 
 void session_call_end(struct session_call *call, enum exit_reason reason)
 {
-	if (call->is_decided && call->state >= CALL_KILLED)
+	if (call->state == CALL_ENDED || (call->is_decided && call->state == CALL_KILLED)) /* ended: the server knows it no more, only the reason is waited for */
 		return;
 	if (!call->is_decided) {
 		call->is_decided = true;

@@ -259,6 +259,7 @@ class Ended:
         self.id, self.events, self.record = run.id, run.events, run.ended["record"]
         self.exec_error, self.lost, self.left = (run.ended[key] for key in ("exec_error", "lost", "left"))
         self.stdout, self.stderr = (run.text[name].decode(errors="replace") for name in ("stdout", "stderr"))
+        self.result = bytes(run.text.get("result", b""))
         self.reason, self.status = self.record["exit_reason"], self.record["exit_code"]
 
     def __str__(self):
