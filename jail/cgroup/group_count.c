@@ -171,6 +171,12 @@ bool group_has_no_memory(const struct group *g, struct group_oom *oom)
 	return false;
 }
 
+void group_ask_again(const struct group_oom *oom)
+{
+	if (oom->fd >= 0 && oom->mark_fd < 0)
+		(void)!eventfd_write(oom->fd, 1);
+}
+
 static int watch_v1(const struct group_leaf *leaf, struct group_oom *ret)
 {
 	scoped_fd event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), control = openat(leaf->fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { CLOSE_MS_MAX = 1000 };
+enum { CLOSE_MS_MAX = 3000 }; /* less than SESSION_GRACE_MS */
 
 /* --- clocks --- */
 
@@ -63,11 +63,12 @@ static void open_up(struct session *s)
 		connection_send(s->run->connection, protocol_opened(s->run->id, s->run->tag, *s->name ? s->name : NULL, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
 }
 
+/* A call that the server had not heard of when it said so finds another interpreter. */
 static bool lose_context(struct session *s, int32_t number)
 {
 	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
 
-	if (!c || !c->is_there || (c->call && c->call->started_ms > 0)) /* a call that was asked for meanwhile gets a new one */
+	if (!c || !c->is_there || (c->call && c->call->started_ms > 0))
 		return false;
 	c->is_there = false;
 	c->was_lost = true;

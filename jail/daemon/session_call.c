@@ -92,7 +92,9 @@ static const char *state_of(const struct session_call *call)
 		return "lost";
 	if (!call->context)
 		return call->is_fresh ? "new" : "kept";
-	return !call->is_fresh ? "kept" : call->context->was_lost ? "reset" : "new";
+	if (!call->is_fresh && call->context->is_there)
+		return "kept";
+	return !call->context->was_lost ? "new" : call->is_fresh ? "reset" : "lost"; /* lost: it was before, and no other could be started */
 }
 
 static void fill_record(struct session_call *call, struct record *record, struct run_end *end)
@@ -377,7 +379,8 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 
 static bool on_failed(struct session_call *call, const struct session_message *message)
 {
-	struct err *why = &call->session->facts.why;
+	struct err *why      = &call->session->facts.why;
+	bool        executes = !call->context && !(message->flags & SESSION_NO_EXEC);
 
 	if (message->value <= 0 || message->value > 4095)
 		return false;
@@ -385,11 +388,10 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 		call->is_decided = true;
 		call->reason     = EXIT_setup_failed;
 	}
-	errno = call->exec_errno = message->value;
-	call->ended_ms           = clock_ms(CLOCK_MONOTONIC);
-	err_sys(why, "%s", call->context ? "the interpreter could not be started" : "the program (in the rootfs)");
-	if (call->context)
-		call->exec_errno = 0;
+	errno            = message->value;
+	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
+	call->exec_errno = executes ? message->value : 0;
+	err_sys(why, "%s", executes ? "the program (in the rootfs)" : call->context ? "the interpreter could not be started" : "the command could not be started");
 	finish(call);
 	*why = (struct err){ .kind = ERR_NONE };
 	return true;

@@ -14,12 +14,12 @@ enum session_message_kind {
 	SESSION_READY = 1, /* it takes calls */
 	SESSION_STARTED,   /* call; with descriptors: the reading ends of stdout and stderr, then of result (a context), or the writing end of stdin if there is one (a command). FRESH: a new interpreter */
 	SESSION_ENDED,     /* call; value as from wait4(), cpu_ns. GONE: its interpreter has ended */
-	SESSION_FAILED,    /* call; value: the errno with which it could not be started */
+	SESSION_FAILED,    /* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
 	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
 	SESSION_CPU,       /* call: its CPU time is used up */
 };
 
-enum { SESSION_FRESH = 1, SESSION_GONE = 2 };
+enum { SESSION_FRESH = 1, SESSION_GONE = 2, SESSION_NO_EXEC = 4 };
 
 enum { SESSION_FDS_MAX = 3 };
 

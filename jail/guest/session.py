@@ -4,15 +4,16 @@
 # A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
 # rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
 # and the session with it. What they say is hostile.
-from posix import WNOHANG, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4
+from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4, waitid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU = range(1, 7)
-FRESH, GONE = 1, 2
+FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
-SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU = 2, 9, 13, 15, 17, 24
+SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT = 2, 9, 13, 15, 17, 18
+BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
-SEQPACKET, RIGHTS = 5, 1
+SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 FDS_MAX = 1 << 20
 PATH = "/usr/local/bin", "/usr/bin", "/bin"
@@ -40,9 +41,9 @@ def rights(fds):
     return [(1, RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))] if fds else []
 
 
-def receive(sock, most):
+def receive(sock, most, flags=0):
     """One datagram and its descriptors; b"" at the end."""
-    data, control, _, _ = sock.recvmsg(most, 256, CMSG_CLOEXEC)
+    data, control, _, _ = sock.recvmsg(most, 256, CMSG_CLOEXEC | flags)
     bytes = b"".join(part for level, kind, part in control if (level, kind) == (1, RIGHTS))
     return data, [int.from_bytes(bytes[i:i + 4], sys.byteorder) for i in range(0, len(bytes) - 3, 4)]
 
@@ -99,18 +100,28 @@ def read_file_slowly(path):
     return b"".join(pieces)
 
 
-def tree_of(pid):
-    found = [pid]
-    for one in found:
-        found += [child for child in children_of(one) if child not in found]
-    return found
-
-
 def kill_one(pid, signal=SIGKILL):
     try:
         kill(pid, signal)
     except OSError:
         pass
+
+
+def is_over(pid, how=WNOHANG):
+    """A child that has ended, and is not reaped by this. how: 0 waits for it."""
+    try:
+        return waitid(P_PID, pid, WEXITED | WNOWAIT | how) is not None
+    except ChildProcessError:
+        return True
+
+
+def end_children(spared=()):
+    """All that this process is the parent of, or becomes it, as a subreaper. None is reaped meanwhile: the dead count as well, so programs that fork faster
+    than they are killed soon cannot fork any more. What a program has hidden (PR_SET_DUMPABLE) comes here when its parent ends."""
+    while running := [child for child in children_of("self") if child not in spared and not is_over(child)]:
+        for child in running:
+            kill_one(child)
+        is_over(running[0], 0)
 
 
 # --- what it watches ---
@@ -120,7 +131,7 @@ class Context:
 
     def __init__(self, pid, channel):
         self.pid, self.channel = pid, channel
-        self.call = None
+        self.call, self.is_known, self.is_reaped = None, False, False # known: the door has heard of it
 
     def begin(self, call, limit_ns):
         self.call, self.limit_ns, self.is_told = call, limit_ns, False
@@ -133,8 +144,9 @@ class Context:
         kill_one(self.pid, SIGINT)
 
     def kill(self):
-        for pid in reversed(tree_of(self.pid)):
-            kill_one(pid)
+        """Before it is reaped: its number may be another's after that."""
+        if not self.is_reaped:
+            kill_one(self.pid)
 
 
 class Command:
@@ -153,6 +165,7 @@ class Command:
 
     def kill(self):
         kill_one(self.pid, SIGTERM)
+        kill_one(self.pid, SIGCONT) # a program may have stopped it
 
 
 # --- a command, in the process that stays beside it ---
@@ -169,6 +182,7 @@ def run_command(order, streams):
             dup2(fd, to)
         for signal in SIGINT, SIGPIPE, SIGTERM, SIGCHLD, 25:
             _signal.signal(signal, _signal.SIG_DFL)
+        _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
         seconds, most = -(-order["cpu_ms"] // 1000), resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, most), min(seconds + 1, most)))
         env = dict(sys.modules["os"].environ._data)
@@ -186,46 +200,50 @@ def run_command(order, streams):
         return error.errno or 5
 
 
+def start_leader(order, streams, channel):
+    """The command's first process, and the errno with which it could not be started."""
+    failed, fails = pipe() # closed by a successful exec
+    try:
+        leader = fork()
+    except OSError as error:
+        return 0, error.errno or 5
+    if not leader:
+        write(fails, run_command(order, streams).to_bytes(4, sys.byteorder))
+        _exit(127)
+    _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
+    close_all([fails, *streams])
+    errnum = int.from_bytes(read(failed, 4), sys.byteorder)
+    close(failed)
+    return leader, errnum
+
+
 def stay_beside(order, channel, streams):
     """In the process that stays: never returns."""
     set_process(SET_CHILD_SUBREAPER, 1)
-    ending = []
-
-    def kill_all(*_):
-        ending.append(True)
-        for child in children_of("self"):
-            kill_one(child)
-    failed, fails = pipe()
-    leader = fork()
-    if not leader:
-        fails.__index__() # stays open: closed by a successful exec
-        errnum = run_command(order, streams)
-        write(fails, errnum.to_bytes(4, sys.byteorder))
-        _exit(127)
-    _signal.signal(SIGTERM, kill_all)
-    close_all([fails, *streams])
-    word = read(failed, 4)
-    close(failed)
-    errnum = int.from_bytes(word, sys.byteorder)
-    channel.sendmsg([packed(FAILED if word else STARTED, leader, errnum)], [], DONTWAIT)
-    if word:
+    _signal.signal(SIGTERM, lambda *_: end_children()) # one that came before waits until the command is there
+    leader, errnum = start_leader(order, streams, channel)
+    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, NO_EXEC if errnum and not leader else 0)], [], DONTWAIT)
+    if errnum:
         _exit(0)
-    status = None
-    while True:
-        try:
-            pid, how, _ = wait4(-1, 0)
-        except ChildProcessError:
-            break
-        if pid == leader:
-            status = how
-            if order.get("detach") and not ending:
-                break
-            kill_all()
-        elif ending:
-            kill_all()
+    pid = 0
+    while pid != leader:
+        pid, status, _ = wait4(-1, 0)
+    if not order.get("detach"):
+        end_children()
+        reap_children()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    channel.sendmsg([packed(ENDED, leader, 9 if status is None else status, 0, cpu_ns_in(usage))], [], DONTWAIT)
+    channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
+    channel.close()
+    reap_children() # what was detached has this parent, and so is not taken for what a context has left
     _exit(0)
+
+
+def reap_children():
+    try:
+        while True:
+            wait4(-1, 0)
+    except ChildProcessError:
+        pass
 
 
 # --- the server ---
@@ -233,7 +251,7 @@ def stay_beside(order, channel, streams):
 class Server:
     def __init__(self, fd):
         self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
-        self.contexts, self.commands, self.helpers = {}, {}, set()
+        self.contexts, self.commands, self.others = {}, {}, set() # others: helpers for files, and who stays beside what was detached
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
@@ -278,7 +296,7 @@ class Server:
         def work():
             setsid()
             set_process(SET_DUMPABLE, 1)
-            need("context")
+            _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
             live_as_context(theirs.fileno())
         context = self.contexts[number] = Context(self.fork(work, theirs.fileno()), ours)
         self.watch(ours.fileno(), lambda: self.hear_context(number, context))
@@ -287,44 +305,41 @@ class Server:
     # --- calls ---
 
     def run(self, order, fds):
+        """One that fails on the way has not begun, and its context is as it was, or is lost: one whose call nobody waits for must not go on with it."""
         number, call = order["context"], order["call"]
         ends, given = [], []
         try:
+            if len(fds) != 1 + order["tools"]:
+                raise OSError(EMFILE, "a call")
             for _ in range(3):
                 reading, writing = pipe()
                 ends.append(reading)
                 given.append(writing)
+            self.reap_all()
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
-            is_fresh = self.give(number, call, order["cpu_ms"] * 1000000, word, [fds[0], *given, *fds[1:]])
-            self.tell(STARTED, call, 0, FRESH if is_fresh else 0, fds=ends)
+            try:
+                self.begin(number, order, word, [fds[0], *given, *fds[1:]])
+            except ConnectionError: # it ends just now
+                self.lose(number)
+                self.begin(number, order, word, [fds[0], *given, *fds[1:]])
+            context = self.contexts[number]
+            self.tell(STARTED, call, 0, 0 if context.is_known else FRESH, fds=ends)
+            context.is_known = True
         except OSError as error:
-            if number in self.contexts and self.contexts[number].call == call:
-                self.contexts[number].call = None
+            if number in self.contexts and (self.contexts[number].call == call or not self.contexts[number].is_known):
+                self.lose(number)
             self.tell(FAILED, call, error.errno or 5)
         finally:
             close_all(ends + given)
 
-    def give(self, number, call, limit_ns, word, fds):
-        """To the context, or to a new one: true. One that has just ended, and was not reaped yet, takes nothing any more."""
-        context = self.contexts.get(number)
-        if context:
-            try:
-                context.begin(call, limit_ns)
-                context.channel.sendmsg([word], rights(fds), DONTWAIT)
-                return False
-            except (BrokenPipeError, ConnectionResetError):
-                self.retire(number)
-        context = self.start_context(number)
-        context.begin(call, limit_ns)
-        context.channel.sendmsg([word], rights(fds), DONTWAIT)
-        return True
-
-    def retire(self, number):
-        """It ends, or has ended, without a call: whoever is named so next is another one."""
-        context = self.contexts.pop(number)
-        context.kill()
-        self.forget(context.channel)
-        self.tell(LOST, 0, number)
+    def begin(self, number, order, word, fds):
+        context = self.contexts.get(number) or self.start_context(number)
+        context.begin(order["call"], order["cpu_ms"] * 1000000)
+        try:
+            context.channel.sendmsg([word], rights(fds), DONTWAIT)
+        except OSError:
+            context.call = None
+            raise
 
     def exec(self, order, fds):
         ends, given, call = [], [], order["call"]
@@ -343,16 +358,19 @@ class Server:
             self.watch(ours.fileno(), lambda: self.hear_command(command))
             ends = []
         except OSError as error:
-            self.tell(FAILED, call, error.errno or 5)
+            self.tell(FAILED, call, error.errno or 5, NO_EXEC)
         finally:
             close_all(ends + given)
 
     def files(self, order, fds):
+        if not fds:
+            return # its client sees the end of the socket: we have no room for descriptors
+
         def work():
             need("session_files")
             serve_files(fds[0])
         try:
-            self.helpers.add(self.fork(work, fds[0]))
+            self.others.add(self.fork(work, fds[0]))
         except OSError:
             pass # its client sees the end of the socket
 
@@ -369,9 +387,8 @@ class Server:
             one.kill()
 
     def restart(self, order, fds):
-        context = self.contexts.get(order["context"])
-        if context and context.call is None:
-            self.retire(order["context"])
+        if order["context"] in self.contexts:
+            self.lose(order["context"])
 
     def end(self, order=None, fds=()):
         _exit(0) # and with this process PID 1 of the jail, and all others
@@ -391,7 +408,9 @@ class Server:
     def hear_context(self, number, context):
         """Whatever else it says, it is an end of its call or of itself."""
         try:
-            data, fds = receive(context.channel, WORD_MAX)
+            data, fds = receive(context.channel, WORD_MAX, DONTWAIT)
+        except BlockingIOError:
+            return # what was to be read had another descriptor of this number
         except OSError:
             data, fds = b"", []
         close_all(fds)
@@ -401,13 +420,15 @@ class Server:
             answer = None
         if answer is None or answer[0] != context.call:
             self.mute(context.channel)
-            return kill_one(context.pid)
+            return context.kill()
         self.tell(ENDED, context.call, (answer[1] & 255) << 8, 0, context.used())
         context.call = None
 
     def hear_command(self, command):
         try:
-            data = command.channel.recv(WORD_MAX)
+            data = command.channel.recv(WORD_MAX, DONTWAIT)
+        except BlockingIOError:
+            return
         except OSError:
             data = b""
         if len(data) != 24:
@@ -415,23 +436,37 @@ class Server:
         kind, value = int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[8:12], sys.byteorder)
         if kind == STARTED and not command.leader:
             command.leader = int.from_bytes(data[4:8], sys.byteorder)
-            self.tell(STARTED, command.call, fds=command.ends)
-            close_all(command.ends)
+            self.tell_started(command)
         elif kind == FAILED:
-            self.tell(FAILED, command.call, value)
+            self.tell(FAILED, command.call, value, int.from_bytes(data[12:16], sys.byteorder))
             self.drop(command)
         elif kind == ENDED and command.leader:
-            self.tell(ENDED, command.call, value, 0, int.from_bytes(data[16:24], sys.byteorder))
+            if command.call is not None:
+                self.tell(ENDED, command.call, value, 0, int.from_bytes(data[16:24], sys.byteorder))
             self.drop(command)
+
+    def tell_started(self, command):
+        """As many descriptors as a user may have may be under way already: programs can do that."""
+        try:
+            self.tell(STARTED, command.call, fds=command.ends)
+        except OSError as error:
+            self.tell(FAILED, command.call, error.errno or 5, NO_EXEC)
+            command.call = None
+            command.kill()
+        close_all(command.ends)
 
     def drop(self, command):
         """Its process is still to be reaped."""
         self.forget(command.channel)
         close_all([] if command.leader else command.ends)
-        self.commands.pop(command.pid, None)
+        if self.commands.pop(command.pid, None):
+            self.others.add(command.pid)
 
     def reap(self):
         read(self.wake, 4096)
+        self.reap_all()
+
+    def reap_all(self):
         while True:
             try:
                 pid, status, usage = wait4(-1, WNOHANG)
@@ -443,40 +478,52 @@ class Server:
 
     def on_end(self, pid, status, usage):
         number = next((number for number, context in self.contexts.items() if context.pid == pid), None)
-        self.helpers.discard(pid)
         if number is not None:
             return self.end_context(number, status, usage)
+        if pid not in self.commands and pid not in self.others:
+            return
         if pid in self.commands:
             command = self.commands[pid]
             while pid in self.commands and command.channel.fileno() in self.on and self.is_there(command.channel):
                 self.hear_command(command)
             if pid in self.commands: # it was killed, and what it stayed beside is ours now
-                self.tell(ENDED if command.leader else FAILED, command.call, 9 if command.leader else 5)
+                self.end_orphans()
+                if command.call is not None:
+                    self.tell(ENDED if command.leader else FAILED, command.call, 9 if command.leader else 5, 0 if command.leader else NO_EXEC)
                 self.drop(command)
-                self.kill_orphans()
+        elif status & 127: # of what was detached
+            self.end_orphans()
+        self.others.discard(pid)
 
     def end_context(self, number, status, usage):
         context = self.contexts[number]
+        context.is_reaped = True
         if context.call is not None and context.channel.fileno() in self.on and self.is_there(context.channel):
             self.hear_context(number, context) # the answer that it gave before its end
+        if context.call is None:
+            return self.lose(number)
         del self.contexts[number]
         self.forget(context.channel)
-        if context.call is None:
+        self.end_orphans()
+        self.tell(ENDED, context.call, status, GONE, max(cpu_ns_in(usage) - context.before, 0))
+
+    def lose(self, number):
+        """Nobody waits for it any more: the next call has another at once, also while this one is still about to end."""
+        context = self.contexts.pop(number)
+        context.kill()
+        self.forget(context.channel)
+        self.end_orphans()
+        if context.is_known:
             self.tell(LOST, 0, number)
-        else:
-            self.tell(ENDED, context.call, status, GONE, max(cpu_ns_in(usage) - context.before, 0))
 
     def is_there(self, channel):
         poll = select.poll()
         poll.register(channel.fileno(), 1)
         return any(event & 1 for _, event in poll.poll(0))
 
-    def kill_orphans(self):
-        known = {*(context.pid for context in self.contexts.values()), *self.commands, *self.helpers}
-        for child in children_of("self"):
-            if child not in known:
-                for pid in reversed(tree_of(child)):
-                    kill_one(pid)
+    def end_orphans(self):
+        """What an interpreter that has ended, or a process that stayed beside a command and was killed, has left: what lost its parent comes here."""
+        end_children({*(context.pid for context in self.contexts.values()), *self.commands, *self.others})
 
     # --- its life ---
 
@@ -493,6 +540,7 @@ class Server:
 
     def serve(self):
         self.tell(READY)
+        need("context") # of every context, while no call is there yet
         while True:
             for fd, _ in self.poll.poll(self.patience())[:1]: # after one, another can have the number of the next
                 self.on[fd]()
@@ -517,6 +565,7 @@ def become_server():
     resource.setrlimit(resource.RLIMIT_CPU, (most, most)) # each call has a limit of its own
     for signal in SIGINT, SIGPIPE, SIGTERM:
         _signal.signal(signal, _signal.SIG_IGN)
+    _signal.pthread_sigmask(BLOCK, [SIGTERM]) # with it a command is ended: the process beside it hears it when it has a handler, not before
 
 
 def run_session(fd):

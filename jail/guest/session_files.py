@@ -2,14 +2,14 @@
 #
 # In a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other, without
 # following links; nothing is opened that could make this wait.
-from posix import DirEntry, mkdir, open as open_at, rename, scandir, stat as stat_of, unlink as unlink_at
+from posix import ftruncate, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
 
 END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
 LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
 NAME_BYTES, DEPTH_MAX, GETS_MAX, BLOCK = 1024, 32, 64, 64 << 10
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
 O_WRONLY, O_CREAT, O_EXCL = 1, 0o100, 0o200
-ENOSPC, EDQUOT = 28, 122
+ENOMEM, ENOSPC, EDQUOT = 12, 28, 122
 FORMAT, LINK_TYPE, FILE_TYPE, DIRECTORY_TYPE = 0o170000, 0o120000, 0o100000, 0o040000
 
 
@@ -17,14 +17,22 @@ class Ended(Exception):
     """The client is gone, or says what makes no sense."""
 
 
+ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK)) # one for all: where memory is short a new one would cost a process of the session its life
+
+
+def read_block(fd, most):
+    """Between 1 and so many bytes. Good until the next one is read."""
+    got = readv(fd, [ROOM_FOR_BLOCK[:min(most, BLOCK)]])
+    if not got:
+        raise Ended
+    return ROOM_FOR_BLOCK[:got]
+
+
 def read_exactly(fd, size):
     pieces = []
     while size:
-        piece = read(fd, min(size, BLOCK))
-        if not piece:
-            raise Ended
-        pieces.append(piece)
-        size -= len(piece)
+        pieces.append(bytes(read_block(fd, size)))
+        size -= len(pieces[-1])
     return b"".join(pieces)
 
 
@@ -32,6 +40,19 @@ def write_all(fd, bytes):
     rest = memoryview(bytes)
     while rest:
         rest = rest[write(fd, rest):]
+
+
+def try_to_write(file, block):
+    """0, or the errno."""
+    try:
+        write_all(file, block)
+        return 0
+    except OSError as error:
+        try:
+            ftruncate(file, 0) # at once: memory may be used up, and with it gives some back
+        except OSError:
+            pass
+        return error.errno
 
 
 def put_entry(fd, kind, name=b"", size=0):
@@ -72,21 +93,23 @@ def open_folder(parts, makes):
 
 def skip(fd, size):
     while size:
-        size -= len(read_exactly(fd, min(size, BLOCK)))
+        size -= len(read_block(fd, size))
 
 
 def put_file(fd, kind, name, size):
     """The reason why it is left out, or None. All its bytes are read in any case."""
     *above, last = name.split(b"/")
     folder = file = -1
-    own, left = b".brig-put-%d" % getpid(), size
+    own, left, errnum = b".brig-put-%d" % getpid(), size, 0
     try:
         folder = open_folder(above, True)
         file = open_at(own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o755 if kind == EXECUTABLE else 0o644, dir_fd=folder)
-        while left:
-            block = read_exactly(fd, min(left, BLOCK))
+        while left and not errnum:
+            block = read_block(fd, left)
             left -= len(block)
-            write_all(file, block)
+            errnum = try_to_write(file, block)
+        if errnum:
+            raise OSError(errnum, "write")
         rename(own, last, src_dir_fd=folder, dst_dir_fd=folder)
         return None
     except OSError as error:
@@ -96,7 +119,7 @@ def put_file(fd, kind, name, size):
                 unlink_at(own, dir_fd=folder)
             except OSError:
                 pass
-        return ROOM if error.errno in (ENOSPC, EDQUOT) else UNWRITABLE
+        return ROOM if error.errno in (ENOMEM, ENOSPC, EDQUOT) else UNWRITABLE
     finally:
         for one in folder, file:
             if one >= 0:
@@ -174,24 +197,22 @@ def matches(pattern, name):
 
 
 def send_file(fd, folder, last, name, most):
-    file = -1
+    """Returns how many bytes were sent, at most `most`."""
     try:
         file = open_at(last, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, dir_fd=folder)
-        status = fstat(file)
-        if status.st_mode & FORMAT != FILE_TYPE:
-            return put_entry(fd, LEFT, name, SPECIAL)
-        if status.st_blocks * 512 + BLOCK < status.st_size and status.st_size > most: # holes: larger than all that is there
-            return put_entry(fd, LEFT, name, SIZE)
-        size = status.st_size
     except OSError:
-        if file >= 0:
-            close(file)
-        return put_entry(fd, LEFT, name, UNREADABLE)
+        put_entry(fd, LEFT, name, UNREADABLE)
+        return 0
     try:
+        status = fstat(file)
+        size = status.st_size
+        if status.st_mode & FORMAT != FILE_TYPE or size > most: # it was a file when it was looked at; holes are larger than all that is there
+            put_entry(fd, LEFT, name, SPECIAL if status.st_mode & FORMAT != FILE_TYPE else SIZE)
+            return 0
         put_entry(fd, EXECUTABLE if status.st_mode & 0o100 else REGULAR, name, size)
-        missing = send_bytes(fd, file, size)
-        if missing or fstat(file).st_size != size:
+        if send_bytes(fd, file, size) or fstat(file).st_size != size:
             put_entry(fd, LEFT, name, CHANGED)
+        return size
     finally:
         close(file)
 
@@ -200,16 +221,14 @@ def send_bytes(fd, file, size):
     """As many as were promised: what is not there any more goes as NUL bytes. Returns how many."""
     while size:
         try:
-            block = read(file, min(size, BLOCK))
-        except OSError:
-            block = b""
-        if not block:
+            block = read_block(file, size)
+        except (Ended, OSError):
             break
         write_all(fd, block)
         size -= len(block)
-    missing = size
+    missing, ROOM_FOR_BLOCK[:] = size, bytes(BLOCK)
     while size:
-        block = bytes(min(size, BLOCK))
+        block = ROOM_FOR_BLOCK[:min(size, BLOCK)]
         write_all(fd, block)
         size -= len(block)
     return missing
@@ -226,7 +245,7 @@ class Sender:
     def send(self):
         folder = open_at(WORKSPACE, O_DIRECTORY | O_CLOEXEC)
         self.device = fstat(folder).st_dev
-        self.most = room_of(folder)
+        self.bytes, self.names = room_of(folder)
         self.send_folder(folder, b"", 1)
 
     def send_folder(self, folder, prefix, depth):
@@ -240,6 +259,9 @@ class Sender:
             close(folder)
 
     def send_one(self, folder, last, name, depth):
+        self.names -= 1
+        if self.names < 0: # what is moved about while it is looked at can be met again and again
+            raise Ended
         try:
             status = stat_of(last, dir_fd=folder, follow_symlinks=False)
         except OSError:
@@ -261,7 +283,7 @@ class Sender:
         elif wanted == LIST:
             put_entry(self.fd, LIST, name, status.st_size)
         else:
-            send_file(self.fd, folder, last, name, self.most)
+            self.bytes -= send_file(self.fd, folder, last, name, self.bytes)
 
     def enter(self, folder, last, name, depth):
         try:
@@ -275,10 +297,10 @@ class Sender:
 
 
 def room_of(folder):
-    """All that /workspace has room for."""
+    """Bytes and names of all that /workspace has room for."""
     from posix import fstatvfs
     room = fstatvfs(folder)
-    return room.f_blocks * room.f_frsize
+    return room.f_blocks * room.f_frsize, room.f_files
 
 
 def take_patterns(fd):
@@ -293,6 +315,7 @@ def take_patterns(fd):
 
 
 def serve_files(fd):
+    try_to_write(-1, b" ") # what a process executes for the first time costs it memory, and there will be none when this matters
     try:
         left = take_files(fd)
         patterns = take_patterns(fd)

@@ -3,78 +3,105 @@
 #include "watch_parts.h"
 
 #include "fd.h"
+#include "file.h"
 #include "group_path.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-enum { MEMBERS_BYTES = 32 * 1024 };
+enum {
+	MEMBERS_BYTES = MIB, /* of as many processes as a limit may allow */
+	OF_ONE        = 16,  /* who has less than this part of the limit is not why it is used up: files are */
+};
 
-static long pages_of(pid_t pid)
+/* In pages. */
+struct figures {
+	long anonymous, text;
+};
+
+/* From statm: other files of a process may wait for its own memory, which waits for us. */
+static struct figures figures_of(pid_t pid)
 {
-	char  path[64];
-	long  pages = -1;
+	char path[64];
+	long resident, shared, text;
 	FILE *f;
+	bool  is_read;
 
 	snprintf(path, sizeof path, "/proc/%d/statm", pid);
-	f = fopen(path, "re");
-	if (f && fscanf(f, "%*d %ld", &pages) != 1)
-		pages = -1;
+	f       = fopen(path, "re");
+	is_read = f && fscanf(f, "%*d %ld %ld %ld", &resident, &shared, &text) == 3;
 	if (f)
 		fclose(f);
-	return pages;
+	return is_read ? (struct figures){ resident - shared, text } : (struct figures){ 0, 0 };
 }
 
-static bool read_members(const struct watch *w, char text[MEMBERS_BYTES])
+/* A fork has its parent's pages as well, which are counted once. It executes the same file. */
+static long own_pages(pid_t pid, const struct figures *server)
 {
-	const struct group_leaf *leaf = group_leaf_with(&w->cell.group, GROUP_MEMORY);
+	struct figures f = figures_of(pid);
 
-	return leaf && group_read_file(leaf->fd, "cgroup.procs", text, MEMBERS_BYTES);
+	return f.text == server->text ? f.anonymous - server->anonymous : f.anonymous;
+}
+
+static pid_t next_pid(char **at)
+{
+	char *end;
+	pid_t pid = (pid_t)strtol(*at, &end, 10);
+
+	if (end == *at)
+		return 0;
+	*at = end + (*end == '\n');
+	return pid;
 }
 
 /* PID 1 and the session's first process hold all others together. */
-static pid_t find_largest(const struct watch *w, const char *members)
+static pid_t find_victim(const struct watch *w, char *members)
 {
-	pid_t largest = 0;
-	long  most    = 0;
+	const struct figures server  = figures_of(w->cell.warm.program);
+	long                 most    = (long)(w->order->limits->memory_bytes / OF_ONE) / getpagesize(), own;
+	pid_t                largest = 0, last = 0;
 
-	for (char *at = (char *)members, *end; *at; at = end + (*end == '\n')) {
-		pid_t pid   = (pid_t)strtol(at, &end, 10);
-		long  pages = end == at || pid <= 0 || pid == w->cell.pid || pid == w->cell.warm.program ? 0 : pages_of(pid);
-
-		if (end == at)
-			break;
-		if (pages > most) {
+	for (pid_t pid; (pid = next_pid(&members)) > 0;) {
+		if (pid == w->cell.pid || pid == w->cell.warm.program)
+			continue;
+		own  = own_pages(pid, &server);
+		last = pid;
+		if (own > most) {
 			largest = pid;
-			most    = pages;
+			most    = own;
 		}
 	}
-	return largest;
+	return largest ? largest : last;
 }
 
-static bool is_member(const char *members, pid_t pid)
+static bool is_member(char *members, pid_t pid)
 {
-	for (char *at = (char *)members, *end; *at; at = end + (*end == '\n')) {
-		if ((pid_t)strtol(at, &end, 10) == pid)
+	for (pid_t one; (one = next_pid(&members)) > 0;)
+		if (one == pid)
 			return true;
-		if (end == at)
-			break;
-	}
 	return false;
 }
 
-/* Its number may be another process's by the time it is opened: what is open is looked for again. */
-bool watch_kill_largest(struct watch *w)
+static bool read_members(const struct watch *w, struct bytes *ret)
 {
-	char      members[MEMBERS_BYTES];
-	pid_t     pid     = read_members(w, members) ? find_largest(w, members) : 0;
-	scoped_fd process = pid > 0 ? pidfd_open(pid, 0) : -1;
+	const struct group_leaf *leaf = group_leaf_with(&w->cell.group, GROUP_MEMORY);
+	struct err               ignored;
 
-	if (process < 0 || !read_members(w, members) || !is_member(members, pid) || pidfd_send_signal(process, SIGKILL, NULL, 0) < 0)
+	return leaf && file_read(leaf->fd, "cgroup.procs", MEMBERS_BYTES, ret, &ignored) == 0;
+}
+
+/* Its number may be another process's by the time it is opened: what is open is looked for again. */
+bool watch_kill_victim(struct watch *w)
+{
+	scoped_bytes members = { 0 }, again = { 0 };
+	pid_t        pid     = read_members(w, &members) ? find_victim(w, members.data) : 0;
+	scoped_fd    process = pid > 0 ? pidfd_open(pid, 0) : -1;
+
+	if (process < 0 || !read_members(w, &again) || !is_member(again.data, pid) || pidfd_send_signal(process, SIGKILL, NULL, 0) < 0)
 		return false;
 	w->victims++;
 	return true;

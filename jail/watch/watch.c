@@ -274,8 +274,10 @@ static void on_signal(struct watch *w)
 /* The event comes as well when a group above the cell's has no memory: the kernel then kills what it will, in the cell or elsewhere. */
 static void end_for_memory(struct watch *w)
 {
-	if (w->session_ms && watch_kill_largest(w)) {
+	if (w->session_ms && watch_kill_victim(w)) {
 		watch_tell_session(w);
+		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* it takes a moment to end, and the others that wait have events of their own */
+		group_ask_again(&w->cell.oom);
 		return;
 	}
 	w->oom = true;

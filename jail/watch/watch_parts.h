@@ -6,8 +6,8 @@
 void watch_decide(struct watch *w, enum exit_reason reason);
 /* The program runs from now on. */
 void watch_begin(struct watch *w);
-/* Of a session that has no memory: its largest process is killed. False: there is none but the two that hold it together. */
-must_use bool watch_kill_largest(struct watch *w);
+/* Of a session that has no memory: the process with most memory of its own is killed, or the youngest, if files are why. False: there is none but the two that hold it together. */
+must_use bool watch_kill_victim(struct watch *w);
 /* One message of PID 1. */
 void watch_hear_cell(struct watch *w);
 /* One message of the fork. */

@@ -100,3 +100,45 @@ def test_to_cancel_a_call_whose_end_is_still_looked_into_does_not_end_the_sessio
             why = [e.code]
         assert run.finish().reason in ("signaled", "cancelled") and why in ([], ["not_found"])
     assert session.value("2 + 2") == 4, "two seconds later it would be gone"
+
+
+def test_a_command_that_is_cancelled_as_soon_as_it_is_asked_for_ends_alone(session, talk):
+    for _ in range(20):
+        tag = talk.begin("exec", argv=["sleep", "600"], session=session.id)
+        call = host.poll(lambda: session.row()["running"])[0]
+        talk.ask("cancel", run=call)
+        ended = talk.until(lambda body: body.get("tag") == tag and body.get("event") == "ended").body["record"]
+        assert ended["exit_reason"] == "cancelled" and ended["session"]["state"] == ("new" if session.row()["calls"] == 1 else "kept"), ended
+    assert session.shell("echo still here").out == "still here\n"
+
+
+def test_who_asks_for_commands_and_is_gone_at_once_ends_them_and_not_the_session(service, token):
+    with service.connect() as talk:
+        opened = open_session(talk, stays=True)
+        for _ in range(20):
+            with service.connect() as other:
+                opened.on(other).talk.begin("exec", argv=["sh", "-c", f"sleep 600; : {token}"], session=opened.id)
+        assert host.poll(lambda: not opened.row()["running"]) and opened.row()["calls"] > 0
+        assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
+        assert opened.value("3 + 3") == 6
+        opened.close()
+
+
+# --- contexts that end ----------------------------------------------------------------------------------------------------
+
+def test_a_call_right_behind_a_restart_has_the_new_interpreter(session):
+    for n in range(10):
+        session.run("x = 1")
+        session.restart()
+        answer = session.run("'x' in globals()")
+        assert (answer.state, answer.report["result"]) == ("reset", False), (n, answer)
+
+
+def test_an_interpreter_that_ends_by_itself_between_two_calls_costs_at_most_the_next_one(session):
+    """At every moment: also when the next call is on its way to it."""
+    dying = "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(%d / 10000), os._exit(0))).start()"
+    for n in range(60):
+        answers = session.run(dying % (n % 20)), session.run("1")
+        assert [answer.reason for answer in answers] == ["exited"] * 2, (n, answers)
+    session.restart()
+    assert session.value("5") == 5
