@@ -53,8 +53,15 @@ static void fill(struct message *m, const char *op, const char *run)
 	m->len = (size_t)snprintf(m->text, sizeof m->text, "{\"op\":\"%s\",\"run\":\"%.36s\"}", op, run);
 }
 
+void interrupt_disarm(void)
+{
+	armed = 0;
+}
+
 void interrupt_arm(int sock, const char *run, bool is_call)
 {
+	interrupt_disarm(); /* one that waited has begun */
+	atomic_signal_fence(memory_order_seq_cst);
 	to.sock = sock;
 	fill(&to.cancel, "cancel", run);
 	fill(&to.interrupt, is_call ? "interrupt" : "cancel", run);
@@ -62,11 +69,6 @@ void interrupt_arm(int sock, const char *run, bool is_call)
 	armed = 1;
 	if (caught)
 		ask_for_end();
-}
-
-void interrupt_disarm(void)
-{
-	armed = 0;
 }
 
 void interrupt_let_in(uint64_t mask)

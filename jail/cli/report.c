@@ -302,7 +302,7 @@ static int status_of(const struct run_client *c, const json_t *record)
 		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
 	if (c->out.broken || c->err.broken)
 		return STATUS_SIGPIPE;
-	if (summary_reason(record, &reason) && reason == EXIT_cancelled && interrupt_caught() == SIGINT)
+	if (summary_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) && interrupt_caught() == SIGINT) /* busy: while it waited */
 		return STATUS_SIGINT;
 	return summary_status(record);
 }

@@ -151,7 +151,8 @@ static void on_waiting(void *owner, const char *run, const char *why)
 	const struct run_client *c = owner;
 	char                     plain[200];
 
-	(void)run;
+	if (!c->started)
+		interrupt_arm(c->server.sock, run, false);
 	if (!isatty(STDERR_FILENO) || c->started)
 		return;
 	snprintf(plain, sizeof plain, "%s", why);

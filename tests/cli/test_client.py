@@ -156,6 +156,25 @@ def test_in_a_terminal_it_is_told_what_is_waited_for(brig, tmp_path):
     assert (done.returncode, done.stdout) == (0, b"1\n") and told == "brig: waiting (16 runs at once: your?[1m quota); Ctrl-C gives up\r\n", (done, told)
 
 
+@pytest.mark.parametrize("words", [["run"], ["exec", "--"], ["session", "open"]], ids=lambda words: words[0])
+def test_the_first_ctrl_c_gives_up_a_run_that_waits(brig, tmp_path, words):
+    (tmp_path / "x.py").write_text("pass")
+    children, asked = [], []
+
+    def script(door):
+        asked.append(door.receive())
+        door.send(WAITING)
+        assert host.poll(lambda: children)
+        children[0].send_signal(signal.SIGINT)
+        asked.append(door.receive())
+        door.send(fake.refusal("busy", "cancelled while it waited"))
+    with fake.door(script) as env:
+        children.append(subprocess.Popen([brig, *words, *([] if words[0] == "session" else [tmp_path / "x.py"])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, env={**os.environ, **env}))
+        _, told = children[0].communicate(timeout=host.HANG)
+    assert (children[0].returncode, asked[1]) == (130, {"op": "cancel", "run": fake.STARTED["run"]}) and told == b"brig: cancelled while it waited\n", (told, asked)
+
+
 def test_elsewhere_nothing_is_told_but_what_the_program_says():
     ran = run(ends_after_waiting, program="pass", json_record=False)
     assert (ran.status, ran.out, ran.stderr) == (0, "1\n", ""), ran
