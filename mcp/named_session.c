@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WHY_MS = 100, WHY_TIMES = 20 }; /* while brigd closes one, it has no word for it */
+
 /* --- its life --- */
 
 static void on_pump(void *owner);
+static void on_ask_why(void *owner);
 static void pump_soon(struct named_session *s);
 static void on_answer(void *owner, struct datagram *d);
 static void on_lost(void *owner, const struct err *why);
@@ -24,6 +27,7 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 		return NULL;
 	s->mcp      = m;
 	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
+	s->ask_why_again = (struct loop_timer){ .due = on_ask_why, .owner = s };
 	s->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = s };
 	snprintf(s->owner, sizeof s->owner, "%s", owner);
 	snprintf(s->name, sizeof s->name, "%s", name);
@@ -38,6 +42,7 @@ void named_session_destroy(struct named_session *s)
 	launcher_forget(s->mcp->launcher, &s->question);
 	launcher_forget(s->mcp->launcher, &s->ask_why);
 	loop_timer_clear(&s->mcp->loop, &s->pump);
+	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
 	json_decref(s->asked);
 	json_decref(s->message);
@@ -133,32 +138,89 @@ static void fail(struct named_session *s, const char *code, const char *field, c
 
 static void open_again(struct named_session *s);
 
-/* "session 6f0c... has ended: it was idle for 600 s" */
-static const char *reason_in(const char *why)
+/* reason: in words, or "". */
+static void lose(struct named_session *s, const char *reason)
 {
-	static const char before[] = " has ended: ";
-	const char       *at       = strstr(why, before);
-
-	if (at)
-		return at + strlen(before);
-	return *why ? why : "brigd has ended it";
-}
-
-void named_session_gone(struct named_session *s, const char *id, const char *why)
-{
-	if (s->state != SESSION_OPEN || strcmp(s->id, id) != 0)
-		return;
 	launcher_forget(s->mcp->launcher, &s->question);
 	metrics_session_ended(s->mcp->metrics);
 	*s->id     = 0;
 	s->lost_ms = loop_now_ms();
-	snprintf(s->lost, sizeof s->lost, "%s", reason_in(why));
+	snprintf(s->lost, sizeof s->lost, "%s", *reason ? reason : "brigd has ended it");
 	fail(s, "not_found", "session", s->lost);
 	if (s->is_over)
 		return;
 	refuse(s, &s->failed, false);
 	if (first_that_waits(s, true))
 		open_again(s);
+}
+
+/* --- why it ended: brigd remembers it, and says it to whoever asks for what is gone --- */
+
+/* "session 6f0c... has ended: it was idle for 600 s"; NULL: it says nothing of that, as while the session is being closed. */
+static const char *reason_in(const char *message)
+{
+	static const char before[] = " has ended: ";
+	const char       *at       = strstr(message, before);
+
+	return at ? at + strlen(before) : NULL;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static void on_why(void *owner, struct datagram *d)
+{
+	struct named_session *s      = owner;
+	const char           *reason = d->answer.kind == ANSWER_ERROR ? reason_in(text_of(json_object_get(d->answer.source, "error"), "message")) : NULL;
+
+	launcher_forget(s->mcp->launcher, &s->ask_why);
+	if (!*s->lost) /* a call was told already */
+		return;
+	if (reason)
+		snprintf(s->lost, sizeof s->lost, "%s", reason);
+	else if (s->ask_why_left-- > 0)
+		loop_timer_set(&s->mcp->loop, &s->ask_why_again, WHY_MS);
+}
+
+static void on_why_lost(void *owner, const struct err *why)
+{
+	(void)owner, (void)why;
+}
+
+static void on_ask_why(void *owner)
+{
+	struct named_session *s = owner;
+	struct err            ignored;
+
+	s->ask_why = (struct question){ .answered = on_why, .lost = on_why_lost, .owner = s, .message = s->ask_why_message, .repeated = true };
+	(void)!launcher_ask(s->mcp->launcher, &s->ask_why, &ignored);
+}
+
+static void ask_why(struct named_session *s, const char *id)
+{
+	launcher_forget(s->mcp->launcher, &s->ask_why);
+	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
+	json_decref(s->ask_why_message);
+	s->ask_why_message = json_pack("{ss ss}", "op", "close", "session", id);
+	s->ask_why_left    = WHY_TIMES;
+	on_ask_why(s);
+}
+
+void named_session_gone(struct named_session *s, const char *id, const char *message)
+{
+	const char *reason = reason_in(message);
+	char        gone[RUN_ID_LEN + 1];
+
+	if (s->state != SESSION_OPEN || strcmp(s->id, id) != 0)
+		return;
+	memcpy(gone, s->id, sizeof gone);
+	lose(s, reason ? reason : "");
+	if (!reason && !s->is_over)
+		ask_why(s, gone);
 }
 
 /* --- what brigd says --- */
@@ -198,39 +260,6 @@ static void on_limit(void *owner, const char *name, uint64_t value)
 	(void)owner, (void)name, (void)value;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
-static void on_why(void *owner, struct datagram *d)
-{
-	struct named_session *s = owner;
-
-	launcher_forget(s->mcp->launcher, &s->ask_why);
-	if (*s->lost && d->answer.kind == ANSWER_ERROR)
-		snprintf(s->lost, sizeof s->lost, "%s", reason_in(text_of(json_object_get(d->answer.source, "error"), "message")));
-}
-
-static void on_why_lost(void *owner, const struct err *why)
-{
-	(void)owner, (void)why;
-}
-
-/* brigd remembers it, and says it to whoever asks for what is gone; the event has no word for it. */
-static void ask_why(struct named_session *s, const char *id)
-{
-	struct err ignored;
-
-	json_decref(s->ask_why_message);
-	launcher_forget(s->mcp->launcher, &s->ask_why);
-	s->ask_why_message = json_pack("{ss ss}", "op", "close", "session", id);
-	s->ask_why         = (struct question){ .answered = on_why, .lost = on_why_lost, .owner = s, .message = s->ask_why_message, .repeated = true };
-	(void)!launcher_ask(s->mcp->launcher, &s->ask_why, &ignored);
-}
-
 /* One that never was open could not be built. */
 static void on_ended(void *owner, const json_t *event)
 {
@@ -241,7 +270,7 @@ static void on_ended(void *owner, const json_t *event)
 	if (s->state == SESSION_OPEN) {
 		if (!s->is_over)
 			ask_why(s, s->id);
-		named_session_gone(s, s->id, words);
+		lose(s, words);
 		return;
 	}
 	launcher_forget(s->mcp->launcher, &s->question);
@@ -295,7 +324,7 @@ static void on_lost(void *owner, const struct err *why)
 	struct named_session *s = owner;
 
 	if (s->state == SESSION_OPEN)
-		named_session_gone(s, s->id, "brigd was restarted");
+		lose(s, "brigd was restarted");
 	else if (s->state == SESSION_OPENS)
 		fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }

@@ -38,6 +38,8 @@ struct named_session {
 	struct question      question;
 	struct question      ask_why;  /* an earlier jail of this name is gone */
 	json_t              *ask_why_message;
+	struct loop_timer    ask_why_again;
+	int                  ask_why_left;
 	TAILQ_HEAD(session_uses, session_use) uses; /* in the order in which they came */
 	struct session_use  *turn;     /* the call that has it */
 	struct loop_timer    pump;
@@ -64,7 +66,7 @@ void named_session_prepare(struct named_session *s, json_t *asked, json_t *messa
 void named_session_enter(struct named_session *s, struct session_use *u);
 void named_session_leave(struct session_use *u); /* may be called on one of none; the session may be gone then */
 
-/* brigd knows no session of this id any more; why: in its words, or "". */
-void named_session_gone(struct named_session *s, const char *id, const char *why);
+/* brigd knows no session of this id any more; message: as it said so. */
+void named_session_gone(struct named_session *s, const char *id, const char *message);
 /* Its client ends it: brigd ends calls under way, those that wait are refused. It is gone soon. */
 void named_session_end(struct named_session *s);

@@ -115,7 +115,7 @@ static void on_late(void *owner)
 	const struct named_session *s = t->use.session;
 	char                        text[200];
 
-	if (s->state != SESSION_OPEN || s->turn == &t->use) {
+	if (s->state != SESSION_OPEN || !s->turn || s->turn == &t->use) {
 		loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->patience_ms);
 		return;
 	}

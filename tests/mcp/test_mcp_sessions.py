@@ -1,6 +1,7 @@
 """Sessions of execute_code over real jails: what stays, what is lost and what a model is told, files in and out, whose they are."""
 import base64
 import json
+import subprocess
 import time
 
 import jailed
@@ -174,7 +175,7 @@ def test_an_idle_session_ends_and_the_next_call_is_told_why(start_mcp, idle_prof
 
 
 def test_a_brigd_that_is_gone_takes_the_session_along_and_the_next_call_says_so(start_mcp):
-    mcp = start_mcp()
+    mcp = start_mcp("--server", "private")
     run(mcp, "x = 1")
     jailed.kill(jailed.brigd_of(mcp))
     said = run(mcp, "'x' in globals()")
@@ -484,7 +485,6 @@ def test_sessions_are_counted_for_prometheus(start_http):
 
 
 def test_artifacts_are_for_a_client_on_this_host(built_mcp, tmp_path):
-    import subprocess
     done = subprocess.run([mcp_client.binary(), "--http", "--insecure-loopback", "--artifacts", tmp_path], capture_output=True, text=True)
     assert done.returncode == 2 and "--artifacts: is for a server on stdio" in done.stderr
 
