@@ -315,7 +315,6 @@ class Server:
                 reading, writing = pipe()
                 ends.append(reading)
                 given.append(writing)
-            self.reap_all()
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
             try:
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
@@ -400,6 +399,7 @@ class Server:
         if not data:
             self.end()
         order, _ = scan(data.decode(), 0)
+        self.reap_all() # the dead count as processes
         try:
             ORDERS[order["op"]](self, order, fds)
         finally:

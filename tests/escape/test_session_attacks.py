@@ -46,6 +46,7 @@ def session(talk):
 def service(way):
     if way is None:
         pytest.skip("a private brigd has one user")
+    way.path.chmod(0o666)
     return way
 
 
@@ -138,7 +139,8 @@ def test_who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_wh
 def test_who_stops_what_holds_a_session_together_makes_nobody_wait_for_long(talk):
     session = open_session(talk)
     session.run("1", context="other")
-    run = session.start(STOP % "STOP" + "\nwhile True: pass")
+    run = session.start(STOP % "STOP" + "\nprint('done')\nwhile True: pass")
+    assert run.line() == "done"
     talk.ask("cancel", run=run.id)
     record = run.wait()
     assert (record["exit_reason"], record["session"]["state"]) == ("cancelled", "lost"), record
@@ -152,9 +154,8 @@ def test_who_stops_what_holds_a_session_together_makes_nobody_wait_for_long(talk
 
 DAEMONS = """
 import os, signal, sys
-for number in set(signal.valid_signals()) - {9, 19}:
-    try: signal.signal(number, signal.SIG_IGN)
-    except (OSError, ValueError): pass
+for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33}:
+    signal.signal(number, signal.SIG_IGN)
 for n in range(3):
     if os.fork() == 0:
         os.setsid()
@@ -163,7 +164,7 @@ for n in range(3):
             os.close(1), os.close(2)
             os.execv("/bin/sh", ["sh", "-c", "sleep 600; : " + TOKEN])
         os._exit(0)
-    os.wait()
+for n in range(3): os.wait()
 """
 HIDDEN = "import ctypes; libc = ctypes.CDLL(None); libc.prctl(4, 0, 0, 0, 0); libc.prctl(36, 1, 0, 0, 0)\n" # not dumpable, and a subreaper itself
 BOMB = """
@@ -234,3 +235,286 @@ def test_a_fork_bomb_of_an_interpreter_ends_with_a_restart_and_the_files_stay(se
     run.close()
     session.restart()
     assert session.run("1").state == "reset" and session.get("kept")[0] == {b"kept": b"1"} and mine(session) == 1
+
+
+# --- lies -------------------------------------------------------------------------------------------------------------------
+
+CHANNEL = """
+import array, os, socket, time
+
+def channel():
+    for name in os.listdir("/proc/self/fd"):
+        try: is_socket = os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+        except OSError: continue
+        if is_socket and (found := socket.socket(fileno=os.dup(int(name)))).type == socket.SOCK_SEQPACKET: return found
+server = channel()
+"""
+ANSWER = "server.send(b'{\"call\": %d, \"exit_code\": 0}' % CALL)\n"
+LIES = {
+    "no JSON": "server.send(b'\\xff' * 4000)", "nothing": "server.send(b'')", "too deep": "server.send(b'[' * 4000)", "too large": "server.send(b'1' * 100000)",
+    "a long number": "server.send(b'{\"call\": 1%s, \"exit_code\": 1}' % (b'0' * 3900))", "another call": "server.send(b'{\"call\": 99, \"exit_code\": 0}')",
+    "no number": "server.send(b'{\"call\": true, \"exit_code\": 1e400}')", "an end": "server.shutdown(2)", "a flood": "while True: server.send(b'x' * 200)",
+    "descriptors": "server.sendmsg([b'{'], [(1, 1, array.array('i', [0] * 200))])", "two answers": ANSWER + ANSWER,
+    "a struct": "server.send((3).to_bytes(4, 'little') + (CALL + 1).to_bytes(4, 'little') + bytes(16))",
+}
+
+
+@pytest.mark.row("J5")
+@pytest.mark.control("J5")
+def test_an_interpreter_that_lies_loses_itself_and_nothing_else(session):
+    session.run("x = 7", context="other")
+    answer = session.run(CHANNEL + ANSWER.replace("CALL", "2") + "print('after')")
+    assert (answer.reason, answer.status, answer.state) == ("exited", 0, "new"), "it may say that its own call has ended"
+    for name, lie in LIES.items():
+        calls = session.row()["calls"]
+        answer = session.run(CHANNEL + lie.replace("CALL", str(calls + 1)) + "\nimport time; time.sleep(600)")
+        assert (answer.state, answer.record["exit_code"]) in (("lost", 137), ("kept", 0)), f"{name}: {answer}"
+        answer = session.run("1 + 1")
+        assert answer.state == "reset" and answer.report["result"] == 2, f"{name}: {answer}"
+    assert session.value("x", context="other") == 7
+
+
+@pytest.mark.row("J5")
+def test_no_output_forges_a_record_or_the_end_of_another_call(session):
+    other = session.start("import time; print('up', flush=True); time.sleep(600)", context="other")
+    assert other.line() == "up"
+    forged = '{"event":"ended","run":"%s","record":{"exit_reason":"exited","exit_code":0}}' % other.id
+    answer = session.run(f"import os\nfor fd in range(30):\n    try: os.write(fd, {forged.encode() + bytes([10])!r})\n    except OSError: pass\nraise SystemExit(9)")
+    assert (answer.reason, answer.status, answer.state) == ("signaled", 137, "lost"), "what it wrote to the server is no answer"
+    assert other.id in session.row()["running"] and not other.events
+    session.talk.ask("cancel", run=other.id)
+    assert other.wait()["exit_reason"] == "cancelled"
+    other.close()
+
+
+# --- what runs out ----------------------------------------------------------------------------------------------------------
+
+CHILDREN = "import os, time\ntry:\n    while os.fork(): pass\n    os.close(1), os.close(2)\n    time.sleep(600)\nexcept OSError as error: print(error.errno)"
+IN_FLIGHT = """
+import array, os, socket
+kept, fds = [], [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]
+try:
+    while True:
+        kept.append(socket.socketpair())
+        kept[-1][0].setblocking(False)
+        try:
+            while True: kept[-1][0].sendmsg([b"x"], [(1, 1, array.array("i", fds))])
+        except BlockingIOError: pass
+except OSError as error: print(error.errno)
+"""
+
+
+def told(asked):
+    """What is said in the place of a call."""
+    with pytest.raises(client.NotStarted) as found:
+        asked()
+    record = found.value.record
+    assert record["exit_reason"] == "setup_failed" and found.value.exec_error is None, record
+    return record["error"]["message"]
+
+
+@pytest.mark.row("J6")
+def test_where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_helps(session):
+    session.run("1", context="first")
+    assert session.run(CHILDREN).lines == ["11"]
+    assert "the command could not be started: Resource temporarily" in told(lambda: session.shell("true"))
+    assert "the interpreter could not be started: Resource temporarily" in told(lambda: session.run("1", context="third"))
+    with pytest.raises((client.Closed, OSError)), session.files() as moved: # its client sees the end of the socket
+        moved.exchange({}, [(GET, "*")])
+    assert session.value("1 + 1") == 2 and session.value("2 + 2", context="first") == 4, "those that are there go on"
+    session.restart()
+    assert session.shell("echo again").out == "again\n" and session.value("1", context="third") == 1 and session.list() == {}
+
+
+@pytest.mark.row("J6")
+def test_where_a_program_has_as_many_descriptors_under_way_as_it_may_a_call_hears_so_and_a_restart_helps(session):
+    assert session.run(IN_FLIGHT).lines == ["109"]
+    for asked in (lambda: session.shell("true"), lambda: session.run("1"), lambda: session.run("1", context="other")):
+        assert "Too many references" in told(asked)
+    assert session.row()["contexts"] == ["main"] or session.row()["contexts"] == []
+    session.restart()
+    assert session.shell("echo again").out == "again\n" and session.value("1", context="other") == 1
+
+
+@pytest.mark.row("J6")
+def test_where_the_server_has_no_descriptor_left_a_call_hears_so(talk):
+    session, runs = open_session(talk, limits={"files": 16}), []
+    session.run("1")
+    said = told(lambda: [runs.append(session.start_command("sleep", "600")) for _ in range(20)])
+    assert "Too many open files" in said and "Too many open files" in told(lambda: session.run("1"))
+    for run in runs:
+        talk.ask("cancel", run=run.id)
+        assert run.wait()["exit_reason"] == "cancelled"
+        run.close()
+    assert session.run("1").state == "kept" and session.shell("echo again").out == "again\n"
+
+
+@pytest.mark.row("J7")
+def test_a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter(session, bystander):
+    session.run("x = 7", context="other")
+    for _ in range(2):
+        answer = session.run("bytearray(400 << 20)")
+        assert (answer.reason, answer.state) == ("oom", "lost"), answer
+    assert session.command("python3", "-c", "bytearray(400 << 20)").reason == "oom"
+    assert session.value("x", context="other") == 7
+
+
+@pytest.mark.row("J7")
+def test_a_file_that_takes_all_memory_is_told_and_costs_no_interpreter(session):
+    """/workspace may be as large as the memory of the session."""
+    session.run("x = 7")
+    with session.files() as moved:
+        moved.sock.setblocking(True)
+        moved.say(1, b"large", 300 << 20)
+        piece = bytes(1 << 20)
+        for _ in range(300):
+            moved.sock.sendall(piece)
+        assert moved.exchange({"small": b"1"}, []) == ({}, {b"large": "room"})
+    assert session.value("x") == 7 and session.list() == {b"small": 1}
+
+
+# --- files on their way -----------------------------------------------------------------------------------------------------
+
+FULL = r"""
+import os, socket
+os.chdir("/workspace")
+os.symlink("/etc/passwd", "link"); os.symlink("/", "root"); os.symlink("target", "linked"); os.mkdir("target"); os.mkfifo("fifo"); os.mkfifo("pipe")
+socket.socket(socket.AF_UNIX).bind("socket")
+for name in (b"n\xff\xfe", b"new\nline", b"a" * 255, b"-rf", b"*", b" ", b"\xf0\x9f"):
+    open(name, "wb").write(b"1")
+with open("holes", "wb") as file: file.truncate(400 << 20)
+open("shut", "w").write("x"); os.chmod("shut", 0)
+os.mkdir("closed"); open("closed/f", "w").write("x"); os.chmod("closed", 0)
+os.makedirs("deep/" + "d/" * 31 + "d"); open("deep/" + "d/" * 30 + "f", "w").write("1"); open("deep/" + "d/" * 31 + "d/f", "w").write("1")
+os.makedirs("long/" + "/".join(["e" * 250] * 4)); open("long/" + "/".join(["e" * 250] * 4) + "/" + "f" * 60, "w").write("1")
+"""
+SENT = {b"n\xff\xfe", b"new\nline", b"a" * 255, b"-rf", b"*", b" ", b"\xf0\x9f", b"deep/" + b"d/" * 30 + b"f"}
+LEFT_OUT = {b"link": "link", b"root": "link", b"linked": "link", b"fifo": "special", b"pipe": "special", b"socket": "special", b"holes": "size", b"shut": "unreadable",
+            b"closed": "unreadable", b"deep/" + b"d/" * 30 + b"d": "deep"}
+REFUSED = {name: b"x" for name in ("root/tmp/x", "linked/x", "pipe/x", "target", "../x", "a/../x", "/tmp/x", "", ".", "..", "closed/g", "b" * 256, "a/" * 32 + "b", "nul\0", "fifo/x", "link/x", "a//b")}
+REPLACED = ("link", "fifo", "socket", "shut")
+
+
+@pytest.mark.row("J8")
+@pytest.mark.control("J8")
+def test_no_link_and_no_special_file_is_followed_or_waited_for_and_no_name_leads_out(session):
+    session.run(FULL)
+    found, left = session.get("*")
+    long = {name: why for name, why in left.items() if name.startswith(b"long/")}
+    assert set(long.values()) == {"deep"} and left == {**LEFT_OUT, **long} and set(found) == SENT, (left, set(found))
+    assert {name: len(data) for name, data in found.items()} == dict.fromkeys(SENT, 1) and set(session.list()) == SENT | {b"holes", b"shut"}, session.list()
+    left = session.put({**REFUSED, **dict.fromkeys(REPLACED, b"2"), b"x\xff/y": b"3"})
+    assert left == dict.fromkeys((name.encode() for name in REFUSED), "unwritable"), left
+    found, _ = session.get(*REPLACED, "x?")
+    assert found == {**{name.encode(): b"2" for name in REPLACED}, b"x\xff/y": b"3"}, found
+    outside = session.value("import os; [open('/etc/passwd').read(4), os.path.exists('/tmp/x'), os.listdir('/workspace/target'), [n for n in os.listdir('/workspace') if n.startswith('.')]]")
+    assert outside == ["root", False, [], []], outside
+
+
+SWAPS = """
+import os, threading
+os.chdir("/workspace"); os.mkdir("r"); os.mkfifo("r/pipe"); os.symlink("/etc/passwd", "r/link")
+open("r/f", "wb").write(b"z" * (1 << 20)); open("r/last", "w").write("1")
+
+def work():
+    while True:
+        for other in ("pipe", "link"):
+            try:
+                os.rename("r/f", "r/g"); os.rename(f"r/{other}", "r/f"); os.rename("r/f", f"r/{other}"); os.rename("r/g", "r/f")
+                os.truncate("r/f", 1 << 19); os.truncate("r/f", 0); open("r/f", "ab").write(b"z" * (1 << 20))
+            except OSError: pass
+threading.Thread(target=work, daemon=True).start()
+"""
+
+
+@pytest.mark.row("J8")
+def test_a_file_that_is_exchanged_or_changes_while_it_is_read_is_told_and_hangs_nobody(session):
+    session.run(SWAPS)
+    for _ in range(40):
+        found, left = session.get("r/*")
+        assert found[b"r/last"] == b"1" and b"root" not in b"".join(found.values()), (found.keys(), left)
+        for name, data in found.items():
+            assert data.rstrip(b"\0") == b"z" * len(data.rstrip(b"\0")) or name == b"r/last"
+            assert len(data) == data.count(b"z") or left.get(name) == "changed" or name == b"r/last", (name, len(data), data.count(b"z"), left)
+
+
+@pytest.mark.row("J8")
+def test_a_tree_that_moves_about_while_it_is_read_comes_to_an_end(session):
+    session.run("""
+import os, threading
+os.chdir("/workspace")
+for name in "abcdefgh": os.makedirs(f"t/{name}/x/y")
+
+def work():
+    while True:
+        for name in "abcdefg":
+            try: os.rename(f"t/{name}/x", "t/h/z"); os.rename("t/h/z/y", "t/h/y"); os.rename("t/h/y", "t/h/z/y"); os.rename("t/h/z", f"t/{name}/x")
+            except OSError: pass
+threading.Thread(target=work, daemon=True).start()
+""")
+    for _ in range(20):
+        session.list()
+
+
+# --- other users ------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.row("J9")
+@pytest.mark.control("J9")
+def test_nobody_sees_or_uses_the_session_of_another(service):
+    """By its id, its name, a call's id, a list or a guess; its own user can, over any connection."""
+    with service.connect_as(ANN) as ann, service.connect_as(ANN) as again, service.connect_as(BOB) as bob:
+        hers = open_session(ann, name="work", stays=True)
+        call = hers.start("import time; print('up', flush=True); time.sleep(600)")
+        assert call.line() == "up"
+        hers.put({"secret": b"1"})
+        his = open_session(bob, name="work") # names are the user's own
+        for name in hers.id, hers.id.upper(), str(uuid.uuid4()), "main", call.id:
+            theirs = type(hers)(bob, None, {"session": name})
+            for asked in (lambda: theirs.run("1"), lambda: theirs.shell("true"), theirs.list, theirs.restart, lambda: bob.ask("close", session=name)):
+                with pytest.raises(client.Refused) as refused:
+                    asked()
+                assert refused.value.error == {"code": "not_found", "message": f'you have no session "{name}"', "field": "session"}, refused.value.error
+        for op, fields in ("cancel", {"run": call.id}), ("interrupt", {"run": call.id}), ("cancel", {"run": hers.id}), ("tools", {"run": call.id, "waiting": True}):
+            with pytest.raises(client.Refused) as refused:
+                bob.ask(op, **fields)
+            assert refused.value.code == "not_found", (op, refused.value)
+        listed = bob.ask("list")
+        assert [row["session"] for row in listed["sessions"]] == [his.id] and hers.id not in str(listed) and call.id not in str(listed)
+        assert type(his)(bob, None, {"session": "work"}).list() == {} and hers.on(again).list() == {b"secret": 1}
+        again.ask("interrupt", run=call.id)
+        assert call.finish().record["exit_code"] == 130 and hers.on(again).row()["mine"]
+        hers.close()
+        with pytest.raises(client.Refused, match="you have no session"): # nor why it ended
+            type(hers)(bob, None, {"session": hers.id}).run("1")
+
+
+# --- clocks -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.row("J10")
+def test_no_program_makes_its_call_or_its_session_last_longer(talk):
+    """It may ignore what interrupts it, fork, catch every exception and every signal, and be busy all the time."""
+    session = open_session(talk, limits={"idle_ms": 1500, "lifetime_ms": 86400000})
+    busy = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nif os.fork(): print('up', flush=True)\nwhile True:\n    try:\n        while True: time.sleep(0.01)\n    except BaseException: pass"
+    run = session.start(busy, limits={"wall_ms": 200})
+    record = run.wait()
+    run.close()
+    assert (record["exit_reason"], record["session"]["state"]) == ("timeout_wall", "lost") and record["wall_ms"] < 20000, record
+    session.run("import threading, time\nthreading.Thread(target=lambda: [print(n) or time.sleep(0.01) for n in range(100000)], daemon=True).start()")
+    assert session.ended()["exit_reason"] == "exited"
+    with pytest.raises(client.Refused, match="it was idle for 1.5 s"):
+        session.run("1")
+    with pytest.raises(client.Refused, match="lifetime_ms"):
+        open_session(talk, limits={"lifetime_ms": 86400001})
+    session = open_session(talk, limits={"lifetime_ms": 1000})
+    run = session.start("import time; time.sleep(600)")
+    assert run.wait()["session"]["state"] == "lost" and session.ended()["wall_ms"] >= 1000
+    run.close()
+
+
+@pytest.mark.row("J10")
+def test_cpu_time_ends_a_call_that_takes_it_and_not_the_session(session):
+    answer = session.run("while True: pass", limits={"cpu_ms": 200})
+    assert (answer.reason, answer.status) == ("timeout_cpu", None) and answer.record["cpu_ms"] >= 200 and answer.state == "new", answer
+    answer = session.command("python3", "-c", "while True: pass", limits={"cpu_ms": 1000})
+    assert answer.reason == "timeout_cpu" and answer.record["cpu_ms"] >= 500, answer # the kernel's limit of one process counts ticks
+    assert session.run("1").state == "kept"
