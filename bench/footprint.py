@@ -1,4 +1,4 @@
-"""What one more ready fork costs: a service with 2 of them against one with 20, both at rest."""
+"""What one more ready fork or idle session costs: a service with few of them against one with more, both at rest."""
 import os
 import pathlib
 import re
@@ -6,6 +6,8 @@ import statistics
 import sys
 import tempfile
 import time
+
+import served
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
@@ -49,17 +51,22 @@ def rest(daemon, ready):
     raise RuntimeError(f"memory: {ready} cells do not stand ready: {daemon.tree()}\n{daemon.words()}")
 
 
+def held(daemon):
+    """KiB of the service and all below it; kernel is of the whole machine."""
+    pids = [daemon.pid, *daemon.below()]
+    return {"pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in pids),
+            "page_tables": sum(kib(f"/proc/{pid}/status", "VmPTE") for pid in pids),
+            "kernel": kib("/proc/meminfo", *KERNEL)}
+
+
 def sample(profiles_of, config, ready):
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
         folder = profiles_of(pathlib.Path(name), ready)
         with daemons.Daemon({**config, "runs": 2 * MANY + 8}, env={"BRIG_PRESETS": str(folder)}) as daemon:
             host.poll(lambda: daemon.run("pass", profile=PROFILE).record["warm"], 60, every=0.1) # its Python may have much to import
             rest(daemon, ready)
-            pids, (_, forks) = [daemon.pid, *daemon.below()], in_cells(daemon)
-            return {
-                "pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in pids),
-                "page_tables": sum(kib(f"/proc/{pid}/status", "VmPTE") for pid in pids),
-                "kernel": kib("/proc/meminfo", *KERNEL),
+            _, forks = in_cells(daemon)
+            return held(daemon) | {
                 "fork_pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in forks),
                 "supervisor_pss": sum(kib(f"/proc/{pid}/smaps_rollup", "Pss") for pid in daemon.of_kind("supervisor")),
                 "forks": len(forks),
@@ -77,3 +84,47 @@ def of_one_fork(profiles_of, config, repeats=3):
     middle = {key: statistics.median(one[key] for one in found) for key in found[0]}
     together = "all_in" if many["forks"] >= MANY else "without_fork" # a cell whose fork is made on demand
     return {together: middle["pss"] + middle["page_tables"] + middle["kernel"], **middle}
+
+
+# --- sessions ---
+
+def come_and_gone(daemon):
+    """Waits until no process of the service has come or gone for a second."""
+    seen = []
+
+    def is_still():
+        seen.append(sorted(daemon.below()))
+        return seen[-20:] == [seen[-1]] * 20
+    host.poll(is_still, every=0.05)
+
+
+def of_one_session(base, idle, config, counts, repeats):
+    """MB of each kind, as of_one_fork(). idle(daemon, profile, count) opens so many sessions, and returns a client that is to be closed."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
+        folder = served.profiles(pathlib.Path(name), {PROFILE: (base, {"warm": "demand"})}, alone=True)
+        for _ in range(repeats):
+            os.sync()
+            with daemons.Daemon(config, env={"BRIG_PRESETS": str(folder)}) as daemon:
+                served.wait_warm(daemon, [PROFILE])
+                samples = []
+                for count in counts: # of one service: what it has for itself is the same
+                    client = idle(daemon, PROFILE, count - (counts[0] if samples else 0))
+                    come_and_gone(daemon)
+                    samples.append((held(daemon), client))
+                (few, first), (many, second) = samples
+                found.append({key: (many[key] - few[key]) / (counts[1] - counts[0]) * 1024 / 1e6 for key in few})
+                first.close()
+                second.close()
+    middle = {key: statistics.median(one[key] for one in found) for key in found[0]}
+    return {"all_in": sum(middle.values()), **middle}
+
+
+def idle_cpu(daemon, seconds):
+    """CPU seconds of all its processes in a second."""
+    come_and_gone(daemon)
+    spent = lambda: {pid: daemons.cpu_seconds(pid) for pid in [daemon.pid, *daemon.below()]}
+    before, began = spent(), time.monotonic()
+    time.sleep(seconds)
+    after = spent()
+    return sum(after[pid] - before.get(pid, 0) for pid in after) / (time.monotonic() - began)

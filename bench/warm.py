@@ -38,7 +38,6 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import statistics
 import sys
@@ -49,6 +48,7 @@ import clients
 import chart
 import lib
 import peers
+import served
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
@@ -132,7 +132,7 @@ class Bench:
 
     def serve(self, daemon):
         self.service, self.env["BRIG_SOCKET"] = daemon, str(daemon.path)
-        wait_warm(daemon, MEASURED)
+        served.wait_warm(daemon, MEASURED)
 
     def note(self, name, value, unit):
         self.figures["warm." + name] = (value, unit)
@@ -203,14 +203,6 @@ class Bench:
 
 def layers_of(peer):
     return "none" if peer.lacks.startswith("everything") else f"all but: {peer.lacks}"
-
-
-def wait_warm(daemon, names):
-    """Until every profile has its Python: before that runs are cold, and imports would be measured beside them."""
-    daemon.settle()
-    for name in names:
-        if not host.poll(lambda: daemon.run("pass", profile=name).record["warm"], 60, every=0.1):
-            raise RuntimeError(f"runs of {name} stay cold\n{daemon.words()}")
 
 
 def interleave(subjects, rounds, seconds, pace, pause, tight=False):
@@ -392,10 +384,10 @@ def rotation(bench):
     """On demand, for a fork that stands ready does not feel it. The other zygote's import is what the CPU has to do beside."""
     rounds = bench.options.rounds
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
-        folder = profiles(pathlib.Path(name), {"steady": ("basic", {"warm": "demand", "zygote_runs": 1000000}),
+        folder = served.profiles(pathlib.Path(name), {"steady": ("basic", {"warm": "demand", "zygote_runs": 1000000}),
                                                "replacing": ("basic", {"warm": "demand", "zygote_runs": ZYGOTE_RUNS})})
         with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(folder)}) as daemon:
-            wait_warm(daemon, ("steady", "replacing"))
+            served.wait_warm(daemon, ("steady", "replacing"))
             before = set(daemon.of_kind("zygote"))
             subjects = [Subject(key, key, "all", bench.keep(clients.service_client(daemon.path, bench.files["print"], "1\n", profile=key)))
                         for key in ("steady", "replacing")]
@@ -415,7 +407,7 @@ def rotation(bench):
 def memory(bench):
     print("\nmemory of one more ready fork (MB: 1,000,000 bytes), everything that comes with it\n")
     for key, base in (("basic", "basic"), ("data_science", "data-science")):
-        found = footprint.of_one_fork(lambda folder, ready, base=base: profiles(folder, {"plain": (base, {"warm": "ready", "ready": ready})}, alone=True),
+        found = footprint.of_one_fork(lambda folder, ready, base=base: served.profiles(folder, {"plain": (base, {"warm": "ready", "ready": ready})}, alone=True),
                                       CONFIG, repeats=1 if bench.options.quick else 3)
         for name, mb in found.items():
             bench.note(f"memory.{key}.{name}", mb, "MB")
@@ -424,15 +416,10 @@ def memory(bench):
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 
-def place(ms, share):
-    """Empty when there are so few that it would be the slowest of them."""
-    return f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else ""
-
-
 def show(title, rows):
     """Name, then p50, p95, p99 of the usual pace, p50 and p99 of the two others."""
     print(f"\n{title}\n\n{'ms':<42} {'runs':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'paced p50':>10} {'p99':>8} {'tight p50':>10} {'p99':>8}")
-    at = lambda ms, share: place(ms, share) or "-"
+    at = lambda ms, share: served.place(ms, share) or "-"
     for name, usual, paced, tight in rows:
         print(f"{name:<42} {len(usual):>6} {at(usual, .5):>8} {at(usual, .95):>8} {at(usual, .99):>8} {at(paced, .5):>10} {at(paced, .99):>8} "
               f"{at(tight, .5):>10} {at(tight, .99):>8}", flush=True)
@@ -447,17 +434,12 @@ def judge(figures):
             print(f"  {words:<48} {value:>8.2f} {unit:<3} goal: at {which} {bound:g}   {'reached' if reached else 'MISSED'}")
 
 
-def machine():
-    model = next((line.split(":")[1].strip() for line in host.read("/proc/cpuinfo").splitlines() if line.startswith("model name")), "unknown CPU")
-    return f"{model}, {host.cpus()} CPUs, Linux {os.uname().release}, cgroup {'v1' if 'cgroup' in host.kinds_of_groups() else 'v2'}"
-
-
 def table(bench):
     """Markdown."""
     options = [word for word in sys.argv[1:] if word != "--table" and word != bench.options.table]
     lines = ["| ms | p50 | p95 | p99 | p50, 40 ms apart | bwrap + seccomp / this | layers |", "|---|---:|---:|---:|---:|---:|---|"]
     for name, usual, paced, ratio, layers in bench.rows:
-        lines.append(f"| {name} | {place(usual, .5)} | {place(usual, .95)} | {place(usual, .99)} | {place(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
+        lines.append(f"| {name} | {served.place(usual, .5)} | {served.place(usual, .95)} | {served.place(usual, .99)} | {served.place(paced, .5)} | {f'{ratio:.1f} x' if ratio else ''} | {layers} |")
     rates = [(name, value) for name, (value, unit) in bench.figures.items() if name.endswith(".rate")]
     if rates:
         lines += ["", "| runs a second | 4 at once | 16 at once |", "|---|---:|---:|"]
@@ -467,23 +449,11 @@ def table(bench):
         for key in dict.fromkeys(name.split(".")[2] for name, _ in rates):
             lines.append(f"| {RATE_NAMES.get(key, key)} | {cell(key, 4)} | {cell(key, 16)} |")
     lines += ["", *(f"- {words}: {figure(bench, name)}" for words, name in BESIDE if name in bench.figures)]
-    lines += ["", f"{machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
+    lines += ["", f"{served.machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
               + f"{bench.options.ready} cells kept ready."
               + (f" Did not run here: {'; '.join(bench.left_out)}." if bench.left_out else "")
               + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
     return "\n".join(lines) + "\n"
-
-
-def write_table(path, text):
-    """Between its two marks, where a file has them."""
-    if path == "-":
-        return print(text)
-    before = host.read(path)
-    if MARKS[0] in before and MARKS[1] in before:
-        text = f"{before.split(MARKS[0])[0]}{MARKS[0]}\n{text}{MARKS[1]}{before.split(MARKS[1])[1]}"
-    pathlib.Path(path).write_text(text)
-    if pathlib.Path(path) == PAGE:
-        chart.update()
 
 
 PAGE = REPO / "docs/benchmarks.md"
@@ -502,23 +472,8 @@ def figure(bench, name):
 
 # --- the service -----------------------------------------------------------------------------------------------------
 
-def profiles(folder, wanted, alone=False):
-    """The shipped `basic` (not when alone), and those that are wanted: name: (shipped one, keys that differ)."""
-    made = folder / "profiles"
-    shutil.copytree(REPO / "profiles", made)
-    shipped = {path.stem: json.loads(path.read_text()) for path in made.glob("*.json")}
-    for path in made.glob("*.json"):
-        if alone or path.stem != "basic":
-            path.unlink()
-    for name, (base, keys) in wanted.items():
-        (made / f"{name}.json").write_text(json.dumps({**shipped[base], **keys}))
-    for path in (folder, made):
-        path.chmod(0o755)
-    return made
-
-
 def measured_profiles(scratch, ready):
-    return profiles(scratch, {name: (base, {"warm": way, "ready": ready}) for name, (base, way) in MEASURED.items()})
+    return served.profiles(scratch, {name: (base, {"warm": way, "ready": ready}) for name, (base, way) in MEASURED.items()})
 
 
 def through(rtprio):
@@ -597,9 +552,11 @@ def main():
     for name, (value, unit) in bench.figures.items():
         print(f"{name} {value:.3f} {unit}")
     if options.table:
-        write_table(options.table, table(bench))
+        served.write_table(options.table, table(bench), MARKS)
+        if pathlib.Path(options.table) == PAGE:
+            chart.update()
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"machine": machine(), "figures": bench.figures, "left_out": bench.left_out}, indent=1))
+        pathlib.Path(options.json).write_text(json.dumps({"machine": served.machine(), "figures": bench.figures, "left_out": bench.left_out}, indent=1))
 
 
 main()

@@ -1,0 +1,56 @@
+"""What benches of a service share: its profiles, waiting for its Pythons, which machine it was, and where tables go."""
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import lib
+
+REPO = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPO / "tests"))
+
+from support import host  # noqa: E402
+
+
+def profiles(folder, wanted, alone=False):
+    """The shipped `basic` (not when alone), and those that are wanted: name: (shipped one, keys that differ)."""
+    made = folder / "profiles"
+    shutil.copytree(REPO / "profiles", made)
+    shipped = {path.stem: json.loads(path.read_text()) for path in made.glob("*.json")}
+    for path in made.glob("*.json"):
+        if alone or path.stem != "basic":
+            path.unlink()
+    for name, (base, keys) in wanted.items():
+        (made / f"{name}.json").write_text(json.dumps({**shipped[base], **keys}))
+    for path in (folder, made):
+        path.chmod(0o755)
+    return made
+
+
+def wait_warm(daemon, names):
+    """Until every profile has its Python: before that runs are cold, and imports would be measured beside them."""
+    daemon.settle()
+    for name in names:
+        if not host.poll(lambda: daemon.run("pass", profile=name).record["warm"], 60, every=0.1):
+            raise RuntimeError(f"runs of {name} stay cold\n{daemon.words()}")
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in host.read("/proc/cpuinfo").splitlines() if line.startswith("model name")), "unknown CPU")
+    return f"{model}, {host.cpus()} CPUs, Linux {os.uname().release}, cgroup {'v1' if 'cgroup' in host.kinds_of_groups() else 'v2'}"
+
+
+def place(ms, share):
+    """Empty when there are so few that it would be the slowest of them."""
+    return f"{lib.percentile(ms, share):.2f}" if len(ms) * (1 - share) >= 1 else ""
+
+
+def write_table(path, text, marks):
+    """Between its two marks, where a file has them. "-": to stdout."""
+    if path == "-":
+        return print(text)
+    before = host.read(path)
+    if marks[0] in before and marks[1] in before:
+        text = f"{before.split(marks[0])[0]}{marks[0]}\n{text}{marks[1]}{before.split(marks[1])[1]}"
+    pathlib.Path(path).write_text(text)
