@@ -493,7 +493,7 @@ def test_nobody_sees_or_uses_the_session_of_another(service):
 @pytest.mark.row("J10")
 def test_no_program_makes_its_call_or_its_session_last_longer(talk):
     """It may ignore what interrupts it, fork, catch every exception and every signal, and be busy all the time."""
-    session = open_session(talk, limits={"idle_ms": 300, "lifetime_ms": 86400000})
+    session = open_session(talk, limits={"idle_ms": 1500, "lifetime_ms": 86400000})
     busy = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nif os.fork(): print('up', flush=True)\nwhile True:\n    try:\n        while True: time.sleep(0.01)\n    except BaseException: pass"
     run = session.start(busy, limits={"wall_ms": 200})
     record = run.wait()
@@ -501,7 +501,7 @@ def test_no_program_makes_its_call_or_its_session_last_longer(talk):
     assert (record["exit_reason"], record["session"]["state"]) == ("timeout_wall", "lost") and record["wall_ms"] < 20000, record
     session.run("import threading, time\nthreading.Thread(target=lambda: [print(n) or time.sleep(0.01) for n in range(100000)], daemon=True).start()")
     assert session.ended()["exit_reason"] == "exited"
-    with pytest.raises(client.Refused, match="it was idle for 0.3 s"):
+    with pytest.raises(client.Refused, match="it was idle for 1.5 s"):
         session.run("1")
     with pytest.raises(client.Refused, match="lifetime_ms"):
         open_session(talk, limits={"lifetime_ms": 86400001})
