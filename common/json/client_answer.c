@@ -95,7 +95,7 @@ static const struct shape list_shape[] = {
 	SHAPE_TAG,
 	{ "runs",     SHAPE_ROWS,  SHAPE_MUST, "The oldest first, at most 200", listed_shape },
 	{ "left_out", SHAPE_COUNT, SHAPE_MUST, "How many more runs there are", NULL },
-	{ "sessions", SHAPE_ROWS,  SHAPE_MAY,  "Open sessions, the oldest first, at most 100", listed_session_shape },
+	{ "sessions", SHAPE_ROWS,  SHAPE_MAY,  "Open sessions, the oldest first, at most 100, and as many as fit into 16 KiB", listed_session_shape },
 	{ 0 },
 };
 static const struct shape run_counts_shape[] = {

@@ -296,14 +296,32 @@ static json_t *row(const struct session *s, const struct connection *c, double n
 			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid);
 }
 
+/* A reply is bounded, and so is what names and calls take of it; runs have the rest. */
+enum { LIST_BYTES_MAX = 16 * 1024 };
+
+static size_t size_of(const json_t *one)
+{
+	char  *text = json_dumps(one, JSON_COMPACT);
+	size_t len  = text ? strlen(text) : LIST_BYTES_MAX;
+
+	free(text);
+	return len;
+}
+
 json_t *session_list_json(const struct door *d, const struct connection *c)
 {
-	json_t               *list = json_array();
-	double                now  = clock_ms(CLOCK_MONOTONIC);
+	json_t               *list  = json_array();
+	size_t                bytes = 0;
+	double                now   = clock_ms(CLOCK_MONOTONIC);
 	const struct session *s;
 
-	TAILQ_FOREACH(s, &d->sessions, link)
-		if (s->state == SESSION_OPEN && is_of(s, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX)
-			json_array_append_new(list, row(s, c, now));
+	TAILQ_FOREACH(s, &d->sessions, link) {
+		json_t *one = s->state == SESSION_OPEN && is_of(s, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? row(s, c, now) : NULL;
+
+		bytes += one ? size_of(one) : 0;
+		if (one && bytes <= LIST_BYTES_MAX)
+			json_array_append(list, one);
+		json_decref(one);
+	}
 	return list;
 }

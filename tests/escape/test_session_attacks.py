@@ -104,8 +104,6 @@ sorted(found)
 """
 
 
-@pytest.mark.row("J1")
-@pytest.mark.control("J1")
 def test_what_holds_a_session_together_shows_nothing_of_itself_and_takes_nothing(session):
     """PID 1, the server, the process beside a command, the helper for files; each other process of the jail shows nearly all of it."""
     beside = session.start_command("sleep", "600")
@@ -122,7 +120,6 @@ def test_what_holds_a_session_together_shows_nothing_of_itself_and_takes_nothing
 STOP = "import os, signal\nos.kill(os.getppid(), signal.SIG%s)"
 
 
-@pytest.mark.row("J2")
 def test_who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_why(talk, token):
     session = open_session(talk)
     beside = session.start_command("sh", "-c", f"sleep 600; : {token}")
@@ -135,7 +132,6 @@ def test_who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_wh
     beside.close()
 
 
-@pytest.mark.row("J2")
 def test_who_stops_what_holds_a_session_together_makes_nobody_wait_for_long(talk):
     session = open_session(talk)
     session.run("1", context="other")
@@ -190,8 +186,6 @@ def mine(session):
     return session.value("import os; sum(name.isdigit() for name in os.listdir('/proc'))", context="looks") - 1
 
 
-@pytest.mark.row("J3")
-@pytest.mark.control("J3")
 @pytest.mark.parametrize("way_out", ["", HIDDEN], ids=["daemons", "hidden daemons"])
 def test_nothing_that_a_command_has_started_lives_on_when_it_has_ended(session, token, way_out):
     text = way_out + DAEMONS.replace("TOKEN", repr(token))
@@ -204,7 +198,6 @@ def test_nothing_that_a_command_has_started_lives_on_when_it_has_ended(session, 
     assert not host.with_token(token), "nothing outlives a session"
 
 
-@pytest.mark.row("J3")
 def test_who_kills_the_process_beside_his_command_wins_nothing(session, token):
     text = DAEMONS.replace("TOKEN", repr(token)) + "\nos.kill(os.getppid(), 9)\nimport time; time.sleep(600)"
     assert session.command("python3", "-c", text).reason == "signaled"
@@ -212,7 +205,6 @@ def test_who_kills_the_process_beside_his_command_wins_nothing(session, token):
     assert session.shell("echo goes on").out == "goes on\n"
 
 
-@pytest.mark.row("J3")
 def test_what_an_interpreter_has_started_ends_with_it(session, token):
     session.run(DAEMONS.replace("TOKEN", repr(token)))
     assert host.poll(lambda: len(host.with_token(token)) == 3), "they go on between calls"
@@ -220,14 +212,12 @@ def test_what_an_interpreter_has_started_ends_with_it(session, token):
     assert session.run("1").state == "reset" and not host.with_token(token), host.with_token(token)
 
 
-@pytest.mark.row("J4")
 @pytest.mark.parametrize("text", [BOMB, HIDDEN + BOMB, RUNNER, HIDDEN + RUNNER], ids=["bomb", "hidden bomb", "runner", "hidden runner"])
 def test_a_fork_bomb_ends_with_its_command_and_the_session_goes_on(session, text):
     session.command("python3", "-c", text, limits={"wall_ms": 300})
     assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"
 
 
-@pytest.mark.row("J4")
 def test_a_fork_bomb_of_an_interpreter_ends_with_a_restart_and_the_files_stay(session):
     session.put({"kept": b"1"})
     run = session.start(BOMB, limits={"wall_ms": 300})
@@ -259,8 +249,6 @@ LIES = {
 }
 
 
-@pytest.mark.row("J5")
-@pytest.mark.control("J5")
 def test_an_interpreter_that_lies_loses_itself_and_nothing_else(session):
     session.run("x = 7", context="other")
     answer = session.run(CHANNEL + ANSWER.replace("CALL", "2") + "print('after')")
@@ -274,7 +262,6 @@ def test_an_interpreter_that_lies_loses_itself_and_nothing_else(session):
     assert session.value("x", context="other") == 7
 
 
-@pytest.mark.row("J5")
 def test_no_output_forges_a_record_or_the_end_of_another_call(session):
     other = session.start("import time; print('up', flush=True); time.sleep(600)", context="other")
     assert other.line() == "up"
@@ -313,7 +300,6 @@ def told(asked):
     return record["error"]["message"]
 
 
-@pytest.mark.row("J6")
 def test_where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_helps(session):
     session.run("1", context="first")
     assert session.run(CHILDREN).lines == ["11"]
@@ -326,7 +312,6 @@ def test_where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_h
     assert session.shell("echo again").out == "again\n" and session.value("1", context="third") == 1 and session.list() == {}
 
 
-@pytest.mark.row("J6")
 def test_where_a_program_has_as_many_descriptors_under_way_as_it_may_a_call_hears_so_and_a_restart_helps(session):
     assert session.run(IN_FLIGHT).lines == ["109"]
     for asked in (lambda: session.shell("true"), lambda: session.run("1"), lambda: session.run("1", context="other")):
@@ -336,7 +321,6 @@ def test_where_a_program_has_as_many_descriptors_under_way_as_it_may_a_call_hear
     assert session.shell("echo again").out == "again\n" and session.value("1", context="other") == 1
 
 
-@pytest.mark.row("J6")
 def test_where_the_server_has_no_descriptor_left_a_call_hears_so(talk):
     session, runs = open_session(talk, limits={"files": 16}), []
     session.run("1")
@@ -349,7 +333,6 @@ def test_where_the_server_has_no_descriptor_left_a_call_hears_so(talk):
     assert session.run("1").state == "kept" and session.shell("echo again").out == "again\n"
 
 
-@pytest.mark.row("J7")
 def test_a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter(session, bystander):
     session.run("x = 7", context="other")
     for _ in range(2):
@@ -359,7 +342,6 @@ def test_a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter(session, bysta
     assert session.value("x", context="other") == 7
 
 
-@pytest.mark.row("J7")
 def test_a_file_that_takes_all_memory_is_told_and_costs_no_interpreter(session):
     """/workspace may be as large as the memory of the session."""
     session.run("x = 7")
@@ -395,8 +377,6 @@ REFUSED = {name: b"x" for name in ("root/tmp/x", "linked/x", "pipe/x", "target",
 REPLACED = ("link", "fifo", "socket", "shut")
 
 
-@pytest.mark.row("J8")
-@pytest.mark.control("J8")
 def test_no_link_and_no_special_file_is_followed_or_waited_for_and_no_name_leads_out(session):
     session.run(FULL)
     found, left = session.get("*")
@@ -427,7 +407,6 @@ threading.Thread(target=work, daemon=True).start()
 """
 
 
-@pytest.mark.row("J8")
 def test_a_file_that_is_exchanged_or_changes_while_it_is_read_is_told_and_hangs_nobody(session):
     session.run(SWAPS)
     for _ in range(40):
@@ -438,7 +417,6 @@ def test_a_file_that_is_exchanged_or_changes_while_it_is_read_is_told_and_hangs_
             assert len(data) == data.count(b"z") or left.get(name) == "changed" or name == b"r/last", (name, len(data), data.count(b"z"), left)
 
 
-@pytest.mark.row("J8")
 def test_a_tree_that_moves_about_while_it_is_read_comes_to_an_end(session):
     session.run("""
 import os, threading
@@ -458,8 +436,6 @@ threading.Thread(target=work, daemon=True).start()
 
 # --- other users ------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.row("J9")
-@pytest.mark.control("J9")
 def test_nobody_sees_or_uses_the_session_of_another(service):
     """By its id, its name, a call's id, a list or a guess; its own user can, over any connection."""
     with service.connect_as(ANN) as ann, service.connect_as(ANN) as again, service.connect_as(BOB) as bob:
@@ -490,7 +466,6 @@ def test_nobody_sees_or_uses_the_session_of_another(service):
 
 # --- clocks -----------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.row("J10")
 def test_no_program_makes_its_call_or_its_session_last_longer(talk):
     """It may ignore what interrupts it, fork, catch every exception and every signal, and be busy all the time."""
     session = open_session(talk, limits={"idle_ms": 1500, "lifetime_ms": 86400000})
@@ -511,7 +486,6 @@ def test_no_program_makes_its_call_or_its_session_last_longer(talk):
     run.close()
 
 
-@pytest.mark.row("J10")
 def test_cpu_time_ends_a_call_that_takes_it_and_not_the_session(session):
     answer = session.run("while True: pass", limits={"cpu_ms": 200})
     assert (answer.reason, answer.status) == ("timeout_cpu", None) and answer.record["cpu_ms"] >= 200 and answer.state == "new", answer

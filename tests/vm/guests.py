@@ -32,6 +32,7 @@ def login(user):
 # What takes minutes in a guest, or a machine that is not as slow; whole files, or the beginnings of names.
 LEFT_OUT = (
     "test_faults.py", "test_failing_steps.py", "test_table.py", "test_layers.py",
+    "test_session_attacks.py", # forks that race with those that end them
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
     "test_lifetime.py::test_two_thousand_orphans",
     "test_exhaustion.py::test_network_namespaces_are_gone", # two hundred runs
@@ -45,6 +46,7 @@ LEFT_OUT = (
 )
 DAEMON_LEFT_OUT = (
     "test_many.py", # a thousand runs
+    "test_sessions_cli.py", "test_session_calls.py", # of messages, words and clocks
     "test_zygote_kills.py", # wants more runs than kills, at a tenth of the speed
     "test_warm_faults.py", # the calls of a fork one by one, under strace
     "test_cold_ready.py::test_what_fails", # the same
