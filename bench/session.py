@@ -18,8 +18,8 @@ exec      session.exec.{brig,crun}.PLACE ms                            `true`, t
 files     session.files.PLACE ms                                       1 MB in and out again over one socket
 memory    session.memory.{basic,data_science}.all_in MB                one more idle session that has made a call, beyond the zygote: PSS, page tables, kernel memory
           session.memory.{basic,data_science}.{pss,page_tables,kernel} MB
-many      session.many.opened ms                                       500 sessions, with their first call, each
-          session.many.call_in_each s                                  a call in each of 500, sixteen at a time
+many      session.many.opened ms                                       240 sessions, with their first call, each
+          session.many.call_in_each s                                  a call in each of 240, sixteen at a time
           session.many.slowest ms                                      of these calls
           session.many.idle_cpu ms                                     CPU time of all processes in a second in which nobody asks anything
 """
@@ -48,9 +48,9 @@ from support import host  # noqa: E402
 CLIENT, PEERS = clients.BUILD / "bench/session_client", REPO / "bench/session_peers.py"
 PYTHON = "/usr/bin/python3"
 SNIPPETS = {"print": ("print(1)", "1"), "sum": ("print(sum(i * i for i in range(10000)))", "333283335000")}
-MANY, MEGABYTE = 500, 1000000
+MANY, MEGABYTE = 240, 1000000 # a service has at most 256 runs at once
 CONFIG = {"runs": 64, "access": [{"uid": 0, "runs": 64, "runs_per_minute": 1000000}]}
-CONFIG_MANY = {"runs": MANY + 24, "access": [{"uid": 0, "runs": MANY + 24, "runs_per_minute": 1000000}]}
+CONFIG_MANY = {"runs": MANY + 16, "access": [{"uid": 0, "runs": MANY + 16, "runs_per_minute": 1000000}]}
 MEASURED = {"ready": ("basic", {"warm": "ready", "ready": 4}), "demand": ("basic", {"warm": "demand"})}
 FEW, SOME = 2, 20
 OTHERS = "ipykernel", "pipe", "crun"
