@@ -241,15 +241,18 @@ static const char *why_gone(const struct door *d, const char *id_or_name, uid_t 
 struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why)
 {
 	const char     *gone;
-	struct session *s;
+	struct session *s, *other = NULL; /* the newest of those that take no calls */
 
 	TAILQ_FOREACH(s, &d->sessions, link)
 		if (is_named(s, id_or_name, uid)) {
 			if (s->state == SESSION_OPEN)
 				return s;
-			deny(why, DENIAL_not_found, "session", s->state == SESSION_STARTS ? "session %.64s is not open yet" : "session %.64s is being closed", id_or_name);
-			return NULL;
+			other = s;
 		}
+	if (other) {
+		deny(why, DENIAL_not_found, "session", other->state == SESSION_STARTS ? "session %.64s is not open yet" : "session %.64s is being closed", id_or_name);
+		return NULL;
+	}
 	gone = why_gone(d, id_or_name, uid);
 	if (gone)
 		deny(why, DENIAL_not_found, "session", "session %.64s has ended: %s", id_or_name, gone);
@@ -258,12 +261,13 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 	return NULL;
 }
 
+/* Not by one that is being closed: its client may open the next one at once. */
 bool session_name_is_taken(const struct door *d, const char *name, uid_t uid)
 {
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, link)
-		if (s->run->peer.uid == uid && strcmp(s->name, name) == 0)
+		if (s->state != SESSION_CLOSES && s->run->peer.uid == uid && strcmp(s->name, name) == 0)
 			return true;
 	return false;
 }

@@ -85,12 +85,14 @@ def test_what_cannot_be_opened_says_why(session, words, status, says):
     assert (done.returncode, done.stdout) == (status, "") and says in done.stderr and not session.listed(), done
 
 
-def test_a_name_is_used_once_and_is_free_again_when_its_session_is_closed(session):
+def test_a_name_is_used_once_and_is_free_again_at_once_when_its_session_is_closed(session):
     session.open("work")
     again = session("open", "work")
     assert again.returncode == 125 and "work" in again.stderr
-    assert session("close", "work").returncode == 0 and host.poll(lambda: not session.listed())
-    session.open("work")
+    for n in range(10):
+        assert session("close", "work").returncode == 0
+        session.open("work")
+        assert session.value("work", f"x = {n}; x") == f"{n}\n"
 
 
 def test_a_session_that_has_ended_is_told_with_the_reason(session):
