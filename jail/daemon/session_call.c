@@ -22,7 +22,7 @@
 enum {
 	START_MS_MAX     = 10000, /* for the server to begin with it */
 	INTERRUPT_MS_MAX = 2000,  /* for an interpreter that was interrupted */
-	KILL_MS_MAX      = 2000,
+	KILL_MS_MAX      = 5000,  /* programs that fork as fast as they can take a while to end */
 	VICTIM_MS        = 50,    /* for the word that memory was why */
 	STARTED_MAX      = 512,
 	CALL_TEXT_MAX    = 160 * 1024,
