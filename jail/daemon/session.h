@@ -114,6 +114,7 @@ struct session_call {
 	double                  cpu_ms, asked_ms, started_ms, ended_ms, started_at;
 	double                  waits_since, waited_ms; /* as in struct watch */
 	uint32_t                victims;    /* of the session, when it began */
+	unsigned                kills;      /* how often it was asked to be killed */
 	struct loop_timer       timer;
 	struct attempt          attempt;
 };

@@ -22,7 +22,8 @@
 enum {
 	START_MS_MAX     = 10000, /* for the server to begin with it */
 	INTERRUPT_MS_MAX = 2000,  /* for an interpreter that was interrupted */
-	KILL_MS_MAX      = 5000,  /* programs that fork as fast as they can take a while to end */
+	KILL_MS          = 500,   /* a signal that comes just before the process beside a command waits is heard with the next one */
+	KILLS_MAX        = 10,
 	VICTIM_MS        = 50,    /* for the word that memory was why */
 	STARTED_MAX      = 512,
 	CALL_TEXT_MAX    = 160 * 1024,
@@ -208,8 +209,9 @@ void session_call_lose(struct session_call *call, enum exit_reason reason)
 static void kill_call(struct session_call *call)
 {
 	call->state = CALL_KILLED;
+	call->kills++;
 	say_short(call, "kill");
-	set_timer(call, KILL_MS_MAX);
+	set_timer(call, KILL_MS);
 }
 
 static void interrupt(struct session_call *call)
@@ -304,8 +306,14 @@ static void on_time(void *owner)
 	case CALL_INTERRUPTED:
 		kill_call(call);
 		return;
-	case CALL_ASKED:
 	case CALL_KILLED:
+		if (call->kills < KILLS_MAX) {
+			kill_call(call);
+			return;
+		}
+		end_session(call);
+		return;
+	case CALL_ASKED:
 		end_session(call);
 		return;
 	case CALL_ENDED:
