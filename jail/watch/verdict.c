@@ -112,10 +112,7 @@ static void fill(struct watch *w)
 		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->started;
 		w->end.started_at = w->started_at;
 		w->end.refused_known = w->cell.is_noticed;
-		w->end.layers     = w->cell.layers;
-		w->end.missing    = w->cell.missing;
-		snprintf(w->end.missing_why[0], sizeof w->end.missing_why[0], "%s", w->cell.rootless.why);
-		snprintf(w->end.missing_why[1], sizeof w->end.missing_why[1], "%s", w->cell.group.why);
+		watch_say_layers(w, &w->end);
 		note_usage(w);
 		note_full_mounts(w);
 	}
@@ -132,6 +129,6 @@ void verdict_fill(struct watch *w)
 	fill(w);
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
-	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest);
+	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
 	w->end.warm = w->started > 0 && w->is_warm_order;
 }

@@ -5,6 +5,7 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,12 +48,19 @@ void watch_tell_limit(const struct watch *w, enum limit_id limit)
 	tell_quietly(w->client, &message);
 }
 
+void watch_say_layers(const struct watch *w, struct run_end *ret)
+{
+	ret->layers  = w->cell.layers;
+	ret->missing = w->cell.missing;
+	snprintf(ret->missing_why[0], sizeof ret->missing_why[0], "%s", w->cell.rootless.why);
+	snprintf(ret->missing_why[1], sizeof ret->missing_why[1], "%s", w->cell.group.why);
+}
+
 void watch_tell_session(const struct watch *w)
 {
 	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .end = RUN_END_NONE };
 
-	message.end.layers  = w->cell.layers;
-	message.end.missing = w->cell.missing;
+	watch_say_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
 	tell_quietly(w->client, &message);
 }

@@ -8,6 +8,8 @@ must_use int watch_tell(int sock, const struct launch_message *message, const in
 /* The streams go to the client, and are closed here. */
 must_use int watch_tell_started(struct watch *w, struct err *e);
 void         watch_tell_limit(const struct watch *w, enum limit_id limit);
+/* Which layers are in force, and why others are not. */
+void         watch_say_layers(const struct watch *w, struct run_end *ret);
 void         watch_tell_session(const struct watch *w);
 void         watch_tell_ready(struct watch *w);
 /* To who keeps the cell, if he has not heard it. */
