@@ -68,7 +68,7 @@ static bool lose_context(struct session *s, int32_t number)
 {
 	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
 
-	if (!c || !c->is_there || (c->call && c->call->started_ms > 0))
+	if (!c || !c->is_there || (c->call && c->call->clock.started > 0))
 		return false;
 	c->is_there = false;
 	c->was_lost = true;

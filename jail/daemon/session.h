@@ -17,6 +17,7 @@
 #include "connection.h"
 #include "loop.h"
 #include "session_message.h"
+#include "wall_clock.h"
 
 enum {
 	SESSION_CONTEXTS_MAX = 16,
@@ -111,8 +112,8 @@ struct session_call {
 	enum exit_reason        reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
-	double                  cpu_ms, asked_ms, started_ms, ended_ms, started_at;
-	double                  waits_since, waited_ms; /* as in struct watch */
+	double                  cpu_ms, asked_ms, ended_ms, started_at;
+	struct wall_clock       clock;
 	uint32_t                victims;    /* of the session, when it began */
 	unsigned                kills;      /* how often it was asked to be killed */
 	struct loop_timer       timer;

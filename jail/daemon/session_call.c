@@ -105,9 +105,9 @@ static void fill_record(struct session_call *call, struct record *record, struct
 	*end             = s->facts;
 	end->reason      = call->reason;
 	end->wait_status = call->reason == EXIT_exited || call->reason == EXIT_signaled ? call->status : -1;
-	end->wall_ms     = call->started_ms > 0 ? call->ended_ms - call->started_ms : -1;
-	end->setup_ms    = call->started_ms > 0 ? call->started_ms - call->asked_ms : -1;
-	end->started_at  = call->started_ms > 0 ? call->started_at : -1;
+	end->wall_ms     = call->clock.started > 0 ? call->ended_ms - call->clock.started : -1;
+	end->setup_ms    = call->clock.started > 0 ? call->clock.started - call->asked_ms : -1;
+	end->started_at  = call->clock.started > 0 ? call->started_at : -1;
 	end->cpu_ms      = call->cpu_ms;
 	end->exec_errno  = call->exec_errno;
 	run_record_fill(record, call->id, s->run->profile, end);
@@ -149,7 +149,7 @@ static void finish(struct session_call *call)
 	}
 	tell_ended(call);
 	if (call->context)
-		call->context->was_lost = call->is_lost || (call->context->was_lost && !(call->started_ms > 0));
+		call->context->was_lost = call->is_lost || (call->context->was_lost && !(call->clock.started > 0));
 	fd_closep(&call->tools);
 	if (call->connection) {
 		if (call->with_tools)
@@ -246,29 +246,16 @@ void session_call_interrupt(struct session_call *call)
 		say_short(call, "interrupt");
 }
 
-static double wall_end(const struct session_call *call, double now)
-{
-	double most   = (double)call->limits.tool_wait_ms;
-	double waited = call->waited_ms + (call->waits_since > 0 ? now - call->waits_since : 0);
-
-	waited = waited < most ? waited : most;
-	return call->started_ms + (double)call->limits.wall_ms + (call->waits_since > 0 ? most : waited);
-}
-
 static void set_wall_timer(struct session_call *call)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	set_timer(call, wall_end(call, now) - now);
+	set_timer(call, wall_clock_end(&call->clock, &call->limits, now) - now);
 }
 
 void session_call_wait(struct session_call *call, bool waits)
 {
-	double now = clock_ms(CLOCK_MONOTONIC);
-
-	if (call->waits_since > 0)
-		call->waited_ms += now - call->waits_since;
-	call->waits_since = waits ? now : 0;
+	wall_clock_wait(&call->clock, waits, clock_ms(CLOCK_MONOTONIC));
 	if (call->state == CALL_RUNS)
 		set_wall_timer(call);
 }
@@ -293,10 +280,11 @@ static void end_session(struct session_call *call)
 static void on_time(void *owner)
 {
 	struct session_call *call = owner;
+	double               now  = clock_ms(CLOCK_MONOTONIC);
 
 	switch (call->state) {
 	case CALL_RUNS:
-		if (wall_end(call, clock_ms(CLOCK_MONOTONIC)) > clock_ms(CLOCK_MONOTONIC)) {
+		if (wall_clock_end(&call->clock, &call->limits, now) > now) {
 			set_wall_timer(call);
 			return;
 		}
@@ -359,10 +347,10 @@ static void tell_started(struct session_call *call, int *streams, size_t n)
 
 static bool on_started(struct session_call *call, const struct session_message *message, int *fds, size_t n)
 {
-	if (call->started_ms > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED) || !are_streams(call, fds, n))
+	if (call->clock.started > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED) || !are_streams(call, fds, n))
 		return false;
 	call->is_fresh |= call->context && message->flags & SESSION_FRESH;
-	call->started_ms = clock_ms(CLOCK_MONOTONIC);
+	call->clock.started = clock_ms(CLOCK_MONOTONIC);
 	call->started_at = clock_ms(CLOCK_REALTIME) / 1000;
 	tell_started(call, fds, n);
 	if (call->context)
@@ -376,7 +364,7 @@ static bool on_started(struct session_call *call, const struct session_message *
 
 static bool on_ended(struct session_call *call, const struct session_message *message)
 {
-	if (!(call->started_ms > 0))
+	if (!(call->clock.started > 0))
 		return false;
 	call->status  = message->value & 0xffff;
 	call->cpu_ms  = (double)(message->cpu_ns < (1ull << 62) ? message->cpu_ns : 0) / 1e6;
@@ -408,7 +396,7 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 static bool on_cpu(struct session_call *call)
 {
 	if (call->state != CALL_RUNS)
-		return call->started_ms > 0;
+		return call->clock.started > 0;
 	say_limit(call, LIMIT_cpu_ms);
 	session_call_end(call, EXIT_timeout_cpu);
 	return true;

@@ -125,7 +125,7 @@ static void send_files(struct watch *w)
 
 	if (w->cell.pidfd >= 0)
 		poll(&pid1, 1, DIE_MS_MAX);
-	if (!files_send(&w->files, w->started > 0 && w->client >= 0))
+	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
 		return;
 	while (w->files.state == FILES_SENDS && (left = end - clock_ms(CLOCK_MONOTONIC)) > 0) {
 		struct pollfd fds[] = { { w->files.sock, POLLIN, 0 }, { w->client, 0, 0 } };

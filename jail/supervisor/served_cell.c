@@ -402,7 +402,7 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
 {
 	struct watch *w = &c->watch;
 
-	if (!files_send(&w->files, w->started > 0 && w->client >= 0))
+	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
 		return leave(c, kind);
 	c->state = CELL_SENDS;
 	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;

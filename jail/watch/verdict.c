@@ -62,7 +62,7 @@ static void judge_without_report(struct watch *w)
 {
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
 	w->end.wait_status = SIGKILL;
-	if (!w->started && !w->oom) {
+	if (!w->clock.started && !w->oom) {
 		w->end.reason      = EXIT_setup_failed;
 		w->end.wait_status = -1;
 		err_set(&w->end.why, ERR_SETUP, "set-up step fork-program: PID 1 of the cell died before there was a program");
@@ -108,8 +108,8 @@ static void judge(struct watch *w)
 
 static void fill(struct watch *w)
 {
-	if (w->started) {
-		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->started;
+	if (w->clock.started) {
+		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
 		w->end.started_at = w->started_at;
 		w->end.refused_known = w->cell.is_noticed;
 		watch_say_layers(w, &w->end);
@@ -130,5 +130,5 @@ void verdict_fill(struct watch *w)
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
-	w->end.warm = w->started > 0 && w->is_warm_order;
+	w->end.warm = w->clock.started > 0 && w->is_warm_order;
 }

@@ -118,9 +118,9 @@ static void begin_session(struct watch *w)
 
 void watch_begin(struct watch *w)
 {
-	w->started      = clock_ms(CLOCK_MONOTONIC);
+	w->clock.started      = clock_ms(CLOCK_MONOTONIC);
 	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
-	w->end.setup_ms = w->started - w->asked;
+	w->end.setup_ms = w->clock.started - w->asked;
 	if (w->session_ms)
 		begin_session(w);
 }
@@ -217,15 +217,6 @@ void watch_hear_fork(struct watch *w)
 
 /* --- from the running cell --- */
 
-static void stop_clock(struct watch *w, bool waits)
-{
-	double now = clock_ms(CLOCK_MONOTONIC);
-
-	if (w->waits_since > 0)
-		w->waited_ms += now - w->waits_since;
-	w->waits_since = waits ? now : 0;
-}
-
 /* False: it makes no sense. */
 static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 {
@@ -237,13 +228,13 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 		return true;
 	case LAUNCH_WAITS:
 	case LAUNCH_GOES_ON:
-		stop_clock(w, ask->kind == LAUNCH_WAITS);
+		wall_clock_wait(&w->clock, ask->kind == LAUNCH_WAITS, clock_ms(CLOCK_MONOTONIC));
 		return true;
 	case LAUNCH_STAYS:
 		if (ask->ms == 0 || ask->ms > w->lifetime_ms_max || w->session_ms)
 			return false;
 		w->session_ms = ask->ms;
-		if (w->started)
+		if (w->clock.started)
 			begin_session(w);
 		return true;
 	}
@@ -483,7 +474,7 @@ static void on_files(struct watch *w)
 			watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	case FILES_FAILED:
-		if (!w->started) /* else it is missed when its files are due */
+		if (!w->clock.started) /* else it is missed when its files are due */
 			watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	}
@@ -535,15 +526,9 @@ static const char *what_is_late(const struct warm *warm)
 	return warm->state == WARM_ASKED ? "no zygote answered" : "the cell was not built";
 }
 
-/* When its wall time is used up, as it looks now. While a call takes long that is as late as all calls together may make it. */
 static double wall_end(const struct watch *w, double now)
 {
-	double most   = (double)w->order->limits->tool_wait_ms;
-	double waited = w->waited_ms + (w->waits_since > 0 ? now - w->waits_since : 0);
-
-	if (w->session_ms)
-		return w->started + (double)w->session_ms;
-	return w->started + (double)w->order->limits->wall_ms + (w->waits_since > 0 ? most : least(waited, most));
+	return w->session_ms ? w->clock.started + (double)w->session_ms : wall_clock_end(&w->clock, w->order->limits, now);
 }
 
 static double check_clocks(struct watch *w)
@@ -557,7 +542,7 @@ static double check_clocks(struct watch *w)
 	}
 	if (!w->ordered && w->ready)
 		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
-	if (!w->started) {
+	if (!w->clock.started) {
 		patience = watch_warm_patience(w, now);
 		if (!w->ordered && w->cell.warm.state == WARM_ASKED)
 			return patience; /* the zygote may have much to import */
@@ -652,7 +637,7 @@ double watch_left(struct watch *w)
 {
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
-	if (w->decided || w->started) /* no cell ends before its fork server has told of the fork, or is gone */
+	if (w->decided || w->clock.started) /* no cell ends before its fork server has told of the fork, or is gone */
 		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
 	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));

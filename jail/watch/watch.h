@@ -9,6 +9,7 @@
 #include "cell.h"
 #include "files.h"
 #include "launch.h"
+#include "wall_clock.h"
 
 #include <poll.h>
 
@@ -34,8 +35,8 @@ struct watch {
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */
 	int                     streams[PIPES_MAX];
-	double                  asked, started; /* CLOCK_MONOTONIC ms; started 0 until the program runs */
-	double                  waits_since, waited_ms; /* a call of a tool takes long since then, or 0; of all before it */
+	double                  asked; /* CLOCK_MONOTONIC ms */
+	struct wall_clock       clock; /* of the program */
 	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
 	double                  next_oom; /* until then no process looks for memory that can be taken back; 0: one may */
 	double                  started_at;

@@ -108,7 +108,7 @@ void watch_warm_hard(struct watch *w)
 
 static void begin(struct watch *w)
 {
-	if (!runs(w) || w->started || w->decided)
+	if (!runs(w) || w->clock.started || w->decided)
 		return;
 	watch_begin(w);
 	fd_closep(&w->cell.warm.order_file); /* its bytes are charged to no group, and the program has its own */
