@@ -101,7 +101,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	if (may->runs && runs >= may->runs) {", "	if (may->runs && runs > may->runs) {",
      "a user has one run more than the quota allows", ["tests/unit/test_quota.c"]),
     ("runs-of-others", "jail/daemon/gate_cancel.c",
-     "	else if (r && served_run_is_of(r, c->peer.uid))", "	else if (r)",
+     "	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))", "	else if (r)",
      "every user who knows a run's id can end the run", ["tests/daemon/test_owners.py", "-k", "nobody_sees_or_ends"]),
     ("callers-descriptors", "jail/daemon/private.c",
      "	if (close_range(SOCKET + 1, ~0u, 0) < 0 || fcntl(SOCKET, F_SETFD", "	if (fcntl(SOCKET, F_SETFD",

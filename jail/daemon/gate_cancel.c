@@ -14,7 +14,7 @@ int gate_cancel(struct connection *c, const struct protocol_request *request, in
 	(void)fds, (void)n;
 	if (call)
 		session_call_end(call, reasons[request->reason]);
-	else if (r && served_run_is_of(r, c->peer.uid))
+	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))
 		served_run_cancel(r, reasons[request->reason]);
 	else if (!queue_cancel(c->door, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);

@@ -20,7 +20,7 @@ int gate_list(struct connection *c, const struct protocol_request *request, int 
 
 	(void)fds, (void)n, (void)why;
 	TAILQ_FOREACH(r, &c->door->runs, link) {
-		if (!served_run_is_of(r, c->peer.uid))
+		if (!peer_is_shown_to(&r->peer, c->peer.uid))
 			continue;
 		if (json_array_size(runs) < PROTOCOL_LIST_MAX)
 			json_array_append_new(runs, row(r, c, now));

@@ -21,6 +21,12 @@ struct peer {
 
 #define PEER_UNKNOWN ((struct peer){ .uid = (uid_t)-1, .gid = (gid_t)-1, .comm = "?" })
 
+/* What this peer has asked for may be seen and ended by its own user, and by root. */
+static inline bool peer_is_shown_to(const struct peer *p, uid_t uid)
+{
+	return uid == 0 || p->uid == uid;
+}
+
 /* Of the moment of connect(). */
 struct peer_groups {
 	gid_t  gid[PEER_GROUPS_MAX];

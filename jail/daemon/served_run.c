@@ -283,11 +283,6 @@ struct served_run *served_run_find(const struct door *d, const char *id)
 	return NULL;
 }
 
-bool served_run_is_of(const struct served_run *r, uid_t uid)
-{
-	return uid == 0 || r->peer.uid == uid;
-}
-
 void served_runs_forget(struct door *d, struct connection *c)
 {
 	struct served_run *r;

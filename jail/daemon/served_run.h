@@ -52,7 +52,6 @@ void         served_run_wait(struct served_run *r, bool waits);
 size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);
 
 struct served_run *served_run_find(const struct door *d, const char *id); /* or NULL */
-bool               served_run_is_of(const struct served_run *r, uid_t uid); /* root's are all */
 
 /* The connection is about to close: its runs end, and tell it nothing. */
 void served_runs_forget(struct door *d, struct connection *c);

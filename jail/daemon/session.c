@@ -15,11 +15,6 @@ enum { CLOSE_MS_MAX = 3000 }; /* less than SESSION_GRACE_MS */
 
 /* --- clocks --- */
 
-static void say_time(char *to, size_t len, const char *what, uint64_t ms)
-{
-	snprintf(to, len, "%s for %.3g s", what, (double)ms / 1000);
-}
-
 static void on_time(void *owner)
 {
 	struct session *s   = owner;
@@ -33,7 +28,7 @@ static void on_time(void *owner)
 	if (session_lifetime_left(s, now) <= 0)
 		snprintf(why, sizeof why, "its lifetime of %.3g s was over", (double)s->limits.lifetime_ms / 1000);
 	else if (!s->calls_len && session_idle_left(s, now) <= 0)
-		say_time(why, sizeof why, "it was idle", s->limits.idle_ms);
+		snprintf(why, sizeof why, "it was idle for %.3g s", (double)s->limits.idle_ms / 1000);
 	else {
 		session_set_clock(s);
 		return;
@@ -214,16 +209,10 @@ void session_close(struct session *s, const char *why)
 
 /* --- which --- */
 
-/* root's are all */
-static bool is_of(const struct session *s, uid_t uid)
-{
-	return uid == 0 || s->run->peer.uid == uid;
-}
-
 static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
 {
 	if (strcmp(s->run->id, id_or_name) == 0)
-		return is_of(s, uid);
+		return peer_is_shown_to(&s->run->peer, uid);
 	return s->run->peer.uid == uid && *s->name && strcmp(s->name, id_or_name) == 0;
 }
 
@@ -320,7 +309,7 @@ json_t *session_list_json(const struct door *d, const struct connection *c)
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, link) {
-		json_t *one = s->state == SESSION_OPEN && is_of(s, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? row(s, c, now) : NULL;
+		json_t *one = s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? row(s, c, now) : NULL;
 
 		bytes += one ? size_of(one) : 0;
 		if (one && bytes <= LIST_BYTES_MAX)

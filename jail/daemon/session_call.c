@@ -578,7 +578,7 @@ struct session_call *session_call_find(const struct door *d, const char *id, uid
 	TAILQ_FOREACH(s, &d->sessions, link)
 		TAILQ_FOREACH(call, &s->calls, link)
 			if (strcmp(call->id, id) == 0)
-				return uid == 0 || call->peer.uid == uid ? call : NULL;
+				return peer_is_shown_to(&call->peer, uid) ? call : NULL;
 	return NULL;
 }
 
