@@ -59,7 +59,6 @@ enum call_outcome { CALL_OK, CALL_DENIED, CALL_FAILED, CALL_OUTCOMES };
 
 struct door_counts {
 	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS], calls[CALL_OUTCOMES];
-	uint64_t calls_started, calls_ended[EXIT_REASONS]; /* in sessions */
 };
 
 struct door {

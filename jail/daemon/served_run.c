@@ -141,13 +141,13 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
-	bool                 is_program = has_code || (r->session && !r->door->is_private); /* a launcher makes nothing that it cannot remove */
+	bool                 has_own_code = r->session && !r->door->is_private; /* a launcher makes nothing that it cannot remove */
 	struct backend_order order    = {
 		.profile     = plan->profile,
 		.limits      = &r->limits,
 		.exec_args   = &plan->exec_args,
 		.exec_text   = plan->exec_text,
-		.code_fd     = is_program ? has_code ? fds[0] : plan->own_code : -1,
+		.code_fd     = has_code ? fds[0] : has_own_code ? plan->own_code : -1,
 		.code_len    = (uint32_t)plan->code.len,
 		.code        = plan->code.text,
 		.mounts      = &plan->mounts,

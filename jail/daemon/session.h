@@ -112,6 +112,7 @@ struct session_call {
 	enum exit_reason        reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
+	struct err              why;        /* it could not be started */
 	double                  cpu_ms, asked_ms, ended_ms, started_at;
 	struct wall_clock       clock;
 	uint32_t                victims;    /* of the session, when it began */

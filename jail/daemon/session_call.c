@@ -110,6 +110,7 @@ static void fill_record(struct session_call *call, struct record *record, struct
 	end->started_at  = call->clock.started > 0 ? call->started_at : -1;
 	end->cpu_ms      = call->cpu_ms;
 	end->exec_errno  = call->exec_errno;
+	end->why         = call->why;
 	run_record_fill(record, call->id, s->run->profile, end);
 	record->session.is_there     = true;
 	record->session.id           = s->run->id;
@@ -128,7 +129,6 @@ static void tell_ended(struct session_call *call)
 	struct json_text t = json_text_in(text, sizeof text);
 
 	fill_record(call, &record, &end);
-	call->session->run->door->counts.calls_ended[call->reason]++;
 	attempt_call_ended(call, &record);
 	if (!call->connection)
 		return;
@@ -375,8 +375,7 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 
 static bool on_failed(struct session_call *call, const struct session_message *message)
 {
-	struct err *why      = &call->session->facts.why;
-	bool        executes = !call->context && !(message->flags & SESSION_NO_EXEC);
+	bool executes = !call->context && !(message->flags & SESSION_NO_EXEC);
 
 	if (message->value <= 0 || message->value > 4095)
 		return false;
@@ -387,9 +386,8 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 	errno            = message->value;
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
-	err_sys(why, "%s", executes ? "the program (in the rootfs)" : call->context ? "the interpreter could not be started" : "the command could not be started");
+	err_sys(&call->why, "%s", executes ? "the program (in the rootfs)" : call->context ? "the interpreter could not be started" : "the command could not be started");
 	finish(call);
-	*why = (struct err){ .kind = ERR_NONE };
 	return true;
 }
 
@@ -534,7 +532,6 @@ static void enter(struct session_call *call)
 	TAILQ_INSERT_TAIL(&s->calls, call, link);
 	s->calls_len++;
 	s->calls_made++;
-	s->run->door->counts.calls_started++;
 	call->connection->runs++;
 	if (call->context)
 		call->context->call = call;
