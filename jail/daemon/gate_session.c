@@ -1,7 +1,6 @@
 /* gate_session.c - what is asked of a session that is there; gate_run.c opens one, and makes calls in it */
 #include "fd.h"
 #include "gate.h"
-#include "packet.h"
 #include "served_run.h"
 #include "session.h"
 
@@ -22,16 +21,15 @@ static int reply_with(struct connection *c, const struct protocol_request *reque
 
 int gate_files(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	static const char message[] = "{\"op\":\"files\"}";
-	struct session   *s         = session_find(c->door, request->session, c->peer.uid, why);
-	int               pair[2], r;
+	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+	int             pair[2], r;
 
 	(void)fds, (void)n;
 	if (!s)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
-	r = packet_offer(s->source.fd, message, sizeof message - 1, &pair[1], 1);
+	r = session_say(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
 	if (r == 0) {
 		session_touch(s);
 		reply_with(c, request, "session", s->run->id, &pair[0], 1);
@@ -61,15 +59,13 @@ int gate_restart(struct connection *c, const struct protocol_request *request, i
 		return -1;
 	for (int i = 0; i < SESSION_CONTEXTS_MAX; i++) {
 		struct session_context *context = &s->context[i];
-		char                    message[64];
 
 		if (strcmp(context->name, request->context) != 0)
 			continue;
 		if (context->call)
 			session_call_end(context->call, EXIT_cancelled);
 		else if (context->is_there) {
-			int len = snprintf(message, sizeof message, "{\"op\":\"restart\",\"context\":%d}", i);
-			int r   = packet_offer(s->source.fd, message, (size_t)len, NULL, 0);
+			int r = session_say(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
 
 			if (r < 0)
 				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));

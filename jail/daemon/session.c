@@ -196,12 +196,10 @@ void session_ended(struct session *s, const struct record *record)
 
 void session_close(struct session *s, const char *why)
 {
-	static const char end[] = "{\"op\":\"end\"}";
-
 	if (s->state == SESSION_CLOSES)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
-	if (s->state == SESSION_STARTS || s->source.fd < 0 || packet_offer(s->source.fd, end, sizeof end - 1, NULL, 0) < 0)
+	if (s->state == SESSION_STARTS || session_say(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
 		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);

@@ -82,6 +82,11 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 bool            session_name_is_taken(const struct door *d, const char *name, uid_t uid);
 json_t         *session_list_json(const struct door *d, const struct connection *c);
 
+/* --- session_say.c --- */
+
+/* To its server; takes the message over, NULL: memory was short. The descriptors stay the caller's. 0 or -errno; does not wait. */
+must_use int session_say(struct session *s, json_t *message, const int *fds, size_t n);
+
 /* --- session_clock.c --- */
 
 /* A call has begun or ended. */

@@ -26,7 +26,6 @@ enum {
 	KILLS_MAX        = 10,
 	VICTIM_MS        = 50,    /* for the word that memory was why */
 	STARTED_MAX      = 512,
-	CALL_TEXT_MAX    = 160 * 1024,
 };
 
 /* --- limits --- */
@@ -62,22 +61,9 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 
 /* --- what the server is told --- */
 
-static int say(struct session *s, const json_t *message, const int *fds, size_t n)
-{
-	char  *text = json_dumps(message, JSON_COMPACT);
-	size_t len  = text ? strlen(text) : 0;
-	int    r    = !text || s->source.fd < 0 ? -EPIPE : len > CALL_TEXT_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
-
-	free(text);
-	return r;
-}
-
 static void say_short(struct session_call *call, const char *op)
 {
-	json_t *message = json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number);
-
-	(void)!say(call->session, message, NULL, 0); /* one that does not take it is killed by and by */
-	json_decref(message);
+	(void)!session_say(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0); /* one that does not take it is killed by and by */
 }
 
 static void set_timer(struct session_call *call, double ms)
@@ -460,11 +446,9 @@ static int take_context(struct session_call *call, const char *name, struct deni
 /* None of the client's descriptors enters the jail. */
 static int ask_for_run(struct session_call *call, const struct program_text *code, struct denial *why)
 {
-	struct session *s       = call->session;
-	json_t         *message = json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
-					    (json_int_t)call->limits.cpu_ms, "tools", call->with_tools);
+	struct session *s = call->session;
 	struct err      e;
-	scoped_fd       text = sealed_open("brig-call", code->text, code->len, &e);
+	scoped_fd       text    = sealed_open("brig-call", code->text, code->len, &e);
 	int             pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r = 0;
 
 	if (text < 0)
@@ -474,9 +458,9 @@ static int ask_for_run(struct session_call *call, const struct program_text *cod
 	fds[1]      = pair[1];
 	call->tools = pair[0];
 	if (r == 0)
-		r = say(s, message, fds, (size_t)1 + call->with_tools);
+		r = session_say(s, json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
+					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools), fds, (size_t)1 + call->with_tools);
 	fd_closep(&pair[1]);
-	json_decref(message);
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
 }
 
@@ -484,9 +468,8 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 {
 	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number, "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env",
 				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
-	int     done    = message ? say(call->session, message, NULL, 0) : -ENOMEM;
+	int     done    = session_say(call->session, message, NULL, 0);
 
-	json_decref(message);
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
 }
 
