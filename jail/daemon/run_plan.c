@@ -29,31 +29,40 @@ static void print_limit(const struct field *f, uint64_t value, char *buf, size_t
 	snprintf(buf, len, f->type == FIELD_MS ? "%s s" : "%s", text);
 }
 
-static int refuse_above(const struct run_plan *p, const struct field *f, struct denial *why)
+static int refuse_above(const struct limits *l, const struct served_profile *profile, const struct field *f, struct denial *why)
 {
 	char field[64], is[40], most[40];
 
 	snprintf(field, sizeof field, "limits.%s", f->name);
-	print_limit(f, limits_value(&p->limits, f), is, sizeof is);
-	print_limit(f, limits_value(&p->profile->profile.ceilings, f), most, sizeof most);
-	return deny(why, DENIAL_above_ceiling, field, "%s is above the ceiling %s of profile %s", is, most, p->profile->name);
+	print_limit(f, limits_value(l, f), is, sizeof is);
+	print_limit(f, limits_value(&profile->profile.ceilings, f), most, sizeof most);
+	return deny(why, DENIAL_above_ceiling, field, "%s is above the ceiling %s of profile %s", is, most, profile->name);
+}
+
+int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why)
+{
+	const struct field *above;
+	struct err          e;
+
+	if (asked && fields_decode(limits_fields, asked, l, &e) < 0)
+		return deny_setting(why, DENIAL_bad_field, "limits", &e);
+	above = limits_find_above(l, &profile->profile.ceilings);
+	return above ? refuse_above(l, profile, above, why) : 0;
 }
 
 static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *allow_missing, struct denial *why)
 {
-	const struct field *above;
-	uint64_t            waived;
-	struct err          e;
+	uint64_t   waived;
+	struct err e;
 
 	p->limits = p->profile->profile.limits;
-	if (asked && fields_decode(limits_fields, asked, &p->limits, &e) < 0)
-		return deny_setting(why, DENIAL_bad_field, "limits", &e);
+	if (run_plan_limit(&p->limits, p->profile, asked, why) < 0)
+		return -1;
 	if (limits_waived(allow_missing, &waived, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, "allow_missing", &e);
 	p->limits.waived |= waived;
 	p->limits.must = limits_asked(asked) & ~p->limits.waived;
-	above = limits_find_above(&p->limits, &p->profile->profile.ceilings);
-	return above ? refuse_above(p, above, why) : 0;
+	return 0;
 }
 
 /* --- what is shown --- */
@@ -231,11 +240,10 @@ static bool names_socket(const struct protocol_request *r)
 	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
 }
 
-static int fill_env(struct program_env *env, const struct limits *limits, const struct protocol_request *r, struct denial *why)
+int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
 {
-	const json_t *added = r->env;
-	struct err    e;
-	char          field[32], tools[24];
+	struct err e;
+	char       field[32];
 
 	if (program_env_init(env, limits, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
@@ -244,6 +252,16 @@ static int fill_env(struct program_env *env, const struct limits *limits, const 
 		if (program_env_add(env, json_string_value(json_array_get(added, i)), &e) < 0)
 			return deny_err(why, DENIAL_bad_field, field, &e);
 	}
+	return 0;
+}
+
+static int fill_env(struct program_env *env, const struct limits *limits, const struct protocol_request *r, struct denial *why)
+{
+	struct err e;
+	char       tools[24];
+
+	if (run_plan_env(env, limits, r->env, why) < 0)
+		return -1;
 	snprintf(tools, sizeof tools, "BRIG_TOOLS=%d", TOOLS_FD);
 	return names_socket(r) && program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
 }

@@ -9,6 +9,7 @@
 #include "exec_args.h"
 #include "mount_plan.h"
 #include "profile_set.h"
+#include "program_env.h"
 #include "program_text.h"
 
 struct run_plan {
@@ -27,4 +28,8 @@ struct run_plan {
 must_use int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request,
 			    const int *fds, struct denial *why);
 void         run_plan_done(struct run_plan *p);
+
+/* Its two checks that calls of a session have in common with runs: limits as asked, none above its ceiling; and an environment, to be done with in any case. */
+must_use int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why);
+must_use int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why);
 #define scoped_run_plan scoped(run_plan_done) struct run_plan

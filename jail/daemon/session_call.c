@@ -7,6 +7,7 @@
 #include "packet.h"
 #include "program_text.h"
 #include "run_id.h"
+#include "run_plan.h"
 #include "run_record.h"
 #include "sealed.h"
 #include "served_run.h"
@@ -33,14 +34,10 @@ enum {
 static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
 {
 	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
-	const struct profile    *p     = &s->run->profile->profile;
-	const struct field      *above;
 	const char              *key;
 	json_t                  *value;
-	struct err               e;
 	char                     field[64];
 
-	call->limits = s->limits;
 	json_object_foreach((json_t *)asked, key, value) {
 		size_t i = 0;
 
@@ -50,13 +47,8 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 		if (!may[i])
 			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
 	}
-	if (asked && fields_decode(limits_fields, asked, &call->limits, &e) < 0)
-		return deny_setting(why, DENIAL_bad_field, "limits", &e);
-	above = limits_find_above(&call->limits, &p->ceilings);
-	if (!above)
-		return 0;
-	snprintf(field, sizeof field, "limits.%s", above->name);
-	return deny(why, DENIAL_above_ceiling, field, "is above the ceiling of profile %s", s->run->profile->name);
+	call->limits = s->limits;
+	return run_plan_limit(&call->limits, s->run->profile, asked, why);
 }
 
 /* --- what the server is told --- */
@@ -473,19 +465,16 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
 }
 
-static int check_command(const struct protocol_request *r, struct denial *why)
+static int check_command(const struct session_call *call, const struct protocol_request *r, struct denial *why)
 {
+	struct program_env env = { 0 };
+	int                done;
+
 	if (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0)))
 		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
-	for (size_t i = 0; i < json_array_size(r->env); i++) {
-		const char *equals = strchr(json_string_value(json_array_get(r->env, i)), '=');
-		char        field[32];
-
-		snprintf(field, sizeof field, "env[%zu]", i);
-		if (!equals || equals == json_string_value(json_array_get(r->env, i)))
-			return deny(why, DENIAL_bad_field, field, "is no NAME=VALUE");
-	}
-	return 0;
+	done = run_plan_env(&env, &call->limits, r->env, why);
+	program_env_done(&env);
+	return done;
 }
 
 static int ask(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
@@ -494,7 +483,7 @@ static int ask(struct session_call *call, const struct protocol_request *request
 	int                 r;
 
 	if (request->kind == REQUEST_exec) {
-		r = check_command(request, why) < 0 ? -1 : ask_for_exec(call, request, why);
+		r = check_command(call, request, why) < 0 ? -1 : ask_for_exec(call, request, why);
 	} else {
 		r = program_text_open(&code, fds[0], why);
 		if (r == 0)
