@@ -9,6 +9,9 @@
 #define SESSION_ARGUMENT "session"
 #define SESSION_HEADER   "Session"
 
+/* The row, of a tool that cannot do without. */
+#define SESSION_ARGUMENT_ROW { { SESSION_ARGUMENT, FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true, "Its name" }
+
 const char *session_argument_owner(const struct call *c);
 
 /* Its name, checked. "": none is meant. NULL with *e. Borrowed from the arguments. */

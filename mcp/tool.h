@@ -42,6 +42,9 @@ bool               tool_takes_session(const struct tool *t, const struct mcp *m)
 json_t *tools_list(struct mcp *m, enum revision revision);
 void    tools_done(struct mcp *m);
 
+/* For a call that does not answer at once: size bytes of zeros, its ->work, and what frees them when it is cancelled. NULL: memory is short, and the call was told so. */
+must_use void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *));
+
 /* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);
 /* structured: NULL or an object, dropped where the revision has none. Blocks that it does not know become text. */

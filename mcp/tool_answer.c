@@ -82,3 +82,16 @@ void tool_answer_data(struct call *c, json_t *data, bool is_error)
 	free(text);
 	tool_answer_blocks(c, content, data, is_error);
 }
+
+void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *))
+{
+	void *work = calloc(1, size);
+
+	if (!work) {
+		tool_answer_text(c, "out of memory", true);
+		return NULL;
+	}
+	c->work   = work;
+	c->cancel = cancel;
+	return work;
+}

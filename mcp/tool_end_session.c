@@ -4,8 +4,7 @@
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true,
-	  "Its name" },
+	SESSION_ARGUMENT_ROW,
 	{ { 0 }, false, NULL },
 };
 /* clang-format on */

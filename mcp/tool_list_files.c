@@ -15,8 +15,7 @@ enum { LISTED_MAX = 1000,
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true,
-	  "Its name" },
+	SESSION_ARGUMENT_ROW,
 	{ { "glob",    FIELD_STR, 0, 0, 1024,              0, "As \"out/*.csv\"; default: all", NULL, NULL }, false,
 	  "Which files, as *.csv or out/*, where *, ? and [] stop at a slash; a directory stands for all that is in it. Default: all" },
 	{ { 0 }, false, NULL },
@@ -163,17 +162,13 @@ static int begin(struct work *w, struct err *e)
 static void call(struct call *c, const json_t *given)
 {
 	struct err   e = { .text = "out of memory" };
-	struct work *w = calloc(1, sizeof *w);
+	struct work *w = tool_work(c, sizeof *w, cancel);
 
-	if (!w) {
-		tool_answer_text(c, e.text, true);
+	if (!w)
 		return;
-	}
 	w->call      = c;
 	w->found     = json_array();
 	w->arguments = arguments_take(rows, given, NULL, &e);
-	c->work      = w;
-	c->cancel    = cancel;
 	if (!w->arguments || begin(w, &e) < 0)
 		refuse(w, &e);
 }

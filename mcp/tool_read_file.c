@@ -21,8 +21,7 @@ enum { TAIL = 8 * 1024 };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX,    0, "", NULL, NULL }, true,
-	  "Its name" },
+	SESSION_ARGUMENT_ROW,
 	{ { "path",    FIELD_STR, 0, 1, FILE_NAME_BYTES + 32, 0, "", NULL, NULL }, true,
 	  "Path below /workspace" },
 	{ { 0 }, false, NULL },
@@ -282,17 +281,13 @@ static int begin(struct work *w, struct err *e)
 
 static void call(struct call *c, const json_t *given)
 {
-	struct work *w = calloc(1, sizeof *w);
+	struct work *w = tool_work(c, sizeof *w, cancel);
 	struct err   e;
 
-	if (!w) {
-		tool_answer_text(c, "out of memory", true);
+	if (!w)
 		return;
-	}
 	w->call      = c;
 	w->arguments = arguments_take(rows, given, NULL, &e);
-	c->work      = w;
-	c->cancel    = cancel;
 	if (!w->arguments || begin(w, &e) < 0)
 		refuse(w, e.text);
 }

@@ -90,18 +90,14 @@ static int take(struct work *w, const json_t *given, struct err *e)
 
 static void call(struct call *c, const json_t *given)
 {
-	struct work *w = calloc(1, sizeof *w);
+	struct work *w = tool_work(c, sizeof *w, cancel);
 	const char  *profile;
 	struct err   e;
 
-	if (!w) {
-		tool_answer_text(c, "out of memory", true);
+	if (!w)
 		return;
-	}
 	w->call   = c;
 	w->fact   = (struct fact){ .known = on_explained, .owner = w };
-	c->work   = w;
-	c->cancel = cancel;
 	if (take(w, given, &e) < 0) {
 		refuse(w, &e);
 		return;
