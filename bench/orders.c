@@ -48,7 +48,7 @@ static int paced(const struct orders *o, unsigned rounds, int64_t pause, struct 
 {
 	for (unsigned i = 0; i < rounds; i++) {
 		pause_us(pause);
-		if (o->once(o->who, f) < 0)
+		if (o->once(o->self, f) < 0)
 			return -1;
 	}
 	return 0;
@@ -79,7 +79,7 @@ static int follow(const struct orders *o, const char *line)
 	if (sscanf(line, "paced %u %" SCNd64, &n, &pause) == 2)
 		r = paced(o, n, pause, &f);
 	else if (sscanf(line, "sustained %lf %u", &seconds, &n) == 2)
-		r = o->sustained(o->who, began + (int64_t)(seconds * 1e6), n, &f);
+		r = o->sustained(o->self, began + (int64_t)(seconds * 1e6), n, &f);
 	else
 		r = complain(line);
 	if (r == 0)

@@ -25,9 +25,9 @@ struct figures {
 void figures_add(struct figures *f, struct figure row);
 
 struct orders {
-	void *who;
-	int (*once)(void *who, struct figures *f);                                      /* 0, or -1 when it has said why not */
-	int (*sustained)(void *who, int64_t until_us, unsigned parallel, struct figures *f); /* the same */
+	void *self;
+	int (*once)(void *self, struct figures *f);                                      /* 0, or -1 when it has said why not */
+	int (*sustained)(void *self, int64_t until_us, unsigned parallel, struct figures *f); /* the same */
 };
 
 int64_t clock_us(void); /* CLOCK_MONOTONIC */

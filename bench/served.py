@@ -2,9 +2,13 @@
 import json
 import os
 import pathlib
+import contextlib
 import shutil
+import signal
 import sys
+import tempfile
 
+import clients
 import lib
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
@@ -26,6 +30,22 @@ def profiles(folder, wanted, alone=False):
     for path in (folder, made):
         path.chmod(0o755)
     return made
+
+
+@contextlib.contextmanager
+def scratch(name):
+    """A folder for a bench, which ends it by way of every finally when it is asked to, and in one line when a client or a service fails."""
+    def ended(number, _):
+        sys.exit(f"bench {name}: ended by {signal.Signals(number).name}")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
+    with tempfile.TemporaryDirectory(prefix="brig-bench-", ignore_cleanup_errors=True) as folder:
+        path = pathlib.Path(folder)
+        path.chmod(0o755) # users of the jails have to reach the bundles
+        try:
+            yield path
+        except (clients.Failed, RuntimeError) as e: # the latter: no service could be started
+            sys.exit(f"bench {name}: {e}")
 
 
 def wait_warm(daemon, names):

@@ -27,7 +27,6 @@ import argparse
 import json
 import pathlib
 import random
-import signal
 import statistics
 import sys
 import tempfile
@@ -282,24 +281,13 @@ def measure(bench):
             getattr(bench, part)()
 
 
-def ended(number, _):
-    sys.exit(f"bench session: ended by {signal.Signals(number).name}") # by way of every finally
-
-
 def main():
     options = parse()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, ended)
     busy = lib.look_whether_busy()
-    with tempfile.TemporaryDirectory(prefix="brig-bench-", ignore_cleanup_errors=True) as name:
-        scratch = pathlib.Path(name)
-        scratch.chmod(0o755) # users of the jails have to reach the bundle
+    with served.scratch("session") as scratch:
         bench = Bench(options, scratch)
         bench.busy = busy
-        try:
-            measure(bench)
-        except (clients.Failed, RuntimeError) as e: # the latter: no service could be started
-            sys.exit(f"bench session: {e}")
+        measure(bench)
     judge(bench.figures)
     if options.table:
         served.write_table(options.table, table(bench), MARKS)

@@ -221,9 +221,9 @@ static int measured(struct client *c, struct call *call, int64_t setup, struct f
 	return r;
 }
 
-static int once_open(void *who, struct figures *f)
+static int once_open(void *self, struct figures *f)
 {
-	struct client *c    = who;
+	struct client *c    = self;
 	struct call    call = { .began = clock_us() };
 	int64_t        opened;
 
@@ -238,9 +238,9 @@ static int once_open(void *who, struct figures *f)
 	return close_session(c, c->session);
 }
 
-static int once_call(void *who, struct figures *f)
+static int once_call(void *self, struct figures *f)
 {
-	struct client *c    = who;
+	struct client *c    = self;
 	struct call    call = { 0 };
 
 	if (with_session(c) < 0)
@@ -249,9 +249,9 @@ static int once_call(void *who, struct figures *f)
 	return ask_call(c, c->session, 1) < 0 ? -1 : measured(c, &call, -1, f);
 }
 
-static int once_exec(void *who, struct figures *f)
+static int once_exec(void *self, struct figures *f)
 {
-	struct client *c    = who;
+	struct client *c    = self;
 	struct call    call = { 0 };
 
 	if (with_session(c) < 0)
@@ -312,9 +312,9 @@ static int exchange(struct client *c, int sock, size_t out, size_t back, int64_t
 	return 0;
 }
 
-static int once_files(void *who, struct figures *f)
+static int once_files(void *self, struct figures *f)
 {
-	struct client *c    = who;
+	struct client *c    = self;
 	struct call    call = { 0 };
 	size_t         out, back = HEAD_LEN + strlen(NAME) + c->bytes + HEAD_LEN;
 	char           text[256];
@@ -397,9 +397,9 @@ static int each(struct client *c, int64_t *slowest)
 	return r;
 }
 
-static int once_each(void *who, struct figures *f)
+static int once_each(void *self, struct figures *f)
 {
-	struct client *c = who;
+	struct client *c = self;
 	int64_t        began, slowest;
 
 	if (open_all(c) < 0)
@@ -413,9 +413,9 @@ static int once_each(void *who, struct figures *f)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static int sustained(void *who, int64_t until, unsigned parallel, struct figures *f)
+static int sustained(void *self, int64_t until, unsigned parallel, struct figures *f)
 {
-	(void)who, (void)until, (void)parallel, (void)f;
+	(void)self, (void)until, (void)parallel, (void)f;
 	return fputs("one at a time\n", stderr), -1;
 }
 

@@ -109,9 +109,9 @@ static int judge(struct spawner *s, struct process *p, int status, int64_t ended
 	return 0;
 }
 
-static int once(void *who, struct figures *f)
+static int once(void *self, struct figures *f)
 {
-	struct spawner *s = who;
+	struct spawner *s = self;
 	struct process  p;
 	int             status;
 
@@ -147,9 +147,9 @@ static bool any_runs(const struct process *p, unsigned n)
 	return false;
 }
 
-static int sustained(void *who, int64_t until, unsigned parallel, struct figures *f)
+static int sustained(void *self, int64_t until, unsigned parallel, struct figures *f)
 {
-	struct spawner *s = who;
+	struct spawner *s = self;
 	struct process  p[PARALLEL_MAX] = { 0 };
 	int             r = parallel > PARALLEL_MAX ? fprintf(stderr, "at most %d at once\n", PARALLEL_MAX), -1 : 0;
 

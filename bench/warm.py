@@ -35,10 +35,8 @@ memory     warm.memory.{basic,data_science}.all_in MB          one more ready fo
 """
 import argparse
 import json
-import os
 import pathlib
 import random
-import signal
 import statistics
 import sys
 import tempfile
@@ -54,7 +52,6 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
-from support import host  # noqa: E402
 
 import footprint  # noqa: E402
 import shares  # noqa: E402
@@ -525,24 +522,14 @@ def measure(bench):
             globals()[part](bench)
 
 
-def ended(number, _):
-    sys.exit(f"bench warm: ended by {signal.Signals(number).name}") # by way of every finally
-
-
 def main():
     options = parse()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, ended)
     busy = lib.look_whether_busy()
-    with tempfile.TemporaryDirectory(prefix="brig-bench-", ignore_cleanup_errors=True) as name:
-        scratch = pathlib.Path(name)
-        scratch.chmod(0o755) # users of the jails have to reach the bundles
+    with served.scratch("warm") as scratch:
         bench = Bench(options, scratch)
         bench.busy = busy
         try:
             measure(bench)
-        except (clients.Failed, RuntimeError) as e: # the latter: no service could be started
-            sys.exit(f"bench warm: {e}")
         finally:
             bench.close()
     if options.profile:

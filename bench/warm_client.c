@@ -154,9 +154,9 @@ static int hear(struct run *r, char *text)
 	return 0;
 }
 
-static int once(void *who, struct figures *f)
+static int once(void *self, struct figures *f)
 {
-	struct client *c = who;
+	struct client *c = self;
 	struct run     r = { .sock = c->server.sock };
 	char           text[ANSWER_MAX], said[4096];
 	ssize_t        n = 0;
@@ -258,9 +258,9 @@ static int serve(struct client *c, struct run *r, unsigned n, int64_t until, str
 	return 0;
 }
 
-static int sustained(void *who, int64_t until, unsigned parallel, struct figures *f)
+static int sustained(void *self, int64_t until, unsigned parallel, struct figures *f)
 {
-	struct client *c = who;
+	struct client *c = self;
 	struct server  s[PARALLEL_MAX];
 	struct run     r[PARALLEL_MAX] = { 0 };
 	struct err     e;
@@ -318,9 +318,9 @@ static int connected(struct client *c)
 	return server_connect(&c->server, SERVER_SERVICE, &e) < 0 ? (fprintf(stderr, "%s\n", e.text), -1) : 0;
 }
 
-static int once_connected(void *who, struct figures *f)
+static int once_connected(void *self, struct figures *f)
 {
-	return connected(who) < 0 ? -1 : once(who, f);
+	return connected(self) < 0 ? -1 : once(self, f);
 }
 
 static int parse(struct client *c, int argc, char **argv)
