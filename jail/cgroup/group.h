@@ -144,7 +144,7 @@ struct group_oom {
 must_use int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e);
 /* Takes the event. True: the group itself has no memory. Groups above have events, too. v2: helper_fd, when it can be read, says it. */
 must_use bool group_has_no_memory(const struct group *g, struct group_oom *oom);
-/* v1: makes an event, for who wants to know later whether it still has none. v2 has one each time that the mark is passed. */
+/* v1: makes an event, so that the caller looks again later. v2 has one each time that the mark is passed. */
 void          group_ask_again(const struct group_oom *oom);
 /* True: there is no memory that the kernel could take back. The helper is gone. */
 must_use bool group_helper_says(struct group_oom *oom);

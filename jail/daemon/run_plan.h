@@ -21,7 +21,7 @@ struct run_plan {
 	struct exec_args             exec_args; /* fd: -1 until it is sealed */
 	char                        *exec_text;
 	struct program_text          code;
-	int                          own_code;  /* of a session, whose program comes from nobody; else -1 */
+	int                          own_code;  /* of a session: brig's own text, as no client sends one; else -1 */
 };
 
 /* fds: as many as the request has. On failure nothing is left behind. */

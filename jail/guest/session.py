@@ -246,7 +246,7 @@ def reap_children():
 class Server:
     def __init__(self, fd):
         self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
-        self.contexts, self.commands, self.others = {}, {}, set() # others: helpers for files, and who stays beside what was detached
+        self.contexts, self.commands, self.others = {}, {}, set() # others: helpers for files, and processes beside detached commands
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
@@ -300,7 +300,7 @@ class Server:
     # --- calls ---
 
     def run(self, order, fds):
-        """One that fails on the way has not begun, and its context is as it was, or is lost: one whose call nobody waits for must not go on with it."""
+        """A call that fails on the way has not begun, and its context is as it was, or is lost: it must not execute a call that the door has given up."""
         number, call = order["context"], order["call"]
         ends, given = [], []
         try:

@@ -15,7 +15,7 @@
 
 enum {
 	MEMBERS_BYTES = MIB, /* of as many processes as a limit may allow */
-	OF_ONE        = 16,  /* who has less than this part of the limit is not why it is used up: files are */
+	OF_ONE        = 16,  /* a process with less than this part of the limit is not why it is used up: files are */
 };
 
 /* In pages. */

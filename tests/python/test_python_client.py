@@ -23,21 +23,6 @@ from brig import report  # noqa: E402
 pytestmark = pytest.mark.usefixtures("jail")
 
 
-@pytest.fixture(scope="module")
-def service():
-    with daemons.Daemon() as running:
-        yield running
-
-
-@pytest.fixture(params=["private", "service"])
-def where(request, monkeypatch):
-    """The keywords for a brigd of one's own, and for a service."""
-    monkeypatch.delenv("BRIG_SOCKET", raising=False)
-    if request.param == "private":
-        return {"server": "private"}
-    return {"server": "service", "path": str(request.getfixturevalue("service").path)}
-
-
 def test_a_program_has_a_value_output_and_a_record(where):
     result = brig.run("import sys; print('out'); print('err', file=sys.stderr); 6 * 7", **where)
     assert (result.ok, result.value, result.value_repr, result.stdout, result.stderr) == (True, 42, "42", "out\n", "err\n")

@@ -1,9 +1,7 @@
 """brig.Session and brig.AsyncSession against a brigd of their own and a service: interpreters, commands and files that stay, threads and tasks at once."""
 import asyncio
-import json
 import os
 import pathlib
-import signal
 import socket
 import struct
 import subprocess
@@ -22,20 +20,6 @@ import brig  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("jail")
 END, FILE, EXECUTABLE, GET, LEFT, LIST = range(6)
-
-
-@pytest.fixture(scope="module")
-def service():
-    with daemons.Daemon() as running:
-        yield running
-
-
-@pytest.fixture(params=["private", "service"])
-def where(request, monkeypatch):
-    monkeypatch.delenv("BRIG_SOCKET", raising=False)
-    if request.param == "private":
-        return {"server": "private"}
-    return {"server": "service", "path": str(request.getfixturevalue("service").path)}
 
 
 @pytest.fixture
