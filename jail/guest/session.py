@@ -4,7 +4,7 @@
 # A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
 # rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
 # and the session with it. What they say is hostile.
-from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, listdir, pipe, setsid, wait4, waitid
+from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4, waitid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU = range(1, 7)
 FRESH, GONE, NO_EXEC = 1, 2, 4
@@ -82,6 +82,11 @@ def children_of(pid):
         return [int(child) for thread in listdir(f"/proc/{pid}/task") for child in read_file_slowly(f"/proc/{pid}/task/{thread}/children").split()]
     except (OSError, ValueError):
         return []
+
+
+def listdir(path):
+    from posix import listdir as list_directory
+    return list_directory(path)
 
 
 def read_file_slowly(path):

@@ -212,12 +212,14 @@ def test_what_an_interpreter_has_started_ends_with_it(session, token):
     assert session.run("1").state == "reset" and not host.with_token(token), host.with_token(token)
 
 
+@pytest.mark.alone("forks as fast as it can")
 @pytest.mark.parametrize("text", [BOMB, HIDDEN + BOMB, RUNNER, HIDDEN + RUNNER], ids=["bomb", "hidden bomb", "runner", "hidden runner"])
 def test_a_fork_bomb_ends_with_its_command_and_the_session_goes_on(session, text):
     session.command("python3", "-c", text, limits={"wall_ms": 300})
     assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"
 
 
+@pytest.mark.alone("forks as fast as it can")
 def test_a_fork_bomb_of_an_interpreter_ends_with_a_restart_and_the_files_stay(session):
     session.put({"kept": b"1"})
     run = session.start(BOMB, limits={"wall_ms": 300})
