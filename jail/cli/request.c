@@ -219,6 +219,19 @@ static struct shown shown_of(const char *text)
 	return s;
 }
 
+/* "DIR:../x" is no path; when DIR is one, it was meant as a name. */
+static int refuse_shown(const char *text, struct err *e)
+{
+	int         errnum = errno;
+	const char *colon  = strchr(text, ':');
+	char       *path   = colon ? strndup(text, (size_t)(colon - text)) : NULL;
+	bool        is_name = path && access(path, F_OK) == 0;
+
+	free(path);
+	errno = errnum;
+	return is_name ? err_set(e, ERR_BAD_SPEC, "--ro %s: the name after \":\" is one of /workspace: it has no \"/\"", text) : err_sys(e, "--ro %s", text);
+}
+
 static int put_shown(struct request *r, struct err *e)
 {
 	json_t *names = json_array();
@@ -229,7 +242,7 @@ static int put_shown(struct request *r, struct err *e)
 		int          fd = s.whole ? open(s.whole, O_PATH | O_CLOEXEC) : -1;
 
 		if (fd < 0)
-			return err_sys(e, "--ro %s", r->shown[i]);
+			return refuse_shown(r->shown[i], e);
 		r->fd[r->fds++] = fd;
 		if (strcmp(s.whole, "/") == 0)
 			return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", r->shown[i]);

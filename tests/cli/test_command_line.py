@@ -131,9 +131,15 @@ def test_a_name_that_cannot_be_shown_is_refused(jail, tmp_path, name):
     assert run.status == 125 and "--ro" in run.stderr, run
 
 
+@pytest.mark.parametrize("name", ["/etc", "../x", "a/b"])
+def test_a_name_with_a_slash_behind_a_path_that_exists_is_refused_as_a_name(tmp_path, name):
+    done = plain("run", "--ro", f"{tmp_path}:{name}", "-c", "pass")
+    assert done.returncode == 125 and f'--ro {tmp_path}:{name}: the name after ":" is one of /workspace: it has no "/"' in done.stderr
+
+
 def test_a_slash_behind_the_colon_belongs_to_a_path(tmp_path):
-    done = plain("run", "--ro", f"{tmp_path}:/etc", "-c", "pass")
-    assert done.returncode == 125 and f"--ro {tmp_path}:/etc: No such file or directory" in done.stderr
+    done = plain("run", "--ro", f"{tmp_path}/none:/etc", "-c", "pass")
+    assert done.returncode == 125 and f"--ro {tmp_path}/none:/etc: No such file or directory" in done.stderr
 
 
 @pytest.mark.parametrize("path", ["/", "/:all", "/..:all", "/usr/..:all"])
