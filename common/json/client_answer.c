@@ -13,7 +13,9 @@
 static const struct shape quota_shape[] = {
 	{ "runs",            SHAPE_COUNT, SHAPE_NULL, "Runs at once", NULL },
 	{ "memory_bytes",    SHAPE_COUNT, SHAPE_NULL, "Memory limits of all runs together", NULL },
-	{ "runs_per_minute", SHAPE_COUNT, SHAPE_NULL, "Runs started within a minute", NULL },
+	{ "runs_per_minute", SHAPE_COUNT, SHAPE_NULL, "Runs started and calls made within a minute", NULL },
+	{ "sessions",        SHAPE_COUNT, SHAPE_NULL, "Sessions at once, which are among the runs", NULL },
+	{ "contexts",        SHAPE_COUNT, SHAPE_NULL, "Contexts at once in one session", NULL },
 	{ 0 },
 };
 static const struct shape named_shape[] = {

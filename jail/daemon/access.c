@@ -8,7 +8,7 @@
 
 static struct quota_limits quota_of(const struct config_access *row)
 {
-	return (struct quota_limits){ row->runs, row->memory_bytes, row->runs_per_minute };
+	return (struct quota_limits){ row->runs, row->memory_bytes, row->runs_per_minute, row->sessions, row->contexts };
 }
 
 static int find_id(const struct config_access *row, struct access_rule *rule, struct err *e)
@@ -97,8 +97,8 @@ json_t *access_to_json(const struct access *a)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct access_rule *r = &a->rule[i];
 
-		json_array_append_new(rows, json_pack("[b I I I I]", r->is_group, (json_int_t)r->id, (json_int_t)r->quota.runs, (json_int_t)r->quota.memory_bytes,
-						      (json_int_t)r->quota.runs_per_minute));
+		json_array_append_new(rows, json_pack("[b I I I I I I]", r->is_group, (json_int_t)r->id, (json_int_t)r->quota.runs, (json_int_t)r->quota.memory_bytes,
+						      (json_int_t)r->quota.runs_per_minute, (json_int_t)r->quota.sessions, (json_int_t)r->quota.contexts));
 	}
 	return rows;
 }
@@ -111,12 +111,12 @@ int access_from_json(struct access *ret, const struct config *c, const json_t *r
 		return err_set(e, ERR_PROTOCOL, "access: %zu rows", a.n);
 	for (size_t i = 0; i < a.n; i++) {
 		int        is_group;
-		json_int_t id, runs, memory, starts;
+		json_int_t id, runs, memory, starts, sessions, contexts;
 
-		if (json_unpack(json_array_get(rows, i), "[b I I I I!]", &is_group, &id, &runs, &memory, &starts) < 0)
+		if (json_unpack(json_array_get(rows, i), "[b I I I I I I!]", &is_group, &id, &runs, &memory, &starts, &sessions, &contexts) < 0)
 			return err_set(e, ERR_PROTOCOL, "access[%zu]: is no rule", i);
 		a.rule[i] = (struct access_rule){ is_group, (uint32_t)id, i < c->access_len ? c->access[i].profiles : NULL,
-						  { (uint64_t)runs, (uint64_t)memory, (uint64_t)starts } };
+						  { (uint64_t)runs, (uint64_t)memory, (uint64_t)starts, (uint64_t)sessions, (uint64_t)contexts } };
 	}
 	*ret = a;
 	return 0;

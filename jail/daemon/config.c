@@ -37,7 +37,9 @@ const struct field config_access_fields[] = {
 	{ "profiles",        FIELD_LIST,  AT(profiles),        0, 255,         0,             "Profiles that may be used; default: all", NULL, NULL },
 	{ "runs",            FIELD_COUNT, AT(runs),            0, 4096,        16,            "Runs of one user at once; 0: no limit", NULL, NULL },
 	{ "memory_bytes",    FIELD_SIZE,  AT(memory_bytes),    0, 1024 * GIB,  0,             "Sum of the memory limits of one user's runs; 0: no limit", NULL, NULL },
-	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     6000,          "Runs that one user may start within a minute; 0: no limit", NULL, NULL },
+	{ "runs_per_minute", FIELD_COUNT, AT(runs_per_minute), 0, 1000000,     6000,          "Runs that one user may start within a minute, calls in sessions among them; 0: no limit", NULL, NULL },
+	{ "sessions",        FIELD_COUNT, AT(sessions),        0, 4096,        0,             "Sessions of one user at once, which are among the runs; 0: no limit but that of runs", NULL, NULL },
+	{ "contexts",        FIELD_COUNT, AT(contexts),        1, CONFIG_CONTEXTS_MAX, CONFIG_CONTEXTS_MAX, "Contexts at once in one session", NULL, NULL },
 	{ 0 },
 };
 #undef AT

@@ -7,7 +7,7 @@
 #pragma once
 #include "field_json.h"
 
-enum { CONFIG_MAX = 64 * 1024, CONFIG_ACCESS_MAX = 64 };
+enum { CONFIG_MAX = 64 * 1024, CONFIG_ACCESS_MAX = 64, CONFIG_CONTEXTS_MAX = 16 };
 
 struct config_ids {
 	uint64_t base, count; /* 0, 0: as brig(1) finds them */
@@ -23,7 +23,8 @@ struct config_access {
 	const char   *user, *group; /* one of the three is said */
 	uint64_t      uid;          /* CONFIG_NO_UID: not said */
 	const json_t *profiles;     /* NULL: every one */
-	uint64_t      runs, memory_bytes, runs_per_minute; /* 0: without bound */
+	uint64_t      runs, memory_bytes, runs_per_minute, sessions; /* 0: without bound */
+	uint64_t      contexts;     /* of one session */
 };
 #define CONFIG_NO_UID UINT64_MAX
 

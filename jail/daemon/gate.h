@@ -28,5 +28,5 @@ must_use int gate_check_access(const struct connection *c, struct denial *why);
 /* Of a request that names one; refuses what this client may not use. */
 const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);
 
-/* {"runs":..,"memory_bytes":..,"runs_per_minute":..}: null is without bound. */
+/* {"runs":..,"memory_bytes":..,"runs_per_minute":..,"sessions":..,"contexts":..}: null is without bound. */
 json_t *gate_quota_json(const struct quota_limits *quota);

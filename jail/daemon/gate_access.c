@@ -32,6 +32,6 @@ static json_t *bound(uint64_t value)
 
 json_t *gate_quota_json(const struct quota_limits *quota)
 {
-	return json_pack("{so so so}", "runs", bound(quota->runs), "memory_bytes", bound(quota->memory_bytes), "runs_per_minute",
-			 bound(quota->runs_per_minute));
+	return json_pack("{so so so so sI}", "runs", bound(quota->runs), "memory_bytes", bound(quota->memory_bytes), "runs_per_minute",
+			 bound(quota->runs_per_minute), "sessions", bound(quota->sessions), "contexts", (json_int_t)quota->contexts);
 }

@@ -30,6 +30,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	const struct served_profile *profile;
 	scoped_run_plan              plan = { .exec_args = EXEC_ARGS_NONE, .own_code = -1 };
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
+	const struct quota_part      part = { try->memory_bytes, request->kind == REQUEST_open };
 
 	if (c->door->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
@@ -37,7 +38,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
 	/* first: to read the program of who may not run it would take the door from everybody else */
-	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, try->memory_bytes, now, why) < 0 ||
+	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, &part, now, why) < 0 ||
 	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, profile, request, fds, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;

@@ -86,7 +86,7 @@ static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms
 	if (per_minute == 0 || u->starts >= 1)
 		return 0;
 	snprintf(text, sizeof text, "%" PRIu64, per_minute);
-	return busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs a minute", text, "your quota is used up");
+	return busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs and calls a minute", text, "your quota is used up");
 }
 
 static int nobody_more(struct denial *d)
@@ -94,22 +94,54 @@ static int nobody_more(struct denial *d)
 	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
 
-static int check_room(struct quota *q, const struct quota_limits *may, struct quota_user *u, uint64_t memory_bytes, double now_ms, struct denial *d)
+static int check_sessions(const struct quota_limits *may, const struct quota_user *u, struct denial *d)
 {
-	if (check_sums(may, u->runs, u->memory_bytes, memory_bytes, "your quota is used up", d) < 0 ||
-	    check_sums(&q->all, q->runs, q->memory_bytes, memory_bytes, "the quota of this host is used up", d) < 0)
+	char text[32];
+
+	if (!may->sessions || u->sessions < may->sessions)
+		return 0;
+	snprintf(text, sizeof text, "%" PRIu64, may->sessions);
+	return busy(d, QUOTA_RETRY_MS, " sessions at once", text, "your quota is used up; close one, or wait until one has ended");
+}
+
+static int check_room(struct quota *q, const struct quota_limits *may, struct quota_user *u, const struct quota_part *part, double now_ms, struct denial *d)
+{
+	if ((part->is_session && check_sessions(may, u, d) < 0) ||
+	    check_sums(may, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
+	    check_sums(&q->all, q->runs, q->memory_bytes, part->memory_bytes, "the quota of this host is used up", d) < 0)
 		return -1;
 	return check_starts(u, may->runs_per_minute, now_ms, d);
 }
 
-int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms, struct denial *d)
+int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
 {
 	struct quota_user *u = enter(q, may, uid, now_ms);
 
 	if (!u)
 		return nobody_more(d);
 	u->asked_ms = now_ms;
-	return check_room(q, may, u, memory_bytes, now_ms, d);
+	return check_room(q, may, u, part, now_ms, d);
+}
+
+int quota_check_call(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d)
+{
+	struct quota_user *u = enter(q, may, uid, now_ms);
+
+	return u ? check_starts(u, may->runs_per_minute, now_ms, d) : nobody_more(d);
+}
+
+static void count_start(struct quota_user *u, const struct quota_limits *may)
+{
+	if (may->runs_per_minute)
+		u->starts -= 1;
+}
+
+void quota_count_call(struct quota *q, const struct quota_limits *may, uint32_t uid)
+{
+	struct quota_user *u = find(q, uid);
+
+	if (u)
+		count_start(u, may);
 }
 
 bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
@@ -120,42 +152,43 @@ bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
 	return false;
 }
 
-int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, uint64_t memory_bytes, double now_ms, struct denial *d)
+int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
 {
 	struct quota_user *u = enter(q, may, uid, now_ms);
 
 	if (!u)
 		return nobody_more(d);
-	if (check_fits(may, memory_bytes, "your quota", d) < 0 || check_fits(&q->all, memory_bytes, "this host", d) < 0)
+	if (check_fits(may, part->memory_bytes, "your quota", d) < 0 || check_fits(&q->all, part->memory_bytes, "this host", d) < 0)
 		return -1;
-	if (check_room(q, may, u, memory_bytes, now_ms, d) < 0)
+	if (check_room(q, may, u, part, now_ms, d) < 0)
 		return -1;
-	if (may->runs_per_minute)
-		u->starts -= 1;
+	count_start(u, may);
 	u->runs++;
-	u->memory_bytes += memory_bytes;
+	u->sessions += part->is_session;
+	u->memory_bytes += part->memory_bytes;
 	q->runs++;
-	q->memory_bytes += memory_bytes;
+	q->memory_bytes += part->memory_bytes;
 	return 0;
 }
 
-void quota_take_back(struct quota *q, uint32_t uid, uint64_t memory_bytes)
+void quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
 	struct quota_user *u = find(q, uid);
 
-	quota_give(q, uid, memory_bytes);
+	quota_give(q, uid, part);
 	if (u)
 		u->starts += 1;
 }
 
-void quota_give(struct quota *q, uint32_t uid, uint64_t memory_bytes)
+void quota_give(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
 	struct quota_user *u = find(q, uid);
 
 	if (!u)
 		return;
 	u->runs--;
-	u->memory_bytes -= memory_bytes;
+	u->sessions -= part->is_session;
+	u->memory_bytes -= part->memory_bytes;
 	q->runs--;
-	q->memory_bytes -= memory_bytes;
+	q->memory_bytes -= part->memory_bytes;
 }

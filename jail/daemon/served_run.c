@@ -65,7 +65,7 @@ static void destroy(struct served_run *r)
 	if (r->connection && r->with_tools)
 		connection_remember(r->connection, r->id, r->calls);
 	fd_closep(&r->tools);
-	quota_give(&d->quota, r->peer.uid, r->limits.memory_bytes);
+	quota_give(&d->quota, r->peer.uid, &r->part);
 	if (r->connection) {
 		r->connection->runs--;
 		r->connection->heard_ms = clock_ms(CLOCK_MONOTONIC); /* it was busy until now */
@@ -221,19 +221,19 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
 		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script && request->kind == REQUEST_run, .with_tools = request->has_tools,
-		.tools = -1, .asked_ms = now,
+		.tools = -1, .asked_ms = now, .part = { plan->limits.memory_bytes, request->kind == REQUEST_open },
 		.run = { .sock = -1 } };
 	memcpy(r->id, id, sizeof r->id);
 	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
-	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, r->limits.memory_bytes, now, why) < 0) {
+	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, &r->part, now, why) < 0) {
 		drop(r);
 		return -1;
 	}
 	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
-		quota_take_back(&c->door->quota, c->peer.uid, r->limits.memory_bytes);
+		quota_take_back(&c->door->quota, c->peer.uid, &r->part);
 		drop(r);
 		return refuse(&e, why);
 	}

@@ -28,6 +28,7 @@ struct served_run {
 	struct peer                  peer;       /* who asked */
 	const struct served_profile *profile;
 	struct limits                limits;
+	struct quota_part            part;       /* of the quota, that it has taken */
 	uint64_t                     tag;
 	bool                         with_stdin, with_result;
 	int                          tools;      /* the client's end of the socket to them, until it has it; -1 */

@@ -20,7 +20,7 @@
 #include "wall_clock.h"
 
 enum {
-	SESSION_CONTEXTS_MAX = 16,
+	SESSION_CONTEXTS_MAX = CONFIG_CONTEXTS_MAX,
 	SESSION_CALLS_MAX    = 64, /* under way */
 	SESSION_GONE_MAX     = 64, /* that are remembered */
 	SESSION_WHY_MAX      = 120,

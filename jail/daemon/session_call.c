@@ -398,41 +398,56 @@ bool session_call_hear(struct session *s, const struct session_message *message,
 
 static struct session_context *find_context(struct session *s, const char *name)
 {
-	struct session_context *free_row = NULL, *gone_row = NULL;
-
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++) {
-		struct session_context *c = &s->context[i];
-
-		if (*c->name && strcmp(c->name, name) == 0)
-			return c;
-		if (!*c->name && !free_row)
-			free_row = c;
-		if (*c->name && !c->is_there && !c->call && !gone_row)
-			gone_row = c;
-	}
-	free_row = free_row ? free_row : gone_row;
-	if (free_row) {
-		*free_row = (struct session_context){ 0 };
-		snprintf(free_row->name, sizeof free_row->name, "%s", name);
-	}
-	return free_row;
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
+		if (*s->context[i].name && strcmp(s->context[i].name, name) == 0)
+			return &s->context[i];
+	return NULL;
 }
 
-static int take_context(struct session_call *call, const char *name, struct denial *why)
+static bool is_in_use(const struct session_context *c)
 {
-	struct session_context *c = find_context(call->session, name);
+	return c->is_there || c->call;
+}
 
-	if (!c) {
-		why->retry_after_ms = 0;
-		return deny(why, DENIAL_denied, "context", "a session has at most %d contexts; use one of those that are there", SESSION_CONTEXTS_MAX);
-	}
-	if (c->call) {
+static size_t count_contexts(const struct session *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
+		n += is_in_use(&s->context[i]);
+	return n;
+}
+
+static int check_context(struct session *s, const char *name, uint64_t most, struct denial *why)
+{
+	const struct session_context *c = find_context(s, name);
+
+	if (c && c->call) {
 		deny(why, DENIAL_busy, "context", "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
-		why->retry_after_ms = 100;
+		why->retry_after_ms = QUOTA_RETRY_MS;
 		return -1;
 	}
-	call->context = c;
-	return 0;
+	if ((c && is_in_use(c)) || count_contexts(s) < most)
+		return 0;
+	return deny(why, DENIAL_denied, "context", "a session of yours has at most %d contexts; use one of those that are there", (int)most);
+}
+
+/* After check_context(). A row whose interpreter has gone is given to another name when none is free. */
+static struct session_context *take_context(struct session *s, const char *name)
+{
+	struct session_context *c = find_context(s, name), *gone = NULL;
+
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX && !c; i++)
+		if (!*s->context[i].name)
+			c = &s->context[i];
+		else if (!is_in_use(&s->context[i]) && !gone)
+			gone = &s->context[i];
+	c = c ? c : gone;
+	if (strcmp(c->name, name) != 0) {
+		*c = (struct session_context){ 0 };
+		snprintf(c->name, sizeof c->name, "%s", name);
+	}
+	return c;
 }
 
 /* None of the client's descriptors enters the jail. */
@@ -486,10 +501,10 @@ static int ask(struct session_call *call, const struct protocol_request *request
 		r = check_command(call, request, why) < 0 ? -1 : ask_for_exec(call, request, why);
 	} else {
 		r = program_text_open(&code, fds[0], why);
-		if (r == 0)
-			r = take_context(call, request->context, why);
-		if (r == 0)
-			r = ask_for_run(call, &code, why);
+		if (r == 0) {
+			call->context = take_context(call->session, request->context);
+			r             = ask_for_run(call, &code, why);
+		}
 	}
 	if (r == 0 && call->session->run->door->audit)
 		attempt_note(&call->attempt, request, &code);
@@ -505,10 +520,24 @@ static void enter(struct session_call *call)
 	s->calls_len++;
 	s->calls_made++;
 	call->connection->runs++;
+	quota_count_call(&s->run->door->quota, &call->connection->may->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
 	set_timer(call, START_MS_MAX);
 	session_touch(s);
+}
+
+/* Before anything of it is read: a refusal costs little, whatever the size of the program. */
+static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request, struct denial *why)
+{
+	if (s->calls_len >= SESSION_CALLS_MAX) {
+		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
+		why->retry_after_ms = QUOTA_RETRY_MS;
+		return -1;
+	}
+	if (request->kind == REQUEST_run && check_context(s, request->context, c->may->quota.contexts, why) < 0)
+		return -1;
+	return quota_check_call(&c->door->quota, &c->may->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
 }
 
 int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
@@ -516,11 +545,8 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	struct session_call *call;
 	struct err           e;
 
-	if (s->calls_len >= SESSION_CALLS_MAX) {
-		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
-		why->retry_after_ms = 100;
+	if (check_start(s, c, request, why) < 0)
 		return -1;
-	}
 	call = calloc(1, sizeof *call);
 	if (!call)
 		return deny(why, DENIAL_broken, NULL, "out of memory");

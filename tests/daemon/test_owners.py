@@ -238,7 +238,7 @@ def test_runs_a_minute_are_counted_whether_they_last_or_not(start_daemon):
 
 
 def test_the_quota_that_hello_tells_is_the_one_that_counts(ann, bob):
-    assert ann.ask("hello")["quota"] == {"runs": 2, "memory_bytes": 300 << 20, "runs_per_minute": 40}
+    assert ann.ask("hello")["quota"] == {"runs": 2, "memory_bytes": 300 << 20, "runs_per_minute": 40, "sessions": None, "contexts": 16}
     assert [row["name"] for row in ann.ask("hello")["profiles"]] == ["basic"]
     assert sorted(row["name"] for row in bob.ask("hello")["profiles"]) == ["basic", "strict"]
 

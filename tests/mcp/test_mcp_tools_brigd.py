@@ -15,7 +15,7 @@ LIMITS = {"wall_ms": 30000, "cpu_ms": 30000, "memory_bytes": 1 << 28, "pids": 64
           "workspace_bytes": 1 << 28, "inodes": 10000, "files": 256}
 CEILINGS = {**LIMITS, "wall_ms": 300000, "cpu_ms": 300000, "memory_bytes": 1 << 30}
 EXPLAINED = {"reply": "explain", "profile": "basic", "rootfs": "basic", "policy": "python", "limits": LIMITS, "ceilings": CEILINGS,
-             "quota": {"runs": None, "memory_bytes": None, "runs_per_minute": None}, "filter_sha256": None, "modules": ["math"], "calls": [],
+             "quota": {"runs": None, "memory_bytes": None, "runs_per_minute": None, "sessions": None, "contexts": 16}, "filter_sha256": None, "modules": ["math"], "calls": [],
              "packages": [{"name": "python3", "version": "3.11.2-1+b1"}]}
 
 

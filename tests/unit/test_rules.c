@@ -70,7 +70,7 @@ static void check_wrong_config(void)
 
 /* --- what the door does not take --- */
 
-#define HEAD "{\"config\":\"{}\",\"access\":[[false,0,1,2,3]],\"profiles\":"
+#define HEAD "{\"config\":\"{}\",\"access\":[[false,0,1,2,3,4,5]],\"profiles\":"
 #define PROFILE(name, number) "{\"name\":\"" name "\",\"text\":\"{\\\"rootfs\\\":\\\"basic\\\",\\\"policy\\\":\\\"python\\\"}\",\"number\":" number ",\"filter_sha256\":\"\",\"packages\":[]}"
 
 static const struct {
