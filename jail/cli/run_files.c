@@ -527,7 +527,7 @@ static const char *explain(const char *left_out)
 		{ "unwritable", "it cannot be written" },
 		{ "changed", "it changed while it was read, and what was missing became NUL bytes" },
 		{ "max", "it would be more than --max" },
-		{ "cut", "it did not come as a whole" },
+		{ "cut", "it did not come as a whole: what moves files ended first, as when memory is used up" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

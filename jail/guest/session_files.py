@@ -2,13 +2,13 @@
 #
 # In a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other, without
 # following links; nothing is opened that could make this wait.
-from posix import ftruncate, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
+from posix import ftruncate, link, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
 
 END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
 LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
 NAME_BYTES, DEPTH_MAX, GETS_MAX, BLOCK = 1024, 32, 64, 64 << 10
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
-O_WRONLY, O_CREAT, O_EXCL = 1, 0o100, 0o200
+O_WRONLY, O_TMPFILE = 1, 0o20200000
 ENOMEM, ENOSPC, EDQUOT = 12, 28, 122
 FORMAT, LINK_TYPE, FILE_TYPE, DIRECTORY_TYPE = 0o170000, 0o120000, 0o100000, 0o040000
 
@@ -96,29 +96,42 @@ def skip(fd, size):
         size -= len(read_block(fd, size))
 
 
+def give_name(file, folder, last):
+    """Of a file that has none yet. One that has this name already is replaced in a single step, and keeps it if that fails."""
+    def name_it(name):
+        link(b"/proc/self/fd/%d" % file, name, dst_dir_fd=folder, follow_symlinks=True)
+    try:
+        return name_it(last)
+    except FileExistsError:
+        pass
+    own = b".brig-put-%d" % getpid()
+    name_it(own)
+    try:
+        rename(own, last, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        unlink_at(own, dir_fd=folder)
+        raise
+
+
 def put_file(fd, kind, name, size):
-    """The reason why it is left out, or None. All its bytes are read in any case."""
+    """The reason why it is left out, or None. All its bytes are read in any case. It has no name before it is whole: where memory is used up this
+    process may be the one that is killed, and what it has written must go with it."""
     *above, last = name.split(b"/")
     folder = file = -1
-    own, left, errnum = b".brig-put-%d" % getpid(), size, 0
+    left, errnum = size, 0
     try:
         folder = open_folder(above, True)
-        file = open_at(own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o755 if kind == EXECUTABLE else 0o644, dir_fd=folder)
+        file = open_at(b".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0o755 if kind == EXECUTABLE else 0o644, dir_fd=folder)
         while left and not errnum:
             block = read_block(fd, left)
             left -= len(block)
             errnum = try_to_write(file, block)
         if errnum:
             raise OSError(errnum, "write")
-        rename(own, last, src_dir_fd=folder, dst_dir_fd=folder)
+        give_name(file, folder, last)
         return None
     except OSError as error:
         skip(fd, left)
-        if file >= 0:
-            try:
-                unlink_at(own, dir_fd=folder)
-            except OSError:
-                pass
         return ROOM if error.errno in (ENOMEM, ENOSPC, EDQUOT) else UNWRITABLE
     finally:
         for one in folder, file:

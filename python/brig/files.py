@@ -339,7 +339,7 @@ class Transfer:
         if self.error:
             raise self.error
         if not (self.is_given and self.taken.is_whole):
-            raise FilesFailed("the session has ended, or has stopped in the middle of its files; not all of them were moved")
+            raise FilesFailed("the session has ended, or has stopped in the middle of its files, as when its memory is used up; not all of them were moved")
 
     def check_put(self) -> None:
         """Whether all was put."""
