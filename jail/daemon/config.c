@@ -50,6 +50,7 @@ const struct field config_fields[] = {
 	{ "ready",        FIELD_COUNT, AT(ready),        0, 64,                2,  "How many cells of each profile are kept ready", NULL, NULL },
 	{ "runs",         FIELD_COUNT, AT(runs),         1, KEEPER_RUNS_MAX, 64, "Runs of all users at once", NULL, NULL },
 	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Sum of the memory limits of all runs; 0: no limit", NULL, NULL },
+	{ "spare_memory_bytes", FIELD_SIZE, AT(spare_memory_bytes), 0, 1024 * GIB, 64 * MIB, "Where the host has less memory available, the session that is idle for longest is closed; 0: none is", NULL, NULL },
 	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; the installed brig obeys this, a user's own copy of brig need not", NULL, NULL },
 	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "A file for the audit, beside the journal", NULL, audit_fields },
 	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Which users may use what; the first row that names a user counts, and a user whom no row names is refused", NULL, config_access_fields },

@@ -21,7 +21,8 @@ void door_init(struct door *d)
 	TAILQ_INIT(&d->sessions);
 	figures_init(&d->figures);
 	d->loop.fd     = -1;
-	d->queue_timer = (struct loop_timer){ .due = queue_serve, .owner = d };
+	d->queue_timer  = (struct loop_timer){ .due = queue_serve, .owner = d };
+	d->memory_timer = (struct loop_timer){ .due = session_look_at_memory, .owner = d };
 }
 
 /* Asked for now: a door that is confined may not. Most descriptors are for clients and runs; a private door has one user. */

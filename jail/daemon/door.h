@@ -75,6 +75,7 @@ struct door {
 	struct run_list        runs;
 	size_t                 runs_len;
 	struct session_list    sessions; /* the oldest first; each is a run as well */
+	struct loop_timer      memory_timer; /* while there are any */
 	struct session_gone   *gone;     /* SESSION_GONE_MAX rows of those that have ended */
 	unsigned               gone_next;
 	size_t                 queued, queued_fds, queued_fds_max; /* of all users */

@@ -238,8 +238,10 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return refuse(&e, why);
 	}
 	enter(r);
-	if (r->session)
+	if (r->session) {
 		run_stay(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
+		session_watch_memory(c->door);
+	}
 	if (streams[0] >= 0)
 		on_started(r, streams);
 	backend_settle(&c->door->backend);

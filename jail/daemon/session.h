@@ -9,7 +9,7 @@
  *
  *   STARTS -> OPEN -> CLOSES -> gone
  *
- * A session ends when its client closes it, when it was idle too long, when its lifetime is over, and with the service. What ended
+ * A session ends when its client closes it, when it was idle too long, when its lifetime is over, when the host has no memory, and with the service. What ended
  * it is remembered for a while, for clients that ask for it.
  */
 #pragma once
@@ -96,6 +96,12 @@ void session_set_clock(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
 double session_lifetime_left(const struct session *s, double now_ms);
+
+/* --- session_memory.c --- */
+
+/* Where the host has less memory available than the setting spare_memory_bytes, the session that was idle for longest is closed, one a second. */
+void session_watch_memory(struct door *d); /* one is about to open */
+void session_look_at_memory(void *door);   /* of the door's timer */
 
 /* --- session_call.c: what is done in it --- */
 

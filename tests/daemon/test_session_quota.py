@@ -35,12 +35,6 @@ def why_not(asked):
     return refused.value
 
 
-def allow(service, **quota):
-    service.configure(rules(**quota))
-    with service.connect() as root:
-        root.ask("reload")
-
-
 def test_a_session_too_many_is_busy_and_says_whose_quota_it_is(service, ann):
     first, second = open_session(ann), open_session(ann)
     no = why_not(lambda: open_session(ann))
@@ -78,22 +72,6 @@ def test_hello_tells_the_quota_of_sessions(ann):
     assert (quota["sessions"], quota["contexts"]) == (2, 2)
 
 
-def test_calls_in_a_session_are_counted_with_the_runs_of_a_minute(service):
-    try:
-        allow(service, runs_per_minute=5)
-        with service.connect_as(ANN) as ann:
-            session = open_session(ann)
-            assert [session.value("1"), session.command("true").status, session.value("2")] == [1, 0, 2]
-            assert ann.command("true").reason == "exited"
-            for asked in lambda: session.run("3"), lambda: session.command("true"), lambda: ann.command("true"):
-                no = why_not(asked)
-                assert no.code == "busy" and 0 < no.error["retry_after_ms"] <= 60001 and "5 runs and calls a minute" in no.error["message"], no
-            assert session.row()["calls"] == 3
-            session.close()
-    finally:
-        allow(service, sessions=2, contexts=2)
-
-
 def test_a_context_that_is_busy_refuses_a_large_program_before_it_is_read(service, ann):
     """It would be refused for what it is: not sealed. To read eight million bytes takes the door from all others."""
     session = open_session(ann)
@@ -112,6 +90,22 @@ def test_a_context_that_is_busy_refuses_a_large_program_before_it_is_read(servic
     session.close()
 
 
+def test_calls_in_a_session_are_counted_with_the_runs_of_a_minute(service):
+    """The last one of this service: what is used up is so for a while, whatever a reload says."""
+    service.configure(rules(runs_per_minute=5))
+    with service.connect() as root:
+        root.ask("reload")
+    with service.connect_as(ANN) as ann:
+        session = open_session(ann)
+        assert [session.value("1"), session.command("true").status, session.value("2")] == [1, 0, 2]
+        assert ann.command("true").reason == "exited"
+        for asked in lambda: session.run("3"), lambda: session.command("true"), lambda: ann.command("true"):
+            no = why_not(asked)
+            assert no.code == "busy" and 0 < no.error["retry_after_ms"] <= 60001 and "5 runs and calls a minute" in no.error["message"], no
+        assert session.row()["calls"] == 3
+        session.close()
+
+
 def test_a_call_that_is_refused_for_the_rate_is_in_the_audit(built):
     access = [{"uid": 0, "profiles": ["basic"], "runs_per_minute": 2}]
     with audit_log() as file, daemons.Daemon({"access": access, "audit": {"file": str(file)}}) as daemon, daemon.connect() as talk:
@@ -120,3 +114,20 @@ def test_a_call_that_is_refused_for_the_rate_is_in_the_audit(built):
         session.close()
         lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["op"], line["exit_reason"]) for line in lines] == [("run", "exited"), ("run", "busy"), ("open", "exited")], lines
+
+
+def test_where_the_host_has_little_memory_the_session_that_is_idle_for_longest_ends_first_and_says_why(built):
+    """Little: less than any host has, so that all are closed that are idle."""
+    with daemons.Daemon({}) as daemon, daemon.connect() as talk:
+        used, longest, busy = open_session(talk, name="used"), open_session(talk, name="longest"), open_session(talk, name="busy")
+        call = busy.start_command("cat", stdin=True)
+        assert used.value("1") == 1
+        daemon.configure({"spare_memory_bytes": "1024G"})
+        talk.ask("reload")
+        ended = talk.until(lambda body: body.get("event") == "ended").body
+        assert ended["run"] == longest.id, ended
+        assert used.ended()["exit_reason"] == "exited"
+        no = why_not(lambda: longest.run("1"))
+        assert no.code == "not_found" and "the host had less than 1T of memory available, and it was idle for longest" in no.error["message"], no
+        assert busy.row(), "a call is under way"
+        assert call.finish().status == 0 and busy.ended()["exit_reason"] == "exited"

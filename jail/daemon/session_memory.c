@@ -1,0 +1,65 @@
+/* session_memory.c - where the host has little memory left, the session that was idle for longest ends */
+#include "clock.h"
+#include "fd.h"
+#include "served_run.h"
+#include "session.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 1000 }; /* what ends has given its memory back by then */
+
+/* As the kernel estimates it, caches that it can drop included. UINT64_MAX: it does not say. */
+static uint64_t available(void)
+{
+	char        text[512];
+	scoped_fd   fd  = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t     n   = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	const char *row;
+
+	text[n < 0 ? 0 : n] = 0;
+	row                 = strstr(text, "MemAvailable:");
+	return row ? strtoull(row + strlen("MemAvailable:"), NULL, 10) * KIB : UINT64_MAX;
+}
+
+/* One after the other: NULL as well while one is about to end. */
+static struct session *find_longest_idle(const struct door *d)
+{
+	struct session *s, *longest = NULL;
+
+	TAILQ_FOREACH(s, &d->sessions, link) {
+		if (s->state == SESSION_CLOSES)
+			return NULL;
+		if (s->state == SESSION_OPEN && !s->calls_len && (!longest || s->used_ms < longest->used_ms))
+			longest = s;
+	}
+	return longest;
+}
+
+static void close_for_memory(struct session *s, uint64_t spare)
+{
+	char size[32], why[SESSION_WHY_MAX];
+
+	snprintf(why, sizeof why, "the host had less than %s of memory available, and it was idle for longest", text_from_size(spare, size, sizeof size));
+	session_close(s, why);
+}
+
+void session_look_at_memory(void *door)
+{
+	struct door    *d = door;
+	struct session *s = d->config.spare_memory_bytes && available() < d->config.spare_memory_bytes ? find_longest_idle(d) : NULL;
+
+	if (s)
+		close_for_memory(s, d->config.spare_memory_bytes);
+	if (!TAILQ_EMPTY(&d->sessions))
+		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
+}
+
+void session_watch_memory(struct door *d)
+{
+	if (!d->memory_timer.set)
+		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
+}
