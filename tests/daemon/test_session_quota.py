@@ -5,7 +5,8 @@ import os
 import pytest
 
 from rules import ANN, BOB, audit_log
-from support import client, daemon as daemons
+from support import client, host
+from support import daemon as daemons
 from support.sessions import open_session
 
 LARGEST = 8 << 20 # bytes of a program
@@ -25,6 +26,8 @@ def service(built, no_stock):
 
 @pytest.fixture
 def ann(service):
+    with service.connect() as root:
+        host.poll(lambda: not root.ask("list")["runs"]) # those of another test end with its connection, but not at once
     with service.connect_as(ANN) as made:
         yield made
 
