@@ -74,8 +74,6 @@ void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t
 void session_ended(struct session *s, const struct record *record);
 /* Asks it to end; why: for clients that ask for it later. */
 void session_close(struct session *s, const char *why);
-/* A call has begun or ended. */
-void session_touch(struct session *s);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
 struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why);
