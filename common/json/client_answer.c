@@ -90,6 +90,7 @@ static const struct shape listed_session_shape[] = {
 	{ "running",          SHAPE_TEXTS, SHAPE_MUST, "The ids of calls under way", NULL },
 	{ "contexts",         SHAPE_TEXTS, SHAPE_MUST, "Names of its interpreters", NULL },
 	{ "mine",             SHAPE_BOOL,  SHAPE_MUST, "Whether it belongs to the user who asks", NULL },
+	{ "frozen",           SHAPE_BOOL,  SHAPE_MAY,  "Whether its processes are frozen until the next call", NULL },
 	{ 0 },
 };
 static const struct shape list_shape[] = {

@@ -59,6 +59,13 @@ void group_kill(const struct group *g)
 		(void)!file_put(fd, "cgroup.kill", "1");
 }
 
+bool group_freeze(const struct group *g, bool is)
+{
+	int fd = group_clone_fd(g);
+
+	return fd >= 0 && file_put(fd, "cgroup.freeze", is ? "1" : "0") == 0;
+}
+
 static bool is_listed(int dir, pid_t pid)
 {
 	char text[4096], *at = text;
@@ -352,7 +359,7 @@ static int lend_leaf_v2(const struct group_leaf *leaf, struct err *e)
 {
 	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; killing PID 1 does it as well */
 		return err_sys(e, "set-up step make-groups: cgroup.kill");
-	if (lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
+	if (lend_file(leaf->fd, "cgroup.freeze", 0664, e) < 0 || lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
 		return -1;
 	return leaf->controllers & GROUP_MEMORY ? lend_file(leaf->fd, "memory.high", 0664, e) : 0;
 }

@@ -91,7 +91,7 @@ void                       group_parent_close(struct group_parent *parent);
 
 /*
  * For a supervisor with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
- * them, and kill what is in there; v1: and set back the counters of CPU time and of the peak. The limits stay ours.
+ * them, and freeze and kill what is in there; v1: and set back the counters of CPU time and of the peak. The limits stay ours.
  * On v2 the kernel also asks who may write to the group above both (group_parent_lend()).
  */
 must_use int group_lend(const struct group *g, struct err *e);
@@ -153,6 +153,8 @@ void          group_oom_close(struct group_oom *oom);
 int64_t group_cpu_ns(const struct group *g);
 int64_t group_pids_now(const struct group *g); /* processes and threads; -1: nobody counts them */
 void    group_read(const struct group *g, struct group_usage *ret);
+/* v2: its processes stop where they are, and can be killed all the same. False: this host cannot do that. */
+must_use bool group_freeze(const struct group *g, bool is);
 void    group_kill(const struct group *g); /* v2: cgroup.kill. Otherwise nothing: killing PID 1 does it */
 
 /* Waits (at most 2 s) until the leaves are empty, and removes them. 0 or -1 with the reason. */

@@ -51,6 +51,7 @@ const struct field config_fields[] = {
 	{ "runs",         FIELD_COUNT, AT(runs),         1, KEEPER_RUNS_MAX, 64, "Runs of all users at once", NULL, NULL },
 	{ "memory_bytes", FIELD_SIZE,  AT(memory_bytes), 0, 1024 * GIB,        0,  "Sum of the memory limits of all runs; 0: no limit", NULL, NULL },
 	{ "spare_memory_bytes", FIELD_SIZE, AT(spare_memory_bytes), 0, 1024 * GIB, 64 * MIB, "Where the host has less memory available, the session that is idle for longest is closed; 0: none is", NULL, NULL },
+	{ "freeze_ms",    FIELD_MS,    AT(freeze_ms),    0, 2592000000ull,     60000, "After so long without a call a session is frozen until the next one, where control groups are of version 2; 0: none is", NULL, NULL },
 	{ "private_runs", FIELD_BOOL,  AT(private_runs), 0, 1,                 1,  "Whether users may run programs without the service; the installed brig obeys this, a user's own copy of brig need not", NULL, NULL },
 	{ "audit",        FIELD_TABLE, AT(audit),        0, 0,                 0,  "A file for the audit, beside the journal", NULL, audit_fields },
 	{ "access",       FIELD_ROWS,  AT(access_rows),  0, CONFIG_ACCESS_MAX, 0,  "Which users may use what; the first row that names a user counts, and a user whom no row names is refused", NULL, config_access_fields },

@@ -30,7 +30,7 @@ struct config_access {
 
 struct config {
 	struct config_ids    ids;
-	uint64_t             ready, runs, memory_bytes, spare_memory_bytes;
+	uint64_t             ready, runs, memory_bytes, spare_memory_bytes, freeze_ms;
 	bool                 private_runs;
 	struct config_audit  audit;
 	const json_t        *access_rows; /* NULL: not said */

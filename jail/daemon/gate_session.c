@@ -31,6 +31,8 @@ int gate_files(struct connection *c, const struct protocol_request *request, int
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
 	r = session_say(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
 	if (r == 0) {
+		s->beside++; /* until its server has said how many there are */
+		session_asked_beside(s);
 		session_touch(s);
 		reply_with(c, request, "session", s->run->id, &pair[0], 1);
 	}

@@ -30,6 +30,8 @@ static void on_time(void *owner)
 	else if (!s->calls_len && session_idle_left(s, now) <= 0)
 		snprintf(why, sizeof why, "it was idle for %.3g s", (double)s->limits.idle_ms / 1000);
 	else {
+		if (session_freeze_left(s, now) <= 0)
+			session_freeze(s);
 		session_set_clock(s);
 		return;
 	}
@@ -70,6 +72,16 @@ static bool lose_context(struct session *s, int32_t number)
 	return true;
 }
 
+static bool hear_beside(struct session *s, int32_t number)
+{
+	if (number < 0 || number > SESSION_BESIDE_MAX || !s->beside_words)
+		return false;
+	s->beside_words--;
+	s->beside = number;
+	session_set_clock(s);
+	return true;
+}
+
 static bool hear(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	switch ((enum session_message_kind)message->kind) {
@@ -81,6 +93,8 @@ static bool hear(struct session *s, const struct session_message *message, int *
 		return true;
 	case SESSION_LOST:
 		return n == 0 && lose_context(s, message->value);
+	case SESSION_BESIDE:
+		return n == 0 && hear_beside(s, message->value);
 	case SESSION_STARTED:
 	case SESSION_ENDED:
 	case SESSION_FAILED:
@@ -281,10 +295,10 @@ static json_t *contexts_json(const struct session *s)
 
 static json_t *row(const struct session *s, const struct connection *c, double now)
 {
-	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb}", "session", s->run->id, "name", *s->name ? s->name : NULL, "profile", s->run->profile->name, "uid",
+	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb sb}", "session", s->run->id, "name", *s->name ? s->name : NULL, "profile", s->run->profile->name, "uid",
 			 (json_int_t)s->run->peer.uid, "age_ms", (json_int_t)(now - s->run->asked_ms), "idle_ms", (json_int_t)(s->calls_len ? 0 : now - s->used_ms), "idle_left_ms",
 			 (json_int_t)session_idle_left(s, now), "lifetime_left_ms", (json_int_t)session_lifetime_left(s, now), "stays", s->stays, "calls",
-			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid);
+			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid, "frozen", s->run->run.is_frozen);
 }
 
 /* A reply is bounded, and so is what names and calls take of it; runs have the rest. */

@@ -22,6 +22,7 @@
 enum {
 	SESSION_CONTEXTS_MAX = CONFIG_CONTEXTS_MAX,
 	SESSION_CALLS_MAX    = 64, /* under way */
+	SESSION_BESIDE_MAX   = 1 << 22, /* as many processes as there can be */
 	SESSION_GONE_MAX     = 64, /* that are remembered */
 	SESSION_WHY_MAX      = 120,
 };
@@ -50,6 +51,9 @@ struct session {
 	uint32_t             victims;  /* processes that were ended because it had no memory */
 	struct run_end       facts;    /* layers, missing, rootfs_digest */
 	bool                 is_ready, is_known; /* its server takes calls; facts are there */
+	int32_t              beside;   /* processes of no call that do what was asked for, as its server says */
+	uint64_t             beside_words; /* so often it may still say that: a flood of words would keep the door from other work */
+	bool                 is_to_be_frozen; /* that was asked of what watches it: to be thawed before anything is said to its server */
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
 	size_t               calls_len;
@@ -82,8 +86,12 @@ json_t         *session_list_json(const struct door *d, const struct connection 
 
 /* --- session_say.c --- */
 
-/* To its server; takes the message over, NULL: memory was short. The descriptors stay the caller's. 0 or -errno; does not wait. */
+/* To its server, which is thawed first; takes the message over, NULL: memory was short. The descriptors stay the caller's. 0 or -errno; does not wait. */
 must_use int session_say(struct session *s, json_t *message, const int *fds, size_t n);
+/* Its processes use no CPU until something is said to its server, where control groups can do that. */
+void         session_freeze(struct session *s);
+/* It was asked for something that goes on beside calls. */
+void         session_asked_beside(struct session *s);
 
 /* --- session_clock.c --- */
 
@@ -93,6 +101,7 @@ void session_touch(struct session *s);
 void session_set_clock(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
+double session_freeze_left(const struct session *s, double now_ms); /* HUGE_VAL: it may not be frozen now, or is already */
 double session_lifetime_left(const struct session *s, double now_ms);
 
 /* --- session_memory.c --- */

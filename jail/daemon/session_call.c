@@ -477,6 +477,8 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
 	int     done    = session_say(call->session, message, NULL, 0);
 
+	if (done == 0 && r->detach)
+		session_asked_beside(call->session);
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
 }
 

@@ -3,6 +3,8 @@
 #include "served_run.h"
 #include "session.h"
 
+#include <math.h>
+
 static double least(double a, double b)
 {
 	return a < b ? a : b;
@@ -13,6 +15,17 @@ double session_idle_left(const struct session *s, double now_ms)
 	double left = s->calls_len ? (double)s->limits.idle_ms : s->used_ms + (double)s->limits.idle_ms - now_ms;
 
 	return left > 0 ? left : 0;
+}
+
+/* What was asked for beside calls goes on; what calls have left stops. */
+static bool may_freeze(const struct session *s)
+{
+	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->beside && s->run->door->config.freeze_ms;
+}
+
+double session_freeze_left(const struct session *s, double now_ms)
+{
+	return may_freeze(s) ? s->used_ms + (double)s->run->door->config.freeze_ms - now_ms : HUGE_VAL;
 }
 
 double session_lifetime_left(const struct session *s, double now_ms)
@@ -26,9 +39,12 @@ void session_set_clock(struct session *s)
 {
 	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
 
+	if (s->state != SESSION_OPEN) /* which has a clock of its own */
+		return;
 	if (!s->calls_len)
 		left = least(left, session_idle_left(s, now));
-	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)left + 1);
+	left = least(left, session_freeze_left(s, now));
+	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)(left > 0 ? left : 0) + 1);
 }
 
 void session_touch(struct session *s)

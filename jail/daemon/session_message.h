@@ -17,6 +17,7 @@ enum session_message_kind {
 	SESSION_FAILED,    /* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
 	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
 	SESSION_CPU,       /* call: its CPU time is used up */
+	SESSION_BESIDE,    /* value: how many processes do what was asked for beside calls: files that are moved, commands that were detached. After each request for files, and when it changes: at most twice for each such request */
 };
 
 enum { SESSION_FRESH = 1, SESSION_GONE = 2, SESSION_NO_EXEC = 4 };

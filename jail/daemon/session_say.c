@@ -1,5 +1,6 @@
 /* session_say.c - what the door says to a session server */
 #include "packet.h"
+#include "served_run.h"
 #include "session.h"
 
 #include <errno.h>
@@ -8,11 +9,33 @@
 
 enum { MESSAGE_MAX = 160 * 1024 }; /* as the server reads */
 
+void session_freeze(struct session *s)
+{
+	s->is_to_be_frozen = true;
+	run_freeze(&s->run->run, true);
+}
+
+void session_asked_beside(struct session *s)
+{
+	s->beside_words += 2; /* when it begins and when it ends */
+}
+
+/* What is sent to a frozen process waits for it. */
+static void thaw(struct session *s)
+{
+	if (s->is_to_be_frozen)
+		run_freeze(&s->run->run, false);
+	s->is_to_be_frozen = false;
+}
+
 int session_say(struct session *s, json_t *message, const int *fds, size_t n)
 {
 	char  *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t len  = text ? strlen(text) : 0;
-	int    r    = !text ? -ENOMEM : s->source.fd < 0 ? -EPIPE : len > MESSAGE_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
+	int    r;
+
+	thaw(s);
+	r = !text ? -ENOMEM : s->source.fd < 0 ? -EPIPE : len > MESSAGE_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
 
 	free(text);
 	json_decref(message);

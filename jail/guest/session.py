@@ -6,7 +6,7 @@
 # and the session with it. What they say is hostile.
 from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4, waitid
 
-READY, STARTED, ENDED, FAILED, LOST, CPU = range(1, 7)
+READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
 FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
@@ -152,8 +152,8 @@ class Context:
 class Command:
     """A process that is the parent of all that a command starts, and says how it ended."""
 
-    def __init__(self, pid, channel, call, ends):
-        self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
+    def __init__(self, pid, channel, call, ends, detaches):
+        self.pid, self.channel, self.call, self.ends, self.detaches = pid, channel, call, ends, detaches
         self.leader = 0
 
     def interrupt(self):
@@ -251,7 +251,9 @@ def reap_children():
 class Server:
     def __init__(self, fd):
         self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
-        self.contexts, self.commands, self.others = {}, {}, set() # others: helpers for files, and processes beside detached commands
+        self.contexts, self.commands = {}, {}
+        self.others = {} # helpers for files, and processes beside commands that have ended: whether what they do was asked for
+        self.told = 0    # how many of those the door knows of
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
@@ -353,7 +355,7 @@ class Server:
                 given.append(reading)
             ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
             pid = self.fork(lambda: stay_beside(order, theirs, given), theirs.fileno(), *given)
-            command = self.commands[pid] = Command(pid, ours, call, ends)
+            command = self.commands[pid] = Command(pid, ours, call, ends, bool(order.get("detach")))
             self.watch(ours.fileno(), lambda: self.hear_command(command))
             ends = []
         except OSError as error:
@@ -362,6 +364,7 @@ class Server:
             close_all(ends + given)
 
     def files(self, order, fds):
+        self.told = None # the door waits for a word, whatever becomes of it
         if not fds:
             return # its client sees the end of the socket: we have no room for descriptors
 
@@ -369,7 +372,7 @@ class Server:
             need("session_files")
             serve_files(fds[0])
         try:
-            self.others.add(self.fork(work, fds[0]))
+            self.others[self.fork(work, fds[0])] = True
         except OSError:
             pass # its client sees the end of the socket
 
@@ -460,7 +463,7 @@ class Server:
         self.forget(command.channel)
         close_all([] if command.leader else command.ends)
         if self.commands.pop(command.pid, None):
-            self.others.add(command.pid)
+            self.others[command.pid] = command.detaches
 
     def reap(self):
         read(self.wake, 4096)
@@ -493,7 +496,7 @@ class Server:
                 self.drop(command)
         elif status & 127: # of what was detached
             self.end_orphans()
-        self.others.discard(pid)
+        self.others.pop(pid, None)
 
     def end_context(self, number, status, usage):
         context = self.contexts[number]
@@ -538,6 +541,13 @@ class Server:
                 context.is_told = True
                 self.tell(CPU, context.call)
 
+    def tell_others(self):
+        """While there are none, and no call, the door may freeze the session."""
+        number = sum(self.others.values())
+        if self.told != number:
+            self.told = number
+            self.tell(BESIDE, 0, number)
+
     def serve(self):
         self.tell(READY)
         need("context") # of every context, while no call is there yet
@@ -545,6 +555,7 @@ class Server:
             for fd, _ in self.poll.poll(self.patience())[:1]: # after one, another can have the number of the next
                 self.on[fd]()
             self.check_cpu()
+            self.tell_others()
 
 
 ORDERS = {name: getattr(Server, name) for name in ("run", "exec", "files", "interrupt", "kill", "restart", "end")}

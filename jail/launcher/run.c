@@ -166,7 +166,8 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 	case LAUNCH_TAKEN:
 		return RUN_GOES_ON;
 	case LAUNCH_SESSION:
-		run->victims = message.number;
+		run->victims   = message.number;
+		run->is_frozen = message.value;
 		*end         = message.end;
 		make_plain(end);
 		return RUN_SESSION;
@@ -206,6 +207,11 @@ void run_wait(const struct run *run, bool waits)
 void run_stay(const struct run *run, uint64_t ms)
 {
 	ask(run, LAUNCH_STAYS, EXIT_cancelled, ms);
+}
+
+void run_freeze(const struct run *run, bool is)
+{
+	ask(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0);
 }
 
 void run_done(struct run *run)

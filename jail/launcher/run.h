@@ -26,6 +26,7 @@ struct run {
 	uint32_t slot;
 	bool     has_slot, started;
 	uint32_t victims; /* of a session: processes that were ended because it had no memory */
+	bool     is_frozen; /* of a session */
 	size_t   pipes; /* how many come with STARTED */
 	const char *runtime_dir;
 };
@@ -36,7 +37,7 @@ must_use int run_start(struct run *ret, const struct run_order *order, struct er
 
 /*
  * Waits for one message: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
- * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. SESSION: what is known of one, in end->layers, ->missing and ->rootfs_digest, and in run->victims. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
+ * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. SESSION: what is known of one, in end->layers, ->missing and ->rootfs_digest, in run->victims and run->is_frozen. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
  * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
 must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end);
@@ -47,4 +48,6 @@ void run_cancel(const struct run *run, enum exit_reason reason);
 void run_wait(const struct run *run, bool waits);
 /* It is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
 void run_stay(const struct run *run, uint64_t ms);
+/* A session has nothing to do, or has again: then before anything is sent to its program. */
+void run_freeze(const struct run *run, bool is);
 void run_done(struct run *run);

@@ -13,7 +13,7 @@ enum launch_kind {
 	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm. number: how many cells there were in its place before */
 	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
 	LAUNCH_STARTED, /* with the streams */
-	LAUNCH_SESSION, /* of a session: number: how many of its processes were ended because it had no memory; of end: layers, missing, missing_why, rootfs_digest. Once when it begins, and each time */
+	LAUNCH_SESSION, /* of a session: number: how many of its processes were ended because it had no memory; value: whether it is frozen; of end: layers, missing, missing_why, rootfs_digest. Once when it begins, and each time */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
 	LAUNCH_ENDED,   /* end */
 };
@@ -34,6 +34,8 @@ enum launch_ask_kind {
 	LAUNCH_WAITS,   /* a call of a tool takes long: the wall clock stops */
 	LAUNCH_GOES_ON, /* none does any more */
 	LAUNCH_STAYS,   /* it is a session: ms, and neither CPU time nor a lack of memory ends it */
+	LAUNCH_FREEZE,  /* a session that has nothing to do: it is frozen where control groups can do that; SESSION says so */
+	LAUNCH_THAW,    /* it is to do something */
 };
 
 struct launch_ask {

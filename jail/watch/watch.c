@@ -217,6 +217,15 @@ void watch_hear_fork(struct watch *w)
 
 /* --- from the running cell --- */
 
+/* Nothing waits for a frozen process, but what is sent to it next: its end comes as ever, and the clocks are others'. */
+static void freeze(struct watch *w, bool is)
+{
+	if (w->is_frozen == is || !group_freeze(&w->cell.group, is))
+		return;
+	w->is_frozen = is;
+	watch_tell_session(w);
+}
+
 /* False: it makes no sense. */
 static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 {
@@ -229,6 +238,12 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 	case LAUNCH_WAITS:
 	case LAUNCH_GOES_ON:
 		wall_clock_wait(&w->clock, ask->kind == LAUNCH_WAITS, clock_ms(CLOCK_MONOTONIC));
+		return true;
+	case LAUNCH_FREEZE:
+	case LAUNCH_THAW:
+		if (!w->session_ms)
+			return false;
+		freeze(w, ask->kind == LAUNCH_FREEZE);
 		return true;
 	case LAUNCH_STAYS:
 		if (ask->ms == 0 || ask->ms > w->lifetime_ms_max || w->session_ms)

@@ -31,6 +31,7 @@ struct watch {
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
 	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* that its user may ask for */
 	uint64_t                session_ms; /* LAUNCH_STAYS: its wall time; 0: it is no session */
+	bool                    is_frozen; /* the session */
 	uint32_t                victims;  /* processes of a session that were ended because it had no memory */
 	struct run_order        served;   /* what `order` points to then, and */
 	struct limits           limits;   /* its limits */

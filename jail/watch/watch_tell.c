@@ -58,7 +58,7 @@ void watch_say_layers(const struct watch *w, struct run_end *ret)
 
 void watch_tell_session(const struct watch *w)
 {
-	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .end = RUN_END_NONE };
+	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_END_NONE };
 
 	watch_say_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
