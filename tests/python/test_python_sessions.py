@@ -150,6 +150,22 @@ def test_a_tool_can_use_the_session_that_calls_it(session):
     assert session.run("tools.store('f', 'text'), open('f').read()", tools={"store": store}).value == [4, "text"]
 
 
+def test_tools_are_those_of_one_call_and_of_its_context_alone(session):
+    """Whatever the program keeps of them, and whoever else has some at that time."""
+    who = {"who": lambda: "first"}
+    assert session.run("kept = tools; kept.who()", tools=who).value == "first"
+    over = session.run("kept.who()")
+    assert over.error.type == "ToolError" and "the call is over" in str(over.error)
+    assert session.run("kept.who()", tools={"who": lambda: "second"}).value == "second"
+    forked = session.run("import os\nif not os.fork():\n    try: kept.who()\n    except BaseException as error: os._exit(3)\n    os._exit(4)\nos.waitstatus_to_exitcode(os.wait()[1])",
+                         tools=who)
+    assert (forked.value, forked.record["tool_calls"]["n"]) == (3, 0)
+
+    def meanwhile():
+        return session.run("tools.who()", "other").error.type, session.run("tools.who()", "third", tools={"who": lambda: "of the third"}).value
+    assert session.run("tools.meanwhile()", tools={"meanwhile": meanwhile, **who}).value == ["NameError", "of the third"]
+
+
 def test_output_is_handed_over_as_it_is_written(session):
     seen, up = [], Gate()
     ended = in_thread(lambda: session.run("print(1, flush=True); print(tools.wait())", tools={"wait": lambda: up.wait() or 2},
