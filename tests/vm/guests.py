@@ -32,7 +32,7 @@ def login(user):
 # What takes minutes in a guest, or a machine that is not as slow; whole files, or the beginnings of names.
 LEFT_OUT = (
     "test_faults.py", "test_failing_steps.py", "test_table.py", "test_layers.py",
-    "test_session_attacks.py", # forks that race with those that end them
+    "test_session_attacks.py", # forks that race with those that end them; SESSIONS below are those that control groups have a part in
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
     "test_lifetime.py::test_two_thousand_orphans",
     "test_exhaustion.py::test_network_namespaces_are_gone", # two hundred runs
@@ -46,7 +46,7 @@ LEFT_OUT = (
 )
 DAEMON_LEFT_OUT = (
     "test_many.py", # a thousand runs
-    "test_sessions_cli.py", "test_session_calls.py", # of messages, words and clocks
+    "test_sessions_cli.py", "test_session_calls.py", "test_session_quota.py", # of messages, words and clocks
     "test_zygote_kills.py", # wants more runs than kills, at a tenth of the speed
     "test_warm_faults.py", # the calls of a fork one by one, under strace
     "test_cold_ready.py::test_what_fails", # the same
@@ -89,6 +89,13 @@ WARM, STARTS, DAEMON = split("tests/daemon", DAEMON_LEFT_OUT,
                              "test_warm test_warm_leaks test_warm_traces test_warm_signals test_warm_before_zygote test_warm_figures test_zygote test_netpool test_tickets",
                              "test_daemon_lifetime test_daemon_rootless test_hostile test_start test_kills test_zygote_moments test_owners test_kernel_log")
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-launcher")]
+SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
+    "who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_why[ready]",
+    "nothing_that_a_command_has_started_lives_on_when_it_has_ended[ready-hidden daemons]",
+    "a_fork_bomb_of_an_interpreter_ends_with_a_restart_and_the_files_stay[ready]",
+    "where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_helps[ready]",
+    "a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter[ready]",
+    "a_file_that_takes_all_memory_leaves_nothing_and_costs_no_interpreter[ready]")]
 
 HELLO = "tests/cli/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"
@@ -113,7 +120,7 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
     part("systemd", "tools", ["tests/python/test_tools_jail.py", *READY]),
     part("systemd", "escape", ESCAPE, env=FEW),
     part("systemd", "escape, bounds", BOUNDS, env=FEW),
-    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", *FAULTS]),
+    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", *FAULTS, *SESSIONS]),
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
