@@ -47,7 +47,7 @@ from support import host  # noqa: E402
 CLIENT, PEERS = clients.BUILD / "bench/session_client", REPO / "bench/session_peers.py"
 PYTHON = "/usr/bin/python3"
 SNIPPETS = {"print": ("print(1)", "1"), "sum": ("print(sum(i * i for i in range(10000)))", "333283335000")}
-MANY, MEGABYTE = 240, 1000000 # a service has at most 256 runs at once
+MANY, MEGABYTE = 240, 1000000 # one supervisor holds some thirty descriptors for each, and the keeper counts with fifty-six
 CONFIG = {"runs": 64, "access": [{"uid": 0, "runs": 64, "runs_per_minute": 1000000}]}
 CONFIG_MANY = {"runs": MANY + 16, "access": [{"uid": 0, "runs": MANY + 16, "runs_per_minute": 1000000}]}
 MEASURED = {"ready": ("basic", {"warm": "ready", "ready": 4}), "demand": ("basic", {"warm": "demand"})}

@@ -14,7 +14,7 @@
 enum { SUPERVISOR_FD = 3 };
 
 enum {
-	KEEPER_RUNS_MAX    = 256,
+	KEEPER_RUNS_MAX    = 512,
 	KEEPER_CELLS_MAX   = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
 	KEEPER_NAME_MAX    = 64,
 	KEEPER_PRELOAD_MAX = 1024,

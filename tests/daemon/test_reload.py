@@ -298,7 +298,7 @@ WRONG = {
     # the file, its text, the error
     "configuration: no JSON": ("brig.json", "{", "brig.json: line 1"),
     "configuration: a key that is unknown": ("brig.json", '{"reday":1}', "brig.json: reday: no such setting"),
-    "configuration: out of bounds": ("brig.json", '{"runs":257}', "brig.json: runs: 257 is outside 1..256"),
+    "configuration: out of bounds": ("brig.json", '{"runs":513}', "brig.json: runs: 513 is outside 1..512"),
     "configuration: a user that is none": ("brig.json", '{"access":[{"user":"no-such-user"}]}', 'access[0]: there is no user "no-such-user" on this host'),
     "configuration: is gone": ("brig.json", None, "brig.json: No such file or directory"),
     "profile: no JSON": ("profiles/odd.json", "{", "profile odd: "),

@@ -18,7 +18,7 @@ UNUSABLE = [
     # brig.json, what is said of it
     ("{", "line 1"),
     ('{"reday":1}', "reday: no such setting"),
-    ('{"runs":257}', "runs: 257 is outside 1..256"),
+    ('{"runs":513}', "runs: 513 is outside 1..512"),
     ('{"ids":{"base":5000,"count":1000}}', "ids: base: 5000 is outside 65536..2147483647"),
     ('{"ids":{"base":100000,"count":100}}', "ids: count: 100 is outside 384.."),
     ('{"ids":{"base":3000000000,"count":1000}}', "ids: base: 3000000000 is outside"),
