@@ -251,5 +251,11 @@ def tell(what, error):
     write(LOG, f"brig zygote: {what}: {type(error).__name__}: {str(error)[:200]!a}\n".encode())
 
 
+def tell_no_begin(error):
+    """Its supervisor has ended, as at the end of a service: nothing that an administrator has to know."""
+    if not isinstance(error, BrokenPipeError):
+        tell("cannot begin", error)
+
+
 zygote = load("/workspace/zygote.so")
-zygote.live(b"".join(entry + b"\0" for entry in ENVIRON), begin, lambda error: tell("cannot begin", error), begin_fork, rehearse_fork, become, run_exits, collect)
+zygote.live(b"".join(entry + b"\0" for entry in ENVIRON), begin, tell_no_begin, begin_fork, rehearse_fork, become, run_exits, collect)

@@ -234,6 +234,7 @@ def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
 
 # --- descriptors that nobody takes ---------------------------------------------------------------------------------------
 
+@pytest.mark.alone("needs to itself what the kernel lets one user have of descriptors on their way")
 @pytest.mark.row("I4")
 def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
     """They count for the door until the client reads or closes: above its limit the kernel takes none from it any more."""
