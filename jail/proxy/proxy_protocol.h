@@ -1,0 +1,54 @@
+/*
+ * proxy_protocol.h - what brig-proxy is told
+ *
+ * PROXY_CONFIG_FD: a sealed memory file with one struct proxy_config, read once.
+ * PROXY_FD: a SOCK_SEQPACKET socket to the door; one way, structs of a fixed
+ * size. End of file ends the proxy, and every connection with it. A message of
+ * another size, kind or number of descriptors ends it too.
+ *
+ *   BEGIN   three descriptors: a socket over which one struct net_listeners with the listening sockets of the cell comes
+ *           (net_listeners.h; not there yet, maybe), a sealed memory file with the run's struct net_rules, a memory file
+ *           of the size of struct net_report, to be written
+ *   END     none. The report is as complete as it will be for the door
+ *
+ * A run may reach what its own rules and (allow or ceiling) of the profile match, and deny does not.
+ */
+#pragma once
+#include "net_report.h"
+#include "net_rule.h"
+
+enum { PROXY_FD = 3, PROXY_CONFIG_FD = 4 };
+
+enum {
+	NET_SECRETS_MAX       = 16,
+	NET_SECRET_NAME_MAX   = 64,
+	NET_SECRET_HEADER_MAX = 64,
+	NET_SECRET_VALUE_MAX  = 8192, /* the whole value of the header, as it is sent */
+	NET_PEM_MAX           = 8192,
+};
+
+struct net_secret {
+	char     name[NET_SECRET_NAME_MAX];     /* of the variable of the environment */
+	char     host[NET_HOST_MAX];            /* exactly this one, over TLS */
+	uint16_t port;
+	char     header[NET_SECRET_HEADER_MAX]; /* name of the header, lower case */
+	char     value[NET_SECRET_VALUE_MAX];   /* of the header: no control characters */
+	uint32_t secret_from, secret_len;       /* the part of value that is secret, and masked in replies */
+};
+
+struct proxy_config {
+	struct net_rules  allow, ceiling, deny;
+	uint32_t          has_ca; /* else nothing is terminated */
+	char              ca_cert[NET_PEM_MAX], ca_key[NET_PEM_MAX]; /* PEM; made by brig-proxy --make-ca */
+	uint32_t          secrets;
+	struct net_secret secret[NET_SECRETS_MAX];
+	char              upstream[256]; /* "HOST:PORT" of the host's own HTTP proxy (CONNECT); "": none */
+};
+
+enum proxy_kind { PROXY_BEGIN = 1, PROXY_END };
+
+struct proxy_message {
+	uint32_t kind;
+	uint64_t run;         /* a number of the door's */
+	uint64_t bytes_max, connections_max, rate_max; /* BEGIN: net_bytes, net_connections, net_rate (bytes a second; 0: no bound) */
+};
