@@ -23,7 +23,8 @@ enum net_scheme { NET_SCHEME_ANY, NET_SCHEME_HTTPS, NET_SCHEME_HTTP, NET_SCHEME_
 
 enum net_method { /* bits */
 	NET_METHOD_GET = 1, NET_METHOD_HEAD = 2, NET_METHOD_POST = 4, NET_METHOD_PUT = 8, NET_METHOD_PATCH = 16, NET_METHOD_DELETE = 32,
-	NET_METHOD_OPTIONS = 64, NET_METHOD_ALL = 127, /* TRACE and CONNECT are none of them */
+	NET_METHOD_OPTIONS = 64, NET_METHOD_ALL = 127,
+	NET_METHOD_OTHER = 128, /* of a request (PROPFIND, ...): no rule names it, one without methods lets it through. TRACE and CONNECT are 0 and never let through */
 };
 
 enum net_host_kind {

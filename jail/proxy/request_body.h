@@ -1,0 +1,27 @@
+/*
+ * request_body.h - the body of a request on its way to the server, framed anew
+ *
+ * Only what belongs to the body passes: bytes behind it (a second request, which
+ * was not checked) are never taken. Chunks are made anew; their extensions are refused, trailers are
+ * checked and left out.
+ */
+#pragma once
+#include "request_head.h"
+
+enum { REQUEST_BODY_ROOM = 64 }; /* that out must have, at least */
+
+struct request_body {
+	enum request_framing framing;
+	unsigned             state;   /* of chunks */
+	uint64_t             left;    /* of the body, or of this chunk */
+	unsigned             digits, trailer;
+	bool                 is_done, has_failed;
+};
+
+void request_body_begin(struct request_body *b, const struct request_head *h);
+
+/*
+ * Takes from in, makes out: as much as there is, and fits. Call again with what was not taken. false: malformed, end the
+ * connection (what was made before is a body that the server will find cut off). Neither taken nor made: more of either is needed.
+ */
+bool request_body_step(struct request_body *b, struct span in, char *out, size_t out_size, size_t *taken, size_t *made);

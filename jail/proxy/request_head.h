@@ -1,0 +1,79 @@
+/*
+ * request_head.h - the head of an HTTP/1 request, read strictly and written anew
+ *
+ * RFC 9112, and less: whatever two readers could understand in two ways is
+ * refused (request smuggling). What goes upstream is made of the parsed parts alone.
+ * Pure, without state: called with all bytes since the request began, again when more have come.
+ */
+#pragma once
+#include "net_rule.h"
+
+enum { REQUEST_HEAD_MAX = 64 * 1024, REQUEST_HEADERS_MAX = 128 };
+
+/* Bytes of the caller's buffer, which must stay where it is. */
+struct span {
+	const char *at;
+	size_t      len;
+};
+
+enum request_form {
+	REQUEST_ORIGIN,    /* GET /path */
+	REQUEST_ABSOLUTE,  /* GET http://host/path: to a proxy */
+	REQUEST_AUTHORITY, /* CONNECT host:port */
+	REQUEST_ASTERISK,  /* OPTIONS * */
+};
+
+enum request_framing { REQUEST_NO_BODY, REQUEST_LENGTH, REQUEST_CHUNKED };
+
+struct request_header {
+	struct span name, value;
+};
+
+struct request_head {
+	size_t                len; /* of the head, with the empty line: the body begins there */
+	struct span           method_text;
+	enum net_method       method; /* 0: TRACE, CONNECT */
+	enum request_form     form;
+	enum net_scheme       scheme;             /* of ABSOLUTE: HTTP or HTTPS; otherwise ANY */
+	char                  host[NET_HOST_MAX]; /* canonical: of the target, else of Host. Both, where both are there, are the same */
+	uint16_t              port;               /* 0: not said */
+	bool                  is_address;
+	struct span           path; /* origin-form, with the query; "/" when an absolute target has none; "*" */
+	unsigned              minor; /* HTTP/1.minor: 0 or 1 */
+	enum request_framing  framing;
+	uint64_t              body_len; /* LENGTH */
+	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
+	unsigned              headers;
+	struct request_header header[REQUEST_HEADERS_MAX];
+};
+
+enum request_outcome { REQUEST_MORE, REQUEST_BAD, REQUEST_DONE };
+
+/* On BAD *why is a sentence, which fits behind "the request is malformed: ". ret is large: not for small stacks. */
+enum request_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why);
+
+/* A header that brig sets instead of the program's own. */
+struct request_set {
+	const char *name, *value; /* name in lower case */
+};
+
+struct request_edit {
+	const char               *authority; /* for Host: "name" or "name:port" (IPv6 in brackets) */
+	const struct request_set *set;
+	size_t                    sets;
+	bool                      plain_reply; /* the reply is to be searched: no compression, of websockets neither */
+};
+
+/*
+ * For the server itself (origin-form): without what concerns one hop (RFC 9110, 7.6.1), without a header that is set (in any
+ * case of letters, and with "_" for "-", which CGI does not tell apart), with "Connection: close", or "upgrade" when it upgrades.
+ * The body is to follow as request_body makes it. Returns the length; 0: it does not fit.
+ */
+size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size);
+
+/*
+ * After a request that upgrades: what the server's reply begins with. Until it is SWITCHED nothing more of the program may go to
+ * the server: it could be a second request, which was not checked.
+ */
+enum reply_outcome { REPLY_MORE, REPLY_SWITCHED, REPLY_OTHER };
+enum reply_outcome reply_switches(const char *bytes, size_t len);
