@@ -21,6 +21,7 @@ COVERED = [
     ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
     ("jail/supervisor", ["tests/unit", "tests/floors", "tests/daemon"]),
     ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), ("jail/daemon", ["tests/unit", "tests/floors", "tests/daemon"]),
+    ("jail/proxy", ["tests/unit", "tests/floors", "tests/network"]),
     ("jail/metrics", ["tests/floors", "tests/daemon/test_metrics.py", "tests/daemon/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),
     ("mcp", ["tests/unit", "tests/floors", "tests/mcp", "tests/conformance"]), ("rootfs-builder", ["tests/unit", "tests/floors", "tests/rootfs"]),

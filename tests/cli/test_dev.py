@@ -55,7 +55,7 @@ def test_who_cannot_install_packages_is_told_which_are_missing(tmp_path):
     (tmp_path / "dpkg-query").chmod(0o755)
     done = dev("setup", "bench", before=[*other, "env", f"PATH={tmp_path}:/usr/bin:/bin"])
     assert done.returncode == 1
-    assert done.stderr == "./dev: these packages are missing: bubblewrap crun firejail python3-ipykernel python3-jupyter-client runc; type:  sudo ./dev setup bench\n"
+    assert done.stderr == "./dev: these packages are missing: bubblewrap crun firejail mitmproxy python3-ipykernel python3-jupyter-client runc squid tinyproxy; type:  sudo ./dev setup bench\n"
 
 
 def test_help_names_every_group_of_packages():

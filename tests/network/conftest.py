@@ -1,0 +1,25 @@
+"""The internet of these tests, and where brig runs in it (support/internet.py)."""
+import pytest
+
+from support import host
+from support import internet as internets
+
+
+@pytest.fixture(scope="session")
+def internet():
+    lack = internets.lacks()
+    if lack:
+        pytest.skip(lack)
+    made = internets.Internet()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def net(internet, jail):
+    """The internet, with what a jail needs, and a rootfs that has clients of HTTP."""
+    lack = host.lacks("rootfs:network")
+    if lack:
+        pytest.skip(lack)
+    internet.store("network")
+    return internet

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""servers.py FOLDER - the small servers of world that no package has; they write down all they hear in FOLDER/seen.log
+
+raw.example     HTTP and HTTPS that answer by path: /echo the request itself, /chunked, /big?N, /slow, /close, /redirect; keeps the bytes as they came
+echo.example    TCP 7007 gives back what comes; UDP 53, 443 and 7007 do, too
+127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
+127.0.0.1:5353  DNS for rebind.example: one public address the first time, and then 169.254.169.254
+"""
+import asyncio
+import json
+import ssl
+import struct
+import sys
+import time
+
+import websockets
+
+FOLDER = sys.argv[1]
+RAW, ECHO = "93.184.216.43", "93.184.216.41"
+PUBLIC, METADATA = b"\x5d\xb8\xd8\x22", b"\xa9\xfe\xa9\xfe" # 93.184.216.34 and 169.254.169.254
+
+
+def saw(where, data, **more):
+    with open(f"{FOLDER}/seen.log", "a", encoding="ascii") as log:
+        log.write(json.dumps({"at": where, "data": data.decode("latin-1"), "when": time.monotonic(), **more}) + "\n")
+
+
+# --- raw HTTP --------------------------------------------------------------------------------------------
+
+async def raw(reader, writer, where):
+    heard = bytearray()
+    try:
+        while b"\r\n\r\n" not in heard:
+            data = await reader.read(65536)
+            if not data:
+                break
+            heard += data
+        if heard:
+            await answer(writer, heard)
+        while data := await reader.read(65536): # whatever comes behind the request is written down as well
+            heard += data
+    except (ConnectionError, ssl.SSLError):
+        pass
+    finally:
+        saw(where, bytes(heard))
+        writer.close()
+
+
+async def answer(writer, heard):
+    path = heard.split(b" ")[1] if heard.count(b" ") > 1 else b"/"
+    path = path.split(b"//", 1)[1].partition(b"/")[2] if b"://" in path else path.lstrip(b"/")
+    name, _, number = path.partition(b"?")
+    if name == b"chunked":
+        await reply(writer, b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", b"Transfer-Encoding: chunked")
+    elif name == b"big":
+        await reply(writer, bytes(int(number)))
+    elif name == b"slow":
+        await reply(writer, b"hello", b"Content-Length: 10") # and nothing more
+        return
+    elif name == b"redirect":
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: https://evil.example/who\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+    elif name == b"split": # of a secret, in two pieces of the answer
+        body = bytes(heard)
+        middle = body.find(b"uthorization")
+        await reply(writer, body[:middle + 20], b"Content-Length: %d" % len(body))
+        await asyncio.sleep(0.05)
+        writer.write(body[middle + 20:])
+        await writer.drain()
+    else:
+        await reply(writer, bytes(heard))
+    writer.write_eof() if writer.can_write_eof() else writer.close()
+
+
+async def reply(writer, body, length=None):
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s\r\nConnection: close\r\n\r\n" % (length or b"Content-Length: %d" % len(body)) + body)
+    await writer.drain()
+
+
+# --- echoes ----------------------------------------------------------------------------------------------
+
+async def echo(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            saw("echo tcp", data[:1000])
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    writer.close()
+
+
+class Datagrams(asyncio.DatagramProtocol):
+    def __init__(self, port):
+        self.port = port
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, address):
+        saw(f"echo udp {self.port}", data)
+        self.transport.sendto(data, address)
+
+
+async def websocket(socket, _path=None):
+    try:
+        async for message in socket:
+            saw("websocket", message if isinstance(message, bytes) else message.encode())
+            await socket.send(message)
+    except websockets.ConnectionClosed:
+        pass
+
+
+# --- a name that moves -----------------------------------------------------------------------------------
+
+class Rebinding(asyncio.DatagramProtocol):
+    asked = 0
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, address):
+        end = data.index(b"\0", 12) + 5
+        question, (kind,) = data[12:end], struct.unpack("!H", data[end - 4:end - 2])
+        if kind != 1:
+            self.transport.sendto(data[:2] + b"\x84\0\0\1\0\0\0\0\0\0" + question, address)
+            return
+        where = METADATA if self.asked else PUBLIC
+        self.asked += 1
+        saw("rebind", where)
+        self.transport.sendto(data[:2] + b"\x84\0\0\1\0\1\0\0\0\0" + question + b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + where, address)
+
+
+async def main():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{FOLDER}/server.crt", f"{FOLDER}/server.key")
+    loop = asyncio.get_running_loop()
+    await asyncio.start_server(lambda r, w: raw(r, w, "raw http"), RAW, 80)
+    await asyncio.start_server(lambda r, w: raw(r, w, "raw https"), RAW, 443, ssl=context)
+    await asyncio.start_server(echo, ECHO, 7007)
+    for port in (53, 443, 7007):
+        await loop.create_datagram_endpoint(lambda port=port: Datagrams(port), (ECHO, port))
+    await loop.create_datagram_endpoint(Rebinding, ("127.0.0.1", 5353))
+    await websockets.serve(websocket, "127.0.0.1", 9001)
+    await asyncio.Event().wait()
+
+
+asyncio.run(main())
