@@ -32,7 +32,7 @@ enum net_host_kind {
 	NET_HOST_BELOW,    /* "*.example.org": every name below host, at any depth, and not host itself */
 	NET_HOST_PUBLIC,   /* "*": every name; host is "" */
 	NET_HOST_ADDRESS,  /* a literal address, canonical text (inet_ntop) */
-	NET_HOST_ANYTHING, /* every name and every address: the ceiling of a private run; has no text */
+	NET_HOST_ANYTHING, /* every name and every address at every port: the ceiling of a private run; has no text, and nothing else in it */
 };
 
 struct net_rule {
@@ -55,6 +55,12 @@ must_use int net_rule_parse(const char *text, struct net_rule *ret, struct err *
 /* As it is written; text holds NET_RULE_TEXT_MAX. Methods are left out. */
 enum { NET_RULE_TEXT_MAX = NET_HOST_MAX + NET_PATH_MAX + 32 };
 void net_rule_print(const struct net_rule *rule, char *text);
+
+/* The other beginnings of paths that a rule in JSON has, and its methods. A beginning ends where a segment does: "/repos" lets "/repos/x" through, and not "/repository". */
+must_use int    net_rule_add_path(struct net_rule *rule, const char *path, struct err *e);
+enum net_method net_method_parse(const char *name, size_t len); /* "GET": as HTTP writes it. OTHER: a method without a bit of its own. 0: TRACE, CONNECT */
+/* A segment of the path is "." or ".." to some reader: also percent-encoded, between "\" or encoded slashes, with ";..." behind it. Ends at "?". */
+bool            net_path_has_dots(const char *path, size_t len);
 
 /* All that inner allows is allowed by outer. */
 bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner);

@@ -1,0 +1,104 @@
+#define _GNU_SOURCE
+#include "net_rule.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum { LABEL_MAX = 63 };
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_hex_digit(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+static bool is_label_byte(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+}
+
+/* In lower case, labels of allowed length and bytes, without a last dot. */
+static bool is_name(const char *host)
+{
+	size_t label = 0;
+
+	for (; *host; host++) {
+		if (*host != '.' && (!is_label_byte(*host) || ++label > LABEL_MAX))
+			return false;
+		if (*host == '.' && label == 0)
+			return false;
+		if (*host == '.')
+			label = 0;
+	}
+	return label > 0;
+}
+
+/* "7", "010", "0x7f", "0x": inet_aton(3) takes such a last part as one of an address, and so may whatever resolves the name. */
+static bool ends_in_number(const char *host)
+{
+	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : host;
+	bool        hex = last[0] == '0' && last[1] == 'x';
+
+	for (last += hex ? 2 : 0; *last; last++)
+		if (hex ? !is_hex_digit(*last) : !is_digit(*last))
+			return false;
+	return true;
+}
+
+static bool is_quad(const char *host)
+{
+	struct in_addr address;
+	char           text[INET_ADDRSTRLEN];
+
+	/* Back to text: whatever else inet_pton() might take, only one spelling passes. */
+	return inet_pton(AF_INET, host, &address) == 1 && inet_ntop(AF_INET, &address, text, sizeof text) && strcmp(text, host) == 0;
+}
+
+/* An IPv4 address inside (mapped, compatible) has a spelling of its own already: inet_ntop() shows it with dots. */
+static bool make_ipv6(const char *text, char ret[NET_HOST_MAX])
+{
+	struct in6_addr address;
+	char            canonical[INET6_ADDRSTRLEN];
+
+	if (strchr(text, '.') || inet_pton(AF_INET6, text, &address) != 1)
+		return false;
+	if (!inet_ntop(AF_INET6, &address, canonical, sizeof canonical) || strchr(canonical, '.'))
+		return false;
+	memset(ret, 0, NET_HOST_MAX);
+	memcpy(ret, canonical, strlen(canonical));
+	return true;
+}
+
+static void lower(const char *text, size_t len, char *ret)
+{
+	for (size_t i = 0; i < len; i++)
+		ret[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
+	ret[len] = 0;
+}
+
+bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address)
+{
+	char host[NET_HOST_MAX + 1] = { 0 };
+	bool dotted;
+
+	if (len == 0 || len > NET_HOST_MAX || memchr(text, 0, len))
+		return false;
+	lower(text, len, host);
+	if (strchr(host, ':')) {
+		*is_address = true;
+		return make_ipv6(host, ret);
+	}
+	dotted = host[len - 1] == '.';
+	host[len - dotted] = 0;
+	if (len - dotted > NET_HOST_MAX - 1 || !is_name(host))
+		return false;
+	*is_address = ends_in_number(host);
+	if (*is_address && (dotted || !is_quad(host)))
+		return false;
+	memcpy(ret, host, NET_HOST_MAX); /* with zeros behind it */
+	return true;
+}

@@ -1,0 +1,207 @@
+#include "net_rule.h"
+
+#include <string.h>
+
+enum { HTTPS_PORT = 443, HTTP_PORT = 80 };
+
+/* A canonical name does not end in a digit label (net_host.c), and has no colon. */
+static bool is_address(const char *host)
+{
+	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : "";
+
+	return strchr(host, ':') || (*last && last[strspn(last, "0123456789")] == 0);
+}
+
+/* "a.example.org" is below "example.org"; "example.org" and "anexample.org" are not. */
+static bool is_below(const char *host, const char *domain)
+{
+	size_t n = strlen(host), d = strlen(domain);
+
+	return n > d + 1 && host[n - d - 1] == '.' && strcmp(host + n - d, domain) == 0;
+}
+
+static bool matches_host(const struct net_rule *r, const char *host)
+{
+	switch ((enum net_host_kind)r->host_kind) {
+	case NET_HOST_NAME:
+	case NET_HOST_ADDRESS:
+		return strcmp(r->host, host) == 0;
+	case NET_HOST_BELOW:
+		return is_below(host, r->host);
+	case NET_HOST_PUBLIC:
+		return !is_address(host);
+	case NET_HOST_ANYTHING:
+		return true;
+	}
+	return false;
+}
+
+static bool may_be(enum net_scheme scheme, enum net_scheme known)
+{
+	return scheme == known || scheme == NET_SCHEME_ANY;
+}
+
+/* What is behind a port, as a rule says it: https and http in one, or one of them, or whatever it is. */
+static bool matches_port(const struct net_rule *r, uint16_t port, enum net_scheme scheme)
+{
+	bool https = port == (r->port ? r->port : HTTPS_PORT) && may_be(scheme, NET_SCHEME_HTTPS);
+	bool http  = port == (r->port ? r->port : HTTP_PORT) && may_be(scheme, NET_SCHEME_HTTP);
+
+	if (r->host_kind == NET_HOST_ANYTHING)
+		return port != 0;
+	switch ((enum net_scheme)r->scheme) {
+	case NET_SCHEME_TCP:
+		return port != 0 && port == r->port;
+	case NET_SCHEME_HTTPS:
+		return https;
+	case NET_SCHEME_HTTP:
+		return http;
+	case NET_SCHEME_ANY:
+		return https || http;
+	}
+	return false;
+}
+
+/* --- one rule inside of another --- */
+
+static bool covers_host(const struct net_rule *outer, const struct net_rule *inner)
+{
+	switch ((enum net_host_kind)inner->host_kind) {
+	case NET_HOST_NAME:
+	case NET_HOST_ADDRESS:
+		return matches_host(outer, inner->host);
+	case NET_HOST_BELOW:
+		return outer->host_kind == NET_HOST_BELOW ? strcmp(outer->host, inner->host) == 0 || is_below(inner->host, outer->host)
+							  : outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
+	case NET_HOST_PUBLIC:
+		return outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
+	case NET_HOST_ANYTHING:
+		return outer->host_kind == NET_HOST_ANYTHING;
+	}
+	return false;
+}
+
+static bool covers_port(const struct net_rule *outer, const struct net_rule *inner)
+{
+	uint16_t https = inner->port ? inner->port : HTTPS_PORT, http = inner->port ? inner->port : HTTP_PORT;
+
+	if (inner->host_kind == NET_HOST_ANYTHING)
+		return outer->host_kind == NET_HOST_ANYTHING;
+	if (inner->scheme == NET_SCHEME_TCP)
+		return matches_port(outer, inner->port, NET_SCHEME_TCP);
+	return (inner->scheme == NET_SCHEME_HTTP || matches_port(outer, https, NET_SCHEME_HTTPS)) &&
+	       (inner->scheme == NET_SCHEME_HTTPS || matches_port(outer, http, NET_SCHEME_HTTP));
+}
+
+/* "/repos" is a beginning of "/repos", "/repos/x" and "/repos?x", not of "/repository". */
+static bool begins_path(const char *prefix, const char *path)
+{
+	size_t n = strlen(prefix);
+
+	if (strncmp(prefix, path, n) != 0)
+		return false;
+	return prefix[n - 1] == '/' || path[n] == 0 || path[n] == '/' || path[n] == '?';
+}
+
+static bool allows_path(const struct net_rule *r, const char *path)
+{
+	for (unsigned i = 0; i < r->paths; i++)
+		if (begins_path(r->path[i], path))
+			return true;
+	return r->paths == 0;
+}
+
+static bool covers_paths(const struct net_rule *outer, const struct net_rule *inner)
+{
+	for (unsigned i = 0; i < inner->paths; i++)
+		if (!allows_path(outer, inner->path[i]))
+			return false;
+	return inner->paths > 0 || outer->paths == 0;
+}
+
+static bool covers_methods(const struct net_rule *outer, const struct net_rule *inner)
+{
+	return outer->methods == 0 || (inner->methods != 0 && (inner->methods & ~outer->methods) == 0);
+}
+
+/* An address means itself, private or not. */
+static bool covers_private(const struct net_rule *outer, const struct net_rule *inner)
+{
+	return !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
+}
+
+bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner)
+{
+	return covers_host(outer, inner) && covers_port(outer, inner) && covers_methods(outer, inner) && covers_paths(outer, inner) &&
+	       covers_private(outer, inner);
+}
+
+/* --- what a program asks for --- */
+
+bool net_rule_matches(const struct net_rule *rule, const struct net_target *target)
+{
+	return matches_host(rule, target->host) && matches_port(rule, target->port, target->scheme);
+}
+
+const struct net_rule *net_rules_find(const struct net_rules *rules, const struct net_target *target)
+{
+	for (unsigned i = 0; i < rules->n; i++)
+		if (net_rule_matches(&rules->rule[i], target))
+			return &rules->rule[i];
+	return NULL;
+}
+
+bool net_rules_know(const struct net_rules *rules, const char *host)
+{
+	for (unsigned i = 0; i < rules->n; i++)
+		if (matches_host(&rules->rule[i], host))
+			return true;
+	return false;
+}
+
+static bool allows_method(const struct net_rule *r, enum net_method method)
+{
+	return method != 0 && (r->methods == 0 || (r->methods & method) != 0);
+}
+
+bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path)
+{
+	for (unsigned i = 0; i < rules->n; i++) {
+		const struct net_rule *r = &rules->rule[i];
+
+		if (net_rule_matches(r, target) && allows_method(r, method) && allows_path(r, path))
+			return true;
+	}
+	return false;
+}
+
+bool net_rules_read(const struct net_rules *rules, const struct net_target *target)
+{
+	for (unsigned i = 0; i < rules->n; i++) {
+		const struct net_rule *r = &rules->rule[i];
+
+		if (net_rule_matches(r, target) && (r->methods || r->paths))
+			return true;
+	}
+	return false;
+}
+
+static void add_port(uint16_t port, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
+{
+	for (unsigned i = 0; i < *n; i++)
+		if (ports[i] == port)
+			return;
+	if (*n < NET_PORTS_MAX)
+		ports[(*n)++] = port;
+}
+
+void net_rules_ports(const struct net_rules *rules, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
+{
+	if (rules->n == 0)
+		return;
+	add_port(HTTP_PORT, ports, n);
+	add_port(HTTPS_PORT, ports, n);
+	for (unsigned i = 0; i < rules->n; i++)
+		if (rules->rule[i].port)
+			add_port(rules->rule[i].port, ports, n);
+}

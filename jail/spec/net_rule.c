@@ -1,0 +1,201 @@
+#define _GNU_SOURCE
+#include "net_rule.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const schemes[] = {
+	[NET_SCHEME_HTTPS] = "https://",
+	[NET_SCHEME_HTTP]  = "http://",
+	[NET_SCHEME_TCP]   = "tcp://",
+};
+
+static int parse_scheme(const char **text, struct net_rule *r, struct err *e)
+{
+	for (unsigned i = NET_SCHEME_HTTPS; i < ARRAY_LEN(schemes); i++)
+		if (strncmp(*text, schemes[i], strlen(schemes[i])) == 0) {
+			r->scheme = i;
+			*text += strlen(schemes[i]);
+			return 0;
+		}
+	if (strstr(*text, "://"))
+		return err_set(e, ERR_BAD_SPEC, "\"%s\": the scheme may be https, http or tcp", *text);
+	return 0;
+}
+
+static int parse_port(const char *text, size_t len, struct net_rule *r, struct err *e)
+{
+	char     digits[6] = { 0 };
+	uint64_t port      = 0;
+
+	if (len < sizeof digits)
+		memcpy(digits, text, len);
+	if (!*digits || *digits == '0' || text_to_u64(digits, &port) < 0 || port > UINT16_MAX)
+		return err_set(e, ERR_BAD_SPEC, "\"%.*s\" is no port: write a number from 1 to 65535", (int)len, text);
+	r->port = (uint16_t)port;
+	return 0;
+}
+
+static int bad_host(const char *text, size_t len, struct err *e)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] & 0x80)
+			return err_set(e, ERR_BAD_SPEC, "\"%.*s\": write an international name as it is in the DNS, xn--...", (int)len, text);
+	return err_set(e, ERR_BAD_SPEC, "\"%.*s\" is no host: write a name, *.NAME, *, an IPv4 address as four decimal numbers, or [IPv6]", (int)len, text);
+}
+
+static int parse_host(const char *text, size_t len, struct net_rule *r, struct err *e)
+{
+	bool        below = len > 2 && text[0] == '*' && text[1] == '.', bracket = len > 2 && text[0] == '[' && text[len - 1] == ']';
+	bool        is_address;
+	const char *name = text + (below ? 2 : bracket);
+	size_t      n    = len - (below ? 2 : bracket ? 2 : 0);
+
+	if (len == 1 && text[0] == '*') {
+		r->host_kind = NET_HOST_PUBLIC;
+		return 0;
+	}
+	if (!net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
+		return bad_host(text, len, e);
+	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
+	return 0;
+}
+
+static bool path_is_plain(const char *path)
+{
+	size_t len = strlen(path);
+
+	if (*path != '/' || len >= NET_PATH_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (path[i] <= ' ' || path[i] > '~' || strchr("?#\\", path[i]))
+			return false;
+	return !net_path_has_dots(path, len);
+}
+
+int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)
+{
+	if (rule->scheme == NET_SCHEME_TCP)
+		return err_set(e, ERR_BAD_SPEC, "\"%s\": tcp has no paths, since nothing looks inside", path);
+	if (!path_is_plain(path))
+		return err_set(e, ERR_BAD_SPEC,
+			       "\"%.200s\" is no beginning of a path: write \"/...\" in visible ASCII, at most %d bytes, without ?, #, \\, \".\" and \"..\"",
+			       path, NET_PATH_MAX - 1);
+	if (rule->paths == NET_PATHS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d paths in one rule", NET_PATHS_MAX);
+	strcpy(rule->path[rule->paths++], path);
+	return 0;
+}
+
+/* Behind the host: a colon outside of brackets, or the end. */
+static size_t host_length(const char *text, size_t len)
+{
+	const char *bracket = *text == '[' ? memchr(text, ']', len) : NULL;
+	size_t      from    = bracket ? (size_t)(bracket - text) : 0;
+	const char *colon   = memchr(text + from, ':', len - from), *last = memrchr(text + from, ':', len - from);
+
+	return colon && colon == last ? (size_t)(colon - text) : len; /* two: IPv6 without brackets, which is no host */
+}
+
+static int parse_rest(const char *text, struct net_rule *r, struct err *e)
+{
+	size_t len = strcspn(text, "/?#"), host = host_length(text, len);
+
+	if (text[len] == '?' || text[len] == '#')
+		return err_set(e, ERR_BAD_SPEC, "\"%s\": a rule has no query and no fragment", text);
+	if (memchr(text, '@', len))
+		return err_set(e, ERR_BAD_SPEC, "a rule has no user and no password: write what is behind the \"@\""); /* and it is not repeated here */
+	if (parse_host(text, host, r, e) < 0)
+		return -1;
+	if (host < len && parse_port(text + host + 1, len - host - 1, r, e) < 0)
+		return -1;
+	if (r->scheme == NET_SCHEME_TCP && !r->port)
+		return err_set(e, ERR_BAD_SPEC, "tcp://%s: tcp needs a port: tcp://HOST:PORT", text);
+	return text[len] && strcmp(text + len, "/") != 0 ? net_rule_add_path(r, text + len, e) : 0;
+}
+
+int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)
+{
+	struct net_rule r = { 0 };
+
+	if (strlen(text) >= NET_RULE_TEXT_MAX)
+		return err_set(e, ERR_BAD_SPEC, "a rule of %zu bytes: at most %d", strlen(text), NET_RULE_TEXT_MAX - 1);
+	if (!text_is_plain(text))
+		return err_set(e, ERR_BAD_SPEC, "a rule has characters that cannot be shown");
+	if (parse_scheme(&text, &r, e) < 0 || parse_rest(text, &r, e) < 0)
+		return -1;
+	*ret = r;
+	return 0;
+}
+
+void net_rule_print(const struct net_rule *rule, char *text)
+{
+	bool        bracket = rule->host_kind == NET_HOST_ADDRESS && strchr(rule->host, ':');
+	const char *scheme  = rule->scheme < ARRAY_LEN(schemes) && schemes[rule->scheme] ? schemes[rule->scheme] : "";
+	char        port[8] = "", more[16] = "";
+
+	if (rule->host_kind == NET_HOST_ANYTHING) {
+		strcpy(text, "anything");
+		return;
+	}
+	if (rule->port)
+		snprintf(port, sizeof port, ":%u", rule->port);
+	if (rule->paths > 1)
+		snprintf(more, sizeof more, " and %u more", rule->paths - 1);
+	snprintf(text, NET_RULE_TEXT_MAX, "%s%s%s%s%s%s%s", scheme, bracket ? "[" : "",
+		 rule->host_kind == NET_HOST_PUBLIC  ? "*"
+		 : rule->host_kind == NET_HOST_BELOW ? "*."
+						     : "",
+		 rule->host, bracket ? "]" : "", port, rule->paths ? rule->path[0] : "");
+	strncat(text, more, NET_RULE_TEXT_MAX - 1 - strlen(text));
+}
+
+/* --- from a peer --- */
+
+static bool host_is_sound(const struct net_rule *r)
+{
+	char canonical[NET_HOST_MAX];
+	bool is_address;
+
+	if (memchr(r->host, 0, sizeof r->host) == NULL)
+		return false;
+	if (r->host_kind == NET_HOST_PUBLIC || r->host_kind == NET_HOST_ANYTHING)
+		return r->host[0] == 0;
+	return r->host_kind <= NET_HOST_ANYTHING && net_host_canonical(r->host, strlen(r->host), canonical, &is_address) &&
+	       memcmp(canonical, r->host, sizeof canonical) == 0 && is_address == (r->host_kind == NET_HOST_ADDRESS);
+}
+
+static bool paths_are_sound(const struct net_rule *r)
+{
+	if (r->paths > NET_PATHS_MAX)
+		return false;
+	for (unsigned i = 0; i < r->paths; i++)
+		if (!memchr(r->path[i], 0, NET_PATH_MAX) || !path_is_plain(r->path[i]))
+			return false;
+	return true;
+}
+
+static bool is_bare(const struct net_rule *r)
+{
+	return r->methods == 0 && r->paths == 0;
+}
+
+static bool rule_is_sound(const struct net_rule *r)
+{
+	if (!host_is_sound(r) || !paths_are_sound(r) || r->scheme > NET_SCHEME_TCP || r->methods > NET_METHOD_ALL || r->is_private > 1)
+		return false;
+	if (r->host_kind == NET_HOST_ANYTHING)
+		return is_bare(r) && r->scheme == NET_SCHEME_ANY && r->port == 0;
+	return r->scheme != NET_SCHEME_TCP || (is_bare(r) && r->port != 0);
+}
+
+bool net_rules_are_sound(const struct net_rules *rules)
+{
+	if (rules->n > NET_RULES_MAX)
+		return false;
+	for (unsigned i = 0; i < rules->n; i++)
+		if (!rule_is_sound(&rules->rule[i]))
+			return false;
+	return true;
+}
