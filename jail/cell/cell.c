@@ -277,9 +277,20 @@ static int enter_net(struct cell *c, struct err *e)
 	return c->net.net.ns_fd < 0 ? net_make(&c->net.net, e) : net_enter(c->net.net.ns_fd, e);
 }
 
-static int clone_in_net(struct cell *c, struct err *e)
+/* One that is used again has the route already. */
+static int enter_own_net(struct cell *c, const struct run_order *order, struct err *e)
 {
-	if (enter_net(c, e) < 0 || clone_cell(c, e) < 0)
+	bool is_new = c->net.net.ns_fd < 0;
+
+	return enter_net(c, e) < 0 || (order->listeners && is_new && net_add_route(e) < 0) ? -1 : 0;
+}
+
+/* PID 1 is cloned before there are sockets: it has no copy of them, not even until it closes it. */
+static int clone_in_net(struct cell *c, const struct run_order *order, struct err *e)
+{
+	if (enter_own_net(c, order, e) < 0 || clone_cell(c, e) < 0)
+		return -1;
+	if (order->listeners && net_sockets_open(order->listeners, &c->sockets, e) < 0)
 		return -1;
 	return c->net.host_fd < 0 ? 0 : net_enter(c->net.host_fd, e);
 }
@@ -294,7 +305,7 @@ static int open_cell(struct cell *c, const struct run_order *order, struct err *
 	if (make_channels(c, e) < 0)
 		return -1;
 	fill_child(c, order);
-	if (clone_in_net(c, e) < 0)
+	if (clone_in_net(c, order, e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
@@ -367,6 +378,7 @@ void cell_end(struct cell *c)
 	close_child_ends(c);
 	warm_close(&c->warm);
 	notice_close(&c->notice);
+	net_sockets_close(&c->sockets);
 	fd_closep(&c->report_fd);
 	group_oom_close(&c->oom);
 	fd_closep(&c->user_ns_fd);

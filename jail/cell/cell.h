@@ -10,6 +10,7 @@
 #include "base_mounts.h"
 #include "child.h"
 #include "net.h"
+#include "net_sockets.h"
 #include "notice.h"
 #include "rootless.h"
 #include "run_order.h"
@@ -40,6 +41,7 @@ struct cell {
 	struct warm      warm;
 	struct group_oom oom;       /* what tells that its memory is used up */
 	struct net_place net;
+	struct net_sockets sockets; /* in it */
 	struct notice    notice;    /* of sockets of a network, and of refused calls; */
 	bool             is_noticed; /* the program was started with a filter that tells of every one */
 	uint64_t         layers, missing;

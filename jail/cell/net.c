@@ -3,7 +3,9 @@
 
 #include "fd.h"
 #include "file.h"
+#include "net_listeners.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -20,21 +22,50 @@ static void socket_freep(struct nl_sock **sock)
 	nl_socket_free(*sock);
 }
 
-/* The one request that is needed: the core of libnl does it, its route library would only add start-up time. */
-static int raise_loopback(struct err *e)
+enum { LOOPBACK = 1 }; /* its index, in every network */
+
+/* Two requests are all that is needed: the core of libnl does them, its route library would only add start-up time. */
+static int request(int type, int flags, void *message, size_t len, const char *what, struct err *e)
 {
 	scoped(socket_freep) struct nl_sock *sock = nl_socket_alloc();
-	struct ifinfomsg lo = { .ifi_family = AF_UNSPEC, .ifi_index = 1, .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
-	int r;
+	int                                  r;
 
 	if (!sock)
-		return err_set(e, ERR_LIMIT, "lo: out of memory");
+		return err_set(e, ERR_LIMIT, "set-up step net-namespace: %s: out of memory", what);
 	r = nl_connect(sock, NETLINK_ROUTE);
 	if (r == 0)
-		r = nl_send_simple(sock, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, &lo, sizeof lo);
+		r = nl_send_simple(sock, type, NLM_F_REQUEST | NLM_F_ACK | flags, message, len);
 	if (r >= 0)
 		r = nl_wait_for_ack(sock);
-	return r < 0 ? err_set(e, ERR_SETUP, "set-up step net-namespace: lo up: %s", nl_geterror(r)) : 0;
+	return r < 0 ? err_set(e, ERR_SETUP, "set-up step net-namespace: %s: %s", what, nl_geterror(r)) : 0;
+}
+
+static int raise_loopback(struct err *e)
+{
+	struct ifinfomsg lo = { .ifi_family = AF_UNSPEC, .ifi_index = LOOPBACK, .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+
+	return request(RTM_NEWLINK, 0, &lo, sizeof lo, "lo up", e);
+}
+
+/* Every address of it is this host's own, so a packet to one never leaves lo. */
+int net_add_route(struct err *e)
+{
+	struct {
+		struct rtmsg  route;
+		struct rtattr to;
+		uint32_t      address;
+		struct rtattr by;
+		uint32_t      device;
+	} message = {
+		.route   = { .rtm_family = AF_INET, .rtm_dst_len = NET_ROUTE_BITS, .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC,
+			     .rtm_scope = RT_SCOPE_HOST, .rtm_type = RTN_LOCAL },
+		.to      = { RTA_LENGTH(sizeof(uint32_t)), RTA_DST },
+		.address = htonl(NET_ROUTE),
+		.by      = { RTA_LENGTH(sizeof(uint32_t)), RTA_OIF },
+		.device  = LOOPBACK,
+	};
+
+	return request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &message, sizeof message, "route " NET_ROUTE_TEXT, e);
 }
 
 /* As in some containers. */

@@ -29,6 +29,8 @@ must_use int net_enter_empty(struct err *e);
 /* The calling process is in it from then on. */
 must_use int net_make(struct net *ret, struct err *e);
 must_use int net_enter(int ns_fd, struct err *e);
+/* In the one that the caller is in, once: the route of net_listeners.h. It goes to lo, and nowhere from there. */
+must_use int net_add_route(struct err *e);
 /* The one that the caller is in; -1 with errno. */
 must_use int net_open_own(void);
 void         net_close(struct net *n);

@@ -24,6 +24,8 @@ struct backend_order {
 	const int                   *shown_fd;
 	size_t                       shown_len;
 	int                          files_fd, tools_fd; /* -1: none */
+	const struct net_listeners  *listeners; /* of a private run; NULL: no network. A service's are the profile's */
+	int                          trust_fd;  /* of a private run, as in run_order; -1: none */
 	bool                         stdin_pipe, result_pipe, cold;
 };
 

@@ -15,6 +15,8 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 		.shown_len      = o->shown_len,
 		.files_fd       = o->files_fd,
 		.tools_fd       = o->tools_fd,
+		.listeners      = o->listeners,
+		.trust_fd       = o->trust_fd,
 		.stdin_pipe     = o->stdin_pipe,
 		.result_pipe    = o->result_pipe,
 		.workspace_exec = profile->workspace_exec,

@@ -156,6 +156,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.shown_len   = plan->shown_len,
 		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
 		.tools_fd    = tools,
+		.trust_fd    = -1,
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
 		.cold        = request->cold,

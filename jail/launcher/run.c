@@ -25,8 +25,8 @@
  */
 static void keep_only(const struct run_order *order, int sock)
 {
-	int    keep[5 + MOUNT_SHOWN_MAX] = { sock, order->exec_args->fd, order->code_fd, order->files_fd, order->tools_fd };
-	size_t n                         = 5;
+	int    keep[6 + MOUNT_SHOWN_MAX] = { sock, order->exec_args->fd, order->code_fd, order->files_fd, order->tools_fd, order->trust_fd };
+	size_t n                         = 6;
 
 	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = order->shown_fd[i];
@@ -183,7 +183,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 }
 
 /* Where there is no room, others are waiting to be read. */
-static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms)
+static void ask_with(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms, const int *fds, size_t n)
 {
 	struct launch_ask ask;
 
@@ -191,7 +191,12 @@ static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reas
 	ask.kind   = kind;
 	ask.reason = reason;
 	ask.ms     = ms;
-	(void)!send(run->sock, &ask, sizeof ask, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!packet_offer(run->sock, &ask, sizeof ask, fds, n);
+}
+
+static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms)
+{
+	ask_with(run, kind, reason, ms, NULL, 0);
 }
 
 void run_cancel(const struct run *run, enum exit_reason reason)
@@ -212,6 +217,11 @@ void run_stay(const struct run *run, uint64_t ms)
 void run_freeze(const struct run *run, bool is)
 {
 	ask(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0);
+}
+
+void run_network(const struct run *run, int sock)
+{
+	ask_with(run, LAUNCH_NETWORK, EXIT_cancelled, 0, &sock, 1);
 }
 
 void run_done(struct run *run)

@@ -50,4 +50,9 @@ void run_wait(const struct run *run, bool waits);
 void run_stay(const struct run *run, uint64_t ms);
 /* A session has nothing to do, or has again: then before anything is sent to its program. */
 void run_freeze(const struct run *run, bool is);
+/*
+ * Over sock, one end of a pair of SOCK_SEQPACKET that stays the caller's, the other end gets one struct net_listeners with the cell's
+ * sockets (net_listeners.h), or end of file where there are none. At any time after the start, once.
+ */
+void run_network(const struct run *run, int sock);
 void run_done(struct run *run);

@@ -4,6 +4,7 @@
 #include "exec_args.h"
 #include "limits.h"
 #include "mount_plan.h"
+#include "net_listeners.h"
 #include "policy_bundle.h"
 #include "record.h"
 #include "refused_call.h"
@@ -20,6 +21,8 @@ struct run_order {
 	size_t                 shown_len;
 	int                    files_fd; /* where its files come from and go to, see files.h; -1: it has none */
 	int                    tools_fd; /* the program's end of the socket to its tools; -1: it has none */
+	const struct net_listeners *listeners; /* where the cell listens for brig-proxy; NULL: it has no network */
+	int                    trust_fd; /* certificates for programs: PEM, a sealed memory file; -1: none beyond the rootfs's own */
 	bool                   stdin_pipe, result_pipe, workspace_exec;
 	bool                        warm;        /* arguments that a zygote can carry out: python3 -I FILE ARG... */
 	bool                   require_all; /* every layer, also those that kernels may lack */

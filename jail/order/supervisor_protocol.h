@@ -9,6 +9,7 @@
 #include "group.h"
 #include "limits.h"
 #include "mount_plan.h"
+#include "net_listeners.h"
 #include "store.h"
 
 enum { SUPERVISOR_FD = 3 };
@@ -29,6 +30,8 @@ struct supervisor_setup {
 	uint32_t zygote_cells, zygote_ms;
 	uint64_t cpus; /* as in struct limits, of a run that asks for nothing */
 	uint64_t wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the ceilings */
+	uint32_t             has_network; /* its cells listen for brig-proxy */
+	struct net_listeners listeners;
 	uint32_t rootless_kind;
 	char     rootless_why[200];
 };

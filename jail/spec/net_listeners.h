@@ -28,3 +28,6 @@ struct net_listeners {
 	uint32_t ports;                /* descriptors: NET_LISTEN_PORTS + ports */
 	uint16_t port[NET_PORTS_MAX];
 };
+
+/* From a peer that is not trusted. No port twice, none 0, none of the gateway's own (the kernel would refuse to listen at both). */
+bool net_listeners_are_sound(const struct net_listeners *l);

@@ -78,6 +78,8 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.notifying      = kind->notifying,
 		.files_fd       = -1,
 		.tools_fd       = -1,
+		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
+		.trust_fd       = -1,
 		.code_len       = c->has_code,
 	};
 }

@@ -226,9 +226,11 @@ static void freeze(struct watch *w, bool is)
 	watch_tell_session(w);
 }
 
-/* False: it makes no sense. */
-static bool hear_ask(struct watch *w, const struct launch_ask *ask)
+/* False: it makes no sense. fd: what came with it, if something did. */
+static bool hear_ask(struct watch *w, const struct launch_ask *ask, int fd)
 {
+	if ((ask->kind == LAUNCH_NETWORK) != (fd >= 0))
+		return false;
 	switch (ask->kind) {
 	case LAUNCH_CANCEL:
 		if (ask->reason != EXIT_cancelled && ask->reason != EXIT_output_limit && ask->reason != EXIT_client_gone)
@@ -252,18 +254,33 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask)
 		if (w->clock.started)
 			begin_session(w);
 		return true;
+	case LAUNCH_NETWORK:
+		net_sockets_give(&w->cell.sockets, fd); /* none, or not again: its other end sees that nothing came */
+		return true;
 	}
 	return false;
+}
+
+static ssize_t receive_ask(struct watch *w, struct launch_ask *ask, int *fd)
+{
+	size_t n;
+
+	if (!packet_is_there(w->client)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return packet_receive(w->client, ask, sizeof *ask, fd, 1, &n);
 }
 
 static void on_client(struct watch *w)
 {
 	struct launch_ask ask;
-	ssize_t           n = recv(w->client, &ask, sizeof ask, MSG_DONTWAIT);
+	scoped_fd         fd = -1;
+	ssize_t           n  = receive_ask(w, &ask, &fd);
 
-	if (n == sizeof ask && hear_ask(w, &ask))
+	if (n == sizeof ask && hear_ask(w, &ask, fd))
 		return;
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+	if (n < 0 && errno == EAGAIN)
 		return;
 	watch_decide(w, EXIT_client_gone);
 	fd_closep(&w->client);
