@@ -29,6 +29,7 @@ NAMES = {
     "shop.example": 34, "api.example": 35, "evil.example": 36, "one.example": 37, "two.example": 37, "git.example": 38, "pypi.example": 39,
     "ws.example": 40, "echo.example": 41, "wild.example": 42, "a.wild.example": 42, "b.a.wild.example": 42, "raw.example": 43, "evilwild.example": 44,
     "cert.example": 45, "unknown-ca.example": 46, "six.example": 47, "closed.example": 48, "xn--pple-43d.example": 49, "apple.example": 49,
+    "pypi.org": 60, "files.pythonhosted.org": 61, "api.github.com": 62, "example.com": 63, # of README and guide
 }
 SIX_ONLY = ("six.example",)
 ODD = { # names of public domains that lead to where no program may come
@@ -41,6 +42,7 @@ ODD = { # names of public domains that lead to where no program may come
 NOT_PUBLIC = ["10.1.2.3", "169.254.169.254", "100.64.7.7", "192.168.1.1", "fd00:ec2::254"] # of world, beside the public ones; a metadata service answers there
 CERTIFIED = [*NAMES, "rebind.example", *ODD]
 BIG = 1 << 30
+TOKEN = "your-token" # which /user wants, as in the guide
 
 
 def address_of(name):
@@ -201,7 +203,7 @@ class Internet:
 
     def start_dns(self):
         lines = ["no-resolv", "no-hosts", "cache-size=0", "log-queries", f"log-facility={self.folder}/dns.log", f"listen-address={RESOLVER}", "bind-interfaces", "local-ttl=0",
-                 "local=/example/", "server=/rebind.example/127.0.0.1#5353", "cname=alias.example,shop.example", "cname=alias-evil.example,evil.example", "txt-record=txt.example,a-command-for-the-program", "user=root", "pid-file="]
+                 "local=/example/", "local=/org/", "local=/com/", "server=/rebind.example/127.0.0.1#5353", "cname=alias.example,shop.example", "cname=alias-evil.example,evil.example", "txt-record=txt.example,a-command-for-the-program", "user=root", "pid-file="]
         for name in NAMES:
             addresses = [f"{SIX_PREFIX}{NAMES[name]}"] + ([] if name in SIX_ONLY else [address_of(name)])
             lines.append(f"host-record={name},{','.join(addresses)}")
@@ -328,6 +330,7 @@ def nginx_conf(folder):
                 root FOLDER/www;
                 autoindex on;
                 location = /who { default_type text/plain; return 200 "$host by $server_protocol at $server_addr:$server_port, authorization $http_authorization\\n"; }
+                location = /user { default_type application/json; if ($http_authorization != "Bearer TOKEN") { return 401 '{}'; } return 200 '{"login": "octocat"}'; }
                 location = /away { return 302 https://evil.example/who; }
                 location /repos/ { default_type text/plain; return 200 "$request_method $request_uri\\n"; }
                 location /ws { proxy_pass http://127.0.0.1:9001; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; proxy_read_timeout 60s; }
@@ -347,7 +350,7 @@ def nginx_conf(folder):
             server { listen CERT:443 ssl; ssl_certificate FOLDER/other.crt; ssl_certificate_key FOLDER/other.key; location / { return 200 "wrong name\\n"; } }
             server { listen STRANGER:443 ssl; ssl_certificate FOLDER/stranger.crt; ssl_certificate_key FOLDER/stranger.key; location / { return 200 "unknown CA\\n"; } }
         }
-    """).replace("PUBLIC", public).replace("PRIVATE", private).replace("CERT:", address_of("cert.example") + ":").replace("STRANGER:", address_of("unknown-ca.example") + ":").replace("FOLDER", str(folder))
+    """).replace("TOKEN", TOKEN).replace("PUBLIC", public).replace("PRIVATE", private).replace("CERT:", address_of("cert.example") + ":").replace("STRANGER:", address_of("unknown-ca.example") + ":").replace("FOLDER", str(folder))
 
 
 def haproxy_conf(folder):
