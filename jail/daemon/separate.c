@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "group_give.h"
+#include "libexec.h"
 #include "privilege.h"
 #include "slot.h"
 #include "sub_ids.h"
@@ -105,18 +106,6 @@ static int prepare_host(const struct parting *p, struct places *places, struct e
 }
 
 /* --- the keeper --- */
-
-static int open_program(const struct places *places, const char *name, int *ret, struct err *e)
-{
-	char path[PLACE_MAX + 16], installed[PLACE_MAX];
-
-	snprintf(path, sizeof path, "%s/%s", places->libexec, name);
-	snprintf(installed, sizeof installed, BRIG_LIBEXECDIR "/%s", name);
-	*ret = open(path, O_PATH | O_CLOEXEC);
-	if (*ret < 0)
-		*ret = open(installed, O_PATH | O_CLOEXEC);
-	return *ret < 0 ? err_sys(e, "%s", path) : 0;
-}
 
 /* A plain user's newuidmap gets no power when no_new_privs is set. */
 static int take_role(const struct parting *p, struct err *e)
@@ -229,7 +218,9 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 	use_places_of_host(&p, places); /* locks of ids are among them */
 	if (choose_accounts(&p, places, &s, e) < 0)
 		return -1;
-	if (open_program(places, "keeper", &p.keeper_file, e) < 0 || open_program(places, "supervisor", &p.supervisor_file, e) < 0)
+	p.keeper_file     = libexec_open(places, "keeper", e);
+	p.supervisor_file = p.keeper_file < 0 ? -1 : libexec_open(places, "supervisor", e);
+	if (p.supervisor_file < 0)
 		return -1;
 	if ((p.is_root && prepare_host(&p, places, e) < 0) || make_sockets(&p, e) < 0)
 		return -1;

@@ -197,6 +197,11 @@ int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struc
 	return keep_caps(kept) < 0 ? err_sys(e, "capabilities of uid %u", uid) : 0;
 }
 
+int privilege_leave_caps(struct err *e)
+{
+	return keep_bounding_set(PRIVILEGE_NO_CAPS) < 0 || keep_caps(PRIVILEGE_NO_CAPS) < 0 ? err_sys(e, "capabilities cannot be left") : 0;
+}
+
 int privilege_lock(enum privilege_kept kept, struct err *e)
 {
 	int r = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

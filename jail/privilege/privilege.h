@@ -45,6 +45,8 @@ must_use int privilege_is_root(void); /* -1 with errno: the capabilities cannot 
 /* READ_CAPS: to read any file, and to change to an account that may not. */
 enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS };
 
+/* None is left, and none comes with what is executed, also of uid 0 in a namespace. The account stays. */
+must_use int privilege_leave_caps(struct err *e);
 /* Another account, for good, without groups; of the capabilities, those that are kept and no other. */
 must_use int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
 /* Nothing that is executed from here on has more: what is not kept is in no set, and no_new_privs is set. */

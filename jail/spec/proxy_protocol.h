@@ -17,7 +17,13 @@
 #include "net_report.h"
 #include "net_rule.h"
 
-enum { PROXY_FD = 3, PROXY_CONFIG_FD = 4 };
+#define PROXY_PROGRAM "proxy" /* the executable, beside the others of libexec */
+enum {
+	PROXY_FD        = 3,
+	PROXY_CONFIG_FD = 4,
+	PROXY_LOCK_FD   = 5, /* holds the lock on its host id, and is of no other use: to be left open */
+	PROXY_FDS_END,
+};
 
 enum {
 	NET_SECRETS_MAX       = 16,

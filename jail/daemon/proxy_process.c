@@ -1,0 +1,94 @@
+#define _GNU_SOURCE
+#include "proxy_process.h"
+
+#include "fd.h"
+#include "libexec.h"
+#include "privilege.h"
+#include "proxy_exec.h"
+#include "proxy_protocol.h"
+#include "rootless.h"
+#include "slot.h"
+#include "sub_ids.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* --- the process itself, before it is brig-proxy --- */
+
+/* A slot that is not for cells; where a service holds those, any. */
+static int take_slot(const struct places *places, const struct id_range *ids, struct slot *ret, struct err *e)
+{
+	if (slot_take(places->runtime, ids, id_range_reserve(ids), ret, e) == 0)
+		return 0;
+	return e->kind == ERR_LIMIT ? slot_take(places->runtime, ids, 0, ret, e) : -1;
+}
+
+/* *is_one: there is no id but the caller's. */
+static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
+{
+	struct rootless r = { .kind = ROOTLESS_NONE };
+	int             is_root = privilege_is_root();
+
+	*is_one = false;
+	if (is_root > 0)
+		return sub_ids_of_root(ret, e);
+	if (is_root < 0)
+		return err_sys(e, "capabilities");
+	if (rootless_enter(&r, e) < 0)
+		return -1;
+	*ret    = r.ids;
+	*is_one = r.kind == ROOTLESS_SINGLE;
+	return 0;
+}
+
+static int become_other(const struct places *places, struct slot *slot, struct err *e)
+{
+	struct id_range ids;
+	bool            is_one;
+
+	if (find_ids(&ids, &is_one, e) < 0)
+		return -1;
+	if (is_one)
+		return privilege_leave_caps(e);
+	return take_slot(places, &ids, slot, e) < 0 ? -1 : privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
+}
+
+static _Noreturn void become_proxy(const struct places *places, int program, int sock, int config)
+{
+	struct slot slot   = { .fd = -1 };
+	int         keep[] = { program, sock, config };
+	struct err  e;
+
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* at once: copies of the door's sockets would hide their ends */
+	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
+		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
+	else
+		proxy_exec(program, sock, config, slot.fd);
+	_exit(EXIT_FAILURE);
+}
+
+/* --- the door's side --- */
+
+int proxy_start(const struct places *places, int config, int *ret_sock, struct err *e)
+{
+	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e), ours = -1, theirs = -1;
+	int       pair[2];
+	pid_t     pid;
+
+	if (program < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "brig-proxy: socketpair");
+	ours   = pair[0];
+	theirs = pair[1];
+	pid    = fork();
+	if (pid == 0)
+		become_proxy(places, program, theirs, config);
+	if (pid < 0)
+		return err_sys(e, "brig-proxy: fork");
+	*ret_sock = fd_take(&ours);
+	return 0;
+}
