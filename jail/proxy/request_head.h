@@ -7,14 +7,9 @@
  */
 #pragma once
 #include "net_rule.h"
+#include "span.h"
 
 enum { REQUEST_HEAD_MAX = 64 * 1024, REQUEST_HEADERS_MAX = 128 };
-
-/* Bytes of the caller's buffer, which must stay where it is. */
-struct span {
-	const char *at;
-	size_t      len;
-};
 
 enum request_form {
 	REQUEST_ORIGIN,    /* GET /path */
@@ -25,7 +20,7 @@ enum request_form {
 
 enum request_framing { REQUEST_NO_BODY, REQUEST_LENGTH, REQUEST_CHUNKED };
 
-struct request_header {
+struct request_header { /* in the caller's buffer */
 	struct span name, value;
 };
 
@@ -41,7 +36,8 @@ struct request_head {
 	struct span           path; /* origin-form, with the query; "/" when an absolute target has none; "*" */
 	unsigned              minor; /* HTTP/1.minor: 0 or 1 */
 	enum request_framing  framing;
-	uint64_t              body_len; /* LENGTH */
+	bool                  has_length; /* Content-Length was there, maybe 0 */
+	uint64_t              body_len;
 	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];

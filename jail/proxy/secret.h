@@ -15,16 +15,23 @@ size_t secret_headers(const struct proxy_config *config, const char *host, uint1
 /* A server that repeats a request (TRACE, maybe OPTIONS) would hand the secret over. */
 bool secret_allows(const struct request_head *h);
 
-/* Replies on their way to the program: each secret of host and port becomes asterisks, also across ends of buffers. */
+/*
+ * Replies on their way to the program: each secret of host and port becomes asterisks, also across ends of buffers.
+ *
+ * A tail of a reply that begins like a secret waits for what follows. So short a beginning as `little` does not: it tells next to
+ * nothing, and a websocket's message would wait for ever because of one letter. The rest of a secret is masked all the same.
+ */
 struct secret_mask {
 	const struct net_secret *secret[NET_SECRETS_MAX];
-	size_t                   secrets;
-	size_t                   held; /* bytes in hold, which may be the beginning of a secret */
-	char                     hold[NET_SECRET_VALUE_MAX];
+	size_t                   secrets, little;
+	size_t                   held, passed; /* bytes in hold; how many of them went already */
+	size_t                   mask_left;    /* of a secret that goes on in hold */
 	bool                     has_masked;
+	bool                     is_first[256]; /* some secret begins with this byte */
+	char                     hold[NET_SECRET_VALUE_MAX];
 };
 void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port);
-/* Bytes to pass on, in place of in (which is changed): out holds len + NET_SECRET_VALUE_MAX. Returns how many; the others are held back. */
+/* Bytes to pass on in place of in; out holds len + NET_SECRET_VALUE_MAX. Returns how many: fewer are held back, more come out of the hold. */
 size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out);
-/* At the end of the reply: what was held back. */
+/* At the end of the reply: what is held back, as asterisks. out holds NET_SECRET_VALUE_MAX. */
 size_t secret_mask_end(struct secret_mask *m, char *out);

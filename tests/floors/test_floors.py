@@ -37,6 +37,7 @@ FLOORS = {
     "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/order", "jail/launcher", "jail/keeper"],
     "jail/doctor": [*SPEC, "jail/privilege", "jail/cgroup", "jail/profile"],
     "jail/cli": [*CLIENT, "jail/spec", "jail/privilege", "jail/seccomp", "jail/profile", "jail/doctor"],
+    "jail/proxy": SPEC,
     "jail/metrics": [*CLIENT, "jail/privilege"],
     "rootfs-builder": SPEC,
     "mcp/rpc": IO,

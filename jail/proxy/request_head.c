@@ -1,0 +1,379 @@
+#define _GNU_SOURCE
+#include "request_head.h"
+#include "text.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* --- bytes --- */
+
+/* RFC 9110, 5.6.2 */
+static bool is_token_byte(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static bool is_token(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!is_token_byte(s.at[i]))
+			return false;
+	return s.len > 0;
+}
+
+/* RFC 9110, 5.5: a tab, what is visible, and bytes above ASCII. */
+static bool is_value(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (((unsigned char)s.at[i] < ' ' && s.at[i] != '\t') || s.at[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static bool list_has(struct span list, const char *word)
+{
+	struct span item;
+
+	while (span_next(&list, &item))
+		if (span_is(item, word))
+			return true;
+	return false;
+}
+
+/* --- host and port --- */
+
+struct authority {
+	char     host[NET_HOST_MAX];
+	uint16_t port; /* 0: not said */
+	bool     is_address;
+};
+
+static bool take_port(struct span s, uint16_t *port)
+{
+	char     digits[6] = { 0 };
+	uint64_t x         = 0;
+
+	if (s.len == 0 || s.len >= sizeof digits)
+		return false;
+	memcpy(digits, s.at, s.len);
+	if (text_to_u64(digits, &x) < 0 || x == 0 || x > UINT16_MAX)
+		return false;
+	*port = (uint16_t)x;
+	return true;
+}
+
+/* "host", "host:port", "[IPv6]:port". User and password are no host. */
+static bool take_authority(struct span s, struct authority *a)
+{
+	bool        bracket = s.len && *s.at == '[';
+	const char *close   = bracket ? memchr(s.at, ']', s.len) : NULL;
+	struct span host    = s, rest = { 0 };
+
+	if (bracket) {
+		if (!close)
+			return false;
+		host = (struct span){ s.at + 1, (size_t)(close - s.at) - 1 };
+		rest = (struct span){ close + 1, s.len - host.len - 2 };
+	} else {
+		const char *colon = s.len ? memchr(s.at, ':', s.len) : NULL;
+
+		host.len = colon ? (size_t)(colon - s.at) : s.len;
+		rest     = (struct span){ s.at + host.len, s.len - host.len };
+	}
+	a->port = 0;
+	if (rest.len && (*rest.at != ':' || !take_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
+		return false;
+	return net_host_canonical(host.at, host.len, a->host, &a->is_address) && bracket == (strchr(a->host, ':') != NULL);
+}
+
+/* --- the first line --- */
+
+static void set_authority(struct request_head *h, const struct authority *a)
+{
+	memcpy(h->host, a->host, sizeof h->host);
+	h->port       = a->port;
+	h->is_address = a->is_address;
+}
+
+static const char *take_absolute(struct span target, struct request_head *h)
+{
+	bool             https  = target.len > 8 && strncasecmp(target.at, "https://", 8) == 0;
+	size_t           scheme = https ? 8 : 7, n;
+	struct authority a;
+
+	h->form   = REQUEST_ABSOLUTE;
+	h->scheme = https ? NET_SCHEME_HTTPS : NET_SCHEME_HTTP;
+	target.at += scheme;
+	target.len -= scheme;
+	for (n = 0; n < target.len && target.at[n] != '/' && target.at[n] != '?'; n++)
+		;
+	if (!take_authority((struct span){ target.at, n }, &a))
+		return "its target has no acceptable host and port";
+	set_authority(h, &a);
+	h->path = (struct span){ target.at + n, target.len - n };
+	if (!h->path.len)
+		h->path = (struct span){ "/", 1 };
+	return *h->path.at == '/' ? NULL : "its target has a query without a path";
+}
+
+static const char *take_connect(struct span target, struct request_head *h)
+{
+	struct authority a;
+
+	h->form = REQUEST_AUTHORITY;
+	if (!take_authority(target, &a) || !a.port)
+		return "CONNECT wants host:port";
+	set_authority(h, &a);
+	return NULL;
+}
+
+static bool target_is_visible(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.at[i] <= ' ' || s.at[i] > '~' || s.at[i] == '#')
+			return false;
+	return s.len > 0;
+}
+
+static const char *take_target(struct span target, struct request_head *h)
+{
+	const char *why = NULL;
+
+	if (!target_is_visible(target))
+		return "its target has a byte that is not visible ASCII, or a \"#\"";
+	if (span_is(h->method_text, "CONNECT"))
+		return take_connect(target, h);
+	h->path = target;
+	if (*target.at == '/')
+		h->form = REQUEST_ORIGIN;
+	else if (target.len > 7 && (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
+		why = take_absolute(target, h);
+	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
+		h->form = REQUEST_ASTERISK;
+	else
+		return "its target is neither a path nor an http or https URL";
+	if (!why && net_path_has_dots(h->path.at, h->path.len))
+		return "its path has a segment \".\" or \"..\"";
+	return why;
+}
+
+static const char *take_version(struct span s, struct request_head *h)
+{
+	if (s.len != 8 || memcmp(s.at, "HTTP/1.", 7) != 0 || (s.at[7] != '0' && s.at[7] != '1'))
+		return "it is not HTTP/1.0 or HTTP/1.1";
+	h->minor = (unsigned)(s.at[7] - '0');
+	return NULL;
+}
+
+/* RFC 9112, 3: exactly one blank between the three. */
+static const char *take_first_line(struct span line, struct request_head *h)
+{
+	struct span target;
+	const char *why;
+
+	if (!span_cut(&line, ' ', &h->method_text) || !is_token(h->method_text))
+		return "its method is none";
+	h->method = net_method_parse(h->method_text.at, h->method_text.len);
+	if (!span_cut(&line, ' ', &target))
+		return "its first line has not three parts";
+	why = take_target(target, h);
+	return why ? why : take_version(line, h);
+}
+
+/* --- headers --- */
+
+/* The line up to CR LF, which is passed over. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
+static int take_line(struct span *rest, struct span *line)
+{
+	for (size_t i = 0; i < rest->len; i++) {
+		char c = rest->at[i];
+
+		if (c == '\n' || c == 0)
+			return -1;
+		if (c != '\r')
+			continue;
+		if (i + 1 == rest->len)
+			return 0;
+		if (rest->at[i + 1] != '\n')
+			return -1;
+		*line = (struct span){ rest->at, i };
+		rest->at += i + 2;
+		rest->len -= i + 2;
+		return 1;
+	}
+	return 0;
+}
+
+static const char *take_header(struct span line, struct request_head *h)
+{
+	struct request_header header;
+
+	if (*line.at == ' ' || *line.at == '\t')
+		return "a header goes on in the next line";
+	if (!span_cut(&line, ':', &header.name) || !is_token(header.name))
+		return "the name of a header is none";
+	header.value = span_trim(line);
+	if (!is_value(header.value))
+		return "a header has a control character";
+	if (h->headers == REQUEST_HEADERS_MAX)
+		return "it has too many headers";
+	h->header[h->headers++] = header;
+	return NULL;
+}
+
+/* How many there are of a name; the last one. */
+static unsigned find_headers(const struct request_head *h, const char *name, struct span *value)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < h->headers; i++)
+		if (span_is(h->header[i].name, name)) {
+			*value = h->header[i].value;
+			n++;
+		}
+	return n;
+}
+
+static bool headers_have(const struct request_head *h, const char *name, const char *word)
+{
+	for (unsigned i = 0; i < h->headers; i++)
+		if (span_is(h->header[i].name, name) && list_has(h->header[i].value, word))
+			return true;
+	return false;
+}
+
+/* --- what the headers mean together --- */
+
+static bool is_default_port(const struct request_head *h, uint16_t port)
+{
+	return port == (h->scheme == NET_SCHEME_HTTPS ? 443 : 80);
+}
+
+static bool is_same_authority(const struct request_head *h, const struct authority *a)
+{
+	if (strcmp(h->host, a->host) != 0)
+		return false;
+	if (h->form == REQUEST_AUTHORITY) /* some programs leave the port out here */
+		return !a->port || a->port == h->port;
+	return a->port == h->port || (!a->port && is_default_port(h, h->port)) || (!h->port && is_default_port(h, a->port));
+}
+
+static const char *check_host(struct request_head *h)
+{
+	struct authority a;
+	struct span      value = { 0 };
+	unsigned         n     = find_headers(h, "host", &value);
+
+	if (n > 1)
+		return "it has more than one Host";
+	if (n == 0)
+		return *h->host && (h->minor == 0 || h->form == REQUEST_AUTHORITY) ? NULL : "it has no Host";
+	if (!take_authority(value, &a))
+		return "its Host is no host and port";
+	if (!*h->host)
+		set_authority(h, &a);
+	else if (!is_same_authority(h, &a))
+		return "its Host is another than its target's";
+	return NULL;
+}
+
+static const char *take_length(struct span value, struct request_head *h)
+{
+	char     digits[20] = { 0 };
+	uint64_t x          = 0;
+
+	if (value.len == 0 || value.len >= sizeof digits)
+		return "its Content-Length is no number";
+	for (size_t i = 0; i < value.len; i++)
+		if (value.at[i] < '0' || value.at[i] > '9')
+			return "its Content-Length is no number";
+	memcpy(digits, value.at, value.len);
+	if (text_to_u64(digits, &x) < 0 || x > INT64_MAX)
+		return "its Content-Length is no number";
+	h->body_len   = x;
+	h->framing    = x ? REQUEST_LENGTH : REQUEST_NO_BODY;
+	h->has_length = true;
+	return NULL;
+}
+
+/* RFC 9112, 6.1 to 6.3, without the second chances. */
+static const char *check_framing(struct request_head *h)
+{
+	struct span coding = { 0 }, length = { 0 };
+	unsigned    codings = find_headers(h, "transfer-encoding", &coding), lengths = find_headers(h, "content-length", &length);
+
+	if (codings && lengths)
+		return "it has Content-Length and Transfer-Encoding";
+	if (codings > 1 || lengths > 1)
+		return "it says more than once how long its body is";
+	if (codings && (h->minor == 0 || !span_is(coding, "chunked")))
+		return "its Transfer-Encoding is not chunked alone";
+	if (codings)
+		h->framing = REQUEST_CHUNKED;
+	return lengths ? take_length(length, h) : NULL;
+}
+
+static void check_upgrade(struct request_head *h)
+{
+	struct span value = { 0 };
+
+	h->upgrades = h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 && find_headers(h, "upgrade", &value) == 1 &&
+		      span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
+}
+
+static const char *check(struct request_head *h)
+{
+	const char *why = check_host(h);
+
+	why = why ? why : check_framing(h);
+	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
+		why = "CONNECT has no body";
+	if (!why)
+		check_upgrade(h);
+	return why;
+}
+
+/* --- */
+
+static enum request_outcome say(const char **why, const char *sentence)
+{
+	*why = sentence;
+	return REQUEST_BAD;
+}
+
+static void forget(struct request_head *h)
+{
+	memset(h, 0, offsetof(struct request_head, header));
+}
+
+enum request_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why)
+{
+	struct span rest = { bytes, len < REQUEST_HEAD_MAX ? len : REQUEST_HEAD_MAX }, line;
+	const char *wrong;
+	int         got;
+
+	forget(ret);
+	for (unsigned n = 0; (got = take_line(&rest, &line)) > 0; n++) {
+		if (n > 0 && line.len == 0) {
+			ret->len = (size_t)(rest.at - bytes);
+			wrong    = check(ret);
+			return wrong ? say(why, wrong) : REQUEST_DONE;
+		}
+		wrong = n == 0 ? take_first_line(line, ret) : take_header(line, ret);
+		if (wrong)
+			return say(why, wrong);
+	}
+	if (got < 0)
+		return say(why, "a line of it has a NUL, or a CR or an LF alone");
+	return len >= REQUEST_HEAD_MAX ? say(why, "it is longer than 64 KiB") : REQUEST_MORE;
+}
+
+enum reply_outcome reply_switches(const char *bytes, size_t len)
+{
+	static const char first[] = "HTTP/1.1 101 ";
+	size_t            n       = sizeof first - 1;
+
+	if (memcmp(bytes, first, len < n ? len : n) != 0)
+		return REPLY_OTHER;
+	return len < n ? REPLY_MORE : REPLY_SWITCHED;
+}

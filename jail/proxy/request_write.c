@@ -1,0 +1,159 @@
+#define _GNU_SOURCE
+#include "request_head.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct out {
+	char  *at;
+	size_t left;
+	bool   is_short;
+};
+
+static void put(struct out *o, const char *bytes, size_t len)
+{
+	if (len > o->left) {
+		o->is_short = true;
+		o->left     = 0;
+		return;
+	}
+	if (len) /* memcpy() wants no NULL */
+		memcpy(o->at, bytes, len);
+	o->at += len;
+	o->left -= len;
+}
+
+static void put_text(struct out *o, const char *text)
+{
+	put(o, text, strlen(text));
+}
+
+static void put_span(struct out *o, struct span s)
+{
+	put(o, s.at, s.len);
+}
+
+static void put_header(struct out *o, const char *name, const char *value)
+{
+	put_text(o, name);
+	put_text(o, ": ");
+	put_text(o, value);
+	put_text(o, "\r\n");
+}
+
+/* --- which headers go on --- */
+
+/* "X_API_KEY" reaches a program behind CGI or WSGI as "X-API-Key" does. */
+static bool is_name_to_cgi(struct span s, const char *name)
+{
+	if (s.len != strlen(name))
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char a = s.at[i] == '_' ? '-' : s.at[i], b = name[i] == '_' ? '-' : name[i];
+
+		if (strncasecmp(&a, &b, 1) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Connection names further headers that concern this hop alone. */
+static bool is_nominated(const struct request_head *h, struct span name)
+{
+	for (unsigned i = 0; i < h->headers; i++) {
+		struct span list = h->header[i].value, item;
+
+		while (span_is(h->header[i].name, "connection") && span_next(&list, &item))
+			if (item.len == name.len && strncasecmp(item.at, name.at, name.len) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Of this hop, or made anew. */
+static bool is_ours(struct span name)
+{
+	static const char *const ours[] = {
+		"host",    "connection",       "proxy-connection",    "keep-alive",         "te",      "trailer",
+		"upgrade", "content-length",   "transfer-encoding",   "proxy-authorization", "http2-settings",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (span_is(name, ours[i]))
+			return true;
+	return false;
+}
+
+/* A server behind CGI would take these for the framing and the host that were checked. */
+static bool is_framing_to_cgi(struct span name)
+{
+	return memchr(name.at, '_', name.len) && (is_name_to_cgi(name, "content-length") || is_name_to_cgi(name, "transfer-encoding"));
+}
+
+static bool is_set(const struct request_edit *edit, struct span name)
+{
+	for (size_t i = 0; i < edit->sets; i++)
+		if (is_name_to_cgi(name, edit->set[i].name))
+			return true;
+	return edit->plain_reply && (span_is(name, "accept-encoding") || span_is(name, "sec-websocket-extensions"));
+}
+
+static void put_headers(struct out *o, const struct request_head *h, const struct request_edit *edit)
+{
+	for (unsigned i = 0; i < h->headers; i++) {
+		const struct request_header *header = &h->header[i];
+
+		if (is_ours(header->name) || is_framing_to_cgi(header->name) || is_set(edit, header->name) || is_nominated(h, header->name))
+			continue;
+		put_span(o, header->name);
+		put_text(o, ": ");
+		put_span(o, header->value);
+		put_text(o, "\r\n");
+	}
+}
+
+/* --- */
+
+static void put_first_line(struct out *o, const struct request_head *h)
+{
+	put_span(o, h->method_text);
+	put_text(o, " ");
+	put_span(o, h->path);
+	put_text(o, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
+}
+
+static void put_framing(struct out *o, const struct request_head *h)
+{
+	char digits[24];
+
+	if (h->framing == REQUEST_CHUNKED)
+		put_header(o, "Transfer-Encoding", "chunked");
+	snprintf(digits, sizeof digits, "%llu", (unsigned long long)h->body_len);
+	if (h->has_length)
+		put_header(o, "Content-Length", digits);
+}
+
+static void put_hop(struct out *o, const struct request_head *h)
+{
+	put_header(o, "Connection", h->upgrades ? "upgrade" : "close");
+	if (h->upgrades)
+		put_header(o, "Upgrade", "websocket");
+}
+
+size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size)
+{
+	struct out o = { ret, size, false };
+
+	put_first_line(&o, h);
+	put_header(&o, "Host", edit->authority);
+	put_headers(&o, h, edit);
+	if (edit->plain_reply)
+		put_header(&o, "Accept-Encoding", "identity");
+	for (size_t i = 0; i < edit->sets; i++)
+		put_header(&o, edit->set[i].name, edit->set[i].value);
+	put_framing(&o, h);
+	put_hop(&o, h);
+	put_text(&o, "\r\n");
+	return o.is_short ? 0 : (size_t)(o.at - ret);
+}

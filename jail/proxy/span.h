@@ -1,0 +1,15 @@
+/* span.h - a part of somebody else's bytes, as text of HTTP has them; the bytes must stay where they are */
+#pragma once
+#include "defs.h"
+
+struct span {
+	const char *at;
+	size_t      len;
+};
+
+bool        span_is(struct span s, const char *text); /* in any case of letters */
+struct span span_trim(struct span s);                 /* without blanks and tabs around it */
+/* The part before the first c, which is passed over; false: there is none, and nothing changes. */
+bool span_cut(struct span *rest, char c, struct span *part);
+/* The next of a list with commas, trimmed; false: no more. */
+bool span_next(struct span *list, struct span *item);
