@@ -1,0 +1,22 @@
+/*
+ * byte_rate.h - so many bytes a second, for all connections of a run together
+ *
+ * A bucket: what was not used in the last tenth of a second is lost. Connections
+ * that find it empty stop reading, and are woken when it fills again.
+ */
+#pragma once
+#include "loop.h"
+
+struct byte_rate {
+	struct loop      *loop;
+	uint64_t          per_second; /* 0: no bound */
+	int64_t           full_ms, at_ms;
+	uint64_t          left;
+	struct loop_timer timer;
+};
+
+void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second, void (*wake)(void *owner), void *owner);
+/* SIZE_MAX: no bound. 0: woken later. */
+size_t byte_rate_left(struct byte_rate *r);
+void   byte_rate_spend(struct byte_rate *r, size_t bytes);
+void   byte_rate_done(struct byte_rate *r);

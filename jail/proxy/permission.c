@@ -1,0 +1,48 @@
+#include "permission.h"
+
+#include "secret.h"
+
+static const struct net_rule *of_profile(const struct policy *policy, const struct net_target *target)
+{
+	const struct net_rule *rule = net_rules_find(&policy->config->allow, target);
+
+	return rule ? rule : net_rules_find(&policy->config->ceiling, target);
+}
+
+struct permission permission_find(const struct policy *policy, const struct net_target *target, bool is_address)
+{
+	const struct net_rule *rule = of_profile(policy, target);
+
+	if (target->scheme != NET_SCHEME_ANY && net_rules_find(&policy->config->deny, target))
+		return (struct permission){ .reason = NET_REASON_DENIED };
+	if (!rule || !net_rules_find(policy->rules, target))
+		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };
+	return (struct permission){ .is_private = rule->is_private, .is_literal = is_address };
+}
+
+/* What cannot be looked at is denied by every rule for its host and port. */
+bool permission_is_raw(const struct policy *policy, const char *host, uint16_t port)
+{
+	struct net_target raw = { host, port, NET_SCHEME_TCP }, any = { host, port, NET_SCHEME_ANY };
+
+	return net_rules_find(policy->rules, &raw) && of_profile(policy, &raw) && !net_rules_find(&policy->config->deny, &any);
+}
+
+bool permission_reads(const struct policy *policy, const struct net_target *target)
+{
+	return net_rules_read(policy->rules, target) || net_rules_read(&policy->config->allow, target) ||
+	       net_rules_read(&policy->config->ceiling, target) || secret_is_for(policy->config, target->host, target->port);
+}
+
+bool permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path)
+{
+	return net_rules_allow_request(policy->rules, target, method, path) &&
+	       (net_rules_allow_request(&policy->config->allow, target, method, path) ||
+		net_rules_allow_request(&policy->config->ceiling, target, method, path));
+}
+
+bool permission_knows(const struct policy *policy, const char *host)
+{
+	return net_rules_know(policy->rules, host) &&
+	       (net_rules_know(&policy->config->allow, host) || net_rules_know(&policy->config->ceiling, host));
+}

@@ -1,0 +1,25 @@
+/*
+ * pipe_pool.h - pipes through which the kernel moves bytes from socket to socket
+ *
+ * A connection has one only while bytes of it wait inside: what is idle costs no
+ * descriptors. One that comes back is empty.
+ */
+#pragma once
+#include "defs.h"
+
+enum { PIPE_POOL_KEPT = 32, PIPE_BYTES = 256 * 1024 };
+
+struct pipe_pair {
+	int in, out; /* written, read; -1: none */
+};
+#define PIPE_NONE ((struct pipe_pair){ -1, -1 })
+
+struct pipe_pool {
+	size_t           n;
+	struct pipe_pair kept[PIPE_POOL_KEPT];
+};
+
+/* False: no descriptors are left. */
+must_use bool pipe_pool_get(struct pipe_pool *pool, struct pipe_pair *ret);
+void          pipe_pool_put(struct pipe_pool *pool, struct pipe_pair *pair, bool is_empty);
+void          pipe_pool_close(struct pipe_pool *pool);

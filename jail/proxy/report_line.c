@@ -1,0 +1,116 @@
+#define _GNU_SOURCE
+#include "report_line.h"
+
+#include "clock.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The door looks at n without a lock: a row is whole before it counts. */
+static struct net_connection *add_row(struct net_report *report, const char *name, uint16_t port)
+{
+	struct net_connection *row = &report->connection[report->n];
+
+	if (report->n >= NET_REPORT_MAX) {
+		report->left_out++;
+		return NULL;
+	}
+	*row = (struct net_connection){ .port = port, .verdict = NET_VERDICT_OPEN, .began_ms = clock_ms(CLOCK_MONOTONIC) };
+	(void)snprintf(row->name, sizeof row->name, "%s", name);
+	__atomic_store_n(&report->n, report->n + 1, __ATOMIC_RELEASE);
+	return row;
+}
+
+void report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
+{
+	*line = (struct report_line){ .report = report, .row = add_row(report, name, port), .is_open = true };
+}
+
+void report_line_address(struct report_line *line, const struct sockaddr *address)
+{
+	if (!line->row)
+		return;
+	line->row->family = (uint8_t)address->sa_family;
+	if (address->sa_family == AF_INET)
+		memcpy(line->row->address, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	else
+		memcpy(line->row->address, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
+}
+
+void report_line_through(struct report_line *line)
+{
+	line->report->connections++;
+}
+
+void report_line_secret(struct report_line *line)
+{
+	if (line->row)
+		line->row->has_secret = true;
+}
+
+void report_line_in(struct report_line *line, uint64_t bytes)
+{
+	line->report->bytes_in += bytes;
+	if (line->row)
+		line->row->bytes_in += bytes;
+}
+
+void report_line_out(struct report_line *line, uint64_t bytes)
+{
+	line->report->bytes_out += bytes;
+	if (line->row)
+		line->row->bytes_out += bytes;
+}
+
+static bool is_told(const struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+{
+	for (uint32_t i = 0; i < report->n; i++) {
+		const struct net_connection *row = &report->connection[i];
+
+		if (row->port == port && row->verdict == NET_VERDICT_REFUSED && row->reason == reason &&
+		    strcmp(row->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The last row may be taken back, when it says what another one says. */
+static void merge(struct report_line *line, enum net_reason reason)
+{
+	struct net_report     *report = line->report;
+	struct net_connection *row    = line->row;
+
+	if (!row || row != &report->connection[report->n - 1] || !is_told(report, row->name, row->port, reason))
+		return;
+	report->n--;
+	line->row = NULL;
+}
+
+void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason)
+{
+	if (!line->is_open)
+		return;
+	line->is_open = false;
+	line->report->refused += verdict == NET_VERDICT_REFUSED;
+	line->report->failed += verdict == NET_VERDICT_FAILED;
+	if (verdict == NET_VERDICT_REFUSED)
+		merge(line, reason);
+	if (!line->row)
+		return;
+	line->row->reason   = reason;
+	line->row->ended_ms = clock_ms(CLOCK_MONOTONIC);
+	line->row->verdict  = verdict;
+}
+
+void report_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+{
+	struct report_line line;
+
+	if (is_told(report, name, port, reason)) {
+		report->refused++;
+		return;
+	}
+	report_line_begin(&line, report, name, port);
+	report_line_end(&line, NET_VERDICT_REFUSED, reason);
+}

@@ -1,0 +1,30 @@
+/*
+ * report_line.h - one connection in the report that the door reads
+ *
+ * Written as things happen: the door may look at any moment. A refusal that
+ * is there already is counted, not told again: a program that tries a thousand times
+ * does not push out what else it did.
+ */
+#pragma once
+#include "net_report.h"
+
+#include <sys/socket.h>
+
+struct report_line {
+	struct net_report     *report;
+	struct net_connection *row; /* NULL: of those that are left out */
+	bool                   is_open;
+};
+
+void report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
+void report_line_address(struct report_line *line, const struct sockaddr *address);
+/* It is let through: counted among the connections. */
+void report_line_through(struct report_line *line);
+void report_line_secret(struct report_line *line);
+void report_line_in(struct report_line *line, uint64_t bytes);
+void report_line_out(struct report_line *line, uint64_t bytes);
+/* Once; later calls change nothing. */
+void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason);
+
+/* What never became a connection: a refused name or one connection too many. */
+void report_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason);

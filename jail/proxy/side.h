@@ -1,0 +1,26 @@
+/*
+ * side.h - one end of a connection: a socket, maybe with TLS, and what is waited for at it
+ *
+ * A socket for which nothing is waited is not in the loop: epoll tells of an
+ * error or a hang-up always, also again and again.
+ */
+#pragma once
+#include "loop.h"
+#include "tls_end.h"
+
+struct side {
+	struct loop_source source; /* fd -1: there is none (yet) */
+	uint32_t           wanted; /* EPOLLIN, EPOLLOUT; 0: not in the loop */
+	struct tls_end    *tls;    /* owned; NULL: plain */
+};
+
+/* Owns fd from then on. */
+void side_open(struct side *s, int fd, void (*ready)(void *owner), void *owner);
+void side_want(struct loop *l, struct side *s, uint32_t events);
+/* is_reset: the other end learns that it was cut off (RST), not that all was said. */
+void side_close(struct loop *l, struct side *s, bool is_reset);
+
+enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
+enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);
+/* Nothing more comes from us; the other direction stays. */
+enum tls_outcome side_finish(struct side *s);
