@@ -4,7 +4,7 @@ if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
 if(TARGET keeper)
-  install(TARGETS keeper supervisor RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
+  install(TARGETS keeper supervisor proxy RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
 install(TARGETS brig-doctor brig-metrics brig-mcp-http brig-mcp-remote RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes

@@ -50,7 +50,7 @@ FLOORS = {
     "mcp/http/main": [*MCP, "mcp", "mcp/http"],
     "tests/mcp/conformance": [*MCP, "mcp", "mcp/http"],
 }
-FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/keeper", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
+FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/keeper", "jail/proxy", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 # One header of a folder for one floor that sees no other of it.

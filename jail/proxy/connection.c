@@ -1,0 +1,219 @@
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include "proxy.h"
+#include "refusal_text.h"
+#include "socks.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+
+struct proxy *connection_proxy(const struct connection *c)
+{
+	return c->run->proxy;
+}
+
+void connection_want(struct connection *c, uint32_t client, uint32_t server)
+{
+	side_want(&connection_proxy(c)->loop, &c->client, client);
+	side_want(&connection_proxy(c)->loop, &c->server, server);
+}
+
+void connection_deadline(struct connection *c, enum deadline_kind kind)
+{
+	deadline_set(&connection_proxy(c)->deadlines, &c->deadline, kind);
+}
+
+/* --- events --- */
+
+static void client_ready(void *owner)
+{
+	struct connection *c = owner;
+
+	c->on_client(c);
+}
+
+static void server_ready(void *owner)
+{
+	struct connection *c = owner;
+
+	c->on_server(c);
+}
+
+static void on_deadline(void *owner)
+{
+	struct connection *c = owner;
+
+	switch (c->deadline.kind) {
+	case DEADLINE_SAY:
+		connection_refuse(c, NET_REASON_TOO_SLOW);
+		return;
+	case DEADLINE_TRY:
+		c->try_again(c);
+		return;
+	case DEADLINE_DIAL:
+		connection_fail(c, c->dial.n ? NET_REASON_UNREACHABLE : NET_REASON_UNRESOLVED);
+		return;
+	case DEADLINE_IDLE:
+	case DEADLINE_LEAVE:
+	case DEADLINE_KINDS:
+		connection_end(c, c->deadline.kind == DEADLINE_IDLE);
+		return;
+	}
+}
+
+struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c))
+{
+	struct connection *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		struct side lost = { .source = { .fd = fd } };
+
+		side_close(&run->proxy->loop, &lost, true);
+		return NULL;
+	}
+	c->run      = run;
+	c->next     = next;
+	c->deadline = (struct deadline){ .due = on_deadline, .owner = c };
+	side_open(&c->client, fd, client_ready, c);
+	side_open(&c->server, -1, server_ready, c);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_init(&c->down, &c->server, &c->client, true);
+	LIST_INSERT_HEAD(&run->connections, c, link);
+	run->open++;
+	run->proxy->open++;
+	return c;
+}
+
+/* --- from step to step --- */
+
+void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+{
+	struct net_target target = { c->host, port, scheme };
+
+	(void)snprintf(c->host, sizeof c->host, "%s", host);
+	c->port       = port;
+	c->is_address = is_address;
+	c->scheme     = scheme;
+	c->is_named   = true;
+	report_line_begin(&c->line, c->run->report, c->host, port);
+	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {
+		c->scheme = target.scheme = NET_SCHEME_TCP;
+		c->carry                  = CARRY_TUNNEL;
+	}
+	c->permission = permission_find(&c->run->policy, &target, is_address);
+	if (c->permission.reason != NET_REASON_NONE)
+		connection_refuse(c, c->permission.reason);
+	else
+		connection_next(c);
+}
+
+void connection_next(struct connection *c)
+{
+	c->next(c);
+}
+
+enum tls_outcome connection_listen(struct connection *c, size_t max)
+{
+	enum tls_outcome said  = TLS_FAILED;
+	size_t           moved = 0;
+
+	if (!buffer_grow(&c->said, max))
+		return TLS_FAILED;
+	said = side_read(&c->client, c->said.at + c->said.len, c->said.room - c->said.len, &moved);
+	if (said == TLS_MOVED)
+		c->said.len += moved;
+	else if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
+		connection_want(c, said == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, 0);
+	return said;
+}
+
+/* --- ends --- */
+
+/* Unread bytes would turn our close() into a reset, which overtakes what was written. */
+static void drain(struct connection *c)
+{
+	struct proxy    *proxy = connection_proxy(c);
+	size_t           moved;
+	enum tls_outcome said = side_read(&c->client, proxy->scratch, sizeof proxy->scratch, &moved);
+
+	if (said == TLS_END || said == TLS_FAILED)
+		connection_end(c, false);
+}
+
+void connection_leave(struct connection *c)
+{
+	c->on_client = drain;
+	c->wake      = NULL;
+	if (c->is_named)
+		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	side_close(&connection_proxy(c)->loop, &c->server, false);
+	(void)side_finish(&c->client);
+	connection_want(c, EPOLLIN, 0);
+	connection_deadline(c, DEADLINE_LEAVE);
+}
+
+void connection_end(struct connection *c, bool is_reset)
+{
+	struct proxy *proxy = connection_proxy(c);
+
+	if (c->is_named)
+		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	lookup_forget(c->dial.lookup);
+	c->dial.lookup = NULL;
+	deadline_clear(&proxy->deadlines, &c->deadline);
+	free(c->exchange);
+	side_close(&proxy->loop, &c->client, is_reset);
+	side_close(&proxy->loop, &c->server, is_reset);
+	flow_done(&proxy->pipes, &c->up);
+	flow_done(&proxy->pipes, &c->down);
+	buffer_free(&c->said);
+	LIST_REMOVE(c, link);
+	c->run->open--;
+	proxy->open--;
+	free(c);
+}
+
+/* --- refusals --- */
+
+/* Ends the connection, maybe after the program has read it. */
+static void tell(struct connection *c, enum net_reason reason)
+{
+	char             text[REFUSAL_MAX];
+	size_t           len, moved = 0;
+	enum tls_outcome said;
+
+	if (c->awaits_reply && c->down.moved == 0)
+		len = refusal_print(reason, c->host, c->port, text, sizeof text);
+	else if (c->via == VIA_SOCKS && !c->is_told)
+		len = socks_print_refusal(reason, text);
+	else
+		len = 0;
+	said = len ? side_write(&c->client, text, len, &moved) : TLS_FAILED;
+	if (said == TLS_MOVED && moved == len)
+		connection_leave(c);
+	else
+		connection_end(c, true);
+}
+
+static void stop(struct connection *c, enum net_verdict verdict, enum net_reason reason)
+{
+	if (c->is_named)
+		report_line_end(&c->line, verdict, reason);
+	else
+		report_refusal(c->run->report, "", c->port, reason);
+	lookup_forget(c->dial.lookup);
+	c->dial.lookup = NULL;
+	side_close(&connection_proxy(c)->loop, &c->server, true);
+	tell(c, reason);
+}
+
+void connection_refuse(struct connection *c, enum net_reason reason)
+{
+	stop(c, NET_VERDICT_REFUSED, reason);
+}
+
+void connection_fail(struct connection *c, enum net_reason reason)
+{
+	stop(c, NET_VERDICT_FAILED, reason);
+}

@@ -1,0 +1,189 @@
+#define _GNU_SOURCE
+#include "dial.h"
+
+#include "net_address.h"
+#include "own_address.h"
+#include "proxy.h"
+#include "upstream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+
+enum { DIAL_MS = 10 * 1000 };
+
+static void dial_again(struct connection *c);
+
+/* --- connected --- */
+
+static void set_up(int fd)
+{
+	static const int yes = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+}
+
+static void connected(struct connection *c)
+{
+	set_up(c->server.source.fd);
+	connection_want(c, 0, 0);
+	if (upstream_is_used(c)) {
+		upstream_begin(c);
+		return;
+	}
+	report_line_address(&c->line, &c->dial.address[c->dial.next].any);
+	c->is_dialed = true;
+	connection_next(c);
+}
+
+static void on_server(struct connection *c)
+{
+	int       error = 0;
+	socklen_t len   = sizeof error;
+
+	if (getsockopt(c->server.source.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0)
+		connected(c);
+	else
+		dial_again(c);
+}
+
+/* --- one address after the other --- */
+
+/* A mapped address (::ffff:127.0.0.1) is judged as one of IPv6, and must not become one of IPv4 here. */
+static int open_socket(int family)
+{
+	static const int yes = 1;
+	int              fd  = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+	return fd;
+}
+
+static void wait_for_it(struct connection *c)
+{
+	connection_want(c, 0, EPOLLOUT);
+	connection_deadline(c, c->dial.next + 1 < c->dial.n ? DEADLINE_TRY : DEADLINE_DIAL);
+}
+
+static void try_next(struct connection *c)
+{
+	struct dial *d = &c->dial;
+
+	for (; d->next < d->n; d->next++) {
+		const union address *to = &d->address[d->next];
+
+		c->server.source.fd = open_socket(to->any.sa_family);
+		if (c->server.source.fd < 0 && errno != EAFNOSUPPORT) {
+			connection_fail(c, NET_REASON_NO_MEMORY);
+			return;
+		}
+		if (c->server.source.fd >= 0 && connect(c->server.source.fd, &to->any, address_len(to)) == 0) {
+			connected(c);
+			return;
+		}
+		if (c->server.source.fd >= 0 && errno == EINPROGRESS) {
+			wait_for_it(c);
+			return;
+		}
+		side_close(&connection_proxy(c)->loop, &c->server, false);
+	}
+	connection_fail(c, NET_REASON_UNREACHABLE);
+}
+
+static void dial_again(struct connection *c)
+{
+	side_close(&connection_proxy(c)->loop, &c->server, false);
+	c->dial.next++;
+	if (loop_now_ms() < c->dial.until_ms)
+		try_next(c);
+	else
+		connection_fail(c, NET_REASON_UNREACHABLE);
+}
+
+/* --- the addresses --- */
+
+/* One bad address spoils the name: it is somebody's attempt, or an answer for another place than this one. */
+static enum net_reason judge(const struct connection *c, const union address *addresses, size_t n, bool *is_private)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (own_address_look(connection_proxy(c)->kernel, &addresses[i].any) == OWN_IS)
+			return NET_REASON_OWN_ADDRESS;
+		if (net_address_range(&addresses[i].any))
+			*is_private = true;
+	}
+	return *is_private && !c->permission.is_private ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
+}
+
+static void keep(struct connection *c, const union address *addresses, size_t n)
+{
+	memcpy(c->dial.address, addresses, n * sizeof *addresses);
+	c->dial.n    = n;
+	c->dial.next = 0;
+	try_next(c);
+}
+
+static void on_addresses(void *owner, const union address *addresses, size_t n)
+{
+	struct connection *c      = owner;
+	enum net_reason    reason = NET_REASON_NONE;
+
+	if (n == 0) {
+		connection_fail(c, NET_REASON_UNRESOLVED);
+		return;
+	}
+	if (!upstream_is_used(c))
+		reason = judge(c, addresses, n, &c->dial.is_judged_private);
+	if (reason != NET_REASON_NONE)
+		connection_refuse(c, reason);
+	else
+		keep(c, addresses, n);
+}
+
+static bool address_of(const char *host, uint16_t port, union address *ret)
+{
+	*ret = (union address){ 0 };
+	if (inet_pton(AF_INET, host, &ret->four.sin_addr) == 1) {
+		ret->four.sin_family = AF_INET;
+		ret->four.sin_port   = htons(port);
+		return true;
+	}
+	if (inet_pton(AF_INET6, host, &ret->six.sin6_addr) != 1)
+		return false;
+	ret->six.sin6_family = AF_INET6;
+	ret->six.sin6_port   = htons(port);
+	return true;
+}
+
+/* A rule named this very address: it is not judged. */
+static void dial_literal(struct connection *c, const char *host, uint16_t port)
+{
+	union address address;
+
+	if (address_of(host, port, &address))
+		keep(c, &address, 1);
+	else
+		connection_refuse(c, NET_REASON_BAD_NAME);
+}
+
+void dial_begin(struct connection *c)
+{
+	char     host[NET_HOST_MAX];
+	uint16_t port       = c->port;
+	bool     is_address = c->is_address;
+
+	memcpy(host, c->host, sizeof host);
+	if (upstream_is_used(c))
+		upstream_host(c, host, &port, &is_address);
+	c->try_again     = dial_again;
+	c->on_server     = on_server;
+	c->dial.until_ms = loop_now_ms() + DIAL_MS;
+	connection_want(c, 0, 0);
+	connection_deadline(c, DEADLINE_DIAL);
+	if (is_address)
+		dial_literal(c, host, port);
+	else
+		lookup_begin(connection_proxy(c)->lookups, host, port, on_addresses, c, &c->dial.lookup);
+}

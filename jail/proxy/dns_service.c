@@ -1,0 +1,155 @@
+#define _GNU_SOURCE
+#include "dns_service.h"
+
+#include "dns_message.h"
+#include "proxy.h"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { TURNS = 32, TTL_S = 300, LENGTH = 2 }; /* the length that goes before each message over TCP */
+
+struct dns_talk {
+	LIST_ENTRY(dns_talk) link;
+	struct run     *run;
+	struct side     side;
+	struct deadline deadline;
+	size_t          have;
+	uint8_t         asked[LENGTH + DNS_QUESTION_MAX];
+};
+
+/* --- one question --- */
+
+static size_t refuse(struct run *run, const struct dns_question *q, enum net_reason reason, uint8_t ret[DNS_ANSWER_MAX])
+{
+	report_refusal(run->report, q->shown, 0, reason);
+	return dns_answer_write(q, DNS_NXDOMAIN, 0, 0, ret);
+}
+
+/* 0: no answer. */
+static size_t answer(struct run *run, const uint8_t *asked, size_t len, uint8_t ret[DNS_ANSWER_MAX])
+{
+	struct dns_question q;
+	uint32_t            address;
+
+	switch (dns_question_parse(asked, len, &q)) {
+	case DNS_IGNORE:
+		return 0;
+	case DNS_WRONG:
+		return dns_answer_write(&q, q.wrong, 0, 0, ret);
+	case DNS_ASKED:
+		break;
+	}
+	if (!q.name[0])
+		return refuse(run, &q, NET_REASON_BAD_NAME, ret);
+	if (!permission_knows(&run->policy, q.name))
+		return refuse(run, &q, NET_REASON_NOT_ALLOWED, ret);
+	if (q.type != DNS_TYPE_A)
+		return dns_answer_write(&q, DNS_NOERROR, 0, 0, ret);
+	address = name_table_address(&run->names, q.name);
+	return dns_answer_write(&q, address ? DNS_NOERROR : DNS_SERVFAIL, address, TTL_S, ret);
+}
+
+/* --- UDP --- */
+
+void dns_service_read(struct run *run, int udp)
+{
+	uint8_t            asked[DNS_QUESTION_MAX + 1], said[DNS_ANSWER_MAX];
+	struct sockaddr_in from;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		socklen_t room = sizeof from;
+		ssize_t   n    = recvfrom(udp, asked, sizeof asked, MSG_DONTWAIT, (struct sockaddr *)&from, &room);
+		size_t    len  = n > 0 ? answer(run, asked, (size_t)n, said) : 0;
+
+		if (n < 0)
+			return;
+		if (len)
+			(void)sendto(udp, said, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, room);
+	}
+}
+
+/* --- TCP: one question after the other --- */
+
+static void end(struct dns_talk *t)
+{
+	struct proxy *proxy = t->run->proxy;
+
+	deadline_clear(&proxy->deadlines, &t->deadline);
+	side_close(&proxy->loop, &t->side, false);
+	LIST_REMOVE(t, link);
+	t->run->dns.n--;
+	free(t);
+}
+
+static void on_deadline(void *owner)
+{
+	end(owner);
+}
+
+/* Who does not read its answers has no more of them: nothing waits here. */
+static bool say(struct dns_talk *t, const uint8_t *asked, size_t len)
+{
+	uint8_t said[LENGTH + DNS_ANSWER_MAX];
+	size_t  moved = 0, n = answer(t->run, asked, len, said + LENGTH);
+
+	said[0] = (uint8_t)(n >> 8);
+	said[1] = (uint8_t)n;
+	return n && side_write(&t->side, said, LENGTH + n, &moved) == TLS_MOVED && moved == LENGTH + n;
+}
+
+/* False: it is over. */
+static bool take(struct dns_talk *t)
+{
+	while (t->have >= LENGTH) {
+		size_t len = (size_t)t->asked[0] << 8 | t->asked[1];
+
+		if (len > DNS_QUESTION_MAX)
+			return false;
+		if (t->have < LENGTH + len)
+			return true;
+		if (!say(t, t->asked + LENGTH, len))
+			return false;
+		t->have -= LENGTH + len;
+		memmove(t->asked, t->asked + LENGTH + len, t->have);
+		deadline_set(&t->run->proxy->deadlines, &t->deadline, DEADLINE_SAY);
+	}
+	return true;
+}
+
+static void on_talk(void *owner)
+{
+	struct dns_talk *t     = owner;
+	size_t           moved = 0;
+	enum tls_outcome said  = side_read(&t->side, t->asked + t->have, sizeof t->asked - t->have, &moved);
+
+	if (said == TLS_WANT_READ)
+		return;
+	t->have += moved;
+	if (said != TLS_MOVED || !take(t))
+		end(t);
+}
+
+void dns_service_talk(struct run *run, int fd)
+{
+	struct dns_talk *t = run->dns.n < DNS_TALKS_MAX ? calloc(1, sizeof *t) : NULL;
+
+	if (!t) {
+		close(fd);
+		return;
+	}
+	t->run      = run;
+	t->deadline = (struct deadline){ .due = on_deadline, .owner = t };
+	side_open(&t->side, fd, on_talk, t);
+	side_want(&run->proxy->loop, &t->side, EPOLLIN);
+	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_SAY);
+	LIST_INSERT_HEAD(&run->dns.talks, t, link);
+	run->dns.n++;
+}
+
+void dns_service_done(struct run *run)
+{
+	while (!LIST_EMPTY(&run->dns.talks))
+		end(LIST_FIRST(&run->dns.talks));
+}

@@ -1,0 +1,344 @@
+#define _GNU_SOURCE
+#include "exchange.h"
+
+#include "proxy.h"
+#include "request_body.h"
+#include "secret.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+
+struct exchange {
+	struct request_body body;
+	bool                upgrades;    /* the reply is not there yet: nothing but the request goes up */
+	bool                has_secrets; /* mask is in use */
+	bool                is_masked;   /* mask has told its last bytes */
+	struct secret_mask  mask;
+};
+
+/* --- the body, up --- */
+
+static bool pass_body(void *owner, struct flow *f)
+{
+	struct exchange *x     = owner;
+	size_t           taken = 0, made = 0;
+	struct span      in = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
+
+	if (!request_body_step(&x->body, in, f->out.at, f->out.room, &taken, &made))
+		return false;
+	buffer_take(&f->in, taken);
+	f->out.len = made;
+	if (x->body.is_done)
+		f->is_ended = true;
+	return x->body.is_done || !f->is_ended || taken || made; /* ended before the body did */
+}
+
+/* --- the reply, down --- */
+
+static void mask_reply(struct exchange *x, struct flow *f, size_t n)
+{
+	if (n > f->out.room - NET_SECRET_VALUE_MAX)
+		n = f->out.room - NET_SECRET_VALUE_MAX;
+	if (n) {
+		f->out.len = secret_mask_step(&x->mask, buffer_at(&f->in), n, f->out.at);
+		buffer_take(&f->in, n);
+	} else if (f->is_ended && !x->is_masked) {
+		x->is_masked = true;
+		f->out.len   = secret_mask_end(&x->mask, f->out.at);
+	}
+}
+
+static void copy_reply(struct flow *f, size_t n)
+{
+	n = n < f->out.room ? n : f->out.room;
+	if (n == 0)
+		return;
+	memcpy(f->out.at, buffer_at(&f->in), n);
+	f->out.len = n;
+	buffer_take(&f->in, n);
+}
+
+static bool pass_reply(void *owner, struct flow *f)
+{
+	struct exchange *x = owner;
+
+	if (x->has_secrets)
+		mask_reply(x, f, buffer_left(&f->in));
+	else
+		copy_reply(f, buffer_left(&f->in));
+	return true;
+}
+
+/* The server agreed: from now on whatever the program says goes up. */
+static void open_up(struct connection *c)
+{
+	struct buffer early = c->up.in;
+
+	c->up.in = (struct buffer){ 0 };
+	flow_done(&connection_proxy(c)->pipes, &c->up);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_put(&c->up, &early);
+}
+
+/* The beginning of the reply to a request that upgrades. */
+static bool pass_first_reply(void *owner, struct flow *f)
+{
+	struct connection *c       = owner;
+	struct exchange   *x       = c->exchange;
+	enum reply_outcome outcome = reply_switches(buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in));
+
+	if (outcome == REPLY_MORE && !f->is_ended)
+		return true;
+	if (outcome == REPLY_SWITCHED)
+		open_up(c);
+	x->upgrades = false;
+	f->filter   = pass_reply;
+	f->owner    = x;
+	return pass_reply(x, f);
+}
+
+/* --- both at once --- */
+
+static bool is_tunnel(const struct connection *c)
+{
+	return !c->up.filter;
+}
+
+static void server_failed(struct connection *c)
+{
+	bool is_untrusted = c->server.tls && tls_end_is_untrusted(c->server.tls);
+
+	if (c->down.moved == 0)
+		connection_fail(c, is_untrusted ? NET_REASON_UPSTREAM_TLS : NET_REASON_UNREACHABLE);
+	else
+		connection_end(c, true); /* the program is to know that its reply is not whole */
+}
+
+/* False: the connection has ended. A server may reply, and close, before it has read the body. */
+static bool pump(struct connection *c, struct flow *f)
+{
+	enum net_reason reason;
+
+	switch (flow_pump(c, f, &reason)) {
+	case FLOW_WAITS:
+	case FLOW_CLOSED:
+		return true;
+	case FLOW_STOPPED:
+		connection_refuse(c, reason);
+		return false;
+	case FLOW_BAD:
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+		return false;
+	case FLOW_BROKEN:
+		break;
+	}
+	if (f == &c->up && f->failed == &c->server && !is_tunnel(c)) {
+		f->is_closed = true;
+		return true;
+	}
+	if (f->failed == &c->server)
+		server_failed(c);
+	else
+		connection_end(c, true);
+	return false;
+}
+
+static void go_on(struct connection *c)
+{
+	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
+		connection_leave(c);
+	else
+		flow_want(c, &c->up, &c->down);
+}
+
+static void ready(struct connection *c, const struct side *side)
+{
+	bool upgraded = is_tunnel(c);
+
+	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
+		return;
+	if (flow_waits_for(&c->down, side) && !pump(c, &c->down))
+		return;
+	if (!upgraded && is_tunnel(c) && !pump(c, &c->up)) /* what the program said early */
+		return;
+	go_on(c);
+}
+
+static void on_client(struct connection *c)
+{
+	ready(c, &c->client);
+}
+
+static void on_server(struct connection *c)
+{
+	ready(c, &c->server);
+}
+
+static void wake(struct connection *c)
+{
+	if (pump(c, &c->up) && pump(c, &c->down))
+		go_on(c);
+}
+
+/* --- the request --- */
+
+static void print_authority(const struct connection *c, char text[NET_HOST_MAX + 16])
+{
+	bool     is_six = strchr(c->host, ':') != NULL;
+	uint16_t usual  = c->scheme == NET_SCHEME_HTTPS ? 443 : 80;
+	int      n      = snprintf(text, NET_HOST_MAX + 16, "%s%s%s", is_six ? "[" : "", c->host, is_six ? "]" : "");
+
+	if (c->port != usual)
+		(void)snprintf(text + n, (size_t)(NET_HOST_MAX + 16 - n), ":%u", c->port);
+}
+
+static void set_secrets(struct connection *c, struct request_edit *edit, struct request_set set[NET_SECRETS_MAX])
+{
+	const struct proxy_config *config = connection_proxy(c)->config;
+
+	if (c->carry != CARRY_INSIDE || !secret_is_for(config, c->host, c->port))
+		return;
+	edit->set         = set;
+	edit->sets        = secret_headers(config, c->host, c->port, set);
+	edit->plain_reply = true;
+	secret_mask_begin(&c->exchange->mask, config, c->host, c->port);
+	c->exchange->has_secrets = true;
+	report_line_secret(&c->line);
+}
+
+/* Head and headers of secrets, whatever is left out of it. False: no memory. */
+static bool write_head(struct connection *c, const struct request_head *head, struct buffer *ret)
+{
+	char                authority[NET_HOST_MAX + 16];
+	struct request_set  set[NET_SECRETS_MAX];
+	struct request_edit edit = { .authority = authority };
+
+	print_authority(c, authority);
+	set_secrets(c, &edit, set);
+	if (!buffer_make(ret,
+			 REQUEST_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
+		return false;
+	ret->len = request_head_write(head, &edit, ret->at, ret->room);
+	return ret->len > 0;
+}
+
+static enum net_reason judge(const struct connection *c, const struct request_head *head)
+{
+	struct net_target target = { c->host, c->port, c->scheme };
+	char              path[REQUEST_HEAD_MAX + 1];
+
+	if (head->form == REQUEST_AUTHORITY || (head->form == REQUEST_ABSOLUTE && head->scheme != c->scheme))
+		return NET_REASON_BAD_REQUEST;
+	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
+		return NET_REASON_OTHER_NAME;
+	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
+	if (head->method == 0 || !permission_of_request(&c->run->policy, &target, head->method, path))
+		return NET_REASON_REQUEST;
+	if (c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port) && !secret_allows(head))
+		return NET_REASON_REQUEST;
+	return NET_REASON_NONE;
+}
+
+static void send_request(struct connection *c, const struct request_head *head)
+{
+	struct exchange *x = c->exchange;
+	struct buffer    first;
+
+	first = (struct buffer){ 0 };
+	if (!write_head(c, head, &first)) {
+		buffer_free(&first);
+		connection_fail(c, NET_REASON_NO_MEMORY);
+		return;
+	}
+	request_body_begin(&x->body, head);
+	x->upgrades = head->upgrades;
+	report_line_out(&c->line, buffer_left(&c->said));
+	run_spend(c->run, buffer_left(&c->said));
+	buffer_take(&c->said, head->len);
+	c->up.filter   = pass_body;
+	c->up.owner    = x;
+	c->up.keeps_to = true; /* the server may take the end of our side for the end of all */
+	flow_put(&c->up, &c->said);
+	c->up.out = first;
+	if (x->upgrades) {
+		c->down.filter = pass_first_reply;
+		c->down.owner  = c;
+	} else if (x->has_secrets) {
+		c->down.filter = pass_reply;
+		c->down.owner  = x;
+	}
+	c->on_client = on_client;
+	c->on_server = on_server;
+	c->wake      = wake;
+	connection_deadline(c, DEADLINE_IDLE);
+	wake(c);
+}
+
+static void take_request(struct connection *c, const struct request_head *head)
+{
+	enum net_reason reason = judge(c, head);
+
+	if (reason == NET_REASON_NONE)
+		send_request(c, head);
+	else
+		connection_refuse(c, reason);
+}
+
+static void hear(struct connection *c)
+{
+	struct request_head head;
+	const char         *why;
+	enum tls_outcome    said;
+
+	do {
+		switch (request_head_parse(buffer_left(&c->said) ? buffer_at(&c->said) : "", buffer_left(&c->said), &head,
+					   &why)) {
+		case REQUEST_DONE:
+			take_request(c, &head);
+			return;
+		case REQUEST_BAD:
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
+			return;
+		case REQUEST_MORE:
+			break;
+		}
+		said = connection_listen(c, REQUEST_HEAD_MAX);
+	} while (said == TLS_MOVED);
+	if (said == TLS_END && buffer_left(&c->said) == 0)
+		connection_end(c, false);
+	else if (said == TLS_END || said == TLS_FAILED)
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+}
+
+static void server_left(struct connection *c)
+{
+	connection_end(c, true);
+}
+
+/* --- TLS that ends here --- */
+
+static bool end_tls(struct connection *c)
+{
+	struct tls_authority *authority = connection_proxy(c)->authority;
+
+	if (!authority)
+		return false;
+	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->said), buffer_left(&c->said));
+	c->server.tls = tls_end_dial(authority, c->server.source.fd, c->host);
+	buffer_free(&c->said);
+	return c->client.tls && c->server.tls;
+}
+
+void exchange_begin(struct connection *c)
+{
+	c->exchange = calloc(1, sizeof *c->exchange);
+	if (!c->exchange || (c->carry == CARRY_INSIDE && !end_tls(c))) {
+		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST : NET_REASON_NO_MEMORY);
+		return;
+	}
+	c->awaits_reply = true;
+	c->on_client    = hear;
+	c->on_server    = server_left;
+	connection_deadline(c, DEADLINE_SAY);
+	hear(c);
+}

@@ -1,0 +1,256 @@
+#define _GNU_SOURCE
+#include "flow.h"
+
+#include "proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+enum { TURNS = 16 };
+
+/* What a step leaves the pump to do: go round again, or return. */
+enum step { STEP_AGAIN, STEP_WAIT, STEP_CLOSED, STEP_BROKEN, STEP_BAD, STEP_STOPPED };
+
+void flow_put(struct flow *f, struct buffer *first)
+{
+	*(f->filter ? &f->in : &f->out) = *first;
+	*first                          = (struct buffer){ 0 };
+}
+
+bool flow_waits_for(const struct flow *f, const struct side *side)
+{
+	return f->wait == side && side->source.fd >= 0;
+}
+
+static enum step wait_for(struct flow *f, struct side *side, uint32_t events)
+{
+	f->wait   = side;
+	f->events = events;
+	return STEP_WAIT;
+}
+
+static enum step broken(struct flow *f, struct side *side)
+{
+	f->failed = side;
+	return STEP_BROKEN;
+}
+
+/* --- bytes, counted when they are read --- */
+
+static void count(struct connection *c, struct flow *f, size_t n)
+{
+	f->moved += n;
+	run_spend(c->run, n);
+	if (f->is_down)
+		report_line_in(&c->line, n);
+	else
+		report_line_out(&c->line, n);
+	connection_deadline(c, DEADLINE_IDLE);
+}
+
+/* 0: STEP_WAIT for the rate, or STEP_STOPPED. */
+static size_t allowed(struct connection *c, size_t most, enum net_reason *reason)
+{
+	size_t n = run_allowance(c->run, reason);
+
+	return n < most ? n : most;
+}
+
+static enum step not_allowed(struct flow *f, enum net_reason reason)
+{
+	return reason == NET_REASON_NONE ? wait_for(f, NULL, 0) : STEP_STOPPED;
+}
+
+/* --- the end --- */
+
+static enum step close_to(struct flow *f)
+{
+	enum tls_outcome said = TLS_MOVED;
+
+	if (!f->keeps_to)
+		said = side_finish(f->to);
+	if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
+		return wait_for(f, f->to, said == TLS_WANT_READ ? EPOLLIN : EPOLLOUT);
+	f->is_closed = true;
+	return STEP_CLOSED;
+}
+
+/* --- copied --- */
+
+static enum step after(struct flow *f, struct side *side, enum tls_outcome outcome)
+{
+	switch (outcome) {
+	case TLS_MOVED:
+		return STEP_AGAIN;
+	case TLS_WANT_READ:
+		return wait_for(f, side, EPOLLIN);
+	case TLS_WANT_WRITE:
+		return wait_for(f, side, EPOLLOUT);
+	case TLS_END:
+	case TLS_FAILED:
+		break;
+	}
+	return broken(f, side);
+}
+
+static enum step write_out(struct flow *f)
+{
+	size_t           moved = 0;
+	enum tls_outcome said  = side_write(f->to, buffer_at(&f->out), buffer_left(&f->out), &moved);
+
+	if (said == TLS_MOVED)
+		buffer_take(&f->out, moved);
+	return after(f, f->to, said);
+}
+
+static enum step read_in(struct connection *c, struct flow *f, enum net_reason *reason)
+{
+	struct buffer   *to    = f->filter ? &f->in : &f->out;
+	size_t           moved = 0, n;
+	enum tls_outcome said;
+
+	if ((!to->at && !buffer_make(to, FLOW_BUFFER)) || !buffer_grow(to, 2 * FLOW_BUFFER)) {
+		*reason = NET_REASON_NO_MEMORY;
+		return STEP_STOPPED;
+	}
+	n = allowed(c, to->room - to->len, reason);
+	if (n == 0)
+		return not_allowed(f, *reason);
+	said = side_read(f->from, to->at + to->len, n, &moved);
+	if (said == TLS_END) {
+		f->is_ended = true;
+		return STEP_AGAIN;
+	}
+	if (said == TLS_MOVED) {
+		to->len += moved;
+		count(c, f, moved);
+	}
+	return after(f, f->from, said);
+}
+
+/* An idle direction keeps no buffer. */
+static enum step rest(struct flow *f, enum step step)
+{
+	if (step == STEP_WAIT && buffer_left(&f->out) == 0)
+		buffer_free(&f->out);
+	if (step == STEP_WAIT && buffer_left(&f->in) == 0)
+		buffer_free(&f->in);
+	return step;
+}
+
+static enum step filter_in(struct flow *f)
+{
+	size_t before = buffer_left(&f->in);
+
+	if (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))
+		return broken(f, f->to);
+	if (!f->filter(f->owner, f))
+		return STEP_BAD;
+	if (buffer_left(&f->out) || buffer_left(&f->in) != before)
+		return STEP_AGAIN;
+	return f->is_ended ? close_to(f) : STEP_WAIT;
+}
+
+static enum step copy(struct connection *c, struct flow *f, enum net_reason *reason)
+{
+	enum step step;
+
+	if (buffer_left(&f->out))
+		return write_out(f);
+	if (f->filter && (buffer_left(&f->in) || f->is_ended)) {
+		step = filter_in(f);
+		if (step != STEP_WAIT || f->is_ended)
+			return step;
+	} else if (f->is_ended) {
+		return close_to(f);
+	}
+	return rest(f, read_in(c, f, reason));
+}
+
+/* --- moved by the kernel --- */
+
+static enum step pour_out(struct flow *f)
+{
+	ssize_t n = splice(f->pipe.out, NULL, f->to->source.fd, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n < 0)
+		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : broken(f, f->to);
+	f->in_pipe -= (size_t)n;
+	return STEP_AGAIN;
+}
+
+static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *reason)
+{
+	size_t  n = allowed(c, PIPE_BYTES, reason);
+	ssize_t moved;
+
+	if (n == 0)
+		return not_allowed(f, *reason);
+	if (f->pipe.in < 0 && !pipe_pool_get(&connection_proxy(c)->pipes, &f->pipe)) {
+		*reason = NET_REASON_NO_MEMORY;
+		return STEP_STOPPED;
+	}
+	moved = splice(f->from->source.fd, NULL, f->pipe.in, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (moved > 0) {
+		f->in_pipe = (size_t)moved;
+		count(c, f, (size_t)moved);
+		return STEP_AGAIN;
+	}
+	pipe_pool_put(&connection_proxy(c)->pipes, &f->pipe, true);
+	if (moved == 0)
+		f->is_ended = true;
+	else if (errno != EAGAIN)
+		return broken(f, f->from);
+	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
+}
+
+static enum step move(struct connection *c, struct flow *f, enum net_reason *reason)
+{
+	if (buffer_left(&f->out))
+		return write_out(f);
+	if (f->in_pipe)
+		return pour_out(f);
+	return f->is_ended ? close_to(f) : pour_in(c, f, reason);
+}
+
+/* --- both --- */
+
+enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reason *reason)
+{
+	bool      copies = f->filter || f->from->tls || f->to->tls;
+	enum step step   = STEP_AGAIN;
+
+	*reason = NET_REASON_NONE;
+	if (f->is_closed)
+		return FLOW_CLOSED;
+	for (int turn = 0; step == STEP_AGAIN && turn < TURNS; turn++)
+		step = copies ? copy(c, f, reason) : move(c, f, reason);
+	switch (step) {
+	case STEP_AGAIN: /* the others' turn; TLS may have bytes inside of which the socket knows nothing */
+		wait_for(f, f->to, EPOLLOUT);
+		return FLOW_WAITS;
+	case STEP_WAIT:
+		return FLOW_WAITS;
+	case STEP_CLOSED:
+		return FLOW_CLOSED;
+	case STEP_BAD:
+		return FLOW_BAD;
+	case STEP_STOPPED:
+		return FLOW_STOPPED;
+	case STEP_BROKEN:
+		break;
+	}
+	return FLOW_BROKEN;
+}
+
+static uint32_t wanted_of(const struct flow *f, const struct side *side)
+{
+	return f->wait == side && !f->is_closed ? f->events : 0;
+}
+
+void flow_want(struct connection *c, const struct flow *one, const struct flow *other)
+{
+	connection_want(c, wanted_of(one, &c->client) | wanted_of(other, &c->client),
+			wanted_of(one, &c->server) | wanted_of(other, &c->server));
+}

@@ -1,0 +1,114 @@
+#define _GNU_SOURCE
+#include "look.h"
+
+#include "client_hello.h"
+#include "proxy.h"
+#include "request_head.h"
+
+static void judge(struct connection *c, enum net_scheme scheme, enum carry carry)
+{
+	struct net_target target = { c->host, c->port, scheme };
+
+	c->scheme     = scheme;
+	c->carry      = carry;
+	c->permission = permission_find(&c->run->policy, &target, c->is_address);
+	if (c->permission.reason == NET_REASON_NONE && c->dial.is_judged_private && !c->permission.is_private &&
+	    !c->permission.is_literal)
+		c->permission.reason = NET_REASON_NOT_PUBLIC; /* the rule that let it be dialed is of another scheme */
+	if (c->permission.reason != NET_REASON_NONE) {
+		connection_refuse(c, c->permission.reason);
+		return;
+	}
+	if (scheme == NET_SCHEME_HTTPS && permission_reads(&c->run->policy, &target))
+		c->carry = CARRY_INSIDE;
+	connection_next(c);
+}
+
+/* An address is no server name (RFC 6066): a client of one sends none. */
+static void look_tls(struct connection *c, const struct client_hello *hello)
+{
+	if (!hello->has_sni && !c->is_address)
+		connection_refuse(c, NET_REASON_NO_NAME);
+	else if (hello->has_sni && strcmp(hello->sni, c->host) != 0)
+		connection_refuse(c, NET_REASON_OTHER_NAME);
+	else
+		judge(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
+}
+
+static void look_http(struct connection *c, const struct request_head *head)
+{
+	if (head->scheme == NET_SCHEME_HTTPS || head->form == REQUEST_AUTHORITY)
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	else if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
+		connection_refuse(c, NET_REASON_OTHER_NAME);
+	else
+		judge(c, NET_SCHEME_HTTP, CARRY_REQUEST);
+}
+
+/* True: it was understood, or refused. False: more of it is needed. */
+static bool look_at(struct connection *c)
+{
+	struct client_hello hello;
+	struct request_head head;
+	const char         *why;
+	const char         *bytes = buffer_at(&c->said);
+	size_t              len   = buffer_left(&c->said);
+
+	switch (client_hello_parse((const uint8_t *)bytes, len, &hello)) {
+	case HELLO_MORE:
+		return false;
+	case HELLO_DONE:
+		look_tls(c, &hello);
+		return true;
+	case HELLO_BAD:
+		connection_refuse(c, NET_REASON_NO_NAME);
+		return true;
+	case HELLO_NOT_TLS:
+		break;
+	}
+	if (bytes[0] < 'A' || bytes[0] > 'Z') { /* methods are words of capitals */
+		connection_refuse(c, NET_REASON_NOT_TLS);
+		return true;
+	}
+	c->awaits_reply = true;
+	switch (request_head_parse(bytes, len, &head, &why)) {
+	case REQUEST_MORE:
+		return false;
+	case REQUEST_BAD:
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+		return true;
+	case REQUEST_DONE:
+		break;
+	}
+	look_http(c, &head);
+	return true;
+}
+
+static void look(struct connection *c)
+{
+	enum tls_outcome said;
+
+	do {
+		if (buffer_left(&c->said) && look_at(c))
+			return;
+		said = connection_listen(c, REQUEST_HEAD_MAX);
+	} while (said == TLS_MOVED);
+	if (said == TLS_END && buffer_left(&c->said) == 0)
+		connection_end(c, false); /* it said nothing: a probe of the port */
+	else if (said == TLS_END || said == TLS_FAILED)
+		connection_refuse(c, buffer_left(&c->said) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
+}
+
+/* The server has its own idea of how long to wait for a client, and may say that it does not wait any more. */
+static void server_left(struct connection *c)
+{
+	connection_end(c, true);
+}
+
+void look_begin(struct connection *c)
+{
+	c->on_client = look;
+	c->on_server = server_left;
+	connection_deadline(c, DEADLINE_SAY);
+	look(c);
+}

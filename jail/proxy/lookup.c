@@ -1,0 +1,267 @@
+#define _GNU_SOURCE
+#include "lookup.h"
+
+#include <ares.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+enum { TRY_MS = 2500, TRIES = 3, IDLE_MS = 60 * 1000 };
+
+struct lookup_socket {
+	struct loop_source source; /* fd -1: free */
+	struct channel    *channel;
+};
+
+/* What was read from resolv.conf at one time. An old one is destroyed with its last question. */
+struct channel {
+	struct lookups *all;
+	ares_channel    ares;
+	size_t          pending;
+	bool            is_old;
+};
+
+struct lookups {
+	struct loop         *loop;
+	struct loop_timer    timer;
+	struct channel      *now;
+	struct channel      *old;  /* at most one: a second change waits for it */
+	struct stat          read; /* of resolv.conf, when it was read */
+	struct lookup_socket socket[LOOKUP_SOCKETS_MAX];
+};
+
+struct lookup {
+	struct channel *channel;
+	lookup_done     done; /* NULL: forgotten */
+	void           *owner;
+	struct lookup **slot;
+	uint16_t        port;
+};
+
+static const char resolv_conf[] = "/etc/resolv.conf";
+
+/* --- sockets and time of c-ares in our loop --- */
+
+static void set_timer(struct lookups *all)
+{
+	struct timeval most = { IDLE_MS / 1000, 0 }, room, *next = ares_timeout(all->now->ares, &most, &room);
+	int64_t        ms = next->tv_sec * 1000 + next->tv_usec / 1000 + 1;
+
+	if (all->now->pending || all->old)
+		loop_timer_set(all->loop, &all->timer, all->old && ms > TRY_MS ? TRY_MS : ms);
+	else
+		loop_timer_clear(all->loop, &all->timer);
+}
+
+static void drop_old(struct lookups *all)
+{
+	struct channel *old = all->old;
+
+	if (!old || old->pending)
+		return;
+	all->old = NULL;
+	ares_destroy(old->ares);
+	free(old);
+}
+
+static void on_time(void *owner)
+{
+	struct lookups *all = owner;
+
+	ares_process_fd(all->now->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	if (all->old)
+		ares_process_fd(all->old->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	drop_old(all);
+	set_timer(all);
+}
+
+static void on_socket(void *owner)
+{
+	struct lookup_socket *s   = owner;
+	struct lookups       *all = s->channel->all;
+
+	ares_process_fd(s->channel->ares, s->source.fd, s->source.fd);
+	drop_old(all);
+	set_timer(all);
+}
+
+static struct lookup_socket *find(struct lookups *all, int fd)
+{
+	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
+		if (all->socket[i].source.fd == fd)
+			return &all->socket[i];
+	return NULL;
+}
+
+static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
+{
+	struct channel       *channel = owner;
+	struct loop          *loop    = channel->all->loop;
+	struct lookup_socket *s       = find(channel->all, fd);
+	uint32_t              events  = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
+	struct err            e;
+
+	if (s && events) {
+		loop_want(loop, &s->source, events);
+	} else if (s) {
+		loop_remove(loop, &s->source);
+		s->source.fd = -1;
+	} else if (events && (s = find(channel->all, -1))) {
+		*s = (struct lookup_socket){ .source = { fd, on_socket, s }, .channel = channel };
+		if (loop_add_for(loop, &s->source, events, &e) < 0)
+			s->source.fd = -1; /* the question runs into its time-out */
+	}
+}
+
+/* --- channels --- */
+
+static struct channel *channel_open(struct lookups *all, struct err *e)
+{
+	struct channel     *channel = calloc(1, sizeof *channel);
+	struct ares_options options = {
+		.flags              = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
+		.timeout            = TRY_MS,
+		.tries              = TRIES,
+		.sock_state_cb      = on_state,
+		.sock_state_cb_data = channel,
+	};
+	int r;
+
+	if (!channel) {
+		err_set(e, ERR_SETUP, "no memory");
+		return NULL;
+	}
+	channel->all = all;
+	(void)stat(resolv_conf, &all->read);
+	r = ares_init_options(&channel->ares, &options,
+			      ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+	if (r != ARES_SUCCESS) {
+		err_set(e, ERR_SETUP, "c-ares: %s", ares_strerror(r));
+		free(channel);
+		return NULL;
+	}
+	return channel;
+}
+
+static void refresh(struct lookups *all)
+{
+	struct stat     st = { 0 };
+	struct channel *fresh;
+	struct err      e;
+
+	if (all->old || stat(resolv_conf, &st) < 0 ||
+	    (st.st_ino == all->read.st_ino && st.st_dev == all->read.st_dev && st.st_mtim.tv_sec == all->read.st_mtim.tv_sec &&
+	     st.st_mtim.tv_nsec == all->read.st_mtim.tv_nsec))
+		return;
+	fresh = channel_open(all, &e);
+	if (!fresh)
+		return;
+	all->old = all->now;
+	all->now = fresh;
+	drop_old(all);
+}
+
+struct lookups *lookups_create(struct loop *loop, struct err *e)
+{
+	struct lookups *all = calloc(1, sizeof *all);
+
+	if (!all || ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS) {
+		err_set(e, ERR_SETUP, "c-ares does not start");
+		free(all);
+		return NULL;
+	}
+	all->loop  = loop;
+	all->timer = (struct loop_timer){ .due = on_time, .owner = all };
+	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
+		all->socket[i].source.fd = -1;
+	all->now = channel_open(all, e);
+	if (!all->now) {
+		free(all);
+		return NULL;
+	}
+	return all;
+}
+
+void lookups_destroy(struct lookups *all)
+{
+	if (!all)
+		return;
+	loop_timer_clear(all->loop, &all->timer);
+	ares_destroy(all->now->ares);
+	if (all->old)
+		ares_destroy(all->old->ares);
+	free(all->old);
+	free(all->now);
+	free(all);
+	ares_library_cleanup();
+}
+
+/* --- one name --- */
+
+socklen_t address_len(const union address *a)
+{
+	return a->any.sa_family == AF_INET ? sizeof a->four : sizeof a->six;
+}
+
+static void copy_family(const struct lookup *l, const struct ares_addrinfo *info, int family, union address *ret, size_t *n)
+{
+	for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
+		union address *to = &ret[*n];
+
+		if (node->ai_family != family || *n == LOOKUP_ADDRESSES_MAX)
+			continue;
+		*to = (union address){ 0 };
+		memcpy(to, node->ai_addr, family == AF_INET ? sizeof to->four : sizeof to->six);
+		if (family == AF_INET)
+			to->four.sin_port = htons(l->port);
+		else
+			to->six.sin6_port = htons(l->port);
+		(*n)++;
+	}
+}
+
+static void on_answer(void *owner, int status, int timeouts, struct ares_addrinfo *info)
+{
+	struct lookup *l = owner;
+	union address  addresses[LOOKUP_ADDRESSES_MAX];
+	size_t         n = 0;
+
+	(void)timeouts;
+	if (status == ARES_SUCCESS && info) {
+		copy_family(l, info, AF_INET, addresses, &n);
+		copy_family(l, info, AF_INET6, addresses, &n);
+	}
+	ares_freeaddrinfo(info);
+	l->channel->pending--;
+	if (l->done) {
+		*l->slot = NULL;
+		l->done(l->owner, addresses, n);
+	}
+	free(l);
+}
+
+void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner, struct lookup **slot)
+{
+	static const struct ares_addrinfo_hints hints = { .ai_flags    = ARES_AI_NOSORT,
+							  .ai_family   = AF_UNSPEC,
+							  .ai_socktype = SOCK_STREAM };
+	struct lookup                          *l     = calloc(1, sizeof *l);
+
+	if (!l) {
+		done(owner, NULL, 0);
+		return;
+	}
+	refresh(all);
+	*l    = (struct lookup){ .channel = all->now, .done = done, .owner = owner, .slot = slot, .port = port };
+	*slot = l;
+	all->now->pending++;
+	ares_getaddrinfo(all->now->ares, name, NULL, &hints, on_answer, l);
+	set_timer(all);
+}
+
+void lookup_forget(struct lookup *l)
+{
+	if (l)
+		l->done = NULL;
+}

@@ -1,0 +1,33 @@
+/* brig-proxy.c - what a door starts for the network of its runs (proxy_protocol.h) */
+#define _GNU_SOURCE
+#include "packet.h"
+#include "proxy.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct proxy proxy; /* too large for a stack */
+
+static int end(int r, const struct err *e)
+{
+	if (r < 0)
+		fprintf(stderr, "brig-proxy: %s\n", e->text);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e;
+
+	if (argc > 2 && strcmp(argv[1], "--make-ca") == 0)
+		return end(tls_make_ca(argv + 2, argc - 2, STDOUT_FILENO, &e), &e);
+	if (argc != 1 || !packet_is_socket(PROXY_FD)) {
+		fputs("brig-proxy: is started by brigd(8) and brig(1), and serves nothing else\n", stderr);
+		return 2;
+	}
+	(void)fcntl(PROXY_FD, F_SETFD, FD_CLOEXEC);
+	return end(proxy_serve(&proxy, &e), &e);
+}

@@ -1,0 +1,140 @@
+#define _GNU_SOURCE
+#include "proxy.h"
+
+#include "confine.h"
+#include "fd.h"
+#include "own_address.h"
+#include "packet.h"
+#include "proxy_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+/* Descriptors of a connection (two sockets, a pipe for each direction), and those that are none of a connection's. */
+enum { FDS_OF_ONE = 6, FDS_OTHER = LOOKUP_SOCKETS_MAX + 2 * PIPE_POOL_KEPT + 64 };
+
+/* --- what the door says --- */
+
+static struct run *find(struct proxy *proxy, uint64_t number)
+{
+	struct run *run;
+
+	LIST_FOREACH(run, &proxy->runs, link)
+	if (run->number == number)
+		break;
+	return run;
+}
+
+/* A run that cannot be served has no listeners: its programs are refused, and the others go on. */
+static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3])
+{
+	struct err e;
+
+	if (!run_begin(proxy, m, fds, &e))
+		fprintf(stderr, "brig-proxy: %s\n", e.text);
+}
+
+/* False: it is no message of this protocol. */
+static bool obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n)
+{
+	struct run *run = find(proxy, m->run);
+
+	if (m->kind == PROXY_BEGIN && n == 3 && !run) {
+		begin(proxy, m, fds);
+		return true;
+	}
+	packet_drop(fds, n);
+	if (m->kind != PROXY_END || n != 0)
+		return false;
+	if (run)
+		run_end(run);
+	return true;
+}
+
+static void on_door(void *owner)
+{
+	struct proxy        *proxy = owner;
+	struct proxy_message m;
+	int                  fds[3];
+	size_t               n = 0;
+	ssize_t              r = packet_receive(PROXY_FD, &m, sizeof m, fds, ARRAY_LEN(fds), &n);
+
+	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (r == sizeof m) {
+		proxy->ends = !obey(proxy, &m, fds, n);
+	} else {
+		if (r > 0)
+			packet_drop(fds, n);
+		proxy->ends = true;
+	}
+	if (proxy->ends && r != 0)
+		fprintf(stderr, "brig-proxy: a message that is none of its protocol\n");
+}
+
+/* --- from the beginning to the end --- */
+
+static void raise_descriptors(struct proxy *proxy)
+{
+	struct rlimit limit = { 0 };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	proxy->open_max =
+		limit.rlim_cur > 2 * FDS_OTHER ? (limit.rlim_cur - FDS_OTHER) / FDS_OF_ONE : limit.rlim_cur / 2 / FDS_OF_ONE;
+}
+
+static int set_up(struct proxy *proxy, struct err *e)
+{
+	proxy->config = proxy_config_map(PROXY_CONFIG_FD, e);
+	if (!proxy->config || loop_open(&proxy->loop, e) < 0)
+		return -1;
+	close(PROXY_CONFIG_FD);
+	raise_descriptors(proxy);
+	deadlines_init(&proxy->deadlines, &proxy->loop);
+	proxy->kernel = own_address_open(e);
+	if (proxy->kernel < 0)
+		return -1;
+	proxy->lookups = lookups_create(&proxy->loop, e);
+	if (!proxy->lookups)
+		return -1;
+	if (proxy->config->has_ca && !(proxy->authority = tls_authority_create(proxy->config, e)))
+		return -1;
+	proxy->door = (struct loop_source){ PROXY_FD, on_door, proxy };
+	return loop_add(&proxy->loop, &proxy->door, e);
+}
+
+static void tear_down(struct proxy *proxy)
+{
+	while (!LIST_EMPTY(&proxy->runs))
+		run_end(LIST_FIRST(&proxy->runs));
+	tls_authority_destroy(proxy->authority);
+	lookups_destroy(proxy->lookups);
+	pipe_pool_close(&proxy->pipes);
+	fd_closep(&proxy->kernel);
+	loop_close(&proxy->loop);
+}
+
+int proxy_serve(struct proxy *proxy, struct err *e)
+{
+	int r;
+
+	LIST_INIT(&proxy->runs);
+	proxy->kernel  = -1;
+	proxy->loop.fd = -1;
+	(void)signal(SIGPIPE, SIG_IGN); /* splice() has no MSG_NOSIGNAL */
+	r = set_up(proxy, e);
+	if (r == 0)
+		r = confine(e);
+	while (r == 0 && !proxy->ends)
+		r = loop_turn(&proxy->loop, -1, e) < 0 ? -1 : 0;
+	if (proxy->loop.fd >= 0)
+		tear_down(proxy);
+	return r;
+}

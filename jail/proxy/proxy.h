@@ -1,0 +1,31 @@
+/*
+ * proxy.h - brig-proxy: one loop, its configuration, and the runs that it serves
+ *
+ * It reads what programs of jails and servers of the world send, and holds secrets: it has no right on the host
+ * but to connect. All of it is one thread; nothing waits but the loop.
+ */
+#pragma once
+#include "deadline.h"
+#include "lookup.h"
+#include "pipe_pool.h"
+#include "run.h"
+
+enum { PROXY_SCRATCH = 64 * 1024 };
+
+struct proxy {
+	struct loop                loop;
+	struct loop_source         door;
+	const struct proxy_config *config; /* a mapping */
+	struct deadlines           deadlines;
+	struct lookups            *lookups;
+	struct tls_authority      *authority; /* NULL: nothing is terminated */
+	int                        kernel;    /* own_address.h */
+	struct pipe_pool           pipes;
+	uint64_t                   open, open_max; /* connections of all runs */
+	LIST_HEAD(, run) runs;
+	bool ends;
+	char scratch[PROXY_SCRATCH]; /* of one call: nothing stays in it */
+};
+
+/* Opens what it needs, confines itself, serves, and returns at the end of file of PROXY_FD: 0, or -1 with *e. */
+must_use int proxy_serve(struct proxy *proxy, struct err *e);

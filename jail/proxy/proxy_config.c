@@ -1,0 +1,68 @@
+#include "proxy_config.h"
+
+#include "sealed.h"
+#include "upstream.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, 0, size) != NULL;
+}
+
+static bool secret_is_sound(const struct net_secret *s)
+{
+	return ends(s->name, sizeof s->name) && ends(s->host, sizeof s->host) && ends(s->header, sizeof s->header) &&
+	       ends(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
+	       s->secret_len <= strlen(s->value) - s->secret_from;
+}
+
+static bool secrets_are_sound(const struct proxy_config *c)
+{
+	if (c->secrets > NET_SECRETS_MAX)
+		return false;
+	for (uint32_t i = 0; i < c->secrets; i++)
+		if (!secret_is_sound(&c->secret[i]))
+			return false;
+	return true;
+}
+
+static bool upstream_is_sound(const struct proxy_config *c)
+{
+	char     host[NET_HOST_MAX];
+	uint16_t port;
+	bool     is_address;
+
+	return ends(c->upstream, sizeof c->upstream) &&
+	       (!c->upstream[0] || upstream_parse(c->upstream, host, &port, &is_address));
+}
+
+static const char *what_is_wrong(const struct proxy_config *c)
+{
+	if (!net_rules_are_sound(&c->allow) || !net_rules_are_sound(&c->ceiling) || !net_rules_are_sound(&c->deny))
+		return "its rules are malformed";
+	if (!ends(c->ca_cert, sizeof c->ca_cert) || !ends(c->ca_key, sizeof c->ca_key))
+		return "its CA is malformed";
+	if (!secrets_are_sound(c))
+		return "its secrets are malformed";
+	return upstream_is_sound(c) ? NULL : "its upstream is not HOST:PORT";
+}
+
+const struct proxy_config *proxy_config_map(int fd, struct err *e)
+{
+	const struct proxy_config *config;
+	const char                *why;
+	size_t                     len;
+
+	if (sealed_check(fd, sizeof *config, &len, e) < 0) {
+		err_wrap(e, "the configuration");
+		return NULL;
+	}
+	config = len == sizeof *config ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	why    = config == MAP_FAILED ? "it has another size" : what_is_wrong(config);
+	if (!why)
+		return config;
+	err_set(e, ERR_BROKEN, "the configuration is of no use: %s", why);
+	return NULL;
+}

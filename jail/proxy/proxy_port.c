@@ -1,0 +1,197 @@
+#define _GNU_SOURCE
+#include "proxy_port.h"
+
+#include "proxy.h"
+#include "request_head.h"
+#include "socks.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+/* --- whichever it is --- */
+
+/* An address that the resolver made up is its name again: a program may resolve first and ask then. */
+static void name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+{
+	struct in_addr four;
+	const char    *meant = NULL;
+
+	if (is_address && inet_pton(AF_INET, host, &four) == 1)
+		meant = name_table_name(&c->run->names, ntohl(four.s_addr));
+	if (meant)
+		connection_name(c, meant, port, false, scheme);
+	else
+		connection_name(c, host, port, is_address, scheme);
+}
+
+/* The program said all, and it was not enough. */
+static void cut_short(struct connection *c)
+{
+	if (buffer_left(&c->said))
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	else
+		connection_end(c, false);
+}
+
+/* --- HTTP --- */
+
+static void take_request(struct connection *c, const struct request_head *head)
+{
+	if (head->form == REQUEST_AUTHORITY && head->port) {
+		c->via = VIA_CONNECT;
+		buffer_take(&c->said, head->len);
+		name(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
+	} else if (head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP) {
+		c->via   = VIA_REQUEST;
+		c->carry = CARRY_REQUEST;
+		name(c, head->host, head->port ? head->port : 80, head->is_address, NET_SCHEME_HTTP);
+	} else {
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	}
+}
+
+static void hear_http(struct connection *c)
+{
+	struct request_head head;
+	const char         *why;
+	enum tls_outcome    said;
+
+	c->awaits_reply = true;
+	do {
+		enum request_outcome outcome = request_head_parse(buffer_at(&c->said), buffer_left(&c->said), &head, &why);
+
+		if (outcome == REQUEST_DONE) {
+			take_request(c, &head);
+			return;
+		}
+		if (outcome == REQUEST_BAD) {
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
+			return;
+		}
+		said = connection_listen(c, REQUEST_HEAD_MAX);
+	} while (said == TLS_MOVED);
+	if (said == TLS_END || said == TLS_FAILED)
+		cut_short(c);
+}
+
+/* --- SOCKS --- */
+
+static void write_or_end(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))
+{
+	size_t moved = 0;
+
+	if (side_write(&c->client, text, len, &moved) == TLS_MOVED && moved == len) /* a socket that is new has room */
+		then(c);
+	else
+		connection_end(c, true);
+}
+
+static void take_socks(struct connection *c, const struct socks_request *r)
+{
+	char host[NET_HOST_MAX];
+	bool is_address;
+
+	buffer_take(&c->said, r->len);
+	if (r->command != SOCKS_CONNECT || r->port == 0)
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	else if (!net_host_canonical(r->host, r->host_len, host, &is_address))
+		connection_refuse(c, NET_REASON_BAD_NAME);
+	else
+		name(c, host, r->port, is_address, NET_SCHEME_ANY);
+}
+
+static void hear_socks_request(struct connection *c)
+{
+	struct socks_request r;
+	enum tls_outcome     said;
+
+	c->on_client = hear_socks_request;
+	do {
+		enum socks_outcome outcome = socks_request_parse((const uint8_t *)buffer_at(&c->said), buffer_left(&c->said), &r);
+
+		if (outcome == SOCKS_DONE) {
+			take_socks(c, &r);
+			return;
+		}
+		if (outcome == SOCKS_BAD) {
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
+			return;
+		}
+		said = connection_listen(c, SOCKS_MAX);
+	} while (said == TLS_MOVED);
+	if (said == TLS_END || said == TLS_FAILED)
+		cut_short(c);
+}
+
+static void hear_greeting(struct connection *c)
+{
+	static const char no_password[] = { SOCKS_VERSION, 0 };
+	size_t            len;
+	enum tls_outcome  said;
+
+	do {
+		enum socks_outcome outcome =
+			socks_greeting_parse((const uint8_t *)buffer_at(&c->said), buffer_left(&c->said), &len);
+
+		if (outcome == SOCKS_DONE) {
+			buffer_take(&c->said, len);
+			write_or_end(c, no_password, sizeof no_password, hear_socks_request);
+			return;
+		}
+		if (outcome == SOCKS_BAD) {
+			connection_end(c, true);
+			return;
+		}
+		said = connection_listen(c, SOCKS_MAX);
+	} while (said == TLS_MOVED);
+	if (said == TLS_END || said == TLS_FAILED)
+		connection_end(c, false);
+}
+
+/* --- both --- */
+
+static void hear_first(struct connection *c)
+{
+	enum tls_outcome said = connection_listen(c, REQUEST_HEAD_MAX);
+
+	if (said == TLS_END || said == TLS_FAILED) {
+		connection_end(c, false);
+		return;
+	}
+	if (said != TLS_MOVED)
+		return;
+	if (*buffer_at(&c->said) == SOCKS_VERSION) {
+		c->via       = VIA_SOCKS;
+		c->on_client = hear_greeting;
+	} else {
+		c->via       = VIA_CONNECT;
+		c->on_client = hear_http;
+	}
+	c->on_client(c);
+}
+
+void proxy_port_begin(struct connection *c)
+{
+	c->via       = VIA_CONNECT;
+	c->on_client = hear_first;
+	connection_deadline(c, DEADLINE_SAY);
+	hear_first(c);
+}
+
+static void told(struct connection *c)
+{
+	c->is_told      = true;
+	c->awaits_reply = false;
+	connection_next(c);
+}
+
+void proxy_port_tell(struct connection *c)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	char              reply[SOCKS_REPLY_MAX];
+
+	if (c->via == VIA_SOCKS)
+		write_or_end(c, reply, socks_print_success(reply), told);
+	else
+		write_or_end(c, established, sizeof established - 1, told);
+}

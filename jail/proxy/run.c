@@ -1,0 +1,230 @@
+#define _GNU_SOURCE
+#include "run.h"
+
+#include "course.h"
+#include "fd.h"
+#include "packet.h"
+#include "proxy.h"
+#include "sealed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+enum { ACCEPT_TURNS = 16 };
+
+/* --- bounds --- */
+
+/* One that ends is out of the list by then; none ends another one. */
+static void wake_all(void *owner)
+{
+	struct run        *run = owner;
+	struct connection *c, *next;
+
+	for (c = LIST_FIRST(&run->connections); c; c = next) {
+		next = LIST_NEXT(c, link);
+		if (c->wake)
+			c->wake(c);
+	}
+}
+
+/* --- listeners --- */
+
+static void refuse(struct run *run, int fd, uint32_t address, uint16_t port, enum net_reason reason)
+{
+	const char *name = port ? name_table_name(&run->names, address) : NULL;
+	struct side lost = { .source = { .fd = fd } };
+
+	report_refusal(run->report, name ? name : "", port, reason);
+	side_close(&run->proxy->loop, &lost, true);
+}
+
+static void take(struct run *run, int fd, uint16_t port)
+{
+	struct sockaddr_in meant  = { 0 };
+	socklen_t          len    = sizeof meant;
+	enum net_reason    reason = run_may_open(run);
+	uint32_t           address;
+
+	(void)getsockname(fd, (struct sockaddr *)&meant, &len);
+	address = ntohl(meant.sin_addr.s_addr);
+	if (reason != NET_REASON_NONE)
+		refuse(run, fd, address, port, reason);
+	else
+		course_begin(run, fd, address, port);
+}
+
+static int accept_one(const struct listener *l)
+{
+	return accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static void on_connect(void *owner)
+{
+	struct listener *l = owner;
+	int              fd;
+
+	for (int turn = 0; turn < ACCEPT_TURNS && (fd = accept_one(l)) >= 0; turn++)
+		take(l->run, fd, l->port);
+}
+
+static void on_dns_connect(void *owner)
+{
+	struct listener *l  = owner;
+	int              fd = accept_one(l);
+
+	if (fd >= 0)
+		dns_service_talk(l->run, fd);
+}
+
+static void on_dns_question(void *owner)
+{
+	struct listener *l = owner;
+
+	dns_service_read(l->run, l->source.fd);
+}
+
+static void close_listeners(struct run *run)
+{
+	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
+		if (run->listener[i].source.fd >= 0)
+			loop_remove(&run->proxy->loop, &run->listener[i].source);
+		fd_closep(&run->listener[i].source.fd);
+	}
+}
+
+static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
+{
+	struct listener *l = &run->listener[i];
+	struct err       e;
+
+	*l = (struct listener){ .source = { fd, on_connect, l }, .run = run, .port = port };
+	if (i == NET_LISTEN_DNS_UDP)
+		l->source.ready = on_dns_question;
+	else if (i == NET_LISTEN_DNS_TCP)
+		l->source.ready = on_dns_connect;
+	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+	if (loop_add(&run->proxy->loop, &l->source, &e) < 0)
+		fd_closep(&l->source.fd); /* refused, as if it had never been there */
+}
+
+/* They come whole or not at all: of a cell that has ended before, or whose sender failed, there are none. */
+static void on_channel(void *owner)
+{
+	struct run          *run  = owner;
+	struct net_listeners what = { 0 };
+	int                  fds[NET_LISTEN_MAX];
+	size_t               n = 0;
+	ssize_t              r = packet_receive(run->channel.fd, &what, sizeof what, fds, NET_LISTEN_MAX, &n);
+
+	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (r == sizeof what && net_listeners_are_sound(&what) && n == NET_LISTEN_PORTS + what.ports)
+		for (size_t i = 0; i < n; i++)
+			listen_at(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
+	else if (r > 0)
+		packet_drop(fds, n);
+	loop_remove(&run->proxy->loop, &run->channel);
+	fd_closep(&run->channel.fd);
+}
+
+/* --- beginning and end --- */
+
+static const struct net_rules *map_rules(int fd, struct err *e)
+{
+	size_t                  len;
+	const struct net_rules *rules;
+
+	if (sealed_check(fd, sizeof *rules, &len, e) < 0) {
+		err_wrap(e, "the rules of a run");
+		return NULL;
+	}
+	rules = len == sizeof *rules ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (rules == MAP_FAILED || !net_rules_are_sound(rules)) {
+		err_set(e, ERR_BROKEN, "the rules of a run are malformed");
+		return NULL;
+	}
+	return rules;
+}
+
+static struct net_report *map_report(int fd, struct err *e)
+{
+	struct net_report *report = MAP_FAILED;
+	struct stat        st;
+
+	if (fstat(fd, &st) == 0 && st.st_size == sizeof *report)
+		report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (report == MAP_FAILED) {
+		err_set(e, ERR_BROKEN, "the report of a run cannot be written");
+		return NULL;
+	}
+	return report;
+}
+
+static int set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
+{
+	run->policy = (struct policy){ run->proxy->config, map_rules(fds[1], e) };
+	if (!run->policy.rules)
+		return -1;
+	run->report = map_report(fds[2], e);
+	if (!run->report)
+		return -1;
+	run->connections_max = m->connections_max;
+	run->bytes_max       = m->bytes_max;
+	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_all, run);
+	run->channel = (struct loop_source){ fds[0], on_channel, run };
+	if (loop_add(&run->proxy->loop, &run->channel, e) < 0) {
+		run->channel.fd = -1;
+		return -1;
+	}
+	fds[0] = -1;
+	return 0;
+}
+
+struct run *run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
+{
+	struct run *run = calloc(1, sizeof *run);
+	int         r   = -1;
+
+	if (run) {
+		run->proxy      = proxy;
+		run->number     = message->run;
+		run->channel.fd = -1;
+		for (size_t i = 0; i < NET_LISTEN_MAX; i++)
+			run->listener[i].source.fd = -1;
+		LIST_INSERT_HEAD(&proxy->runs, run, link);
+		r = set_up(run, message, fds, e);
+	} else {
+		err_set(e, ERR_SETUP, "no memory for a run");
+	}
+	packet_drop(fds, 3);
+	if (run && r < 0) {
+		run_end(run);
+		run = NULL;
+	}
+	return run;
+}
+
+void run_end(struct run *run)
+{
+	struct loop *loop = &run->proxy->loop;
+
+	close_listeners(run);
+	if (run->channel.fd >= 0)
+		loop_remove(loop, &run->channel);
+	fd_closep(&run->channel.fd);
+	while (!LIST_EMPTY(&run->connections))
+		connection_end(LIST_FIRST(&run->connections), true);
+	dns_service_done(run);
+	byte_rate_done(&run->rate);
+	name_table_free(&run->names);
+	if (run->policy.rules)
+		munmap((void *)(uintptr_t)run->policy.rules, sizeof *run->policy.rules);
+	if (run->report)
+		munmap(run->report, sizeof *run->report);
+	LIST_REMOVE(run, link);
+	free(run);
+}

@@ -1,0 +1,104 @@
+#define _GNU_SOURCE
+#include "upstream.h"
+
+#include "proxy.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum { ANSWER_MAX = 8192 };
+
+bool upstream_is_used(const struct connection *c)
+{
+	return connection_proxy(c)->config->upstream[0] != 0;
+}
+
+/* "[::1]:3128" and "proxy.example:3128" */
+bool upstream_parse(const char *text, char host[NET_HOST_MAX], uint16_t *port, bool *is_address)
+{
+	const char   *colon = strrchr(text, ':');
+	size_t        len   = colon ? (size_t)(colon - text) : 0;
+	char         *end   = NULL;
+	unsigned long n     = colon ? strtoul(colon + 1, &end, 10) : 0;
+
+	if (n == 0 || n > UINT16_MAX || *end)
+		return false;
+	if (len > 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+	}
+	*port = (uint16_t)n;
+	return net_host_canonical(text, len, host, is_address);
+}
+
+void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address)
+{
+	if (!upstream_parse(connection_proxy(c)->config->upstream, host, port, is_address)) {
+		(void)snprintf(host, NET_HOST_MAX, "invalid");
+		*is_address = false;
+	}
+}
+
+/* --- its answer --- */
+
+static void accepted(struct connection *c)
+{
+	c->is_dialed = true;
+	connection_want(c, 0, 0);
+	connection_next(c);
+}
+
+/* "HTTP/1.x 2xx": anything else is a no. */
+static bool is_yes(const char *answer)
+{
+	return strncmp(answer, "HTTP/1.", 7) == 0 && answer[8] == ' ' && answer[9] == '2';
+}
+
+/*
+ * Looked at first, then taken exactly up to the empty line: what follows is the server's. Half an answer leaves the socket
+ * readable, so the deadline of dialing is what bounds a slow one.
+ */
+static void on_answer(struct connection *c)
+{
+	char    answer[ANSWER_MAX + 1];
+	ssize_t n = recv(c->server.source.fd, answer, ANSWER_MAX, MSG_PEEK | MSG_DONTWAIT);
+	char   *end;
+
+	if (n <= 0) {
+		connection_fail(c, NET_REASON_UNREACHABLE);
+		return;
+	}
+	answer[n] = 0;
+	end       = strstr(answer, "\r\n\r\n");
+	if (!end && n < ANSWER_MAX) {
+		int least = (int)n + 1;
+
+		(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least); /* woken by one more byte */
+		return;
+	}
+	if (!end || !is_yes(answer) || recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
+		connection_fail(c, NET_REASON_UNREACHABLE);
+		return;
+	}
+	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ 1 }, sizeof(int));
+	accepted(c);
+}
+
+void upstream_begin(struct connection *c)
+{
+	bool   is_six = strchr(c->host, ':') != NULL;
+	char   ask[2 * NET_HOST_MAX + 128];
+	size_t moved = 0;
+	int len = snprintf(ask, sizeof ask, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", is_six ? "[" : "", c->host,
+			   is_six ? "]" : "", c->port, is_six ? "[" : "", c->host, is_six ? "]" : "", c->port);
+
+	c->on_server = on_answer;
+	if (side_write(&c->server, ask, (size_t)len, &moved) != TLS_MOVED ||
+	    moved != (size_t)len) { /* a new socket has room for it */
+		connection_fail(c, NET_REASON_UNREACHABLE);
+		return;
+	}
+	connection_want(c, 0, EPOLLIN);
+	connection_deadline(c, DEADLINE_DIAL);
+}
