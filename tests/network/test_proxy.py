@@ -1,0 +1,269 @@
+"""brig-proxy, the real executable: what a program in a cell reaches through it, what it does not, and what the door is told of it."""
+import contextlib
+
+import pytest
+
+from support import host
+from support import internet as internets
+from support import proxy as proxies
+
+ALLOWED = ("shop.example", "*.wild.example", "one.example", "raw.example", "echo.example", "tcp://echo.example:7007", "closed.example", "unresolved.example",
+           "six.example", *internets.ODD)
+WHO = "shop.example by HTTP/2.0 at 93.184.216.34:443"
+
+
+@pytest.fixture(scope="module")
+def cell(internet):
+    return proxies.Cell(internet)
+
+
+@pytest.fixture(name="start")
+def start_(internet):
+    with contextlib.ExitStack() as stack:
+        def start(**kw):
+            proxy = proxies.Proxy(internet, **kw)
+            stack.callback(proxy.close)
+            return proxy
+        yield start
+
+
+@pytest.fixture
+def proxy(start):
+    return start(allow=[*ALLOWED, "evil.example"], deny=["evil.example"])
+
+
+@pytest.fixture
+def run(proxy, cell):
+    began = proxy.begin(cell, *ALLOWED, "evil.example")
+    yield began
+    assert proxy.process.poll() is None, f"the proxy died: {proxy.said()}"
+    began.end()
+
+
+WAYS = [None, "http", "socks5h", "socks5"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_allowed_name_is_reached_over_https_end_to_end(run, cell, way):
+    done = cell.curl("-4", "https://shop.example/who", proxy=way)
+    assert WHO in done.stdout, done.stderr
+    run.comes_to("shop.example", 443, "done", "")
+    found = run.report.connection[run.connections().index(("shop.example", 443, "done", ""))]
+    assert bytes(found.address[:4]) == bytes([93, 184, 216, 34]) and found.bytes_in > 1000 and found.bytes_out > 300 and found.ended_ms > found.began_ms > 0
+    assert run.report.connections == 1 and run.report.bytes_in == found.bytes_in
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_allowed_name_is_reached_over_http(run, cell, way):
+    done = cell.curl("http://shop.example/who", proxy=way)
+    assert "shop.example by HTTP/1.1 at 93.184.216.34:80" in done.stdout, done.stderr
+    run.comes_to("shop.example", 80, "done", "")
+
+
+def test_a_name_that_is_not_allowed_does_not_exist_for_the_program_and_is_asked_nowhere(run, cell, internet):
+    done = cell.curl("https://stolen.another.example/")
+    assert "Could not resolve host" in done.stderr
+    run.comes_to("stolen.another.example", 0, "refused", "not_allowed")
+    assert not [name for _, name in internet.dns_questions() if "stolen" in name]
+
+
+def test_the_http_proxy_says_what_was_refused_and_how_to_allow_it(run, cell):
+    done = cell.curl("https://two.example:8443/", proxy="http")
+    assert done.returncode == 56 and "403" in done.stderr
+    told = cell.curl("-v", "http://two.example/", proxy="http")
+    assert "two.example is not on the list of hosts that this run may reach; allow it with --net two.example" in told.stdout
+    run.comes_to("two.example", 8443, "refused", "not_allowed")
+    run.comes_to("two.example", 80, "refused", "not_allowed")
+
+
+def test_socks_refuses_with_its_own_code(run, cell):
+    assert "(2)" in cell.curl("https://two.example/", proxy="socks5h").stderr
+    run.comes_to("two.example", 443, "refused", "not_allowed")
+
+
+@pytest.mark.parametrize("way", ["http", "socks5h", None])
+def test_deny_wins(run, cell, way):
+    done = cell.curl("https://evil.example/who", proxy=way)
+    assert done.returncode and not done.stdout
+    run.comes_to("evil.example", 443, "refused", "denied")
+
+
+HELLO = """
+import socket, ssl, sys
+name, inside = sys.argv[1:]
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+try:
+    with context.wrap_socket(socket.create_connection((name, 443), 20), server_hostname=inside or None) as s:
+        s.sendall(f"GET /who HTTP/1.1\\r\\nHost: {inside or name}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        print(s.recv(10000))
+except OSError as e:
+    print(type(e).__name__)
+"""
+
+
+def test_tls_that_names_another_host_or_none_is_reset(run, cell):
+    assert "HTTP/1.1 200" in cell.python(HELLO, "shop.example", "shop.example").stdout
+    assert cell.python(HELLO, "shop.example", "evil.example").stdout in ("ConnectionResetError\n", "SSLEOFError\n")
+    run.comes_to("shop.example", 443, "refused", "other_name")
+    assert cell.python(HELLO, "shop.example", "").stdout in ("ConnectionResetError\n", "SSLEOFError\n")
+    run.comes_to("shop.example", 443, "refused", "no_name")
+
+
+def test_plain_http_that_names_another_host_is_refused(run, cell, internet):
+    done = cell.curl("http://shop.example/who", "-H", "Host: evil.example")
+    assert "names another host inside" in done.stdout
+    run.comes_to("shop.example", 80, "refused", "other_name")
+    assert not [one for one in internet.requests() if one["host"] == "evil.example"]
+
+
+SPEAK = """
+import socket, sys
+name, port, text = sys.argv[1:]
+s = socket.create_connection((name, int(port)), 20)
+try:
+    s.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+    heard = b""
+    while data := s.recv(65536): heard += data
+    print(heard)
+except OSError as e: print(type(e).__name__, heard)
+"""
+
+
+def test_another_protocol_is_let_through_only_where_a_rule_says_tcp(run, cell):
+    assert "ConnectionResetError" in cell.python(SPEAK, "echo.example", 443, "hello there").stdout
+    run.comes_to("echo.example", 443, "refused", "not_tls")
+    assert "b'hello echo'" in cell.python(ECHO, "echo.example", 7007).stdout
+
+
+ECHO = """
+import socket, sys
+s = socket.create_connection(("198.18.0.1", 3128), 20)
+s.sendall(f"CONNECT {sys.argv[1]}:{sys.argv[2]} HTTP/1.1\\r\\nHost: {sys.argv[1]}\\r\\n\\r\\n".encode())
+assert b" 200 " in s.recv(1000)
+s.sendall(b"hello echo")
+s.shutdown(socket.SHUT_WR)
+heard = b""
+while data := s.recv(1000): heard += data
+print(heard)
+"""
+
+
+@pytest.mark.parametrize("name", internets.ODD)
+def test_a_name_that_leads_to_where_no_program_may_come_is_refused(run, cell, name):
+    done = cell.curl(f"http://{name}/", proxy="http")
+    assert "credentials" not in done.stdout and "the host's own" not in done.stdout
+    verdicts = [(verdict, reason) for found, port, verdict, reason in run.connections() if (found, port) == (name, 80)]
+    assert verdicts in ([("refused", "not_public")], [("refused", "own_address")]), done.stdout
+
+
+def test_a_private_address_is_reached_when_the_profile_says_so_and_the_hosts_own_is_not(start, cell):
+    private = [proxies.rule(name, private=True) for name in ("private.example", "own.example")]
+    run = start(allow=private).begin(cell, "private.example", "own.example")
+    assert cell.curl("http://private.example/").stdout == "credentials of the machine\n"
+    assert "leads to the host on which this run is" in cell.curl("http://own.example/").stdout
+    run.comes_to("own.example", 80, "refused", "own_address")
+
+
+def test_a_name_that_moves_between_check_and_connection_leads_nowhere(start, cell):
+    run = start(allow=["rebind.example"]).begin(cell, "rebind.example")
+    for _ in range(4):
+        assert "credentials" not in cell.curl("http://rebind.example/").stdout
+    assert {reason for _, _, verdict, reason in run.connections() if verdict == "refused"} == {"not_public"}
+
+
+def test_what_does_not_answer_is_told_as_failed(run, cell):
+    assert "could not be connected to" in cell.curl("http://closed.example/", proxy="http").stdout
+    run.comes_to("closed.example", 80, "failed", "unreachable")
+    assert "could not be resolved" in cell.curl("http://unresolved.example/", proxy="http").stdout
+    run.comes_to("unresolved.example", 80, "failed", "unresolved")
+
+
+def test_a_request_is_written_anew_and_what_follows_it_goes_nowhere(run, cell, internet):
+    said = "POST /echo HTTP/1.1\\r\\nHost: raw.example\\r\\nContent-Length: 5\\r\\nX-Mine: 1\\r\\nConnection: keep-alive\\r\\n\\r\\nhelloGET /smuggled HTTP/1.1\\r\\nHost: raw.example\\r\\n\\r\\n"
+    heard = cell.python(SPEAK, "raw.example", 80, said).stdout
+    assert "POST /echo HTTP/1.1" in heard and "Connection: close" in heard and "keep-alive" not in heard
+    run.comes_to("raw.example", 80, "done", "")
+    def whole():
+        return [one["data"] for one in internet.seen() if "X-Mine: 1" in one["data"]]
+    assert host.poll(whole) and [data.partition("\r\n\r\n")[2] for data in whole()] == ["hello"]
+
+
+def test_an_ambiguous_request_is_refused(run, cell):
+    said = "POST /echo HTTP/1.1\\r\\nHost: raw.example\\r\\nContent-Length: 5\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n"
+    assert "malformed or ambiguous" in cell.python(SPEAK, "raw.example", 80, said).stdout
+    run.comes_to("raw.example", 80, "refused", "bad_request")
+
+
+def test_plain_requests_keep_to_their_methods(start, cell):
+    rule = proxies.rule("http://shop.example", methods=["GET"])
+    run = start(allow=[rule]).begin(cell, "http://shop.example")
+    assert "shop.example by" in cell.curl("http://shop.example/who").stdout
+    assert "the method or the path is not allowed" in cell.curl("-d", "x=1", "http://shop.example/who").stdout
+    run.comes_to("shop.example", 80, "refused", "request")
+
+
+def test_much_is_carried_whole(run, cell):
+    done = cell.curl("-o", "/dev/null", "-w", "%{size_download}", "-r", f"0-{(200 << 20) - 1}", "https://shop.example/big")
+    assert done.stdout == str(200 << 20), done.stderr
+    run.comes_to("shop.example", 443, "done", "")
+    assert run.report.bytes_in > 200 << 20
+
+
+def test_net_bytes_ends_what_takes_more(proxy, cell):
+    run = proxy.begin(cell, "shop.example", bytes_max=1 << 20)
+    assert cell.curl("-o", "/dev/null", "https://shop.example/big").returncode
+    run.comes_to("shop.example", 443, "refused", "too_much")
+    assert run.report.bytes_in + run.report.bytes_out <= 1 << 20
+
+
+HOLD = """
+import socket
+held = []
+resets = 0
+for _ in range(5):
+    s = socket.socket()
+    held.append(s)
+    try:
+        s.connect(("198.18.0.1", 3128))
+        s.sendall(b"CONNECT shop.example:443 HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+        assert b" 200 " in s.recv(1000)
+    except (ConnectionResetError, BrokenPipeError): resets += 1
+print(resets)
+"""
+
+
+def test_net_connections_bounds_what_is_open_at_once(proxy, cell):
+    run = proxy.begin(cell, "shop.example", connections_max=3)
+    done = cell.python(HOLD)
+    assert done.stdout == "2\n", done.stderr
+    run.comes_to("", 0, "refused", "too_many")
+    assert run.report.refused == 2
+
+
+def test_two_runs_have_rules_of_their_own_and_the_end_of_one_closes_its_own(proxy, cell):
+    first = proxy.begin(cell, "shop.example")
+    assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+    first.end()
+    assert host.poll(lambda: "198.18.0.1:3128" not in cell.run("ss", "-ltnH").stdout), "its listeners are still there"
+    proxy.begin(cell, "one.example")
+    assert "Could not resolve" in cell.curl("https://shop.example/who").stderr
+    assert "one.example over" in cell.curl("https://one.example/").stdout
+
+
+def test_the_proxy_ends_with_its_door_and_the_cell_is_refused_at_once(proxy, cell):
+    proxy.begin(cell, "shop.example")
+    assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+    assert proxy.end() == 0 and proxy.said() == ""
+    assert cell.curl("--connect-to", f"::{proxies.GATEWAY}:3128", "http://shop.example/").returncode == 7
+
+
+def test_a_message_of_another_kind_ends_the_proxy(proxy):
+    proxy.send(proxies.Message(7, 1))
+    assert proxy.process.wait(host.HANG) == 0 and "none of its protocol" in proxy.said()
+
+
+def test_the_proxy_has_no_rights(proxy, run):
+    status = dict(line.split(":\t", 1) for line in open(f"/proc/{proxy.process.pid}/status", encoding="ascii").read().splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    assert run.report.n == 0

@@ -1,0 +1,192 @@
+"""brig-proxy as a door starts it, and a network namespace that is a cell's: the test is the door, and the programs in the cell are its own."""
+import array
+import ctypes
+import fcntl
+import mmap
+import os
+import re
+import socket
+import subprocess
+import tempfile
+
+from support import host
+
+GATEWAY = "198.18.0.1"
+PORTS = (80, 443, 8443)
+SCHEMES = {"any": 0, "https": 1, "http": 2, "tcp": 3}
+NAME, BELOW, PUBLIC, ADDRESS, ANYTHING = range(5)
+METHODS = {"GET": 1, "HEAD": 2, "POST": 4}
+VERDICTS = ("open", "done", "refused", "failed")
+REASONS = re.findall(r'^REASON\(\w+,\s+"(\w*)"', host.read(host.REPO / "jail/spec/net_reason.def"), re.MULTILINE)
+
+
+u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
+
+
+class Rule(ctypes.Structure):
+    _fields_ = [("host_kind", u32), ("scheme", u32), ("methods", u32), ("paths", u32), ("port", u16), ("is_private", u16),
+                ("host", ctypes.c_char * 254), ("path", (ctypes.c_char * 128) * 4)]
+
+
+class Rules(ctypes.Structure):
+    _fields_ = [("n", u32), ("rule", Rule * 64)]
+
+
+class Secret(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 64), ("host", ctypes.c_char * 254), ("port", u16), ("header", ctypes.c_char * 64), ("value", ctypes.c_char * 8192),
+                ("secret_from", u32), ("secret_len", u32)]
+
+
+class Config(ctypes.Structure):
+    _fields_ = [("allow", Rules), ("ceiling", Rules), ("deny", Rules), ("has_ca", u32), ("ca_cert", ctypes.c_char * 8192), ("ca_key", ctypes.c_char * 8192),
+                ("secrets", u32), ("secret", Secret * 16), ("upstream", ctypes.c_char * 256)]
+
+
+class Message(ctypes.Structure):
+    _fields_ = [("kind", u32), ("run", u64), ("bytes_max", u64), ("connections_max", u64), ("rate_max", u64)]
+
+
+class Connection(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 254), ("port", u16), ("family", u8), ("has_secret", u8), ("address", u8 * 16), ("verdict", u32), ("reason", u32),
+                ("bytes_in", u64), ("bytes_out", u64), ("began_ms", ctypes.c_double), ("ended_ms", ctypes.c_double)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("n", u32), ("left_out", u32), ("connections", u64), ("refused", u64), ("failed", u64), ("bytes_in", u64), ("bytes_out", u64), ("connection", Connection * 64)]
+
+
+def rule(text, private=False, methods=()):
+    """[SCHEME://]HOST[:PORT], with *.HOST; no IPv6."""
+    found = re.fullmatch(r"(?:(\w+)://)?(\*\.)?([^:/]+)(?::(\d+))?", text)
+    kind = BELOW if found[2] else ADDRESS if found[3].replace(".", "").isdigit() else NAME
+    return Rule(kind, SCHEMES[found[1] or "any"], sum(METHODS[one] for one in methods), 0, int(found[4] or 0), private, found[3].encode())
+
+
+def rules(*which):
+    made = [one if isinstance(one, Rule) else rule(one) for one in which]
+    return Rules(len(made), (Rule * 64)(*made))
+
+
+def memory(content, sealed=True):
+    fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    os.write(fd, bytes(content))
+    if sealed:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
+
+
+# As the process that builds a cell does: sockets, sent over the socket that a door sent, and closed here.
+LISTEN = """
+import array, socket, struct, sys
+there, *ports = map(int, sys.argv[1:])
+def made(kind, address, port):
+    s = socket.socket(socket.AF_INET, kind)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, port))
+    if kind == socket.SOCK_STREAM: s.listen(128)
+    return s
+sockets = [made(socket.SOCK_DGRAM, GATEWAY, 53), made(socket.SOCK_STREAM, GATEWAY, 53), made(socket.SOCK_STREAM, GATEWAY, 3128), *(made(socket.SOCK_STREAM, "0.0.0.0", port) for port in ports)]
+what = struct.pack("=I8H", len(ports), *ports, *[0] * (8 - len(ports)))
+socket.socket(fileno=there).sendmsg([what], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno() for s in sockets]))])
+""".replace("GATEWAY", repr(GATEWAY))
+
+# Descriptors where the proxy looks for them, and then the proxy.
+BECOME = """
+import fcntl, os, sys
+fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 20) for fd in sys.argv[2:]]
+for to, fd in enumerate(fds, 3): os.dup2(fd, to)
+os.closerange(3 + len(fds), 64)
+os.execv(sys.argv[1], ["brig-proxy"])
+"""
+
+
+class Cell:
+    """A machine of the internet whose only network is brig-proxy."""
+
+    def __init__(self, internet):
+        self.machine = internet.machine("cell")
+        self.machine.script("ip route add local 198.18.0.0/15 dev lo")
+        conf = internet.folder / "cell-resolv.conf"
+        conf.write_text(f"nameserver {GATEWAY}\noptions timeout:5 attempts:1\n")
+        self.machine.run("mount", "--bind", conf, os.path.realpath("/etc/resolv.conf"))
+        self.ca = internet.folder / "ca.pem"
+
+    def run(self, *argv, **kw):
+        return self.machine.run(*argv, check=False, **kw)
+
+    def curl(self, *argv, proxy=None):
+        """proxy: "http", "socks5h"; None: the program knows of none."""
+        through = ["--proxy", f"{proxy}://{GATEWAY}:3128"] if proxy else ["--noproxy", "*"]
+        return self.run("curl", "-sS", "--max-time", str(int(host.HANG)), "--cacert", self.ca, *through, *argv)
+
+    def python(self, code, *argv):
+        return self.run(host.PYTHON, "-c", code, *map(str, argv))
+
+
+class Run:
+    """One run that a proxy serves: its report, as the door reads it."""
+
+    def __init__(self, proxy, number, allowed, cell, bytes_max=1 << 30, connections_max=64, rate_max=0, ports=PORTS):
+        self.proxy, self.number = proxy, number
+        self.report_fd = memory(Report(), sealed=False)
+        self.mapped = mmap.mmap(self.report_fd, ctypes.sizeof(Report))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listening = cell.machine.start(host.PYTHON, "-c", LISTEN, str(theirs.fileno()), *map(str, ports), pass_fds=[theirs.fileno()])
+        with ours, theirs:
+            rules_fd = memory(allowed)
+            proxy.send(Message(1, number, bytes_max, connections_max, rate_max), [ours.fileno(), rules_fd, self.report_fd])
+            os.close(rules_fd)
+        assert listening.wait(host.HANG) == 0, "no sockets in the cell"
+
+    @property
+    def report(self):
+        return Report.from_buffer_copy(self.mapped)
+
+    def connections(self):
+        """(name, port, verdict, reason) of each."""
+        report = self.report
+        return [(c.name.decode(), c.port, VERDICTS[c.verdict], REASONS[c.reason]) for c in report.connection[:report.n]]
+
+    def comes_to(self, *row):
+        assert host.poll(lambda: row in self.connections()), self.connections()
+
+    def end(self):
+        self.proxy.send(Message(2, self.number))
+
+
+class Proxy:
+    def __init__(self, internet, allow=(), ceiling=(), deny=(), upstream=b""):
+        self.internet, self.runs = internet, 0
+        self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        config = memory(Config(rules(*allow), rules(*ceiling), rules(*deny), upstream=upstream))
+        self.err = tempfile.TemporaryFile("w+") # pylint: disable=consider-using-with # as long as the proxy
+        with theirs:
+            self.process = subprocess.Popen([*internet.host.enter, host.PYTHON, "-c", BECOME, host.build_dir() / "bin/proxy", str(theirs.fileno()), str(config)],
+                                            pass_fds=[theirs.fileno(), config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.err)
+        os.close(config)
+
+    def send(self, message, fds=()):
+        self.ours.sendmsg([bytes(message)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+
+    def begin(self, cell, *allowed, **kw):
+        self.runs += 1
+        return Run(self, self.runs, rules(*allowed), cell, **kw)
+
+    def said(self):
+        self.err.seek(0)
+        return self.err.read()
+
+    def end(self):
+        """The door goes away."""
+        self.ours.close()
+        return self.process.wait(host.HANG)
+
+    def close(self):
+        self.ours.close()
+        if self.process.poll() is None:
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.err.close()
