@@ -151,17 +151,21 @@ static void go_on(struct connection *c)
 		flow_want(c, &c->up, &c->down);
 }
 
+/* A server that has just agreed is sent what the program said early. */
+static void after(struct connection *c, bool was_tunnel)
+{
+	if (was_tunnel || !is_tunnel(c) || pump(c, &c->up))
+		go_on(c);
+}
+
 static void ready(struct connection *c, const struct side *side)
 {
-	bool upgraded = is_tunnel(c);
+	bool was_tunnel = is_tunnel(c);
 
 	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
 		return;
-	if (flow_waits_for(&c->down, side) && !pump(c, &c->down))
-		return;
-	if (!upgraded && is_tunnel(c) && !pump(c, &c->up)) /* what the program said early */
-		return;
-	go_on(c);
+	if (!flow_waits_for(&c->down, side) || pump(c, &c->down))
+		after(c, was_tunnel);
 }
 
 static void on_client(struct connection *c)
@@ -176,8 +180,10 @@ static void on_server(struct connection *c)
 
 static void wake(struct connection *c)
 {
+	bool was_tunnel = is_tunnel(c);
+
 	if (pump(c, &c->up) && pump(c, &c->down))
-		go_on(c);
+		after(c, was_tunnel);
 }
 
 /* --- the request --- */
