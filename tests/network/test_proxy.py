@@ -165,6 +165,15 @@ def test_a_private_address_is_reached_when_the_profile_says_so_and_the_hosts_own
     run.comes_to("own.example", 80, "refused", "own_address")
 
 
+@pytest.mark.parametrize("name", ["own.example", "link.example", "loopback.example", "loopback6.example", "zero.example"])
+def test_the_hosts_own_service_is_not_reached_even_where_private_addresses_are(start, cell, internet, name):
+    before = internet.own_seen()
+    run = start(allow=[proxies.rule(f"http://{name}:{internets.OWN_PORT}", private=True)]).begin(cell, f"http://{name}:{internets.OWN_PORT}")
+    assert "leads to the host on which this run is" in cell.curl(f"http://{name}:{internets.OWN_PORT}/", proxy="http").stdout
+    run.comes_to(name, internets.OWN_PORT, "refused", "own_address")
+    assert internet.own_seen() == before
+
+
 def test_a_name_that_moves_between_check_and_connection_leads_nowhere(start, cell):
     run = start(allow=["rebind.example"]).begin(cell, "rebind.example")
     for _ in range(4):
@@ -261,6 +270,56 @@ def test_the_proxy_ends_with_its_door_and_the_cell_is_refused_at_once(proxy, cel
 def test_a_message_of_another_kind_ends_the_proxy(proxy):
     proxy.send(proxies.Message(7, 1))
     assert proxy.process.wait(host.HANG) == 0 and "none of its protocol" in proxy.said()
+
+
+WEBSOCKET = """
+import socket
+s = socket.create_connection(("shop.example", 80), 20)
+s.sendall(b"GET /ws HTTP/1.1\\r\\nHost: shop.example\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n")
+heard = b""
+while b"\\r\\n\\r\\n" not in heard: heard += s.recv(1000)
+print(heard.split(b"\\r\\n")[0])
+s.sendall(b"\\x81\\x85\\0\\0\\0\\0hello")
+print(s.recv(1000))
+"""
+
+
+def test_a_websocket_is_a_tunnel_once_the_server_agreed(run, cell):
+    done = cell.python(WEBSOCKET)
+    assert done.stdout == "b'HTTP/1.1 101 Switching Protocols'\nb'\\x81\\x05hello'\n", done.stderr
+    run.comes_to("shop.example", 80, "done", "")
+
+
+def test_net_rate_slows_all_connections_of_a_run_together(proxy, cell):
+    proxy.begin(cell, "shop.example", rate_max=1 << 20)
+    done = cell.curl("-o", "/dev/null", "-w", "%{size_download} %{time_total}", "-r", f"0-{(2 << 20) - 1}", "https://shop.example/big")
+    size, seconds = done.stdout.split()
+    assert int(size) == 2 << 20 and float(seconds) > 1.5, done.stderr
+
+
+ASK = """
+import socket, struct, sys
+kind, name, over = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+question = struct.pack("!6H", 7, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(one)]) + one.encode() for one in name.split(".")) + b"\\0" + struct.pack("!2H", kind, 1)
+with socket.socket(type=socket.SOCK_STREAM if over == "tcp" else socket.SOCK_DGRAM) as s:
+    s.settimeout(20)
+    s.connect(("198.18.0.1", 53))
+    s.send((struct.pack("!H", len(question)) if over == "tcp" else b"") + question)
+    said = s.recv(2000)[2 if over == "tcp" else 0:]
+    print(said[3] & 15, struct.unpack("!H", said[6:8])[0], ".".join(map(str, said[-4:])) if said[7] else "")
+"""
+
+
+@pytest.mark.parametrize("over", ["udp", "tcp"])
+def test_the_resolver_gives_each_name_one_address_and_none_of_ipv6(run, cell, over):
+    def ask(kind, name):
+        done = cell.python(ASK, kind, name, over)
+        return done.stdout.split() or done.stderr
+    assert ask(1, "shop.example") == ["0", "1", "198.18.1.0"] and ask(1, "one.example") == ["0", "1", "198.18.1.1"]
+    assert ask(1, "SHOP.example") == ["0", "1", "198.18.1.0"]
+    assert ask(28, "shop.example") == ["0", "0"] and ask(16, "shop.example") == ["0", "0"]
+    assert ask(1, "two.example") == ["3", "0"] and ask(16, "stolen.two.example") == ["3", "0"]
+    run.comes_to("two.example", 0, "refused", "not_allowed")
 
 
 def test_the_proxy_has_no_rights(proxy, run):
