@@ -322,6 +322,28 @@ def test_the_resolver_gives_each_name_one_address_and_none_of_ipv6(run, cell, ov
     run.comes_to("two.example", 0, "refused", "not_allowed")
 
 
+@pytest.fixture(scope="module")
+def upstream(internet):
+    """The host's own proxy."""
+    lack = host.lacks("tool:tinyproxy")
+    if lack:
+        pytest.skip(lack)
+    conf = internet.folder / "tinyproxy.conf"
+    conf.write_text("Port 3129\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nConnectPort 443\nConnectPort 80\n")
+    internet.host.start("tinyproxy", "-d", "-c", conf)
+    internet.host.listens("127.0.0.1", 3129)
+    return b"127.0.0.1:3129"
+
+
+def test_where_the_host_has_a_proxy_of_its_own_names_are_reached_through_it(start, cell, upstream):
+    run = start(allow=ALLOWED, upstream=upstream).begin(cell, "shop.example", "closed.example")
+    assert "shop.example by HTTP/2.0 at" in cell.curl("https://shop.example/who").stdout
+    assert "shop.example by HTTP/1.1 at" in cell.curl("http://shop.example/who", proxy="http").stdout
+    assert "could not be connected to" in cell.curl("http://closed.example/", proxy="http").stdout
+    assert "403" in cell.curl("https://one.example/", proxy="http").stderr
+    run.comes_to("shop.example", 443, "done", "")
+
+
 def test_the_proxy_has_no_rights(proxy, run):
     status = dict(line.split(":\t", 1) for line in open(f"/proc/{proxy.process.pid}/status", encoding="ascii").read().splitlines() if ":\t" in line)
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
