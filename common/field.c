@@ -192,6 +192,7 @@ static const struct {
 	[FIELD_MAP]    = { "object of texts",           "an object",                   "OBJECT",  NULL },
 	[FIELD_OBJECT] = { "object",                    "an object",                   "OBJECT",  NULL },
 	[FIELD_ROWS]   = { "list of objects",           "a list of objects",           "LIST",    NULL },
+	[FIELD_MIXED]  = { "list of texts and objects", "a list of texts and objects", "LIST",    NULL },
 	[FIELD_TABLE]  = { "object",                    "an object",                   "OBJECT",  NULL },
 	[FIELD_NOTE]   = { "text, not used",            "text",                        "TEXT",    NULL },
 };
@@ -223,7 +224,7 @@ const char *field_arg(const struct field *f)
 
 static bool is_list(const struct field *f)
 {
-	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_MAP || f->type == FIELD_ROWS;
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_MAP || f->type == FIELD_ROWS || f->type == FIELD_MIXED;
 }
 
 static void print_range(const struct field *f, bool is_text, FILE *out)

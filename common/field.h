@@ -28,8 +28,9 @@ enum field_type {
 	FIELD_LIST,   /* const json_t *: array of strings, at most max, each at most 4096 bytes */
 	FIELD_WORDS,  /* const json_t *: array of min to max strings, each as long as a message can be */
 	FIELD_MAP,    /* const json_t *: object of at most max strings */
-	FIELD_OBJECT, /* const json_t *: an object; its owner decodes it, by table[] if there is one */
+	FIELD_OBJECT, /* const json_t *: an object; its owner decodes it; with table[], each of its values is an object of these rows */
 	FIELD_ROWS,   /* const json_t *: array of objects, at most max; their owner decodes each by table[] */
+	FIELD_MIXED,  /* const json_t *: array of texts and objects, at most max; their owner decodes them, objects by table[] */
 	FIELD_TABLE,  /* nested struct at offset, described by table[] */
 	FIELD_NOTE,   /* accepted, checked to be a string, not kept ("comment") */
 };

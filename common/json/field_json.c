@@ -124,6 +124,7 @@ static int check_size(const struct field *f, const json_t *v, struct err *e)
 		[FIELD_WORDS] = { "a list", "texts", "[\"a\", \"b\"]" },
 		[FIELD_MAP]   = { "an object", "texts", "{\"NAME\": \"value\"}" },
 		[FIELD_ROWS]  = { "a list", "objects", "[{...}]" },
+		[FIELD_MIXED] = { "a list", "texts and objects", "[\"a\", {...}]" },
 	};
 	bool   is_one = f->type == FIELD_MAP ? json_is_object(v) : json_is_array(v);
 	size_t n      = f->type == FIELD_MAP ? json_object_size(v) : json_array_size(v);
@@ -142,7 +143,9 @@ static int check_item(const struct field *f, const char *name, const json_t *v, 
 {
 	if (f->type == FIELD_ROWS)
 		return json_is_object(v) ? 0 : refuse(name, "an object", v, e);
-	return check_string(name, v, f->type == FIELD_LIST ? LIST_ITEM_MAX : FIELD_ANY, e);
+	if (f->type == FIELD_MIXED && !json_is_string(v))
+		return json_is_object(v) ? 0 : refuse(name, "a text or an object", v, e);
+	return check_string(name, v, f->type == FIELD_LIST || f->type == FIELD_MIXED ? LIST_ITEM_MAX : FIELD_ANY, e);
 }
 
 static int decode_many(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -203,6 +206,7 @@ static const struct {
 	[FIELD_MAP]    = { "object",  decode_many },
 	[FIELD_OBJECT] = { "object",  decode_object },
 	[FIELD_ROWS]   = { "array",   decode_many },
+	[FIELD_MIXED]  = { "array",   decode_many },
 	[FIELD_TABLE]  = { "object",  decode_table },
 	[FIELD_NOTE]   = { "string",  decode_note },
 };
@@ -281,7 +285,11 @@ json_t *field_schema(const struct field *f)
 		json_object_set_new(s, "items", json_pack("{ss}", "type", "string"));
 	if (f->type == FIELD_MAP)
 		json_object_set_new(s, "additionalProperties", json_pack("{ss}", "type", "string"));
-	if (f->type == FIELD_LIST && f->max)
+	if (f->type == FIELD_MIXED)
+		json_object_set_new(s, "items", json_pack("{s[{ss}o]}", "anyOf", "type", "string", fields_schema(f->table)));
+	if (f->type == FIELD_OBJECT && f->table)
+		json_object_set_new(s, "additionalProperties", fields_schema(f->table));
+	if ((f->type == FIELD_LIST || f->type == FIELD_MIXED) && f->max)
 		json_object_set_new(s, "maxItems", json_integer((json_int_t)f->max));
 	return s;
 }

@@ -11,6 +11,7 @@
 #define NET_ROUTE_TEXT    "198.18.0.0/15" /* RFC 2544: for tests of devices; no public host has these */
 #define NET_GATEWAY_TEXT  "198.18.0.1"    /* resolver and proxy, as programs see them */
 #define NET_PROXY_URL     "http://198.18.0.1:3128"
+#define NET_TRUST_PATH    "/etc/brig/trust.pem" /* certificates that programs need, where brig-proxy reads what they send */
 enum {
 	NET_ROUTE      = 0xc6120000, /* host order */
 	NET_ROUTE_BITS = 15,

@@ -34,12 +34,14 @@ const struct field profile_fields[] = {
 	{ "zygote_ms",       FIELD_MS,     AT(zygote_ms),       1000,  86400000, 600000,   "After how long a zygote is replaced, if there are runs", NULL, NULL },
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
+	{ "network",         FIELD_TABLE,  AT(network),         0,     0,    0,            "The hosts that a run reaches by name, see NETWORK; default: none", NULL, net_fields },
 	{ 0 },
 };
 /* clang-format on */
 
 void profile_done(struct profile *p)
 {
+	net_policy_free(p->net);
 	json_decref(p->source);
 	*p = (struct profile){ 0 };
 }
@@ -110,6 +112,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
 	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
 		return -1;
+	if (net_policy_build(&p.net, &p.network, e) < 0)
+		return err_wrap(e, "network");
 	*ret = p;
 	p    = (struct profile){ 0 };
 	return 0;

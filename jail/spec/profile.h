@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "limits.h"
+#include "net_policy.h"
 #include "profile_warm.h"
 
 enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
@@ -27,6 +28,8 @@ struct profile {
 	const json_t   *preload;     /* what its zygote imports; NULL: nothing */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
+	struct net_settings network;
+	struct net_policy *net;      /* owned: what these mean; NULL: nothing is said */
 	json_t         *source;
 };
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "program_env.h"
 
+#include "net_listeners.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -18,6 +19,17 @@ static const char *const base[] = {
 /* As many threads as CPUs: more only wait for each other (OpenBLAS: +15 ms a start, and memory). joblib's workers likewise. */
 static const char *const thread_counts[] = {
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
+};
+
+/* Libraries read one or the other. */
+static const char *const network[] = {
+	"HTTP_PROXY=" NET_PROXY_URL, "HTTPS_PROXY=" NET_PROXY_URL, "ALL_PROXY=" NET_PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
+	"http_proxy=" NET_PROXY_URL, "https_proxy=" NET_PROXY_URL, "all_proxy=" NET_PROXY_URL, "no_proxy=localhost,127.0.0.1,::1",
+};
+
+/* Of OpenSSL and Python's ssl, of requests, curl and git, Node.js. */
+static const char *const trust[] = {
+	"SSL_CERT_FILE=" NET_TRUST_PATH, "REQUESTS_CA_BUNDLE=" NET_TRUST_PATH, "CURL_CA_BUNDLE=" NET_TRUST_PATH, "GIT_SSL_CAINFO=" NET_TRUST_PATH, "NODE_EXTRA_CA_CERTS=" NET_TRUST_PATH,
 };
 
 static const char *const refused[] = { "LD_*", "PYTHON*", "PATH", "GLIBC_TUNABLES" };
@@ -86,6 +98,14 @@ static int put(struct program_env *env, char *entry, struct err *e)
 	return 0;
 }
 
+static int put_all(struct program_env *env, const char *const *entries, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (put(env, strdup(entries[i]), e) < 0)
+			return -1;
+	return 0;
+}
+
 static int put_thread_counts(struct program_env *env, const struct limits *limits, struct err *e)
 {
 	uint64_t threads = (limits->cpus + 999) / 1000;
@@ -100,10 +120,19 @@ static int put_thread_counts(struct program_env *env, const struct limits *limit
 int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e)
 {
 	*ret = (struct program_env){ 0 };
-	for (size_t i = 0; i < ARRAY_LEN(base); i++)
-		if (put(ret, strdup(base[i]), e) < 0)
+	return put_all(ret, base, ARRAY_LEN(base), e) < 0 ? -1 : put_thread_counts(ret, limits, e);
+}
+
+int program_env_add_network(struct program_env *env, const struct net_policy *policy, bool is_read, struct err *e)
+{
+	char *entry;
+
+	if (put_all(env, network, ARRAY_LEN(network), e) < 0 || (is_read && put_all(env, trust, ARRAY_LEN(trust), e) < 0))
+		return -1;
+	for (uint32_t i = 0; policy && i < policy->secrets; i++)
+		if (asprintf(&entry, "%s=brig-secret-%s", policy->secret[i].name, policy->secret[i].name) < 0 || put(env, entry, e) < 0)
 			return -1;
-	return put_thread_counts(ret, limits, e);
+	return 0;
 }
 
 int program_env_add(struct program_env *env, const char *entry, struct err *e)

@@ -8,8 +8,9 @@
 #pragma once
 #include "err.h"
 #include "limits.h"
+#include "net_policy.h"
 
-enum { PROGRAM_ENV_MAX = 80, PROGRAM_ENV_BYTES = 64 * 1024 };
+enum { PROGRAM_ENV_MAX = 112, PROGRAM_ENV_BYTES = 64 * 1024 };
 
 struct program_env {
 	char  *entry[PROGRAM_ENV_MAX + 1]; /* "NAME=value", NULL at the end; heap */
@@ -19,6 +20,8 @@ struct program_env {
 /* Ours alone; then one of the caller's after the other. What fails leaves something to be freed; why does not repeat the name. */
 must_use int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e);
 must_use int program_env_add(struct program_env *env, const char *entry, struct err *e);
+/* What programs find a network by, and a placeholder for each secret; between the two. policy may be NULL; is_read: there is a file at NET_TRUST_PATH. */
+must_use int program_env_add_network(struct program_env *env, const struct net_policy *policy, bool is_read, struct err *e);
 /* All at once, or nothing. */
 must_use int program_env_build(struct program_env *ret, const struct limits *limits, const char *const *added, size_t n,
 			       struct err *e);

@@ -19,7 +19,7 @@ static inline bool row_is_number(const struct field *f)
 
 static inline bool row_is_json(const struct field *f)
 {
-	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_ROWS || f->type == FIELD_OBJECT;
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_ROWS || f->type == FIELD_MIXED || f->type == FIELD_OBJECT;
 }
 
 static inline void must_be_sound(const struct field *f, const json_t *value)
@@ -34,7 +34,7 @@ static inline void must_be_sound(const struct field *f, const json_t *value)
 	must_about(f->name, json_is_array(value) && json_array_size(value) <= f->max);
 	must_about(f->name, f->type != FIELD_WORDS || json_array_size(value) >= f->min);
 	json_array_foreach(value, i, item)
-		must_about(f->name, f->type == FIELD_ROWS ? json_is_object(item)
+		must_about(f->name, f->type == FIELD_ROWS || (f->type == FIELD_MIXED && !json_is_string(item)) ? json_is_object(item)
 						       : json_is_string(item) && (f->type == FIELD_WORDS || json_string_length(item) <= 4096));
 }
 

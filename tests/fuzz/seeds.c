@@ -195,7 +195,7 @@ static void put_choices(struct seeds *s, struct frame in, const struct field *f)
 
 static bool is_list(const struct field *f)
 {
-	return f->type == FIELD_LIST || f->type == FIELD_WORDS;
+	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_MIXED;
 }
 
 /* One byte, or one text of a list, more than the row holds. */
@@ -214,10 +214,20 @@ static void put_rows(struct seeds *s, struct frame in, const struct field *table
 static void put_table(struct seeds *s, struct frame in, const struct field *f)
 {
 	char head[512], tail[64];
-	bool rows = f->type == FIELD_ROWS;
+	bool rows = f->type == FIELD_ROWS || f->type == FIELD_MIXED;
 
 	snprintf(head, sizeof head, rows ? "%s\"%s\":[{" : "%s\"%s\":{", in.head, f->name);
 	snprintf(tail, sizeof tail, rows ? "}]%s" : "}%s", in.tail);
+	put_rows(s, (struct frame){ head, tail }, f->table);
+}
+
+/* An object whose names are the file's own. */
+static void put_map(struct seeds *s, struct frame in, const struct field *f)
+{
+	char head[512], tail[64];
+
+	snprintf(head, sizeof head, "%s\"%s\":{\"A\":{", in.head, f->name);
+	snprintf(tail, sizeof tail, "}}%s", in.tail);
 	put_rows(s, (struct frame){ head, tail }, f->table);
 }
 
@@ -240,6 +250,12 @@ static void put_rows(struct seeds *s, struct frame in, const struct field *table
 			put_table(s, in, f);
 		} else if (f->type == FIELD_OBJECT) {
 			put_row(s, in, f->name, "{\"pids\":1}");
+			if (f->table)
+				put_map(s, in, f);
+		} else if (f->type == FIELD_MIXED) {
+			put_row(s, in, f->name, "[\"a.example\",\"https://*.a.example:443/b\"]");
+			put_table(s, in, f);
+			put_too_much(s, in, f);
 		} else {
 			put_row(s, in, f->name, is_list(f) ? "[\"aa\",\"/b\"]" : "\"a\"");
 			put_too_much(s, in, f);

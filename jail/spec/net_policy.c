@@ -1,0 +1,335 @@
+#define _GNU_SOURCE
+#include "net_policy.h"
+
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows --- */
+
+struct rule_settings {
+	const char   *host;
+	const json_t *methods, *paths;
+	bool          is_private;
+};
+
+struct secret_from {
+	const char *file, *env, *credential;
+};
+
+struct secret_settings {
+	struct secret_from from;
+	const char        *host, *header;
+};
+
+/* clang-format off */
+#define AT(member) offsetof(struct rule_settings, member)
+static const struct field rule_fields[] = {
+	{ "host",    FIELD_STR,  AT(host),       1, NET_RULE_TEXT_MAX - 1, 0, "As a rule that is a text", NULL, NULL },
+	{ "methods", FIELD_LIST, AT(methods),    0, 7,                     0, "Methods of requests that are let through, like GET; default: all", NULL, NULL },
+	{ "paths",   FIELD_LIST, AT(paths),      0, NET_PATHS_MAX,         0, "What the paths of requests may begin with; default: any", NULL, NULL },
+	{ "private", FIELD_BOOL, AT(is_private), 0, 1,                     0, "Whether the name may lead to an address that is not public, as one of a company's own network", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct secret_from, member)
+static const struct field from_fields[] = {
+	{ "file",       FIELD_STR, AT(file),       1, 1024, 0, "A file, which only brig needs to be able to read", NULL, NULL },
+	{ "env",        FIELD_STR, AT(env),        1, 256,  0, "A variable of brigd's own environment", NULL, NULL },
+	{ "credential", FIELD_STR, AT(credential), 1, 255,  0, "A credential of brigd.service (LoadCredential= in systemd.exec(5))", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct secret_settings, member)
+static const struct field secret_fields[] = {
+	{ "from",   FIELD_TABLE, AT(from),   0, 0,                  0, "Where its value is: one of file, env and credential", NULL, from_fields },
+	{ "host",   FIELD_STR,   AT(host),   1, NET_HOST_MAX + 6,   0, "The one host that gets it, as HOST or HOST:PORT; over HTTPS only", NULL, NULL },
+	{ "header", FIELD_STR,   AT(header), 3, 1024,               0, "The header that carries it, with {} where the value is: \"Authorization: Bearer {}\"", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct net_settings, member)
+const struct field net_fields[] = {
+	{ "allow",    FIELD_MIXED,  AT(allow),    0, NET_RULES_MAX, 0, "What a run reaches that asks for nothing", NULL, rule_fields },
+	{ "ceiling",  FIELD_MIXED,  AT(ceiling),  0, NET_RULES_MAX, 0, "What a run may ask for besides; without the key: in a service nothing, in a private run every public host", NULL, rule_fields },
+	{ "deny",     FIELD_MIXED,  AT(deny),     0, NET_RULES_MAX, 0, "What no run reaches, whatever the other lists say", NULL, rule_fields },
+	{ "secrets",  FIELD_OBJECT, AT(secrets),  0, 0,             0, "Secrets that brig-proxy puts into requests, by name: the program has a variable NAME with a placeholder, and never the value", NULL, secret_fields },
+	{ "upstream", FIELD_STR,    AT(upstream), 3, 255,           0, "HOST:PORT of the HTTP proxy through which this host reaches others", NULL, NULL },
+	{ 0 },
+};
+#undef AT
+/* clang-format on */
+
+/* --- rules --- */
+
+static int add_method(struct net_rule *rule, const char *name, struct err *e)
+{
+	enum net_method method = net_method_parse(name, strlen(name));
+
+	if (!method || method == NET_METHOD_OTHER)
+		return err_set(e, ERR_BAD_SPEC, "methods: \"%.20s\" is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS", name);
+	rule->methods |= method;
+	return 0;
+}
+
+static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
+{
+	struct rule_settings s = { 0 };
+
+	if (json_is_string(from))
+		return net_rule_parse(json_string_value(from), ret, e);
+	if (fields_decode(rule_fields, from, &s, e) < 0)
+		return -1;
+	if (!s.host)
+		return err_set(e, ERR_BAD_SPEC, "host: missing; name one, like \"api.example.org\"");
+	if (net_rule_parse(s.host, ret, e) < 0)
+		return err_wrap(e, "host");
+	for (size_t i = 0; i < json_array_size(s.methods); i++)
+		if (add_method(ret, json_string_value(json_array_get(s.methods, i)), e) < 0)
+			return -1;
+	for (size_t i = 0; i < json_array_size(s.paths); i++)
+		if (net_rule_add_path(ret, json_string_value(json_array_get(s.paths, i)), e) < 0)
+			return err_wrap(e, "paths");
+	if ((ret->methods || ret->paths) && ret->scheme == NET_SCHEME_TCP)
+		return err_set(e, ERR_BAD_SPEC, "methods and paths are of HTTP, and tcp:// is let through unread");
+	ret->is_private = s.is_private;
+	return 0;
+}
+
+static int build_rules(const char *name, const json_t *list, struct net_rules *ret, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0)
+			return err_wrap(e, "%s[%zu]", name, i);
+		ret->n++; /* the rows bound it */
+	}
+	return 0;
+}
+
+/* --- secrets --- */
+
+/* They say where a message begins and ends, or go no further than the next hop. */
+static const char *const framing[] = { "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive", "proxy-authorization", "proxy-connection" };
+
+static bool is_token(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+/* "Authorization: Bearer {}" */
+static int split_header(const char *text, struct net_secret_source *ret, struct err *e)
+{
+	size_t      n = strcspn(text, ":");
+	const char *place;
+
+	if (!text[n] || n == 0 || n >= NET_SECRET_HEADER_MAX)
+		return err_set(e, ERR_BAD_SPEC, "header: \"%.60s\" is none; write \"Authorization: Bearer {}\"", text);
+	for (size_t i = 0; i < n; i++) {
+		ret->header[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
+		if (!is_token(ret->header[i]))
+			return err_set(e, ERR_BAD_SPEC, "header: \"%.*s\" is no name of a header", (int)n, text);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(framing); i++)
+		if (strcmp(framing[i], ret->header) == 0)
+			return err_set(e, ERR_BAD_SPEC, "header: %s is HTTP's own, and carries no secret", ret->header);
+	ret->value = text + n + 1 + strspn(text + n + 1, " ");
+	place      = strstr(ret->value, "{}");
+	if (!place || strstr(place + 2, "{}") || text_has_control(ret->value))
+		return err_set(e, ERR_BAD_SPEC, "header: \"%.60s\" must have {} once, where the secret is", text);
+	return 0;
+}
+
+static int take_host(const char *text, struct net_secret_source *ret, struct err *e)
+{
+	struct net_rule rule;
+
+	if (net_rule_parse(text, &rule, e) < 0)
+		return err_wrap(e, "host");
+	if (rule.host_kind != NET_HOST_NAME || rule.paths || rule.scheme == NET_SCHEME_HTTP || rule.scheme == NET_SCHEME_TCP)
+		return err_set(e, ERR_BAD_SPEC, "host: \"%.60s\": a secret goes to one host by its name, over HTTPS; write HOST or HOST:PORT", text);
+	memcpy(ret->host, rule.host, sizeof ret->host);
+	ret->port = rule.port ? rule.port : 443;
+	return 0;
+}
+
+static bool is_variable(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n < NET_SECRET_NAME_MAX && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz") == n && (name[0] < '0' || name[0] > '9');
+}
+
+static int build_secret(const char *name, const json_t *from, struct net_secret_source *ret, struct err *e)
+{
+	struct secret_settings s = { .host = NULL };
+
+	if (!is_variable(name))
+		return err_set(e, ERR_BAD_SPEC, "is no name of a variable: letters, digits and '_', at most %d", NET_SECRET_NAME_MAX - 1);
+	if (!json_is_object(from))
+		return err_set(e, ERR_BAD_SPEC, "expected an object with from, host and header");
+	if (fields_decode(secret_fields, from, &s, e) < 0)
+		return -1;
+	*ret = (struct net_secret_source){ .name = name, .file = s.from.file, .env = s.from.env, .credential = s.from.credential };
+	if (!!ret->file + !!ret->env + !!ret->credential != 1)
+		return err_set(e, ERR_BAD_SPEC, "from: write one of file, env and credential");
+	if (ret->file && ret->file[0] != '/')
+		return err_set(e, ERR_BAD_SPEC, "from: file: \"%.60s\" is no absolute path", ret->file);
+	if (ret->credential && (strchr(ret->credential, '/') || ret->credential[0] == '.'))
+		return err_set(e, ERR_BAD_SPEC, "from: credential: \"%.60s\" is a path; name it as LoadCredential= does", ret->credential);
+	if (!s.host || !s.header)
+		return err_set(e, ERR_BAD_SPEC, "%s: missing", s.host ? "header" : "host");
+	return take_host(s.host, ret, e) < 0 ? -1 : split_header(s.header, ret, e);
+}
+
+/* Some run may reach the host, or the secret is of no use and the name of the host may be misspelt. */
+static int check_reach(const struct net_policy *p, const struct net_secret_source *secret, struct err *e)
+{
+	struct net_target target = { secret->host, secret->port, NET_SCHEME_HTTPS };
+
+	if (net_rules_find(&p->allow, &target) || net_rules_find(&p->ceiling, &target))
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "host: no rule of allow or ceiling allows %s at port %u by HTTPS", secret->host, secret->port);
+}
+
+static int build_secrets(const json_t *from, struct net_policy *ret, struct err *e)
+{
+	const char *name;
+	json_t     *value;
+
+	json_object_foreach((json_t *)from, name, value) {
+		struct net_secret_source *secret = &ret->secret[ret->secrets];
+
+		if (ret->secrets == NET_SECRETS_MAX)
+			return err_set(e, ERR_BAD_SPEC, "secrets: at most %d", NET_SECRETS_MAX);
+		if (build_secret(name, value, secret, e) < 0 || check_reach(ret, secret, e) < 0)
+			return err_wrap(e, "secrets: %.60s", name);
+		ret->secrets++;
+	}
+	return 0;
+}
+
+/* --- all of it --- */
+
+int net_policy_check_upstream(const char *text, struct err *e)
+{
+	struct net_rule rule;
+
+	if (net_rule_parse(text, &rule, e) < 0)
+		return err_wrap(e, "upstream");
+	if ((rule.host_kind != NET_HOST_NAME && rule.host_kind != NET_HOST_ADDRESS) || !rule.port || rule.scheme != NET_SCHEME_ANY || rule.paths)
+		return err_set(e, ERR_BAD_SPEC, "upstream: \"%.60s\": write HOST:PORT", text);
+	return 0;
+}
+
+static int build(struct net_policy *p, const struct net_settings *s, struct err *e)
+{
+	p->has_ceiling = s->ceiling != NULL;
+	p->upstream    = s->upstream;
+	if (build_rules("allow", s->allow, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, &p->ceiling, e) < 0 ||
+	    build_rules("deny", s->deny, &p->deny, e) < 0)
+		return -1;
+	if (build_secrets(s->secrets, p, e) < 0)
+		return -1;
+	return s->upstream ? net_policy_check_upstream(s->upstream, e) : 0;
+}
+
+int net_policy_build(struct net_policy **ret, const struct net_settings *s, struct err *e)
+{
+	struct net_policy *p;
+
+	*ret = NULL;
+	if (!s->allow && !s->ceiling && !s->deny && !s->secrets && !s->upstream)
+		return 0;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (build(p, s, e) < 0) {
+		free(p);
+		return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+void net_policy_free(struct net_policy *p)
+{
+	free(p);
+}
+
+/* --- what a run gets --- */
+
+void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret)
+{
+	if (p && p->has_ceiling) {
+		*ret = p->ceiling;
+		return;
+	}
+	memset(ret, 0, sizeof *ret); /* padding too: it is sent */
+	if (is_private) {
+		ret->n                 = 1;
+		ret->rule[0].host_kind = NET_HOST_ANYTHING;
+	}
+}
+
+bool net_policy_is_open(const struct net_policy *p)
+{
+	return p && (p->allow.n || p->ceiling.n);
+}
+
+static bool covers(const struct net_rules *rules, const struct net_rule *asked)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (net_rule_covers(&rules->rule[i], asked))
+			return true;
+	return false;
+}
+
+static int grant_one(const struct net_policy *p, const struct net_rules *ceiling, const char *profile, const char *text, const char *field, struct net_rule *ret,
+		     struct denial *why)
+{
+	struct err e;
+
+	if (net_rule_parse(text, ret, &e) < 0)
+		return deny_err(why, DENIAL_bad_field, field, &e);
+	if (p && covers(&p->deny, ret))
+		return deny(why, DENIAL_denied, field, "%.100s: the profile %s denies it to every run (network, deny)", text, profile);
+	if ((p && covers(&p->allow, ret)) || covers(ceiling, ret))
+		return 0;
+	return deny(why, DENIAL_above_ceiling, field, "%.100s: the profile %s does not let runs ask for it; write \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json", text, profile, text,
+		    profile);
+}
+
+int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret, struct denial *why)
+{
+	struct net_rules *ceiling;
+	char              field[32];
+	int               done = 0;
+
+	memset(ret, 0, sizeof *ret);
+	if (!asked && p)
+		*ret = p->allow;
+	if (!asked || !json_array_size(asked))
+		return 0;
+	ceiling = calloc(1, sizeof *ceiling);
+	if (!ceiling)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	net_policy_ceiling(p, is_private, ceiling);
+	for (size_t i = 0; done == 0 && i < json_array_size(asked) && i < NET_RULES_MAX; i++) {
+		snprintf(field, sizeof field, "network[%zu]", i);
+		done = grant_one(p, ceiling, profile, json_string_value(json_array_get(asked, i)), field, &ret->rule[ret->n++], why);
+	}
+	free(ceiling);
+	return done;
+}
+
+void net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
+{
+	if (!net_policy_is_open(p))
+		return;
+	net_rules_ports(&p->allow, ports, n);
+	net_rules_ports(&p->ceiling, ports, n);
+}

@@ -1,0 +1,57 @@
+/* net_policy_read.c - of which hosts brig-proxy reads what is sent. Apart from net_policy.c, for a supervisor reads no JSON. */
+#include "net_policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_read(const struct net_rule *r)
+{
+	return (r->methods || r->paths) && r->scheme != NET_SCHEME_HTTP;
+}
+
+static bool has_read(const struct net_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (is_read(&rules->rule[i]))
+			return true;
+	return false;
+}
+
+bool net_policy_is_read(const struct net_policy *p)
+{
+	return p && (p->secrets || has_read(&p->allow) || has_read(&p->ceiling));
+}
+
+static void add_host(net_read_host ret[NET_READ_MAX], size_t *n, const char *prefix, const char *host)
+{
+	snprintf(ret[*n], sizeof ret[*n], "%s%s", prefix, host);
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(ret[i], ret[*n]) == 0)
+			return;
+	++*n;
+}
+
+static void add_hosts(const struct net_rules *rules, net_read_host ret[NET_READ_MAX], size_t *n)
+{
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct net_rule *r = &rules->rule[i];
+
+		if (is_read(r))
+			add_host(ret, n, r->host_kind == NET_HOST_BELOW ? "*." : r->host_kind == NET_HOST_PUBLIC ? "*" : "", r->host);
+	}
+}
+
+size_t net_policy_read_hosts(const struct net_policy *p, const struct net_rules *asked, net_read_host ret[NET_READ_MAX])
+{
+	size_t n = 0;
+
+	if (asked)
+		add_hosts(asked, ret, &n);
+	if (p) {
+		add_hosts(&p->allow, ret, &n);
+		add_hosts(&p->ceiling, ret, &n);
+	}
+	for (uint32_t i = 0; p && i < p->secrets; i++)
+		add_host(ret, &n, "", p->secret[i].host);
+	return n;
+}
