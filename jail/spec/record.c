@@ -4,6 +4,7 @@
 #include "layer.h"
 #include "policy_value.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -200,6 +201,98 @@ static void put_session(struct json_text *t, const struct record *r)
 	json_text_raw(t, "}");
 }
 
+/* --- the network --- */
+
+/* The proxy's word. */
+static int64_t as_figure(uint64_t count)
+{
+	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
+}
+
+static void put_address(struct json_text *t, const struct net_connection *c)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	json_text_string(t, c->family && inet_ntop(c->family, c->address, text, sizeof text) ? text : NULL);
+}
+
+/* As text of its own: what does not fit is left out as a whole. */
+static void put_connection(struct json_text *t, const struct net_connection *c)
+{
+	const char *reason = net_reason_word(c->reason);
+
+	json_text_raw(t, "{");
+	json_text_key(t, "name");
+	json_text_string(t, c->name);
+	json_text_key(t, "port");
+	json_text_figure(t, c->port ? c->port : RECORD_NONE);
+	json_text_key(t, "address");
+	put_address(t, c);
+	json_text_key(t, "verdict");
+	json_text_string(t, net_verdict_word(c->verdict));
+	json_text_key(t, "reason");
+	json_text_string(t, *reason ? reason : NULL);
+	json_text_key(t, "bytes_in");
+	json_text_integer(t, as_figure(c->bytes_in));
+	json_text_key(t, "bytes_out");
+	json_text_integer(t, as_figure(c->bytes_out));
+	json_text_key(t, "ms");
+	json_text_ms(t, c->ended_ms > 0 ? c->ended_ms - c->began_ms : RECORD_NONE);
+	json_text_key(t, "secret");
+	json_text_bool(t, c->has_secret);
+	json_text_raw(t, "}");
+}
+
+/* How many there was no room for. */
+static uint32_t put_connections(struct json_text *t, const struct net_report *n)
+{
+	uint32_t told = 0;
+	size_t   left = RECORD_NETWORK_MAX;
+
+	json_text_raw(t, "[");
+	for (uint32_t i = 0; i < n->n; i++) {
+		char             text[1024];
+		struct json_text row = json_text_in(text, sizeof text);
+		size_t           len;
+
+		put_connection(&row, &n->connection[i]);
+		len = json_text_end(&row);
+		if (!len || len + 1 > left)
+			continue;
+		json_text_next(t);
+		json_text_raw(t, text);
+		left -= len + 1;
+		told++;
+	}
+	json_text_raw(t, "]");
+	return n->n - told;
+}
+
+static void put_network(struct json_text *t, const struct record *r)
+{
+	const struct net_report *n = r->network;
+	uint32_t                 untold;
+
+	if (!n) {
+		json_text_raw(t, "null");
+		return;
+	}
+	json_text_raw(t, "{");
+	json_text_key(t, "connections");
+	untold = put_connections(t, n);
+	json_text_key(t, "left_out");
+	json_text_integer(t, (int64_t)n->left_out + untold);
+	json_text_key(t, "refused");
+	json_text_integer(t, as_figure(n->refused));
+	json_text_key(t, "failed");
+	json_text_integer(t, as_figure(n->failed));
+	json_text_key(t, "bytes_in");
+	json_text_integer(t, as_figure(n->bytes_in));
+	json_text_key(t, "bytes_out");
+	json_text_integer(t, as_figure(n->bytes_out));
+	json_text_raw(t, "}");
+}
+
 void record_put(struct json_text *t, const struct record *r)
 {
 	char name[16];
@@ -236,6 +329,7 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("files", json_text_raw, "null");
 	PUT("tool_calls", json_text_raw, "null");
 	PUT("session", put_session, r);
+	PUT("network", put_network, r);
 	json_text_raw(t, "}");
 #undef PUT
 }

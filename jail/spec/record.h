@@ -8,6 +8,7 @@
 #pragma once
 #include "err.h"
 #include "json_text.h"
+#include "net_report.h"
 #include "refused_call.h"
 
 #include <jansson.h>
@@ -61,6 +62,7 @@ struct record {
 	double           started_at;                 /* seconds since 1970; negative: never */
 	uint64_t         layers, layers_missing;     /* bits of enum layer */
 	struct err       why;                        /* for setup_failed and denied */
+	const struct net_report *network;            /* borrowed; NULL: it had none */
 	struct {
 		bool        is_there; /* it was a call in one */
 		const char *id, *context, *state; /* borrowed; context NULL: a command */
@@ -74,7 +76,7 @@ void record_add_hit(struct record *r, const char *name, int64_t value, int64_t p
 void record_add_refusal(struct record *r, const struct refused_call *c, const char *name);
 
 /* Every key of brig(1) is there, in that order. The largest record there can be is smaller than RECORD_TEXT_MAX. */
-enum { RECORD_TEXT_MAX = 16 * 1024 };
+enum { RECORD_TEXT_MAX = 28 * 1024, RECORD_NETWORK_MAX = 12 * 1024 };
 void record_put(struct json_text *t, const struct record *r);
 /* The same as a tree: a new reference. */
 json_t *record_json(const struct record *r);

@@ -6,7 +6,7 @@ import pytest
 
 KEYS = """run_id profile rootfs exit_reason exit_code signal limits_hit refused wall_ms cpu_ms memory_peak_bytes pids_peak io_read_bytes io_write_bytes
 stdout_bytes stderr_bytes truncated started_at setup_ms warm isolation result result_repr error variables security_event
-security_warnings files tool_calls session stdout stderr""".split()
+security_warnings files tool_calls session network stdout stderr""".split()
 REASONS = "exited signaled timeout_wall timeout_cpu oom output_limit cancelled client_gone setup_failed denied".split()
 LAYERS = {"user-ns", "own-ids", "mount-ns", "ro-rootfs", "pid-ns", "net-ns", "ipc-ns", "uts-ns", "memory-limit", "pids-limit",
           "no-caps", "no-new-privs", "seccomp", "wall-limit", "closed-fds"}
@@ -56,8 +56,8 @@ def test_type(record, key):
 
 
 def test_what_the_program_says_of_itself_is_there(record):
-    said = [record[key] for key in ("result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session")]
-    assert said == [None, None, None, ["x", "n"], None, [], None, None, None], record
+    said = [record[key] for key in ("result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session", "network")]
+    assert said == [None, None, None, ["x", "n"], None, [], None, None, None, None], record
 
 
 @pytest.mark.requirement("A44")

@@ -5,7 +5,7 @@
 static const char *const keys[] = {
 	"run_id", "profile", "rootfs", "exit_reason", "exit_code", "signal", "limits_hit", "refused", "wall_ms", "cpu_ms", "memory_peak_bytes",
 	"pids_peak", "io_read_bytes", "io_write_bytes", "stdout_bytes", "stderr_bytes", "truncated", "started_at", "setup_ms", "warm",
-	"isolation", "result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session",
+	"isolation", "result", "result_repr", "error", "variables", "security_event", "security_warnings", "files", "tool_calls", "session", "network",
 };
 
 static void check_keys(void)
@@ -74,6 +74,15 @@ static void check_words(void)
 	json_decref(j);
 }
 
+/* As large as all but its lists can be. */
+static void fill_most(struct record *r)
+{
+	memset(r->why.text, '"', sizeof r->why.text - 1);
+	r->why.kind = ERR_SETUP;
+	r->layers   = r->layers_missing = (1ull << LAYER_COUNT) - 1;
+	r->rootfs   = "basic";
+}
+
 static void check_refused(void)
 {
 	struct refused_call c = { .call = 41, .errnum = 97, .count = UINT32_MAX, .look = { .seen = 0x3f, .arg = { 16, 3, 77, 88, 99, ~0u } } };
@@ -99,12 +108,51 @@ static void check_refused(void)
 	tap_is(json_string_value(json_object_get(row, "answer")), "EAFNOSUPPORT", "an answer is an errno by name");
 	tap_ok(json_integer_value(json_object_get(row, "count")) == UINT32_MAX, "a count is a number");
 	json_decref(j);
-	memset(r.why.text, '"', sizeof r.why.text - 1);
-	r.why.kind       = ERR_SETUP;
-	r.layers         = r.layers_missing = (1ull << LAYER_COUNT) - 1;
-	r.rootfs         = "basic";
+	fill_most(&r);
 	record_put(&t, &r);
 	tap_ok(json_text_end(&t) > 0, "the largest record has room");
+	printf("# %zu bytes\n", t.len);
+}
+
+static void check_network(void)
+{
+	static struct net_report n; /* large */
+	char                     text[RECORD_TEXT_MAX];
+	struct json_text         t = json_text_in(text, sizeof text);
+	struct record            r;
+	json_t                  *j, *network, *row;
+
+	record_init(&r);
+	n.n             = 2;
+	n.connections   = n.refused = 1;
+	n.connection[0] = (struct net_connection){ .name = "api.example.org", .port = 443, .family = 2, .address = { 192, 0, 2, 7 }, .verdict = NET_VERDICT_DONE,
+						   .bytes_in = 1234, .bytes_out = 56, .began_ms = 10, .ended_ms = 22.5, .has_secret = 1 };
+	n.connection[1] = (struct net_connection){ .name = "evil.example.org", .verdict = NET_VERDICT_REFUSED, .reason = NET_REASON_NOT_ALLOWED };
+	r.network       = &n;
+	j               = record_json(&r);
+	network         = json_object_get(j, "network");
+	row             = json_array_get(json_object_get(network, "connections"), 0);
+	tap_is(json_string_value(json_object_get(row, "address")), "192.0.2.7", "a connection has the address that its name led to");
+	tap_ok(json_integer_value(json_object_get(row, "bytes_in")) == 1234 && json_real_value(json_object_get(row, "ms")) == 12.5 && json_is_true(json_object_get(row, "secret")), "and bytes, time and whether a secret was sent");
+	row = json_array_get(json_object_get(network, "connections"), 1);
+	tap_is(json_string_value(json_object_get(row, "reason")), "not_allowed", "a refusal says why");
+	tap_ok(json_is_null(json_object_get(row, "address")) && json_is_null(json_object_get(row, "port")) && json_is_null(json_object_get(row, "ms")), "what did not come so far is null");
+	json_decref(j);
+	n.n = NET_REPORT_MAX;
+	for (size_t i = 0; i < NET_REPORT_MAX; i++) {
+		n.connection[i] = n.connection[0];
+		memset(n.connection[i].name, '"', sizeof n.connection[i].name - 1);
+		n.connection[i].bytes_in = n.connection[i].bytes_out = UINT64_MAX;
+		n.connection[i].began_ms = -1e15;
+	}
+	j       = record_json(&r);
+	network = json_object_get(j, "network");
+	tap_ok((size_t)json_integer_value(json_object_get(network, "left_out")) + json_array_size(json_object_get(network, "connections")) == NET_REPORT_MAX && json_array_size(json_object_get(network, "connections")) > 8,
+	       "connections that a record has no room for are counted");
+	json_decref(j);
+	fill_most(&r);
+	record_put(&t, &r);
+	tap_ok(json_text_end(&t) > 0, "the largest record with the largest network has room");
 	printf("# %zu bytes\n", t.len);
 }
 
@@ -114,5 +162,6 @@ int main(void)
 	check_values();
 	check_words();
 	check_refused();
+	check_network();
 	return tap_done();
 }
