@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* 6.3 */
@@ -27,6 +28,15 @@ int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 	scoped_fd fd = create(name);
 
 	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
+		return err_sys(e, "memory file \"%s\"", name);
+	return fd_take(&fd);
+}
+
+int memory_open(const char *name, size_t size, struct err *e)
+{
+	scoped_fd fd = create(name);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_sys(e, "memory file \"%s\"", name);
 	return fd_take(&fd);
 }

@@ -10,6 +10,9 @@
 /* A new one, not executable; the caller's descriptor. -1 with *e. */
 must_use int sealed_open(const char *name, const void *bytes, size_t len, struct err *e);
 
+/* One of zeros, for ever of this size, that who has it may write to; the caller's descriptor. -1 with *e. */
+must_use int memory_open(const char *name, size_t size, struct err *e);
+
 /*
  * Is this a memory file with the seals WRITE, SHRINK and GROW? Opens and reads nothing: safe for a stranger's
  * descriptor. 0 and its size, or -1 with what is wrong with it.

@@ -23,6 +23,7 @@ enum {
 	PROTOCOL_FDS_MAX  = 2 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
+	PROTOCOL_NETWORK_MAX = 64, /* hosts that a run asks for */
 	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
 	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
 	PROTOCOL_NAME_MAX = 64,  /* of a session, and of a context */
@@ -79,6 +80,7 @@ struct protocol_request {
 	uint64_t          wait_ms;
 	const json_t     *allow_missing; /* a list of texts, or NULL */
 	unsigned          mode;    /* enum run_mode */
+	const json_t     *network; /* a list of texts, or NULL: as the profile says */
 	const json_t     *imports; /* a list of names of modules, or NULL: any */
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */

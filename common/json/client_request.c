@@ -33,6 +33,7 @@ const struct field protocol_call_fields[] = {
 #define KEY_COLD    { "cold",    FIELD_BOOL,   AT(cold),         0,     1,                 0,                "Whether to start a new interpreter even if a warm one is there", NULL, NULL }
 #define KEY_WAIT    { "wait_ms", FIELD_COUNT,  AT(wait_ms),      0,     PROTOCOL_WAIT_MAX, 0,                "How long the run may wait when a quota is used up; 0: it is refused at once", NULL, NULL }
 #define KEY_ALLOW   { "allow_missing", FIELD_WORDS, AT(allow_missing), 0,  2,                 0,                "Limits (memory, cpus) that a host without control groups need not enforce; otherwise a run that asks for them is refused there", NULL, NULL }
+#define KEY_NETWORK { "network", FIELD_WORDS,  AT(network),      0,     PROTOCOL_NETWORK_MAX, 0,             "Hosts that the program may reach, each as HOST, *.DOMAIN, HOST:PORT or SCHEME://HOST:PORT/PATH, instead of those that the profile allows; each is allowed by the profile, or below its ceiling; an empty list: no network, see NETWORK", NULL, NULL }
 #define KEY_MAIN    { "main",    FIELD_STR,    AT(main),         0,     PROTOCOL_MAIN_MAX, 0,                "Path of the program below a name of ro, as NAME/main.py: it runs as that file, and can import its neighbours; default: it runs as /workspace/main.py", NULL, NULL }
 #define KEY_CWD     { "cwd",     FIELD_STR,    AT(cwd),          1,     PROTOCOL_MAIN_MAX, 0,                "Directory of the jail in which the program starts; a relative one is below /workspace, which is the default", NULL, NULL }
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
@@ -51,9 +52,9 @@ const struct field protocol_call_fields[] = {
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
-static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
 static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
 static const struct field restart_fields[] = { KEY_OP, KEY_TAG, KEY_SESSION, KEY_CONTEXT, { 0 } };
@@ -174,6 +175,11 @@ static int check_files(const struct protocol_request *r, struct denial *d)
 static int check_tools(const struct protocol_request *r, struct denial *d)
 {
 	return r->has_tools && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "tools", "a program that is only read calls nothing") : 0;
+}
+
+static int check_network(const struct protocol_request *r, struct denial *d)
+{
+	return json_array_size(r->network) && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "network", "a program that is only read reaches nothing") : 0;
 }
 
 static int check_import(const char *name, size_t i, struct denial *d)
@@ -298,7 +304,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_session(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return find_request(r, d) < 0 || decode(r, d) < 0 || check_session(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_network(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -76,6 +76,7 @@ static const struct {
 	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
 	{ BY_CALL, OPTION_TEXT("artifacts", 0, AT(artifacts), "DIR", "Write pictures that the call shows into DIR, as call-1-1.png") },
 	{ CELLS, { { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false } },
+	{ CELLS, { { "net", FIELD_TEXTS, AT(network), 0, PROTOCOL_NETWORK_MAX, 0, "Let the program reach this host, as pypi.org, *.pypi.org or HOST:PORT; may be given again", NULL, NULL }, 0, "HOST[:PORT]", NULL, false } },
 	{ RUNS, OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else") },
 	{ BY_CHECK, OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON") },
 	{ BY_OPEN, OPTION_SWITCH("json", 0, AT(json), "Print the answer as JSON") },
@@ -284,17 +285,18 @@ static int open_stdin(struct request *r, struct err *e)
 	return 0;
 }
 
-static int put_allow_missing(struct request *r, struct err *e)
+/* A list that nothing was said for is not in the message. */
+static int put_texts(struct request *r, const char *key, const char *option, const char *const *texts, struct err *e)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; r->allow_missing[i]; i++)
-		if (put_text(list, r->allow_missing[i]) < 0) {
+	for (size_t i = 0; texts[i]; i++)
+		if (put_text(list, texts[i]) < 0) {
 			json_decref(list);
-			return err_set(e, ERR_BAD_SPEC, "--allow-missing: the value is not UTF-8");
+			return err_set(e, ERR_BAD_SPEC, "%s: the value is not UTF-8", option);
 		}
-	if (*r->allow_missing)
-		json_object_set(r->message, "allow_missing", list);
+	if (*texts)
+		json_object_set(r->message, key, list);
 	json_decref(list);
 	return 0;
 }
@@ -327,7 +329,7 @@ static int put_cell(struct request *r, struct err *e)
 		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
 	if (r->cold)
 		json_object_set_new(r->message, "cold", json_true());
-	return put_allow_missing(r, e);
+	return put_texts(r, "allow_missing", "--allow-missing", r->allow_missing, e) < 0 ? -1 : put_texts(r, "network", "--net", r->network, e);
 }
 
 /* What a program starts with that has a process of its own. */
@@ -570,13 +572,15 @@ static const char *item_of(const char *field, const char *list, const char *cons
 char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
 {
 	const char *option = strncmp(field, "limits.", 7) == 0 ? limits_option(field + 7) : NULL;
-	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
+	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env), *host = item_of(field, "network", r->network);
 
 	*buf = 0;
 	if (option)
 		snprintf(buf, len, "--%s", option);
 	else if (shown)
 		snprintf(buf, len, "--ro %s", shown);
+	else if (host)
+		snprintf(buf, len, "--net %s", host);
 	else if (variable)
 		snprintf(buf, len, "--env %.*s", name_length(variable), variable);
 	else if (strcmp(field, "code") == 0 || strcmp(field, "main") == 0)
@@ -591,6 +595,8 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "--put, --get and --out");
 	else if (strncmp(field, "allow_missing", 13) == 0)
 		snprintf(buf, len, "--allow-missing");
+	else if (strcmp(field, "network") == 0)
+		snprintf(buf, len, "--net");
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0 || strcmp(field, "context") == 0 || strcmp(field, "detach") == 0)
 		snprintf(buf, len, "--%s", field);
 	return buf;

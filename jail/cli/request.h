@@ -41,6 +41,7 @@ struct request {
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */
 	const char   *allow_missing[3];
+	const char   *network[PROTOCOL_NETWORK_MAX + 1]; /* --net */
 	const char   *code, *module; /* -c and -m */
 	const char   *program;    /* the file or directory, "stdin", the command, or how else it was asked for */
 	char         *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */

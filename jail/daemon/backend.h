@@ -6,6 +6,7 @@
  * watches the run, to be read with run_next().
  */
 #pragma once
+#include "net_proxy.h"
 #include "profile_set.h"
 #include "run.h"
 #include "zygote_report.h"
@@ -43,6 +44,8 @@ struct backend {
 struct backend_ops {
 	const char *name;
 	bool        is_confinable; /* the door needs no privilege and forks nothing */
+	/* brig-proxy of a profile; of a private run its own, with config (net_config.h). Held for the caller; NULL: there is none. */
+	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
 	/* streams: as from run_next(), when the run goes its way already and nobody's word has to be waited for; else all -1. */
 	int (*start)(void *self, struct run *ret, const struct backend_order *order, int streams[PIPES_MAX], struct err *e);
 	void (*settle)(void *self); /* what can wait until the client of the run that was just started has heard of it; NULL: nothing */

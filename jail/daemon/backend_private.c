@@ -1,6 +1,9 @@
 /* backend_private.c - the door forks a launcher for each run */
 #include "backend.h"
 
+#include "proxy_process.h"
+#include "say.h"
+
 static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
 {
 	const struct places  *places  = self;
@@ -31,6 +34,19 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start(ret, &order, e);
 }
 
+/* Why there is none is said in the log; the program finds that nothing listens. */
+static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
+{
+	struct err e;
+	int        sock;
+
+	(void)profile;
+	if (proxy_start(self, config, &sock, &e) == 0)
+		return net_proxy_open(sock);
+	say("brigd: %s\n", e.text);
+	return NULL;
+}
+
 /* Nothing is built ahead. */
 static void count(void *self, const struct served_profile *profile, struct backend_counts *ret)
 {
@@ -52,7 +68,7 @@ static int lifeline(void *self)
 
 struct backend backend_private(const struct places *places)
 {
-	static const struct backend_ops ops = { .name = "private", .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
+	static const struct backend_ops ops = { .name = "private", .proxy = proxy, .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
 
 	return (struct backend){ &ops, (void *)places };
 }

@@ -355,6 +355,12 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 	return start_by_ticket(b, ret, o, streams, &cell) ? 0 : start_by_keeper(b, ret, o, &cell, e);
 }
 
+static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
+{
+	(void)self, (void)profile, (void)config;
+	return NULL;
+}
+
 /* --- figures --- */
 
 static void refresh(struct backend_service *b)
@@ -402,7 +408,7 @@ static bool hear(void *self)
 
 struct backend backend_service(struct backend_service *self)
 {
-	static const struct backend_ops ops = { .name = "keeper", .is_confinable = true, .start = start, .settle = settle, .count = count, .keeper = keeper,
+	static const struct backend_ops ops = { .name = "keeper", .is_confinable = true, .proxy = proxy, .start = start, .settle = settle, .count = count, .keeper = keeper,
 						.lifeline = lifeline, .hear = hear };
 
 	return (struct backend){ &ops, self };

@@ -80,6 +80,7 @@ struct door {
 	unsigned               gone_next;
 	size_t                 queued, queued_fds, queued_fds_max; /* of all users */
 	uint64_t               turns;
+	uint64_t               networks; /* the last number of a run, for brig-proxy */
 	size_t                 processors; /* young runs of one user, where users share them */
 	struct loop_timer      queue_timer;
 	struct door_counts     counts;

@@ -28,7 +28,7 @@ static int check_turn(const struct connection *c, double now, struct run_try *tr
 static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
 {
 	const struct served_profile *profile;
-	scoped_run_plan              plan = { .exec_args = EXEC_ARGS_NONE, .own_code = -1 };
+	scoped_run_plan              plan = RUN_PLAN_NONE;
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
 	const struct quota_part      part = { try->memory_bytes, request->kind == REQUEST_open };
 
@@ -39,7 +39,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	profile = gate_profile(c, request->profile, why);
 	/* first: to read the program of who may not run it would take the door from everybody else */
 	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, &part, now, why) < 0 ||
-	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, profile, request, fds, why) < 0)
+	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, fds, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;
 	if (served_run_start(c, request, &plan, try->id, fds, why) < 0)

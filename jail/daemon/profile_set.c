@@ -19,6 +19,7 @@ void profile_set_init(struct profile_set *ret, const struct places *places, bool
 static void item_destroy(struct served_profile *p)
 {
 	fd_closep(&p->filter_fd);
+	net_config_close(&p->net);
 	json_decref(p->packages);
 	policy_bundle_done(&p->policy);
 	profile_done(&p->profile);
@@ -67,6 +68,7 @@ static struct served_profile *item_create(const char *name, struct err *e)
 		return NULL;
 	}
 	p->filter_fd = -1;
+	p->net       = NET_CONFIG_NONE;
 	p->holders   = 1; /* the set */
 	snprintf(p->name, sizeof p->name, "%s", name);
 	return p;
@@ -97,6 +99,7 @@ static struct served_profile *add(struct profile_set *s, const char *name, struc
 	p = item_load(s, name, e);
 	if (p) {
 		p->index        = (unsigned)s->n;
+		p->is_private   = s->on_demand;
 		s->item[s->n++] = p;
 	}
 	return p;

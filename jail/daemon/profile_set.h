@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "code_digest.h"
+#include "net_config.h"
 #include "place.h"
 #include "policy_bundle.h"
 #include "profile.h"
@@ -19,8 +20,10 @@ struct served_profile {
 	unsigned             index; /* the backend's name for it */
 	struct profile       profile;
 	struct policy_bundle policy;
+	bool                 is_private; /* a private door's: what its user may do, its runs may */
 	char                 filter_sha256[CODE_DIGEST_HEX + 1]; /* of a service; else "" */
 	json_t              *packages; /* of a service: what its rootfs was made of when it was read; else NULL */
+	struct net_config    net;       /* the reader's */
 	int                  filter_fd; /* the reader's: the policy compiled, a sealed array of struct sock_filter; else -1 */
 };
 

@@ -240,13 +240,11 @@ static bool names_socket(const struct protocol_request *r)
 	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
 }
 
-int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
+static int add_env(struct program_env *env, const json_t *added, struct denial *why)
 {
 	struct err e;
 	char       field[32];
 
-	if (program_env_init(env, limits, &e) < 0)
-		return deny_err(why, DENIAL_broken, NULL, &e);
 	for (size_t i = 0; i < json_array_size(added); i++) {
 		snprintf(field, sizeof field, "env[%zu]", i);
 		if (program_env_add(env, json_string_value(json_array_get(added, i)), &e) < 0)
@@ -255,12 +253,29 @@ int run_plan_env(struct program_env *env, const struct limits *limits, const jso
 	return 0;
 }
 
-static int fill_env(struct program_env *env, const struct limits *limits, const struct protocol_request *r, struct denial *why)
+int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
+{
+	struct err e;
+
+	return program_env_init(env, limits, &e) < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : add_env(env, added, why);
+}
+
+/* Of a private run, there is a CA for it alone, or none. */
+static bool is_read(const struct run_plan *p)
+{
+	return p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_is_read(p->profile->profile.net);
+}
+
+/* What the caller adds comes behind ours, and in its place. */
+static int fill_env(struct program_env *env, const struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
 	struct err e;
 	char       tools[24];
 
-	if (run_plan_env(env, limits, r->env, why) < 0)
+	if (program_env_init(env, &p->limits, &e) < 0 ||
+	    (p->net_rules >= 0 && program_env_add_network(env, p->profile->profile.net, is_read(p), &e) < 0))
+		return deny_err(why, DENIAL_broken, NULL, &e);
+	if (add_env(env, r->env, why) < 0)
 		return -1;
 	snprintf(tools, sizeof tools, "BRIG_TOOLS=%d", TOOLS_FD);
 	return names_socket(r) && program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
@@ -285,7 +300,7 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 
 	done = fill_command(&c, &p->profile->profile, r, why);
 	if (done == 0)
-		done = fill_env(&env, &p->limits, r, why);
+		done = fill_env(&env, p, r, why);
 	if (done == 0)
 		done = pack_words(p, &c, r->cwd, &env, why);
 	command_done(&c);
@@ -306,7 +321,39 @@ static int take_own_code(struct run_plan *p, struct denial *why)
 	return p->own_code < 0 ? deny(why, DENIAL_broken, NULL, "a session's program cannot be made") : 0;
 }
 
-static int build(struct run_plan *p, const struct protocol_request *r, const int *fds, struct denial *why)
+/* --- the network --- */
+
+static int seal_network(struct run_plan *p, const struct places *places, const struct net_rules *rules, struct denial *why)
+{
+	struct err e;
+
+	if (!rules->n)
+		return 0;
+	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
+		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
+	p->net_rules = sealed_open("brig-rules", rules, sizeof *rules, &e);
+	net_rules_ports(rules, p->listeners.port, &p->listeners.ports);
+	return p->net_rules < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : 0;
+}
+
+static int plan_network(struct run_plan *p, const struct places *places, const struct protocol_request *r, struct denial *why)
+{
+	const struct net_policy *policy = p->profile->profile.net;
+	struct net_rules        *rules;
+	int                      done;
+
+	if ((!policy && !r->network) || (r->kind == REQUEST_run && r->mode == MODE_check))
+		return 0;
+	rules = malloc(sizeof *rules); /* too large for a stack */
+	if (!rules)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	done = net_policy_grant(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
+	done = done < 0 ? -1 : seal_network(p, places, rules, why);
+	free(rules);
+	return done;
+}
+
+static int build(struct run_plan *p, const struct places *places, const struct protocol_request *r, const int *fds, struct denial *why)
 {
 	bool has_code = r->kind == REQUEST_run;
 
@@ -314,16 +361,17 @@ static int build(struct run_plan *p, const struct protocol_request *r, const int
 		return -1;
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
-	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || plan_mounts(p, why) < 0)
+	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || plan_mounts(p, why) < 0 || plan_network(p, places, r, why) < 0)
 		return -1;
 	return make_words(p, r, why);
 }
 
-int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request, const int *fds,
-		   struct denial *why)
+int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,
+		   const int *fds, struct denial *why)
 {
-	*ret = (struct run_plan){ .profile = profile, .exec_args = EXEC_ARGS_NONE, .own_code = -1 };
-	if (build(ret, request, fds, why) == 0)
+	*ret         = RUN_PLAN_NONE;
+	ret->profile = profile;
+	if (build(ret, places, request, fds, why) == 0)
 		return 0;
 	run_plan_done(ret);
 	return -1;
@@ -336,5 +384,7 @@ void run_plan_done(struct run_plan *p)
 	exec_args_done(&p->exec_args);
 	free(p->exec_text);
 	program_text_close(&p->code);
+	fd_closep(&p->net_rules);
+	net_config_close(&p->net);
 	fd_closep(&p->own_code);
 }

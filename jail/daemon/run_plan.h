@@ -8,6 +8,8 @@
 #include "client_protocol.h"
 #include "exec_args.h"
 #include "mount_plan.h"
+#include "net_config.h"
+#include "net_listeners.h"
 #include "profile_set.h"
 #include "program_env.h"
 #include "program_text.h"
@@ -21,11 +23,16 @@ struct run_plan {
 	struct exec_args             exec_args; /* fd: -1 until it is sealed */
 	char                        *exec_text;
 	struct program_text          code;
+	int                          net_rules; /* sealed memory file with struct net_rules; -1: it has no network */
+	struct net_listeners         listeners; /* with it; of a private run */
+	struct net_config            net;       /* of a private run; a service's profiles have their own */
 	int                          own_code;  /* of a session: brig's own text, as no client sends one; else -1 */
 };
 
-/* fds: as many as the request has. On failure nothing is left behind. */
-must_use int run_plan_build(struct run_plan *ret, const struct served_profile *profile, const struct protocol_request *request,
+#define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net_rules = -1, .net = NET_CONFIG_NONE, .own_code = -1 })
+
+/* fds: as many as the request has. places: where a private run finds brig-proxy. On failure nothing is left behind. */
+must_use int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,
 			    const int *fds, struct denial *why);
 void         run_plan_done(struct run_plan *p);
 

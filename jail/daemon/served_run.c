@@ -64,6 +64,7 @@ static void destroy(struct served_run *r)
 
 	if (r->connection && r->with_tools)
 		connection_remember(r->connection, r->id, r->calls);
+	served_net_end(&r->net);
 	fd_closep(&r->tools);
 	quota_give(&d->quota, r->peer.uid, &r->part);
 	if (r->connection) {
@@ -77,15 +78,27 @@ static void destroy(struct served_run *r)
 	queue_wake(d);
 }
 
+/* network outlives the record. */
+static void take_network(struct served_run *r, struct record *record, struct net_report *network)
+{
+	if (!served_net_is_there(&r->net))
+		return;
+	served_net_read(&r->net, network);
+	served_net_end(&r->net);
+	record->network = network;
+}
+
 static void on_ended(struct served_run *r, const struct run_end *end)
 {
 	struct record    record;
+	struct net_report network;
 	char             text[RUN_RECORD_ENDED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
 
 	loop_remove(&r->door->loop, &r->source);
 	run_done(&r->run);
 	run_record_fill(&record, r->id, r->profile, end);
+	take_network(r, &record, &network);
 	r->door->counts.ended[end->reason]++;
 	figures_take_end(&r->door->figures, &record);
 	attempt_ended(r, &record);
@@ -156,7 +169,8 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.shown_len   = plan->shown_len,
 		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
 		.tools_fd    = tools,
-		.trust_fd    = -1,
+		.listeners   = plan->profile->is_private && plan->net_rules >= 0 ? &plan->listeners : NULL,
+		.trust_fd    = plan->net.trust_fd,
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
 		.cold        = request->cold,
@@ -202,6 +216,21 @@ static void enter(struct served_run *r)
 	r->connection->runs++;
 }
 
+/* Of a service, the cells of a profile that may have a network have one; a private cell is as its run is. */
+static void start_network(struct served_run *r, const struct run_plan *plan)
+{
+	const struct served_net_order order = {
+		.number        = ++r->door->networks,
+		.profile       = plan->profile,
+		.limits        = &r->limits,
+		.rules         = plan->net_rules,
+		.config        = plan->net.proxy_fd,
+		.has_listeners = plan->profile->is_private ? plan->net_rules >= 0 : net_policy_is_open(plan->profile->profile.net),
+	};
+
+	served_net_start(&r->net, &r->door->backend, &r->run, &order);
+}
+
 /* It was not started. */
 static void drop(struct served_run *r)
 {
@@ -223,7 +252,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
 		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script && request->kind == REQUEST_run, .with_tools = request->has_tools,
 		.tools = -1, .asked_ms = now, .part = { plan->limits.memory_bytes, request->kind == REQUEST_open },
-		.run = { .sock = -1 } };
+		.run = { .sock = -1 }, .net = SERVED_NET_NONE };
 	memcpy(r->id, id, sizeof r->id);
 	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
@@ -239,6 +268,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return refuse(&e, why);
 	}
 	enter(r);
+	start_network(r, plan);
 	if (r->session) {
 		run_stay(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
 		session_watch_memory(c->door);

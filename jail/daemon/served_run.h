@@ -9,6 +9,7 @@
 #include "connection.h"
 #include "run.h"
 #include "run_plan.h"
+#include "served_net.h"
 
 /* For the audit. */
 struct attempt {
@@ -37,6 +38,7 @@ struct served_run {
 	char                         id[RUN_ID_LEN + 1];
 	double                       asked_ms;
 	struct run                   run;
+	struct served_net            net;
 	struct loop_source           source;
 	struct attempt               attempt;
 	struct session              *session;    /* that it is, or NULL */

@@ -45,6 +45,7 @@ static void must_only_lower(const struct protocol_request *r)
 {
 	static const int             none[1];
 	static struct served_profile profile = { .name = "fuzz" };
+	static const struct places   places;
 	struct run_plan              plan;
 	struct denial                d;
 
@@ -52,7 +53,7 @@ static void must_only_lower(const struct protocol_request *r)
 		return;
 	fields_preset(limits_fields, &profile.profile.limits);
 	fields_preset(ceilings_fields, &profile.profile.ceilings);
-	if (run_plan_build(&plan, &profile, r, none, &d) < 0) {
+	if (run_plan_build(&plan, &places, &profile, r, none, &d) < 0) {
 		must_be_refused_well(&d, r->tag);
 		return;
 	}

@@ -1,0 +1,97 @@
+#define _GNU_SOURCE
+#include "net_config.h"
+
+#include "fd.h"
+#include "net_ca.h"
+#include "net_secret_read.h"
+#include "sealed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "http://HOST:PORT/", as other programs read it. */
+static int take_variable(const char *name, const char *text, struct proxy_config *ret, struct err *e)
+{
+	const char *host = strncmp(text, "http://", 7) == 0 ? text + 7 : text;
+	size_t      len  = strcspn(host, "/");
+
+	if (host[len] && host[len + 1])
+		return err_set(e, ERR_BAD_SPEC, "upstream: %s of your environment is not understood; write http://HOST:PORT", name);
+	snprintf(ret->upstream, sizeof ret->upstream, "%.*s", (int)len, host);
+	return net_policy_check_upstream(ret->upstream, e) < 0 ? err_wrap(e, "%s of your environment", name) : 0;
+}
+
+/* What the profile says; else, of a private run, what holds for the user's other programs. */
+static int take_upstream(const struct net_policy *p, bool is_private, struct proxy_config *ret, struct err *e)
+{
+	static const char *const names[] = { "HTTPS_PROXY", "https_proxy" };
+
+	if (p && p->upstream) {
+		snprintf(ret->upstream, sizeof ret->upstream, "%s", p->upstream);
+		return 0;
+	}
+	for (size_t i = 0; is_private && i < ARRAY_LEN(names); i++) {
+		const char *text = getenv(names[i]);
+
+		if (text && *text)
+			return take_variable(names[i], text, ret, e);
+	}
+	return 0;
+}
+
+static int take_ca(const struct places *places, const struct net_policy *p, const struct net_rules *asked, struct proxy_config *ret, struct err *e)
+{
+	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
+	size_t         n     = hosts ? net_policy_read_hosts(p, asked, hosts) : 0;
+	int            done  = !hosts ? err_set(e, ERR_LIMIT, "out of memory") : n ? net_ca_make(places, hosts, n, ret->ca_cert, ret->ca_key, e) : 0;
+
+	ret->has_ca = n > 0;
+	free(hosts);
+	return done;
+}
+
+static int fill(struct proxy_config *c, const struct places *places, const struct net_policy *p, const struct net_rules *asked, struct err *e)
+{
+	if (p) {
+		c->allow = p->allow;
+		c->deny  = p->deny;
+	}
+	net_policy_ceiling(p, asked != NULL, &c->ceiling);
+	for (uint32_t i = 0; p && i < p->secrets; i++) {
+		if (net_secret_read(&p->secret[i], &c->secret[i], e) < 0)
+			return err_wrap(e, "network: secrets: %s", p->secret[i].name);
+		c->secrets++;
+	}
+	return take_ca(places, p, asked, c, e) < 0 ? -1 : take_upstream(p, asked != NULL, c, e);
+}
+
+static int seal(struct net_config *ret, const struct proxy_config *c, struct err *e)
+{
+	ret->proxy_fd = sealed_open("brig-network", c, sizeof *c, e);
+	if (ret->proxy_fd >= 0 && c->has_ca)
+		ret->trust_fd = sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e);
+	return ret->proxy_fd < 0 || (c->has_ca && ret->trust_fd < 0) ? -1 : 0;
+}
+
+int net_config_make(struct net_config *ret, const struct places *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e)
+{
+	struct proxy_config *c = calloc(1, sizeof *c); /* padding too: it is sent */
+	int                  done;
+
+	*ret = NET_CONFIG_NONE;
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	done = fill(c, places, policy, asked, e) < 0 ? -1 : seal(ret, c, e);
+	explicit_bzero(c, sizeof *c);
+	free(c);
+	if (done < 0)
+		net_config_close(ret);
+	return done;
+}
+
+void net_config_close(struct net_config *c)
+{
+	fd_closep(&c->proxy_fd);
+	fd_closep(&c->trust_fd);
+}

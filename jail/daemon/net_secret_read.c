@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "net_secret_read.h"
+
+#include "file.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int keep(struct bytes *ret, const char *text, size_t len, struct err *e)
+{
+	ret->data = strndup(text, len);
+	ret->len  = len;
+	return ret->data ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+static int read_credential(const char *name, struct bytes *ret, struct err *e)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+	char        path[PATH_MAX];
+
+	if (!folder || *folder != '/')
+		return err_set(e, ERR_MISSING, "credential %s: systemd gave none to brigd: LoadCredential=%s:FILE in brigd.service does", name, name);
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return file_read(AT_FDCWD, path, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "credential %s", name) : 0;
+}
+
+static int read_value(const struct net_secret_source *from, struct bytes *ret, struct err *e)
+{
+	const char *text;
+
+	if (from->credential)
+		return read_credential(from->credential, ret, e);
+	if (from->file)
+		return file_read(AT_FDCWD, from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
+	text = getenv(from->env);
+	return text ? keep(ret, text, strnlen(text, NET_SECRET_VALUE_MAX), e) : err_set(e, ERR_MISSING, "env: %s is not set where brig runs", from->env);
+}
+
+/* The rest of the header is checked (net_policy.c). */
+static int put_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
+{
+	const char *place = strstr(from->value, "{}");
+	int         head  = (int)(place - from->value), n;
+
+	n = snprintf(ret->value, sizeof ret->value, "%.*s%s%s", head, from->value, value, place + 2);
+	if (n >= (int)sizeof ret->value)
+		return err_set(e, ERR_LIMIT, "the value is larger than %d bytes", NET_SECRET_VALUE_MAX - 1);
+	ret->secret_from = (uint32_t)head;
+	ret->secret_len  = (uint32_t)strlen(value);
+	return 0;
+}
+
+static int check_value(struct bytes *b, struct err *e)
+{
+	if (b->len && b->data[b->len - 1] == '\n')
+		b->data[--b->len] = 0;
+	if (b->len && b->data[b->len - 1] == '\r')
+		b->data[--b->len] = 0;
+	if (!b->len)
+		return err_set(e, ERR_BAD_SPEC, "the value is empty");
+	return strlen(b->data) != b->len || text_has_control(b->data) ? err_set(e, ERR_BAD_SPEC, "the value has control characters or more than one line") : 0;
+}
+
+int net_secret_read(const struct net_secret_source *from, struct net_secret *ret, struct err *e)
+{
+	struct bytes b    = { NULL, 0 };
+	int          done = read_value(from, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, ret, e);
+
+	if (b.data)
+		explicit_bzero(b.data, b.len);
+	bytes_done(&b);
+	memcpy(ret->name, from->name, strlen(from->name)); /* names are shorter: net_policy.c */
+	memcpy(ret->host, from->host, sizeof ret->host);
+	memcpy(ret->header, from->header, sizeof ret->header);
+	ret->port = from->port;
+	return done;
+}

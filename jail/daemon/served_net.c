@@ -1,0 +1,154 @@
+#define _GNU_SOURCE
+#include "served_net.h"
+
+#include "fd.h"
+#include "sealed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Of its full size from the start, and for ever: who reads it or has it mapped meets no end that was not there before. */
+static int make_report(void)
+{
+	struct err e;
+	scoped_fd  fd = memory_open("brig-network", sizeof(struct net_report), &e);
+
+	return fd_take(&fd);
+}
+
+static int begin(struct served_net *n, const struct served_net_order *o, int listeners)
+{
+	struct proxy_message message;
+	int                  fds[] = { listeners, o->rules, n->report };
+
+	memset(&message, 0, sizeof message); /* padding too */
+	message.kind            = PROXY_BEGIN;
+	message.run             = o->number;
+	message.bytes_max       = o->limits->net_bytes;
+	message.connections_max = o->limits->net_connections;
+	message.rate_max        = o->limits->net_rate < limits_fields[LIMIT_net_rate].max ? o->limits->net_rate : 0;
+	return net_proxy_say(n->proxy, &message, fds, ARRAY_LEN(fds));
+}
+
+/* What is left when it fails: no proxy has the sockets, and closing `listeners` closes them. */
+static bool ask_proxy(struct served_net *n, const struct backend *backend, const struct served_net_order *o, int listeners)
+{
+	n->proxy = backend->ops->proxy(backend->self, o->profile, o->config);
+	if (!n->proxy || net_proxy_is_gone(n->proxy) || (n->report = make_report()) < 0)
+		return false;
+	return begin(n, o, listeners) == 0;
+}
+
+/*
+ * A cell that listens is asked for its sockets in any case: they are closed there when they have been given away, so a run
+ * that may reach nothing, and one whose proxy is gone, is refused at once.
+ */
+void served_net_start(struct served_net *ret, const struct backend *backend, const struct run *run, const struct served_net_order *o)
+{
+	int pair[2];
+
+	*ret        = SERVED_NET_NONE;
+	ret->number = o->number;
+	if (!o->has_listeners)
+		return;
+	ret->is_lost = o->rules >= 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return;
+	run_network(run, pair[1]);
+	close(pair[1]);
+	if (o->rules >= 0 && ask_proxy(ret, backend, o, pair[0]))
+		ret->is_lost = false;
+	else
+		served_net_end(ret);
+	close(pair[0]);
+}
+
+bool served_net_is_there(const struct served_net *n)
+{
+	return n->report >= 0 || n->is_lost;
+}
+
+/* So that a record shows why a program reached nothing. */
+static void tell_lost(struct net_report *r)
+{
+	struct net_connection *c = &r->connection[r->n < NET_REPORT_MAX ? r->n++ : NET_REPORT_MAX - 1];
+
+	*c = (struct net_connection){ .verdict = NET_VERDICT_FAILED, .reason = NET_REASON_PROXY_GONE };
+	r->connections++;
+	r->failed++;
+}
+
+static void close_open(struct net_report *r)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->connection[i].verdict == NET_VERDICT_OPEN) {
+			r->connection[i].verdict = NET_VERDICT_FAILED;
+			r->connection[i].reason  = NET_REASON_PROXY_GONE;
+		}
+}
+
+void served_net_read(const struct served_net *n, struct net_report *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
+		memset(ret, 0, sizeof *ret);
+	net_report_make_sound(ret);
+	if (n->is_lost)
+		tell_lost(ret);
+	else if (n->proxy && net_proxy_is_gone(n->proxy))
+		close_open(ret);
+}
+
+void served_net_end(struct served_net *n)
+{
+	struct proxy_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind = PROXY_END;
+	message.run  = n->number;
+	if (n->proxy && n->report >= 0)
+		(void)!net_proxy_say(n->proxy, &message, NULL, 0); /* one that does not read is at its end anyway: the next run finds it so */
+	net_proxy_release(n->proxy);
+	n->proxy = NULL;
+	fd_closep(&n->report);
+}
+
+/* --- between two calls --- */
+
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static bool is_same(const struct net_connection *a, const struct net_connection *b)
+{
+	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out;
+}
+
+void served_net_since(const struct net_report *now, const struct net_report *before, struct net_report *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	ret->left_out    = (uint32_t)grown(now->left_out, before->left_out);
+	ret->connections = grown(now->connections, before->connections);
+	ret->refused     = grown(now->refused, before->refused);
+	ret->failed      = grown(now->failed, before->failed);
+	ret->bytes_in    = grown(now->bytes_in, before->bytes_in);
+	ret->bytes_out   = grown(now->bytes_out, before->bytes_out);
+	for (uint32_t i = 0; i < now->n; i++) {
+		const struct net_connection *was = i < before->n ? &before->connection[i] : NULL;
+		struct net_connection       *to  = &ret->connection[ret->n];
+
+		if (was && is_same(was, &now->connection[i]))
+			continue;
+		*to = now->connection[i];
+		ret->n++;
+		if (was) {
+			to->bytes_in  = grown(to->bytes_in, was->bytes_in);
+			to->bytes_out = grown(to->bytes_out, was->bytes_out);
+		}
+	}
+}
