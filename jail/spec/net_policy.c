@@ -288,41 +288,53 @@ static bool covers(const struct net_rules *rules, const struct net_rule *asked)
 	return false;
 }
 
-static int grant_one(const struct net_policy *p, const struct net_rules *ceiling, const char *profile, const char *text, const char *field, struct net_rule *ret,
-		     struct denial *why)
+/* Who asks, and what may be asked for. */
+struct grant {
+	const struct net_policy *policy; /* or NULL */
+	struct net_rules         ceiling;
+	const char              *profile;
+	bool                     is_private;
+};
+
+static int grant_one(const struct grant *g, const char *text, const char *field, struct net_rule *ret, struct denial *why)
 {
-	struct err e;
+	const struct net_policy *p = g->policy;
+	struct err               e;
 
 	if (net_rule_parse(text, ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
 	if (p && covers(&p->deny, ret))
-		return deny(why, DENIAL_denied, field, "%.100s: the profile %s denies it to every run (network, deny)", text, profile);
-	if ((p && covers(&p->allow, ret)) || covers(ceiling, ret))
-		return 0;
-	return deny(why, DENIAL_above_ceiling, field, "%.100s: the profile %s does not let runs ask for it; write \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json", text, profile, text,
-		    profile);
+		return deny(why, DENIAL_denied, field, "%.100s: the profile %s denies it to every run (network, deny)", text, g->profile);
+	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))
+		return deny(why, DENIAL_above_ceiling, field, "%.100s: the profile %s does not let runs ask for it; write \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json", text, g->profile,
+			    text, g->profile);
+	if (!g->is_private && !net_policy_can_read(p, ret))
+		return deny(why, DENIAL_above_ceiling, field, "%.100s: nothing reads paths of this host in a service, unless the profile %s has paths, methods or a secret for it; leave the path out", text,
+			    g->profile);
+	return 0;
 }
 
 int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret, struct denial *why)
 {
-	struct net_rules *ceiling;
-	char              field[32];
-	int               done = 0;
+	struct grant *g;
+	char          field[32];
+	int           done = 0;
 
 	memset(ret, 0, sizeof *ret);
 	if (!asked && p)
 		*ret = p->allow;
 	if (!asked || !json_array_size(asked))
 		return 0;
-	ceiling = calloc(1, sizeof *ceiling);
-	if (!ceiling)
+	g = malloc(sizeof *g);
+	if (!g)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	net_policy_ceiling(p, is_private, ceiling);
+	*g = (struct grant){ .policy = p, .profile = profile, .is_private = is_private };
+	net_policy_ceiling(p, is_private, &g->ceiling);
 	for (size_t i = 0; done == 0 && i < json_array_size(asked) && i < NET_RULES_MAX; i++) {
 		snprintf(field, sizeof field, "network[%zu]", i);
-		done = grant_one(p, ceiling, profile, json_string_value(json_array_get(asked, i)), field, &ret->rule[ret->n++], why);
+		done = grant_one(g, json_string_value(json_array_get(asked, i)), field, &ret->rule[ret->n++], why);
 	}
-	free(ceiling);
+	free(g);
 	return done;
 }
 

@@ -57,6 +57,8 @@ must_use int net_policy_grant(const struct net_policy *p, const char *profile, b
 void         net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n);
 /* brig-proxy reads some of what is sent over TLS: programs must trust it. p may be NULL. */
 bool         net_policy_is_read(const struct net_policy *p);
+/* Without methods and paths nothing is read for a rule; for one that has them, its host must be one of which something is read. p may be NULL. */
+bool         net_policy_can_read(const struct net_policy *p, const struct net_rule *rule);
 /*
  * Hosts of which brig-proxy reads what is sent over TLS, so that it needs certificates for them: "a.example", "*.a.example", "*". How
  * many; ret has room for all. asked: the rules of a private run, which may have paths of their own. Each may be NULL.

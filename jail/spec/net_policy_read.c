@@ -22,6 +22,35 @@ bool net_policy_is_read(const struct net_policy *p)
 	return p && (p->secrets || has_read(&p->allow) || has_read(&p->ceiling));
 }
 
+/* Whatever the ports are: a certificate is for a name. */
+static bool has_host(const struct net_rule *rule, const struct net_rule *asked)
+{
+	struct net_rule outer = *rule, inner = *asked;
+
+	outer.scheme = inner.scheme = NET_SCHEME_HTTPS;
+	outer.port = inner.port = 0;
+	outer.methods = inner.methods = outer.paths = inner.paths = 0;
+	return net_rule_covers(&outer, &inner);
+}
+
+static bool reads_host(const struct net_rules *rules, const struct net_rule *asked)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (is_read(&rules->rule[i]) && has_host(&rules->rule[i], asked))
+			return true;
+	return false;
+}
+
+bool net_policy_can_read(const struct net_policy *p, const struct net_rule *rule)
+{
+	if (!is_read(rule) || (p && (reads_host(&p->allow, rule) || reads_host(&p->ceiling, rule))))
+		return true;
+	for (uint32_t i = 0; p && i < p->secrets; i++)
+		if (rule->host_kind == NET_HOST_NAME && strcmp(p->secret[i].host, rule->host) == 0)
+			return true;
+	return false;
+}
+
 static void add_host(net_read_host ret[NET_READ_MAX], size_t *n, const char *prefix, const char *host)
 {
 	snprintf(ret[*n], sizeof ret[*n], "%s%s", prefix, host);
