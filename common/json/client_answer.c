@@ -152,6 +152,7 @@ static const struct shape stats_shape[] = {
 	{ "waiting",     SHAPE_COUNT, SHAPE_MUST, "Runs that wait for a place", NULL },
 	{ "refused",     SHAPE_COUNTS, SHAPE_MUST, "Requests and clients that were answered with an error: its codes, and how often", NULL },
 	{ "tool_calls",  SHAPE_COUNTS, SHAPE_MAY, "Calls of tools by programs that clients have reported: ok, denied, and failed, which is any other end", NULL },
+	{ "network",     SHAPE_COUNTS, SHAPE_MAY, "What runs that have ended did with their networks: connections, with those that were refused or failed, and bytes", NULL },
 	{ "connections", SHAPE_COUNT, SHAPE_MUST, "Open connections", NULL },
 	{ "connected",   SHAPE_COUNT, SHAPE_MUST, "Connections since the service started", NULL },
 	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Counts of the audit's lines; null without an audit", audit_counts_shape },

@@ -56,6 +56,13 @@ static void print_calls(const json_t *calls, FILE *out)
 			ask_figure(calls, "ok"), ask_figure(calls, "failed"), ask_figure(calls, "denied"));
 }
 
+static void print_network(const json_t *network, FILE *out)
+{
+	if (ask_figure(network, "connections") > 0)
+		fprintf(out, "network     connections %" JSON_INTEGER_FORMAT ", refused %" JSON_INTEGER_FORMAT ", failed %" JSON_INTEGER_FORMAT ", received %" JSON_INTEGER_FORMAT " bytes, sent %" JSON_INTEGER_FORMAT "\n",
+			ask_figure(network, "connections"), ask_figure(network, "refused"), ask_figure(network, "failed"), ask_figure(network, "bytes_in"), ask_figure(network, "bytes_out"));
+}
+
 static void print_memory(const json_t *row, const char *all, const char *own, FILE *out)
 {
 	const json_t *bytes = json_object_get(row, all), *alone = json_object_get(row, own);
@@ -134,6 +141,7 @@ void stats_print_service(const json_t *reply, FILE *out)
 	print_up(reply, out);
 	print_runs(reply, out);
 	print_calls(json_object_get(reply, "tool_calls"), out);
+	print_network(json_object_get(reply, "network"), out);
 }
 
 void stats_print_processes(const json_t *reply, FILE *out)

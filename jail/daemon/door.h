@@ -59,6 +59,9 @@ enum call_outcome { CALL_OK, CALL_DENIED, CALL_FAILED, CALL_OUTCOMES };
 
 struct door_counts {
 	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS], calls[CALL_OUTCOMES];
+	struct {
+		uint64_t connections, refused, failed, bytes_in, bytes_out;
+	} network; /* of runs that have ended */
 };
 
 struct door {

@@ -73,6 +73,15 @@ static json_t *calls(const struct door_counts *counts)
 			 (json_int_t)counts->calls[CALL_FAILED]);
 }
 
+/* Sums of what brig-proxy told: they may be any number. */
+static json_t *network(const struct door_counts *counts)
+{
+	static const uint64_t most = INT64_MAX;
+
+	return json_pack("{sI sI sI sI sI}", "connections", (json_int_t)(counts->network.connections & most), "refused", (json_int_t)(counts->network.refused & most), "failed",
+			 (json_int_t)(counts->network.failed & most), "bytes_in", (json_int_t)(counts->network.bytes_in & most), "bytes_out", (json_int_t)(counts->network.bytes_out & most));
+}
+
 static json_t *audit(const struct audit *a)
 {
 	struct audit_counts n = audit_count(a);
@@ -167,6 +176,7 @@ int gate_stats(struct connection *c, const struct protocol_request *request, int
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", refusals(&d->counts));
 	json_object_set_new(reply, "tool_calls", calls(&d->counts));
+	json_object_set_new(reply, "network", network(&d->counts));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
 	json_object_set_new(reply, "connected", json_integer((json_int_t)d->counts.connections));
 	json_object_set_new(reply, "audit", audit(d->audit));

@@ -6,8 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -129,7 +129,7 @@ static bool is_same(const struct net_connection *a, const struct net_connection 
 	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out;
 }
 
-void served_net_since(const struct net_report *now, const struct net_report *before, struct net_report *ret)
+static void subtract(const struct net_report *now, const struct net_report *before, struct net_report *ret)
 {
 	memset(ret, 0, sizeof *ret);
 	ret->left_out    = (uint32_t)grown(now->left_out, before->left_out);
@@ -151,4 +151,22 @@ void served_net_since(const struct net_report *now, const struct net_report *bef
 			to->bytes_out = grown(to->bytes_out, was->bytes_out);
 		}
 	}
+}
+
+struct net_report *served_net_mark(const struct served_net *n)
+{
+	struct net_report *mark = n->report >= 0 ? malloc(sizeof *mark) : NULL;
+
+	if (mark)
+		served_net_read(n, mark);
+	return mark;
+}
+
+void served_net_read_since(const struct served_net *n, const struct net_report *mark, struct net_report *ret)
+{
+	struct net_report now;
+
+	served_net_read(n, mark ? &now : ret);
+	if (mark)
+		subtract(&now, mark, ret);
 }

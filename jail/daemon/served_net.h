@@ -34,8 +34,9 @@ void served_net_start(struct served_net *ret, const struct backend *backend, con
 bool served_net_is_there(const struct served_net *n);
 /* As it is now. It was written by a process that reads what strangers send, and is checked. */
 void served_net_read(const struct served_net *n, struct net_report *ret);
+/* For a later served_net_read_since(): on the heap; NULL where there is nothing yet, or memory is short. */
+struct net_report *served_net_mark(const struct served_net *n);
+/* What came since then: connections that are new or have moved. Figures are what was added. */
+void served_net_read_since(const struct served_net *n, const struct net_report *mark, struct net_report *ret);
 /* The run is over: the proxy closes all of its connections. */
 void served_net_end(struct served_net *n);
-
-/* Of a session, between two calls: what is in now and was not in before, or has changed since. Figures are what was added. */
-void served_net_since(const struct net_report *now, const struct net_report *before, struct net_report *ret);

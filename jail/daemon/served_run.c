@@ -78,6 +78,15 @@ static void destroy(struct served_run *r)
 	queue_wake(d);
 }
 
+static void count_network(struct door_counts *counts, const struct net_report *n)
+{
+	counts->network.connections += n->connections;
+	counts->network.refused += n->refused;
+	counts->network.failed += n->failed;
+	counts->network.bytes_in += n->bytes_in;
+	counts->network.bytes_out += n->bytes_out;
+}
+
 /* network outlives the record. */
 static void take_network(struct served_run *r, struct record *record, struct net_report *network)
 {
@@ -86,6 +95,7 @@ static void take_network(struct served_run *r, struct record *record, struct net
 	served_net_read(&r->net, network);
 	served_net_end(&r->net);
 	record->network = network;
+	count_network(&r->door->counts, network);
 }
 
 static void on_ended(struct served_run *r, const struct run_end *end)

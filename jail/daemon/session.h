@@ -134,6 +134,7 @@ struct session_call {
 	double                  cpu_ms, asked_ms, ended_ms, started_at;
 	struct wall_clock       clock;
 	uint32_t                victims;    /* of the session, when it began */
+	struct net_report      *net_mark;   /* what was known of its network then; heap, or NULL */
 	unsigned                kills;      /* how often it was asked to be killed */
 	struct loop_timer       timer;
 	struct attempt          attempt;

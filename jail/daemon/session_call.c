@@ -99,14 +99,27 @@ static void fill_record(struct session_call *call, struct record *record, struct
 	record->warm                 = false;
 }
 
+/* Of calls at the same time, each tells what moved while it ran. network outlives the record. */
+static void take_network(const struct session_call *call, struct record *record, struct net_report *network)
+{
+	const struct served_net *net = &call->session->run->net;
+
+	if (!served_net_is_there(net))
+		return;
+	served_net_read_since(net, call->net_mark, network);
+	record->network = network;
+}
+
 static void tell_ended(struct session_call *call)
 {
 	struct record    record;
 	struct run_end   end;
+	struct net_report network;
 	char             text[RUN_RECORD_ENDED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
 
 	fill_record(call, &record, &end);
+	take_network(call, &record, &network);
 	attempt_call_ended(call, &record);
 	if (!call->connection)
 		return;
@@ -137,6 +150,7 @@ static void finish(struct session_call *call)
 	}
 	TAILQ_REMOVE(&s->calls, call, link);
 	s->calls_len--;
+	free(call->net_mark);
 	free(call);
 	session_touch(s);
 }
@@ -525,6 +539,7 @@ static void enter(struct session_call *call)
 	quota_count_call(&s->run->door->quota, &call->connection->may->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
+	call->net_mark = served_net_mark(&s->run->net);
 	set_timer(call, START_MS_MAX);
 	session_touch(s);
 }
