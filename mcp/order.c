@@ -187,6 +187,8 @@ static void put_jail(json_t *message, const struct settings *s, const json_t *as
 		json_object_del(json_object_get(message, "limits"), "memory_bytes");
 	if (json_array_size(s->allow_missing))
 		json_object_set(message, "allow_missing", s->allow_missing);
+	if (json_array_size(s->net))
+		json_object_set(message, "network", s->net);
 }
 
 int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)

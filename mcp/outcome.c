@@ -7,6 +7,7 @@
 #include "frames.h"
 #include "image.h"
 #include "program_report.h"
+#include "network_words.h"
 #include "refused_words.h"
 #include "session_words.h"
 #include "text.h"
@@ -158,6 +159,15 @@ static void say_refused(struct outcome *o, const json_t *error)
 			say(HINT_OF(o), "The jail refused %.200s; trying again does not help.", words);
 }
 
+/* Before other hints: it is the proxy's word, and says which host, not only that there is none. */
+static void say_network(struct outcome *o)
+{
+	char words[NETWORK_WORDS_MAX];
+
+	if (*network_words(o->record, 2, words))
+		say(HINT_OF(o), "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: a person can allow a host with --net of brig-mcp, or in the profile.", words);
+}
+
 static void say_exited(struct outcome *o, const struct execution *x)
 {
 	const json_t *error = json_object_get(o->record, "error");
@@ -165,7 +175,9 @@ static void say_exited(struct outcome *o, const struct execution *x)
 
 	if (json_is_object(error)) {
 		say_exception(o, error);
-		say(HINT_OF(o), "%s", advice_of(error, json_is_true(json_object_get(x->message, "stdin"))));
+		say_network(o);
+		if (!*o->hint)
+			say(HINT_OF(o), "%s", advice_of(error, json_is_true(json_object_get(x->message, "stdin"))));
 		say_refused(o, error);
 	} else if (code) {
 		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);

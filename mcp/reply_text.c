@@ -5,6 +5,7 @@
 #include "clean.h"
 #include "excerpt.h"
 #include "exact.h"
+#include "network_words.h"
 #include "refused_words.h"
 
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static void print_refused(FILE *out, const json_t *record)
 
 	if (*refused_words(record, NAMED_MAX, words))
 		fprintf(out, " · refused: %s", words);
+	if (*network_words(record, NAMED_MAX, words))
+		fprintf(out, " · not reached: %s", words);
 }
 
 static void print_tool_calls(FILE *out, const json_t *calls)

@@ -11,12 +11,12 @@
  * A file .env may come with a folder that somebody else has written. It may say
  * how programs run, which the profile bounds, but not open a port, nor choose
  * who may come through it; and not start programs outside of a jail, say which
- * of their tools may be called, or where files are written.
+ * of their tools may be called, which hosts are reached, or where files are written.
  */
 static const enum setting_id never_in_dotenv[] = {
 	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,
 	SETTING_allow_missing, SETTING_servers, SETTING_allow_tools, SETTING_ask_tools, SETTING_deny_tools, SETTING_other_tools, SETTING_tool_audit,
-	SETTING_artifacts,
+	SETTING_artifacts, SETTING_net,
 };
 
 static bool may_say(enum setting_id id, enum setting_origin origin)

@@ -572,15 +572,13 @@ static const char *item_of(const char *field, const char *list, const char *cons
 char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
 {
 	const char *option = strncmp(field, "limits.", 7) == 0 ? limits_option(field + 7) : NULL;
-	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env), *host = item_of(field, "network", r->network);
+	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
 
 	*buf = 0;
 	if (option)
 		snprintf(buf, len, "--%s", option);
 	else if (shown)
 		snprintf(buf, len, "--ro %s", shown);
-	else if (host)
-		snprintf(buf, len, "--net %s", host);
 	else if (variable)
 		snprintf(buf, len, "--env %.*s", name_length(variable), variable);
 	else if (strcmp(field, "code") == 0 || strcmp(field, "main") == 0)
@@ -595,7 +593,7 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "--put, --get and --out");
 	else if (strncmp(field, "allow_missing", 13) == 0)
 		snprintf(buf, len, "--allow-missing");
-	else if (strcmp(field, "network") == 0)
+	else if (strncmp(field, "network", 7) == 0)
 		snprintf(buf, len, "--net");
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0 || strcmp(field, "context") == 0 || strcmp(field, "detach") == 0)
 		snprintf(buf, len, "--%s", field);

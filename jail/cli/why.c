@@ -1,6 +1,7 @@
 #include "why.h"
 
 #include "call_number.h"
+#include "network_words.h"
 #include "policy_floor.h"
 #include "policy_value.h"
 #include "profile_file.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED_MAX = 3 };
+enum { NAMED_MAX = 3, HOSTS_MAX = 20 };
 
 static bool is_killed_by_filter(const json_t *record)
 {
@@ -24,8 +25,10 @@ static bool is_killed_by_filter(const json_t *record)
 void why_print_line(const struct run_client *c, const json_t *record)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
-	char        words[REFUSED_WORDS_MAX];
+	char        words[REFUSED_WORDS_MAX], hosts[NETWORK_WORDS_MAX];
 
+	if (*network_words(record, NAMED_MAX, hosts))
+		fprintf(stderr, "brig: not reached: %s; brig %s --why tells all\n", hosts, op ? op : "run");
 	refused_words(record, NAMED_MAX, words);
 	if (!*words && !is_killed_by_filter(record))
 		return;
@@ -195,6 +198,19 @@ static void print_limits(const struct run_client *c, const json_t *record)
 		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", c->limit);
 }
 
+/* Each host that was not reached, with what helps. */
+static void print_network(const json_t *record)
+{
+	char hosts[NETWORK_WORDS_MAX];
+
+	if (!json_is_object(json_object_get(record, "network")))
+		return;
+	if (*network_words(record, HOSTS_MAX, hosts))
+		fprintf(stderr, "brig: not reached: %s; where it says not_allowed, --net HOST or network.allow of the profile allows it\n", hosts);
+	else
+		fputs("brig: no host was refused or failed\n", stderr);
+}
+
 void why_print_all(const struct run_client *c, const json_t *record)
 {
 	struct reading r = { 0 };
@@ -206,6 +222,7 @@ void why_print_all(const struct run_client *c, const json_t *record)
 		print_kill(&r);
 	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
 		print_calls(&r, record);
+	print_network(record);
 	print_limits(c, record);
 	fputs("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n", stderr);
 	done(&r);

@@ -304,12 +304,12 @@ static int grant_one(const struct grant *g, const char *text, const char *field,
 	if (net_rule_parse(text, ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
 	if (p && covers(&p->deny, ret))
-		return deny(why, DENIAL_denied, field, "%.100s: the profile %s denies it to every run (network, deny)", text, g->profile);
+		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)", text, g->profile);
 	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))
-		return deny(why, DENIAL_above_ceiling, field, "%.100s: the profile %s does not let runs ask for it; write \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json", text, g->profile,
+		return deny(why, DENIAL_above_ceiling, field, "%.100s is not among the hosts that runs of profile %s may ask for; \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json allows it", text, g->profile,
 			    text, g->profile);
 	if (!g->is_private && !net_policy_can_read(p, ret))
-		return deny(why, DENIAL_above_ceiling, field, "%.100s: nothing reads paths of this host in a service, unless the profile %s has paths, methods or a secret for it; leave the path out", text,
+		return deny(why, DENIAL_above_ceiling, field, "%.100s has a path, and a service reads those of hosts alone for which the profile %s has paths, methods or a secret; leave the path out", text,
 			    g->profile);
 	return 0;
 }

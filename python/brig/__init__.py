@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Connection, Loop, Run, Shown, Sink, Text, keep, lease, limits
+from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, keep, lease, limits
 from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Files
@@ -53,24 +53,25 @@ def _carry_out(order: Order, server: str, path: Optional[str], connection: Optio
 
 def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
                profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
-               pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
+               pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
                wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
                deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
                on_stderr: Optional[Sink] = None) -> Order:
     said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
     request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": said}
-    return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr)
+    return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr)
 
 
 def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
         profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
-        pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False,
+        pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
         wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
         deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
         on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a program in a jail and returns how it ended, whatever it did.
 
     timeout, cpu_time: seconds; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
+    network: hosts that the program may reach, like ["pypi.org", "*.example.org"], instead of those that the profile allows; []: none;
     files: {name: content or path}, copied into /workspace; get: patterns of files that come back from there, in the result's files.
     tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value); or a Toolbox, which has
     more settings. allow, deny: patterns of names of tools; ask: a function that decides about calls that no pattern matches. While a
@@ -79,28 +80,28 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
     server: "any" (a service if there is one, otherwise a brigd of its own), "service" or "private".
     """
     order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
-                       output=output, cwd=cwd, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
+                       output=output, cwd=cwd, network=network, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
                        tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)
     return _carry_out(order, server, path, connection)
 
 
 def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, profile: str = "basic",
             timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None, pids: Optional[int] = None,
-            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, cold: bool = False, wait: float = 60,
+            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False, wait: float = 60,
             files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None,
             server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a command of the rootfs in a jail, as `brig exec` does; the keywords are those of run()."""
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
     request = {"op": "exec", "argv": list(argv), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
-    return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
+    return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
 
 
 def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,
           connection: Optional[Connection] = None) -> Check:
     """Checks a program in a jail, and executes nothing of it. imports: the modules that it may import."""
     request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
-    done = _carry_out(order_of(request, code, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
+    done = _carry_out(order_of(request, code, None, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
     if not isinstance(done.value, dict):
         raise BrigError(f"the program could not be read: {done.report_error or done.verdict}; try again with more memory or time")
     return Check(**done.value)

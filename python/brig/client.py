@@ -25,6 +25,7 @@ from .result import ProgramError, Result, status_of
 Text = Union[str, bytes]
 Shown = Union[Mapping[str, Any], Iterable[Any]]
 Sink = Callable[[bytes], None]
+Hosts = Optional[Iterable[str]] # None: those of the profile
 
 MESSAGE_MAX = 64 * 1024
 FDS_MAX = 5             # stdout, stderr, stdin, result, tools
@@ -670,6 +671,13 @@ def shown(ro: Optional[Shown]) -> List[Tuple[str, str]]:
     if isinstance(ro, Mapping):
         return [(str(name), os.fspath(path)) for name, path in ro.items()]
     return [(os.path.basename(os.path.realpath(path)), os.fspath(path)) for path in ro]
+
+
+def put_network(request: Dict[str, Any], network: Hosts) -> None:
+    if isinstance(network, (str, bytes)):
+        raise TypeError("network: expected a list of hosts, like [\"pypi.org\"]")
+    if network is not None:
+        request["network"] = list(network)
 
 
 def open_shown(pairs: Sequence[Tuple[str, str]], fds: List[int]) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .bridge import Bridge
-from .client import Loop, Run, Shown, Sink, Text, _close_all, _sealed, open_shown, shown
+from .client import Hosts, Loop, Run, Shown, Sink, Text, _close_all, _sealed, open_shown, put_network, shown
 from .files import Content, Mover
 from .result import Result
 from .tools import Toolbox
@@ -44,7 +44,7 @@ class Order:
 
 
 def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
-             ro: Optional[Shown], cwd: Optional[str], cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
+             ro: Optional[Shown], cwd: Optional[str], network: Hosts, cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
              on_stdout: Optional[Sink], on_stderr: Optional[Sink]) -> Order:
     made = Order(request, [], stdin, (on_stdout, on_stderr), None, box)
     try:
@@ -62,6 +62,7 @@ def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbo
             request["cwd"] = cwd
         if cold:
             request["cold"] = True
+        put_network(request, network)
     except BaseException:
         made.done()
         raise

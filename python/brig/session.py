@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .client import Awaited, Connection, Reply, Shown, Sink, Text, _check, _close_all, _sealed, limits, open_shown, shown
+from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, _check, _close_all, _sealed, limits, open_shown, put_network, shown
 from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
 from .line import AsyncLine, Done, Line
@@ -276,7 +276,8 @@ def _is_over(awaited: Awaited) -> bool:
 def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
                   timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None,
                   cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
-                  env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, cold: bool = False, wait: float = 60) -> Tuple[Dict[str, Any], List[int]]:
+                  env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False,
+                  wait: float = 60) -> Tuple[Dict[str, Any], List[int]]:
     times = {key: round(seconds * 1000) for key, seconds in (("idle_ms", idle), ("lifetime_ms", lifetime)) if seconds is not None}
     said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **times, **({} if workspace is None else {"workspace_bytes": workspace})}
     pairs, fds = shown(ro), [] # type: List[Tuple[str, str]], List[int]
@@ -288,6 +289,7 @@ def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = Fal
         request["stays"] = True
     if cold:
         request["cold"] = True
+    put_network(request, network)
     try:
         open_shown(pairs, fds)
     except BaseException:
@@ -310,7 +312,7 @@ class Session(_Core):
             session.run("x = 6")
             session.run("x * 7").value      # 42
 
-    profile, memory, pids, cpus, workspace (the size of /workspace), env, ro, cold: of the session as a whole, as of brig.run(). timeout, cpu_time,
+    profile, memory, pids, cpus, workspace (the size of /workspace), env, ro, network, cold: of the session as a whole, as of brig.run(). timeout, cpu_time,
     output, tool_wait: defaults of its calls. idle: seconds without a call after which it is closed; lifetime: seconds after which it is closed in
     any case. Without stays it ends with this object; with it, it goes on, and attach() finds it by its name or id.
 
@@ -322,12 +324,12 @@ class Session(_Core):
     def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None,
                  lifetime: Optional[float] = None, timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None,
                  pids: Optional[int] = None, cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
-                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, cold: bool = False, wait: float = 60, server: str = "any",
+                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False, wait: float = 60, server: str = "any",
                  path: Optional[str] = None) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
         request = _open_request(profile, name=name, stays=stays, idle=idle, lifetime=lifetime, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids,
-                                cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, cold=cold, wait=wait)
+                                cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, network=network, cold=cold, wait=wait)
         self._drive(self._open(*request))
 
     @classmethod

@@ -135,7 +135,7 @@ def test_every_published_variable_has_a_test():
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option not in ("token-file", "http", "insecure-loopback")])
 def test_each_setting_can_be_said_in_three_spellings(place, option):
     value = {"profile": "strict", "reply": "text", "imports": "enforce", "server": "private", "host": "127.0.0.2", "allow-origin": "http://a.example",
-             "allow-host": "a.example", "allow-missing": "memory", "allowed-imports": "math", "container-image": "x", "timeout": "9", "yield-after": "9", "progress": "9",
+             "allow-host": "a.example", "allow-missing": "memory", "net": "a.example", "allowed-imports": "math", "container-image": "x", "timeout": "9", "yield-after": "9", "progress": "9",
              "output": "9K", "text-size": "9K", "memory": "9M", "allow-tools": "fs.*", "ask-tools": "fs.*", "deny-tools": "*", "other-tools": "deny"}.get(option, "true" if place.printed()[option][0] in ("true", "false") else "9")
     plain = option.replace("-", "_")
     if option == "max-timeout":
@@ -153,6 +153,7 @@ def test_each_setting_can_be_said_in_three_spellings(place, option):
     (["--timeout"], {}, None, None, "--timeout: needs a value: --timeout SECONDS"),
     (["--allow-missing", "memory,disk"], {}, None, None, '--allow-missing: "disk" is not a limit that can be missing; there are: memory, cpus'),
     ([], {}, "BRIG_MCP_ALLOW_MISSING=memory\n", None, ".env, line 1: BRIG_MCP_ALLOW_MISSING: such a file does not decide that; say it as an option or in the environment"),
+    ([], {}, "BRIG_MCP_NET=a.example\n", None, ".env, line 1: BRIG_MCP_NET: such a file does not decide that; say it as an option or in the environment"),
     (["run"], {}, None, None, '"run" is no option, and brig-mcp takes nothing else; see --help'),
     (["--timeout", "abc"], {}, None, None, '--timeout: "abc" is not seconds, like 30 or 0.5'),
     ([], {"SANDBOX_TIMEOUT": "400000"}, None, None, "SANDBOX_TIMEOUT in the environment: 400000 is outside 0.01..86400"),

@@ -1,0 +1,66 @@
+#include "network_words.h"
+
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+static bool is_missed(const json_t *row)
+{
+	return strcmp(text_of(row, "verdict"), "refused") == 0 || strcmp(text_of(row, "verdict"), "failed") == 0;
+}
+
+static bool is_same(const json_t *a, const json_t *b)
+{
+	return strcmp(text_of(a, "name"), text_of(b, "name")) == 0 && json_equal(json_object_get(a, "port"), json_object_get(b, "port")) &&
+	       strcmp(text_of(a, "reason"), text_of(b, "reason")) == 0;
+}
+
+/* Programs try again. */
+static bool was_before(const json_t *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (is_missed(json_array_get(list, k)) && is_same(json_array_get(list, k), json_array_get(list, i)))
+			return true;
+	return false;
+}
+
+static void add_one(const json_t *row, char buf[NETWORK_WORDS_MAX])
+{
+	const char   *name = text_of(row, "name");
+	const json_t *port = json_object_get(row, "port");
+	size_t        at   = strlen(buf);
+	char          one[160], number[16] = "";
+
+	if (json_is_integer(port))
+		snprintf(number, sizeof number, ":%u", (unsigned)json_integer_value(port) & 0xffff);
+	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : "?", number, text_of(row, "reason"));
+	text_make_plain(one);
+	snprintf(buf + at, NETWORK_WORDS_MAX - at, "%s%s", at ? ", " : "", one);
+}
+
+char *network_words(const json_t *record, size_t most, char buf[NETWORK_WORDS_MAX])
+{
+	const json_t *list = json_object_get(json_object_get(record, "network"), "connections");
+	size_t        n    = 0, at;
+
+	*buf = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (!is_missed(json_array_get(list, i)) || was_before(list, i))
+			continue;
+		if (n++ < most)
+			add_one(json_array_get(list, i), buf);
+	}
+	at = strlen(buf);
+	if (n > most)
+		snprintf(buf + at, NETWORK_WORDS_MAX - at, " and %zu more", n - most);
+	return buf;
+}
