@@ -204,6 +204,7 @@ static const struct shape explain_shape[] = {
 	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
 	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may use; null is without limit", quota_shape },
 	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "SHA-256 of the compiled filter", NULL },
+	{ "network",       SHAPE_OBJECT, SHAPE_MAY,  "Its network, see brig-profile(5): allow, ceiling and deny, and secrets, the name and host of each; not there: the profile says nothing of one", NULL },
 	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "Modules that brig check accepts; null: any", NULL },
 	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Calls that brig check warns about", NULL },
 	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "Packages of the tree when the service started; may be incomplete", package_shape },

@@ -149,9 +149,39 @@ static void print_names(const json_t *names, const char *title, const char *othe
 	fputc('\n', out);
 }
 
+static void print_rules(const char *before, const struct net_rules *rules, FILE *out)
+{
+	char text[NET_RULE_TEXT_MAX];
+
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct net_rule *r = &rules->rule[i];
+
+		net_rule_print(r, text);
+		fprintf(out, "%s%s%s%s", i ? ", " : before, text, r->methods ? " (some methods)" : r->paths > 1 ? " (some paths)" : "", r->is_private ? " (also at private addresses)" : "");
+	}
+}
+
+static void print_network(const struct explain *x, FILE *out)
+{
+	const struct net_policy *p = x->profile.net;
+
+	fputs("\nnetwork  ", out);
+	if (!p || (!p->allow.n && !p->ceiling.n))
+		fputs(" none", out);
+	if (p) {
+		print_rules(" ", &p->allow, out);
+		print_rules("; a run may ask for ", &p->ceiling, out);
+		print_rules("; never ", &p->deny, out);
+	}
+	for (uint32_t i = 0; p && i < p->secrets; i++)
+		fprintf(out, "%s%s for %s", i ? ", " : "; secrets: ", p->secret[i].name, p->secret[i].host);
+	fputs(p && p->has_ceiling ? "\n" : "; brig run --net HOST names hosts for a run of your own\n", out);
+}
+
 static void print_rest(const struct explain *x, FILE *out)
 {
 	print_layers(x, out);
+	print_network(x, out);
 	print_warm(x, out);
 	print_heading("files", out);
 	mount_plan_print(&x->mounts, out);
@@ -201,6 +231,7 @@ static void print_short(const struct explain *x, FILE *out)
 	bool all = x->profile.require == REQUIRE_ALL;
 
 	print_writable(x, out);
+	print_network(x, out);
 	print_warm(x, out);
 	print_layers_that_need(NEED_ALWAYS, "layers of every run", out);
 	print_layers_that_need(NEED_ROOT, all ? "required layers that only root and root's service have" : "layers that only root and root's service have", out);
@@ -292,9 +323,9 @@ static json_t *json_names(const json_t *names)
 
 static void print_json(const struct explain *x, FILE *out)
 {
-	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
 			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_json(&x->profile.limits),
-			      "ceilings", limits_json(&x->profile.ceilings), "layers", json_layers(), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
+			      "ceilings", limits_json(&x->profile.ceilings), "layers", json_layers(), "network", net_policy_json(x->profile.net, &x->profile.network), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
 			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
 			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));
 

@@ -28,6 +28,8 @@ int gate_explain(struct connection *c, const struct protocol_request *request, i
 	json_object_set_new(reply, "ceilings", limits_json(&p->profile.ceilings));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
+	if (p->profile.net)
+		json_object_set_new(reply, "network", net_policy_json(p->profile.net, &p->profile.network));
 	json_object_set_new(reply, "modules", names(p->profile.modules));
 	json_object_set_new(reply, "calls", names(p->profile.calls));
 	json_object_set_new(reply, "packages", packages(c->door, p));

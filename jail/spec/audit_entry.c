@@ -45,6 +45,11 @@ const struct audit_row audit_rows[] = {
 	{ "pids_peak",         AUDIT_COUNT,  AT(pids_peak),         0,   "pids_peak",         "The most processes and threads" },
 	{ "io_read_bytes",     AUDIT_COUNT,  AT(io_read_bytes),     0,   NULL,                "Bytes read from block devices" },
 	{ "io_write_bytes",    AUDIT_COUNT,  AT(io_write_bytes),    0,   NULL,                "Bytes written to block devices" },
+	{ "network",           AUDIT_TEXT,   AT(network),           480, "network",           "What the program connected to through brig-proxy, the first of it: NAME:PORT, and the reason where it was refused or failed; null without a network" },
+	{ "network_connections", AUDIT_COUNT, AT(network_connections), 0, NULL,              "How many connections these were, with those that were refused or failed" },
+	{ "network_refused",   AUDIT_COUNT,  AT(network_refused),   0,   NULL,                "How many were refused" },
+	{ "network_bytes_in",  AUDIT_COUNT,  AT(network_bytes_in),  0,   NULL,                "Bytes that the program received" },
+	{ "network_bytes_out", AUDIT_COUNT,  AT(network_bytes_out), 0,   NULL,                "Bytes that it sent" },
 	{ "why",               AUDIT_TEXT,   AT(why),               160, "why",               "Why the set-up failed" },
 	{ "suppressed",        AUDIT_COUNT,  AT(suppressed),        0,   "suppressed",        "How many refusals of this user were left out before this one, because there were too many in a minute" },
 	{ 0 },
@@ -68,7 +73,41 @@ void audit_entry_init(struct audit_entry *entry)
 		.io_read_bytes     = AUDIT_NONE,
 		.io_write_bytes    = AUDIT_NONE,
 		.suppressed        = AUDIT_NONE,
+		.network_connections = AUDIT_NONE,
+		.network_refused     = AUDIT_NONE,
+		.network_bytes_in    = AUDIT_NONE,
+		.network_bytes_out   = AUDIT_NONE,
 	};
+}
+
+static int64_t as_count(uint64_t n)
+{
+	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+static size_t put_host(char *to, size_t size, const struct net_connection *c, bool is_first)
+{
+	const char *reason = net_reason_word(c->reason);
+	char        port[8] = "";
+	int         n;
+
+	if (c->port)
+		snprintf(port, sizeof port, ":%u", c->port);
+	n = snprintf(to, size, "%s%s%s%s%s", is_first ? "" : " ", *c->name ? c->name : "?", port, *reason ? "=" : "", reason);
+	return (size_t)n < size ? (size_t)n : size - 1;
+}
+
+static void take_network(struct audit_entry *entry, const struct net_report *report)
+{
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < report->n && len + 1 < sizeof entry->hosts; i++)
+		len += put_host(entry->hosts + len, sizeof entry->hosts - len, &report->connection[i], i == 0);
+	entry->network             = entry->hosts;
+	entry->network_connections = as_count(report->connections);
+	entry->network_refused     = as_count(report->refused);
+	entry->network_bytes_in    = as_count(report->bytes_in);
+	entry->network_bytes_out   = as_count(report->bytes_out);
 }
 
 void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
@@ -84,6 +123,8 @@ void audit_entry_take_record(struct audit_entry *entry, const struct record *rec
 	entry->pids_peak         = record->pids_peak;
 	entry->io_read_bytes     = record->io_read_bytes;
 	entry->io_write_bytes    = record->io_write_bytes;
+	if (record->network)
+		take_network(entry, record->network);
 	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE)
 		entry->why = record->why.text;
 }

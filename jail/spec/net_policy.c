@@ -345,3 +345,22 @@ void net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX],
 	net_rules_ports(&p->allow, ports, n);
 	net_rules_ports(&p->ceiling, ports, n);
 }
+
+/* --- told --- */
+
+static json_t *list_json(const json_t *list)
+{
+	return list ? json_incref((json_t *)list) : json_array();
+}
+
+json_t *net_policy_json(const struct net_policy *p, const struct net_settings *settings)
+{
+	json_t *secrets;
+
+	if (!p)
+		return json_null();
+	secrets = json_object();
+	for (uint32_t i = 0; i < p->secrets; i++)
+		json_object_set_new(secrets, p->secret[i].name, p->secret[i].port == 443 ? json_string(p->secret[i].host) : json_sprintf("%s:%u", p->secret[i].host, p->secret[i].port));
+	return json_pack("{so so so so}", "allow", list_json(settings->allow), "ceiling", p->has_ceiling ? list_json(settings->ceiling) : json_null(), "deny", list_json(settings->deny), "secrets", secrets);
+}

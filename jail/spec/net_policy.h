@@ -53,6 +53,8 @@ bool net_policy_is_open(const struct net_policy *p);
  */
 must_use int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
 			      struct denial *why);
+/* For people and programs: lists as they were written, and which host gets which secret. NULL: null. */
+json_t      *net_policy_json(const struct net_policy *p, const struct net_settings *settings);
 /* Ports at which its cells listen for programs that know of no proxy; adds to what is there. */
 void         net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n);
 /* brig-proxy reads some of what is sent over TLS: programs must trust it. p may be NULL. */

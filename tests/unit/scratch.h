@@ -56,7 +56,7 @@ static inline const char *scratch_path(const char *folder, const char *name)
 /* What a file holds; "(none)" when there is none. The last four stay. */
 static inline const char *scratch_read(const char *folder, const char *name)
 {
-	static char  text[4][64 * 1024];
+	static char  text[4][128 * 1024];
 	static int   n;
 	scoped_bytes file = { 0 };
 	struct err   e;

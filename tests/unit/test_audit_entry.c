@@ -66,7 +66,7 @@ static void check_line(void)
 		     "\"op\":\"run\",\"mode\":\"report\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"session\":null,\"peer_uid\":1000,\"peer_pid\":4242,"
 		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"tool\":null,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
 		     "\"limits_granted\":null,\"wall_ms\":31.204,\"cpu_ms\":null,\"setup_ms\":null,\"memory_peak_bytes\":null,\"pids_peak\":null,"
-		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"why\":null,\"suppressed\":null}\n",
+		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"network\":null,\"network_connections\":null,\"network_refused\":null,\"network_bytes_in\":null,\"network_bytes_out\":null,\"why\":null,\"suppressed\":null}\n",
 	       "a line has every key, and null for what is not known");
 	words_of(&entry, line);
 	tap_is(line, "2025-11-20T14:03:22.012345Z signaled 139 SIGSEGV op run mode report profile basic run 7d444840-9dc0-11d1-b245-5ffdce74fad2 uid 1000 pid 4242 comm python3 "
@@ -207,6 +207,34 @@ static void check_bounds(void)
 	}
 }
 
+static void check_network(void)
+{
+	static struct net_report n; /* large */
+	struct audit_entry       entry = entry_of("basic");
+	struct record            record;
+	char                     line[AUDIT_LINE_MAX + 1];
+
+	record_init(&record);
+	record.profile  = "basic";
+	record.network  = &n;
+	n.n             = 2;
+	n.connections   = 2;
+	n.refused       = 1;
+	n.bytes_in      = UINT64_MAX;
+	n.connection[0] = (struct net_connection){ .name = "pypi.org", .port = 443, .verdict = NET_VERDICT_DONE };
+	n.connection[1] = (struct net_connection){ .name = "evil.example", .verdict = NET_VERDICT_REFUSED, .reason = NET_REASON_NOT_ALLOWED };
+	audit_entry_take_record(&entry, &record);
+	line_of(&entry, line);
+	tap_ok(strstr(line, "\"network\":\"pypi.org:443 evil.example=not_allowed\",\"network_connections\":2,\"network_refused\":1,\"network_bytes_in\":9223372036854775807,") != NULL, "a line says which hosts were reached, and which were not");
+	n.n = NET_REPORT_MAX;
+	for (uint32_t i = 0; i < n.n; i++) {
+		memset(n.connection[i].name, 'a', NET_HOST_MAX - 1);
+		n.connection[i].port = 65535;
+	}
+	audit_entry_take_record(&entry, &record);
+	tap_ok(line_of(&entry, line) > 500 && strstr(line, "...\",\"network_connections") != NULL, "more of them than have room are cut");
+}
+
 static void check_figures(void)
 {
 	static const double none[] = { -1, 1e13, HUGE_VAL, NAN };
@@ -317,6 +345,7 @@ int main(void)
 	check_cut();
 	check_bounds();
 	check_figures();
+	check_network();
 	check_way_back();
 	check_garbled();
 	check_record();
