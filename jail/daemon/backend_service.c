@@ -25,6 +25,7 @@ union keeper_says {
 	uint32_t             kind;
 	struct keeper_answer answer;
 	struct keeper_ticket ticket;
+	struct keeper_proxy  proxy;
 };
 
 enum { KEEPER_WAIT_MS = 200 };
@@ -63,6 +64,17 @@ static void take_ticket(struct backend_service *b, const struct keeper_ticket *m
 		give_back(b, &message->cell);
 }
 
+/* Runs that the one before serves hold it. */
+static void take_proxy(struct backend_service *b, const struct keeper_proxy *message, int *fds, size_t n)
+{
+	if (n != 1 || message->profile >= KEEPER_KEPT_PROFILES_MAX) {
+		packet_drop(fds, n); /* no room for its descriptor here: runs have no network until the next one is told of */
+		return;
+	}
+	net_proxy_release(b->proxy[message->profile]);
+	b->proxy[message->profile] = net_proxy_open(fd_take(&fds[0]));
+}
+
 enum word_kind { WORD_NONE, WORD_ANSWER, WORD_END };
 
 /* One message, if there is one. */
@@ -79,6 +91,10 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 		return WORD_END;
 	if (says.kind == KEEPER_TICKET) {
 		take_ticket(b, &says.ticket, fds, n);
+		return WORD_NONE;
+	}
+	if (says.kind == KEEPER_PROXY) {
+		take_proxy(b, &says.proxy, fds, n);
 		return WORD_NONE;
 	}
 	packet_drop(fds, n);
@@ -162,6 +178,8 @@ void backend_service_close(struct backend_service *b)
 		return;
 	settle(b);
 	ticket_box_done(&b->tickets);
+	for (size_t i = 0; i < KEEPER_KEPT_PROFILES_MAX; i++)
+		net_proxy_release(b->proxy[i]);
 	wait_for_end(b->keeper, b->pid);
 	fd_closep(&b->keeper);
 }
@@ -357,8 +375,10 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 
 static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
 {
-	(void)self, (void)profile, (void)config;
-	return NULL;
+	const struct backend_service *b = self;
+
+	(void)config; /* its keeper has it */
+	return b->proxy[profile->index] ? net_proxy_hold(b->proxy[profile->index]) : NULL;
 }
 
 /* --- figures --- */

@@ -16,6 +16,7 @@ struct backend_service {
 	enum keeper_mode    mode;
 	const struct places *places;
 	struct ticket_box   tickets;
+	struct net_proxy   *proxy[KEEPER_KEPT_PROFILES_MAX]; /* of each profile, by number; NULL: the keeper has told of none */
 	struct ticket      *spent; /* to be closed when there is time, or NULL */
 	struct keeper_stats stats;
 	double              stats_ms; /* when they were asked for */

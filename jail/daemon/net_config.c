@@ -83,6 +83,9 @@ int net_config_make(struct net_config *ret, const struct places *places, const s
 	if (!c)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	done = fill(c, places, policy, asked, e) < 0 ? -1 : seal(ret, c, e);
+	explicit_bzero(c->ca_cert, sizeof c->ca_cert);
+	explicit_bzero(c->ca_key, sizeof c->ca_key);
+	code_digest(c, sizeof *c, ret->digest);
 	explicit_bzero(c, sizeof *c);
 	free(c);
 	if (done < 0)

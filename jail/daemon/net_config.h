@@ -5,14 +5,16 @@
  * of the CA are in one sealed memory file, which goes to brig-proxy and is read by nothing else.
  */
 #pragma once
+#include "code_digest.h"
 #include "net_policy.h"
 #include "place.h"
 
 struct net_config {
 	int proxy_fd; /* struct proxy_config; -1: there is no network */
 	int trust_fd; /* certificates that programs need, PEM; -1: brig-proxy reads nothing that is sent over TLS */
+	char digest[CODE_DIGEST_HEX + 1]; /* of all but the CA, which is another one at each reading */
 };
-#define NET_CONFIG_NONE ((struct net_config){ -1, -1 })
+#define NET_CONFIG_NONE ((struct net_config){ -1, -1, "" })
 
 /*
  * policy: of the profile, or NULL. asked: the rules of the one run that it is for, of a private run; else NULL. Reads secrets and, if

@@ -150,12 +150,12 @@ static int load(struct reading *r, struct rules *ret, struct err *e)
 
 static int offer(const struct reading *r, const struct rules *rules, struct err *e)
 {
-	const struct rules_setup   setup = { &r->setup.places, r->setup.mode };
+	const enum keeper_mode     mode = r->setup.mode;
 	uint32_t                   numbers[KEEPER_PROFILES_MAX];
 	struct reader_message      message;
 	scoped_fd                  text = -1;
 
-	if (rules_offer(r->setup.keeper, r->is_first ? &setup : NULL, r->number, rules, numbers, e) < 0)
+	if (rules_offer(r->setup.keeper, &r->setup.places, r->is_first ? &mode : NULL, r->number, rules, numbers, e) < 0)
 		return -1;
 	text = rules_write(rules, numbers, e);
 	memset(&message, 0, sizeof message);

@@ -1,6 +1,7 @@
 #include "rules_offer.h"
 
 #include "keeper_check.h"
+#include "net_config.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -26,17 +27,17 @@ static int tell_kind(int keeper, uint32_t kind, struct err *e)
 	return tell(keeper, &message, NULL, 0, e);
 }
 
-static int tell_setup(int keeper, const struct rules_setup *s, const struct id_range *ids, struct err *e)
+static int tell_setup(int keeper, const struct places *places, enum keeper_mode mode, const struct id_range *ids, struct err *e)
 {
 	struct keeper_message message;
 
 	memset(&message, 0, sizeof message);
 	message.kind           = KEEPER_SETUP;
-	message.setup.mode     = s->mode;
+	message.setup.mode     = mode;
 	message.setup.id_base  = ids->base;
 	message.setup.id_count = ids->count;
-	memcpy(message.setup.store, s->places->store, sizeof message.setup.store);
-	memcpy(message.setup.runtime, s->places->runtime, sizeof message.setup.runtime);
+	memcpy(message.setup.store, places->store, sizeof message.setup.store);
+	memcpy(message.setup.runtime, places->runtime, sizeof message.setup.runtime);
 	return tell(keeper, &message, NULL, 0, e);
 }
 
@@ -74,15 +75,40 @@ static void fill(struct keeper_profile *message, const struct served_profile *se
 	memcpy(message->rootfs, p->rootfs, strlen(p->rootfs));
 }
 
-/* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
-static int tell_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
+static void fill_network(struct keeper_profile *message, const struct net_policy *policy, const struct net_config *config)
 {
+	message->has_network = config->proxy_fd >= 0;
+	message->has_trust   = config->trust_fd >= 0;
+	if (!message->has_network)
+		return;
+	net_policy_ports(policy, message->listeners.port, &message->listeners.ports);
+	memcpy(message->proxy_digest, config->digest, sizeof message->proxy_digest);
+}
+
+/* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
+static int tell_with(int keeper, const struct served_profile *served, uint64_t ready, const struct net_config *config, struct err *e)
+{
+	const int             fds[] = { served->filter_fd, config->proxy_fd, config->trust_fd };
 	struct keeper_message message;
 
 	memset(&message, 0, sizeof message); /* padding too: it compares */
 	message.kind = KEEPER_PROFILE;
 	fill(&message.profile, served, ready);
-	return keeper_check_profile(&message.profile, e) < 0 ? -1 : tell(keeper, &message, &served->filter_fd, 1, e);
+	fill_network(&message.profile, served->profile.net, config);
+	return keeper_check_profile(&message.profile, e) < 0 ? -1 : tell(keeper, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
+}
+
+static int tell_profile(int keeper, const struct places *places, const struct served_profile *served, uint64_t ready, struct err *e)
+{
+	const struct net_policy *policy = served->profile.net;
+	struct net_config        config = NET_CONFIG_NONE;
+	int                      r;
+
+	if (net_policy_is_open(policy) && net_config_make(&config, places, policy, NULL, e) < 0)
+		return -1;
+	r = tell_with(keeper, served, ready, &config, e);
+	net_config_close(&config);
+	return r;
 }
 
 /* --- all of them --- */
@@ -115,13 +141,13 @@ static int seal(int keeper, uint64_t reading, uint32_t numbers[KEEPER_PROFILES_M
 	return err_wrap(e, "keeper");
 }
 
-int rules_offer(int keeper, const struct rules_setup *setup, uint64_t reading, const struct rules *r,
+int rules_offer(int keeper, const struct places *places, const enum keeper_mode *mode, uint64_t reading, const struct rules *r,
 		uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e)
 {
-	if (setup && tell_setup(keeper, setup, &r->ids, e) < 0)
+	if (mode && tell_setup(keeper, places, *mode, &r->ids, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->profiles.n; i++)
-		if (tell_profile(keeper, r->profiles.item[i], r->config.ready, e) < 0)
+		if (tell_profile(keeper, places, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
 	return seal(keeper, reading, numbers, e);
 }

@@ -6,16 +6,11 @@
 #pragma once
 #include "rules.h"
 
-struct rules_setup {
-	const struct places *places;
-	enum keeper_mode     mode;
-};
-
 /*
- * setup: NULL: the keeper has it. reading: a unique number; answers to other readings are ignored. numbers: one
+ * mode: NULL: the keeper has its setup. Secrets of networks are read here, and their CAs made. reading: a unique number; answers to other readings are ignored. numbers: one
  * for each profile. On failure nothing has changed for runs.
  */
-must_use int rules_offer(int keeper, const struct rules_setup *setup, uint64_t reading, const struct rules *r,
+must_use int rules_offer(int keeper, const struct places *places, const enum keeper_mode *mode, uint64_t reading, const struct rules *r,
 			 uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e);
 /* The door uses them now, or never will. No error when the keeper is gone: the door notices that. */
 void rules_serve(int keeper);

@@ -5,6 +5,7 @@
 #include "group_give.h"
 #include "libexec.h"
 #include "privilege.h"
+#include "proxy_protocol.h"
 #include "slot.h"
 #include "sub_ids.h"
 #include "view.h"
@@ -29,7 +30,7 @@ struct account {
 struct parting {
 	struct account keeper, door;
 	bool           is_root, has_two_caps;
-	int            keeper_file, supervisor_file;
+	int            keeper_file, supervisor_file, proxy_file;
 	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and the reader's alone */
 };
 
@@ -120,12 +121,12 @@ static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), rules = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW), proxy = fcntl(p->proxy_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
 	*file = fcntl(p->keeper_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (sock < 0 || rules < 0 || supervisor < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 ||
-	    dup2(rules, KEEPER_RULES_FD) < 0 || dup2(supervisor, KEEPER_SUPERVISOR_FD) < 0)
+	if (sock < 0 || rules < 0 || supervisor < 0 || proxy < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 ||
+	    dup2(rules, KEEPER_RULES_FD) < 0 || dup2(supervisor, KEEPER_SUPERVISOR_FD) < 0 || dup2(proxy, KEEPER_PROXY_FD) < 0)
 		return -1;
 	return close_range(KEEPER_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
@@ -220,7 +221,8 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 		return -1;
 	p.keeper_file     = libexec_open(places, "keeper", e);
 	p.supervisor_file = p.keeper_file < 0 ? -1 : libexec_open(places, "supervisor", e);
-	if (p.supervisor_file < 0)
+	p.proxy_file      = p.supervisor_file < 0 ? -1 : libexec_open(places, PROXY_PROGRAM, e);
+	if (p.proxy_file < 0)
 		return -1;
 	if ((p.is_root && prepare_host(&p, places, e) < 0) || make_sockets(&p, e) < 0)
 		return -1;
@@ -231,6 +233,7 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 	close(p.rules[1]);
 	close(p.keeper_file);
 	close(p.supervisor_file);
+	close(p.proxy_file);
 	if (r < 0) {
 		close(p.pair[0]);
 		return -1;

@@ -52,7 +52,7 @@ static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds,
 	case KEEPER_SETUP:
 		return keeper_take_setup(k, &w->setup, e);
 	case KEEPER_PROFILE:
-		return keeper_take_profile(k, &w->profile, &fds[0], e);
+		return keeper_take_profile(k, &w->profile, fds, e);
 	case KEEPER_SEAL:
 		return keeper_take_seal(k, w->reading, e);
 	case KEEPER_SERVE:
@@ -72,6 +72,7 @@ static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds,
 		return 0;
 	case KEEPER_TICKET:
 	case KEEPER_VOID:
+	case KEEPER_PROXY:
 		break; /* not welcome */
 	}
 	return 0;
@@ -122,8 +123,8 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 
 /* --- the loop --- */
 
-/* The door, the reader, our groups, then the supervisors, then the control sockets of the cells. */
-enum { GROUPS = READER + 1, FIRST_SUPERVISOR, LISTENING_MAX = FIRST_SUPERVISOR + KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
+/* The door, the reader, our groups, then a supervisor and a brig-proxy of each profile, then the control sockets of the cells. */
+enum { GROUPS = READER + 1, FIRST_PROFILE, LISTENING_MAX = FIRST_PROFILE + 2 * KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
 	struct pollfd fds[LISTENING_MAX];
@@ -173,8 +174,10 @@ static bool attend(struct keeper *k, int wait, int *status)
 	listen_to(&l, k->door, NULL);
 	listen_to(&l, k->reader, NULL);
 	listen_to(&l, k->parent_watch, NULL);
-	for (uint32_t i = 0; i < k->kept_top; i++)
+	for (uint32_t i = 0; i < k->kept_top; i++) {
 		listen_to(&l, k->kept[i].userns.supervisor, NULL);
+		listen_to(&l, k->kept[i].proxy.pidfd, NULL);
+	}
 	for (size_t i = 0; i < k->top; i++)
 		if (k->cell[i].control >= 0)
 			listen_to(&l, k->cell[i].control, &k->cell[i]);
@@ -182,12 +185,15 @@ static bool attend(struct keeper *k, int wait, int *status)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
 		lend_again(k);
-	for (size_t i = FIRST_SUPERVISOR + k->kept_top; i < l.n; i++)
+	for (size_t i = FIRST_PROFILE + 2 * k->kept_top; i < l.n; i++)
 		if (l.fds[i].revents)
 			keeper_hear_cell(k, l.cell[i]);
-	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (l.fds[FIRST_SUPERVISOR + i].revents)
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		if (l.fds[FIRST_PROFILE + 2 * i].revents)
 			keeper_hear_supervisor(&k->kept[i]);
+		if (l.fds[FIRST_PROFILE + 2 * i + 1].revents)
+			keeper_hear_proxy(&k->kept[i]);
+	}
 	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
@@ -212,6 +218,7 @@ static void end(struct keeper *k)
 	for (uint32_t i = 0; i < k->kept_top; i++) {
 		k->kept[i].state = KEPT_PROFILE_RETIRED; /* no entry rests any more */
 		profile_userns_stop(&k->kept[i].userns);
+		kept_proxy_stop(&k->kept[i].proxy);
 	}
 	while ((!keeper_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
@@ -244,7 +251,8 @@ int keeper_main(void)
 	init(k);
 	for (bool goes_on = true; goes_on;) {
 		bool is_clean = keeper_clean(k);
-		int  wait     = (int)keeper_refill(k) + 1;
+		double cells = keeper_refill(k), proxies = keeper_tend_proxies(k);
+		int    wait  = (int)(cells < proxies ? cells : proxies) + 1;
 
 		keeper_clear_retired(k);
 		goes_on = attend(k, is_clean ? wait : CLEAN_MS, &status);

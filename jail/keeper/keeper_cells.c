@@ -27,6 +27,7 @@ int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e)
 		.gid       = k->own.init_id,
 		.lock_fd   = k->lock_fd,
 		.filter_fd = p->filter_fd,
+		.trust_fd  = p->trust_fd,
 	};
 
 	return p->userns.supervisor >= 0 ? 0 : profile_userns_start(&p->userns, &w, e);

@@ -69,6 +69,8 @@ int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
 	    p->zygote_ms == 0 || !limits_must_is_sane(&p->limits))
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
+	if (p->has_network > 1 || p->has_trust > p->has_network || !net_listeners_are_sound(&p->listeners) || (!p->has_network && p->listeners.ports))
+		return err_set(e, ERR_PROTOCOL, "profile %s: its network is none", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
 	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)
@@ -134,9 +136,10 @@ int keeper_word_fds(const struct keeper_message *w)
 		return 0;
 	case KEEPER_TICKET:
 	case KEEPER_VOID:
+	case KEEPER_PROXY:
 		return -1; /* ours to say */
 	case KEEPER_PROFILE:
-		return 1;
+		return 1 + !!w->profile.has_network + !!w->profile.has_trust;
 	case KEEPER_RUN:
 		if (w->run.shown_len > MOUNT_SHOWN_MAX)
 			return -1;

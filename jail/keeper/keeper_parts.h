@@ -3,6 +3,7 @@
 #include "group.h"
 #include "keeper_protocol.h"
 #include "kept_cell.h"
+#include "kept_proxy.h"
 #include "profile_userns.h"
 #include "rootless.h"
 #include "store.h"
@@ -23,13 +24,14 @@ struct kept_profile {
 	enum kept_profile_state state;
 	bool                  is_told; /* since the last SERVE */
 	struct keeper_profile plan;
-	int                   filter_fd;
+	int                   filter_fd, trust_fd; /* trust_fd: -1, it has none */
 	struct profile_userns   userns;
+	struct kept_proxy       proxy;
 	double                not_before, backoff; /* after failures to make cells ready; ms */
 	struct store_tree     tree;
 	struct timespec       named; /* when the name got that tree */
 };
-#define KEPT_PROFILE_NONE ((struct kept_profile){ .filter_fd = -1, .userns = PROFILE_USERNS_NONE, .tree = STORE_TREE_NONE })
+#define KEPT_PROFILE_NONE ((struct kept_profile){ .filter_fd = -1, .trust_fd = -1, .userns = PROFILE_USERNS_NONE, .proxy = KEPT_PROXY_NONE, .tree = STORE_TREE_NONE })
 
 /* What the reader has sent since the last SERVE. */
 struct kept_offer {
@@ -63,7 +65,8 @@ void keeper_complain(const struct err *e);
 
 /* keeper_rules.c: messages of the reader */
 must_use int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e);
-must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e);
+/* fds: as its row says; those that are kept are taken. */
+must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *fds, struct err *e);
 must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e);
 void         keeper_take_serve(struct keeper *k);
 void         keeper_take_drop(struct keeper *k);
@@ -90,6 +93,14 @@ void         keeper_hear_cell(struct keeper *k, struct kept_cell *s);
 void         keeper_hear_supervisor(struct kept_profile *p);
 /* Of cells that are gone: true when nothing is left of any. */
 bool         keeper_clean(struct keeper *k);
+
+/* keeper_proxy.c: brig-proxy of each profile that has a network */
+/* With the share of its ids. 0 where it has none, or is not due. */
+must_use int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e);
+/* It can be heard, which says that it is gone. */
+void         keeper_hear_proxy(struct kept_profile *p);
+/* Those that are due are started; when to look again (ms). */
+double       keeper_tend_proxies(struct keeper *k);
 
 /* keeper_ticket.c: cells that the door may use without us */
 /* Of one that has just become ready. The descriptors are closed. */

@@ -3,8 +3,8 @@
  *
  * Two SOCK_SEQPACKET sockets: KEEPER_FD leads to the door, KEEPER_RULES_FD to
  * the reader, a process that no client talks to (KEEPER_LOCK_FD holds the lock
- * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD is
- * the executable of supervisors). One struct keeper_message
+ * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD and
+ * KEEPER_PROXY_FD are the executables of supervisors and of brig-proxy). One struct keeper_message
  * a datagram, of exactly that size, with exactly the descriptors its row below
  * names. The keeper reads numbers and short names, never text of a client, and
  * trusts none of them: it checks again what the door has checked, against what
@@ -13,7 +13,9 @@
  * From the reader:
  *
  *   SETUP    once, first               no descriptor
- *   PROFILE  as often as there are     the filter: sealed, an array of struct sock_filter
+ *   PROFILE  as often as there are     the filter: sealed, an array of struct sock_filter; if has_network, what brig-proxy
+ *                                      gets (proxy_protocol.h), sealed, of which nothing is read here; if has_trust,
+ *                                      the certificates for programs: sealed, PEM
  *   SEAL     they are all of them      none; answered with their numbers
  *   SERVE    after SEAL                none: the door knows the numbers; profiles that were not sent again are retired
  *   DROP     instead of SERVE          none: what was sent since the last SERVE is discarded
@@ -38,6 +40,9 @@
  *
  *   TICKET   for a cell that is ready  as in launch.h, TICKET_FDS of them
  *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
+ *   PROXY    of a profile: there is a  its socket (proxy_protocol.h)
+ *            brig-proxy, instead of
+ *            the one before. Said before SEAL is answered, and when another one was started
  *
  * A ticket is the right to use one cell once, for a run with its profile's
  * own sizes, without asking the keeper; the supervisor then tells the keeper. A cell
@@ -67,6 +72,7 @@ enum {
 	KEEPER_LOCK_FD       = 4,
 	KEEPER_RULES_FD      = 5,
 	KEEPER_SUPERVISOR_FD = 6,
+	KEEPER_PROXY_FD      = 7,
 	KEEPER_FDS_END,
 	KEEPER_PROFILES_MAX      = 64,                      /* that are told at once */
 	KEEPER_KEPT_PROFILES_MAX = 2 * KEEPER_PROFILES_MAX, /* with those that are retired: numbers are below it */
@@ -76,12 +82,12 @@ enum {
 	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
 	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
 };
-enum { KEEPER_CODE_MAX = 8 * 1024 * 1024 };
+enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_TRUST_MAX = 64 * 1024, KEEPER_PROXY_DIGEST = 65 };
 
 enum keeper_kind {
 	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* the reader's */
 	KEEPER_RUN, KEEPER_RETURN, KEEPER_STATS, /* the door's */
-	KEEPER_TICKET, KEEPER_VOID,
+	KEEPER_TICKET, KEEPER_VOID, KEEPER_PROXY,
 };
 
 enum keeper_mode {
@@ -103,6 +109,10 @@ struct keeper_profile {
 	uint32_t      warm;  /* a zygote forks into them */
 	uint32_t      zygote_cells, zygote_ms; /* for so many, or for so long, the same one */
 	char          preload[KEEPER_PRELOAD_MAX]; /* what it imports: names between commas */
+	uint32_t             has_network; /* its cells listen for a brig-proxy, which is started */
+	struct net_listeners listeners;
+	uint32_t             has_trust;   /* 0 or 1, and only with a network */
+	char                 proxy_digest[KEEPER_PROXY_DIGEST]; /* of what is in those two files, but for what is made anew at each reading: with it a profile is unchanged */
 };
 
 /* One entry of the keeper, for as long as it is the same cell's. */
@@ -150,6 +160,11 @@ struct keeper_ticket {
 	struct keeper_cell_id cell;
 	int64_t            named_s, named_ns; /* when the name of its rootfs got the tree that it has */
 	uint64_t           missing;           /* layers that its control groups do not give */
+};
+
+/* PROXY, with its socket. */
+struct keeper_proxy {
+	uint32_t kind, profile;
 };
 
 /* To SEAL and STATS. */

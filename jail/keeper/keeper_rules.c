@@ -6,6 +6,7 @@
 #include "group_sweep.h"
 #include "packet.h"
 #include "privilege.h"
+#include "proxy_protocol.h"
 #include "sealed.h"
 
 #include <linux/filter.h>
@@ -66,7 +67,19 @@ static struct kept_profile *find_free(struct keeper *k)
 	return NULL;
 }
 
-static struct kept_profile *learn(struct keeper *k, const struct keeper_profile *plan, int *filter_fd)
+/* Of what only passes through here, the size is all that is looked at. */
+static int check_network(const struct keeper_profile *plan, const int *fds, struct err *e)
+{
+	size_t len;
+
+	if (plan->has_network && sealed_check(fds[1], sizeof(struct proxy_config), &len, e) < 0)
+		return err_wrap(e, "network");
+	if (plan->has_network && len != sizeof(struct proxy_config))
+		return err_set(e, ERR_PROTOCOL, "network: %zu bytes are no configuration of brig-proxy", len);
+	return plan->has_trust && sealed_check(fds[2], KEEPER_TRUST_MAX, &len, e) < 0 ? err_wrap(e, "certificates") : 0;
+}
+
+static struct kept_profile *learn(struct keeper *k, const struct keeper_profile *plan, int *fds)
 {
 	struct kept_profile *p = find_free(k);
 
@@ -79,23 +92,27 @@ static struct kept_profile *learn(struct keeper *k, const struct keeper_profile 
 	*p           = KEPT_PROFILE_NONE;
 	p->state     = KEPT_PROFILE_LEARNED;
 	p->plan      = *plan;
-	p->filter_fd = fd_take(filter_fd);
+	p->filter_fd = fd_take(&fds[0]);
+	if (plan->has_network)
+		p->proxy.config_fd = fd_take(&fds[1]);
+	if (plan->has_trust)
+		p->trust_fd = fd_take(&fds[2]);
 	if (p >= k->kept + k->kept_top)
 		k->kept_top = (uint32_t)(p - k->kept) + 1;
 	return p;
 }
 
-int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *filter_fd, struct err *e)
+int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *fds, struct err *e)
 {
 	struct kept_offer   *t = &k->offer;
 	struct kept_profile *p;
 
 	if (t->n == KEEPER_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "more than %d profiles", KEEPER_PROFILES_MAX);
-	if (keeper_check_profile(plan, e) < 0 || check_filter(*filter_fd, e) < 0)
+	if (keeper_check_profile(plan, e) < 0 || check_filter(fds[0], e) < 0 || check_network(plan, fds, e) < 0)
 		return -1;
-	p = find_same(k, plan, *filter_fd);
-	p = p ? p : learn(k, plan, filter_fd);
+	p = find_same(k, plan, fds[0]);
+	p = p ? p : learn(k, plan, fds);
 	if (!p)
 		return 0; /* SEAL is answered with it */
 	p->is_told        = true;
@@ -216,7 +233,7 @@ static int open_one(struct keeper *k, uint32_t number, struct err *e)
 		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew", p->plan.name, k->shares);
 	memcpy(s->name, p->plan.name, sizeof s->name);
 	p->userns.share = s;
-	return keeper_open_userns(k, number, e);
+	return keeper_open_proxy(k, number, e) < 0 ? -1 : keeper_open_userns(k, number, e);
 }
 
 static int open_learned(struct keeper *k, struct err *e)
@@ -316,6 +333,9 @@ void keeper_clear_retired(struct keeper *k)
 			continue;
 		profile_userns_stop(&p->userns);
 		store_close(&p->tree);
+		kept_proxy_stop(&p->proxy);
+		fd_closep(&p->proxy.config_fd);
+		fd_closep(&p->trust_fd);
 		fd_closep(&p->filter_fd);
 		*p = KEPT_PROFILE_NONE;
 	}

@@ -47,33 +47,25 @@ static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 
 /* --- the maps --- */
 
-/* "0 ROOT 1", then the slice as it is on the host but for that one id. */
-static void print_map(char *text, size_t len, uint32_t root, const struct id_range *slice)
+/* "0 ROOT 1", then the cells' ids as they are on the host. */
+static void print_map(char *text, size_t len, uint32_t root, const struct id_range *cells)
 {
-	uint32_t end = slice->base + slice->count;
-	int      n   = snprintf(text, len, "0 %u 1\n", root);
-
-	if (root < slice->base || root >= end) {
-		snprintf(text + n, len - (size_t)n, "%u %u %u\n", slice->base, slice->base, slice->count);
-		return;
-	}
-	if (root > slice->base)
-		n += snprintf(text + n, len - (size_t)n, "%u %u %u\n", slice->base, slice->base, root - slice->base);
-	if (root + 1 < end)
-		snprintf(text + n, len - (size_t)n, "%u %u %u\n", root + 1, root + 1, end - root - 1);
+	snprintf(text, len, "0 %u 1\n%u %u %u\n", root, cells->base, cells->base, cells->count);
 }
 
+/* The second id of its slice is not in P: what has become root of P has no power over the profile's brig-proxy. */
 static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
 {
+	struct id_range cells = { .base = slice->base + IDS_PER_CELL, .count = slice->count - IDS_PER_CELL };
 	char      path[48], text[128];
 	scoped_fd proc = -1;
 
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	print_map(text, sizeof text, slice->base, slice);
+	print_map(text, sizeof text, slice->base, &cells);
 	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
 		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
-	print_map(text, sizeof text, gid, slice);
+	print_map(text, sizeof text, gid, &cells);
 	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)")
 						   : 0;
 }
@@ -120,7 +112,7 @@ static int start(struct profile_userns *r, const struct profile_userns_wishes *w
 
 static int send_setup(const struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e)
 {
-	const int               fds[] = { w->filter_fd, r->report_fd };
+	const int               fds[] = { w->filter_fd, r->report_fd, w->trust_fd };
 	struct supervisor_setup setup;
 
 	memset(&setup, 0, sizeof setup);
@@ -138,7 +130,10 @@ static int send_setup(const struct profile_userns *r, const struct profile_usern
 	setup.tool_wait_ms_max = w->profile->ceilings.tool_wait_ms;
 	setup.lifetime_ms_max  = w->profile->ceilings.lifetime_ms;
 	setup.rootless_kind    = w->rootless->kind;
-	errno                  = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds));
+	setup.has_network      = w->profile->has_network;
+	setup.listeners        = w->profile->listeners;
+	setup.has_trust        = w->trust_fd >= 0;
+	errno                  = -packet_send(r->supervisor, &setup, sizeof setup, fds, ARRAY_LEN(fds) - !setup.has_trust);
 	return errno ? err_sys(e, "supervisor: setup") : 0;
 }
 

@@ -17,7 +17,7 @@
 /* What one profile has of the ids. Its successor of the same name has the same one: no id is in two cells. */
 struct share {
 	char            name[KEEPER_NAME_MAX]; /* of the profile that has it, or had it last */
-	struct id_range slice;                 /* SERVICE: the first id is P's root on the host */
+	struct id_range slice;                 /* SERVICE: the first id is P's root on the host, the second that of its brig-proxy, which is not in P */
 	struct id_pool  ids;                   /* of cells */
 };
 
@@ -35,7 +35,7 @@ struct profile_userns_wishes {
 	const struct rootless       *rootless; /* of a plain user's keeper; else kind KEPT */
 	uint32_t                     gid;      /* P's group 0: the control groups are lent to it */
 	int                          lock_fd;
-	int                          filter_fd;
+	int                          filter_fd, trust_fd; /* trust_fd: -1, there is none */
 };
 
 /* SERVICE: number out of so many equal ones of a block; else the whole range, whose slots are locked one by one in runtime. */

@@ -1,7 +1,7 @@
 /*
  * supervisor_protocol.h - what the keeper says to the supervisor of a profile
  *
- * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h),
+ * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h), and certificates if has_trust,
  * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves,
  * the directories to show and the socket for files. The answers come over the control sockets (launch.h). The supervisor ends with the keeper.
  */
@@ -32,6 +32,7 @@ struct supervisor_setup {
 	uint64_t wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the ceilings */
 	uint32_t             has_network; /* its cells listen for brig-proxy */
 	struct net_listeners listeners;
+	uint32_t             has_trust; /* its cells have certificates beyond the rootfs's own */
 	uint32_t rootless_kind;
 	char     rootless_why[200];
 };

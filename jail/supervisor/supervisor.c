@@ -111,14 +111,15 @@ static void take_filter(struct supervisor *s, int fd)
 
 static void take_setup(struct supervisor *s)
 {
-	int     fds[2];
+	int     fds[3];
 	size_t  n;
 	ssize_t got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
 
 	if (got < 0)
 		give_up("the keeper cannot be heard");
-	if (got != sizeof s->setup || n != ARRAY_LEN(fds))
+	if (got != sizeof s->setup || n != 2u + !!s->setup.has_trust)
 		give_up("garbled setup");
+	s->kind.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->report_fd = fds[1];
 	take_filter(s, fds[0]);
 	keep_networks(s);

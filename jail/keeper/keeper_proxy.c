@@ -1,0 +1,98 @@
+/* keeper_proxy.c - brig-proxy of each profile that has a network: started, told of to the door, and started again */
+#define _GNU_SOURCE
+#include "keeper_parts.h"
+
+#include "clock.h"
+#include "packet.h"
+
+#include <string.h>
+
+enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50, TEND_MS_MAX = 60000 };
+
+/* A service's profile has an id for it; a plain user's keeper the second one of its own slot, if there are any. */
+static struct kept_proxy_wishes wishes_of(const struct keeper *k, const struct kept_profile *p)
+{
+	if (k->rootless.kind == ROOTLESS_KEPT)
+		return (struct kept_proxy_wishes){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd };
+	return (struct kept_proxy_wishes){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd };
+}
+
+/* Whether the door has taken it is not waited for: one that does not read is told later. */
+static void tell_door(struct keeper *k, uint32_t number)
+{
+	struct kept_proxy  *p = &k->kept[number].proxy;
+	struct keeper_proxy message;
+
+	memset(&message, 0, sizeof message);
+	message.kind    = KEEPER_PROXY;
+	message.profile = number;
+	p->is_told      = packet_offer(k->door, &message, sizeof message, &p->sock, 1) == 0;
+}
+
+static void back_off(struct kept_proxy *p)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (now - p->began > LIVED_MS)
+		p->backoff = 0;
+	p->not_before = now + p->backoff;
+	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
+}
+
+int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e)
+{
+	struct kept_profile     *p = &k->kept[number];
+	struct kept_proxy_wishes w;
+
+	if (p->proxy.config_fd < 0 || p->proxy.sock >= 0)
+		return 0;
+	w = wishes_of(k, p);
+	if (kept_proxy_start(&p->proxy, &w, e) < 0)
+		return -1;
+	tell_door(k, number);
+	return 0;
+}
+
+void keeper_hear_proxy(struct kept_profile *p)
+{
+	struct err e;
+
+	kept_proxy_stop(&p->proxy);
+	back_off(&p->proxy);
+	err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started", p->plan.name);
+	keeper_complain(&e);
+}
+
+/* How long it can wait, in ms. */
+static double tend(struct keeper *k, uint32_t number)
+{
+	struct kept_proxy *p    = &k->kept[number].proxy;
+	double             left = p->not_before - clock_ms(CLOCK_MONOTONIC);
+	struct err         e;
+
+	if (p->sock < 0 && left > 0)
+		return left;
+	if (p->sock < 0 && keeper_open_proxy(k, number, &e) < 0) {
+		keeper_complain(&e);
+		back_off(p);
+		return AGAIN_MS;
+	}
+	if (!p->is_told)
+		tell_door(k, number);
+	return p->is_told ? TEND_MS_MAX : AGAIN_MS;
+}
+
+double keeper_tend_proxies(struct keeper *k)
+{
+	double wait = TEND_MS_MAX;
+
+	for (uint32_t i = 0; i < k->kept_top; i++) {
+		const struct kept_profile *p    = &k->kept[i];
+		double                     left = wait;
+
+		if (p->proxy.config_fd >= 0 && p->userns.share && p->state != KEPT_PROFILE_LEARNED)
+			left = tend(k, i);
+		wait = left < wait ? left : wait;
+	}
+	return wait;
+}

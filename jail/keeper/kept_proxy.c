@@ -1,0 +1,68 @@
+#define _GNU_SOURCE
+#include "kept_proxy.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "keeper_protocol.h"
+#include "privilege.h"
+#include "proxy_exec.h"
+#include "say.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static int become_other(const struct kept_proxy_wishes *w, struct err *e)
+{
+	if (w->id == 0)
+		return privilege_leave_caps(e);
+	return privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, e);
+}
+
+static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
+{
+	struct err e;
+
+	if (become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
+		say("brig keeper: brig-proxy: %s\n", e.text);
+	else
+		proxy_exec(KEEPER_PROXY_FD, sock, p->config_fd, w->lock_fd);
+	_exit(EXIT_FAILURE);
+}
+
+int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, struct err *e)
+{
+	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&p->pidfd, .exit_signal = SIGCHLD };
+	int               pair[2];
+	pid_t             pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "brig-proxy: socketpair");
+	pid = clone3(&args, sizeof args);
+	if (pid == 0) {
+		close(pair[0]); /* whose end of file is the end of this process */
+		become_proxy(p, w, pair[1]);
+	}
+	close(pair[1]);
+	p->sock = pair[0];
+	if (pid > 0) {
+		p->began   = clock_ms(CLOCK_MONOTONIC);
+		p->is_told = false;
+		return 0;
+	}
+	p->pidfd = -1;
+	err_sys(e, "brig-proxy: clone");
+	kept_proxy_stop(p);
+	return -1;
+}
+
+void kept_proxy_stop(struct kept_proxy *p)
+{
+	if (p->sock >= 0)
+		(void)shutdown(p->sock, SHUT_RDWR); /* the door's copy is the same socket */
+	fd_closep(&p->sock);
+	fd_closep(&p->pidfd);
+}
