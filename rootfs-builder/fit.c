@@ -30,19 +30,21 @@ static int make_files(int root, int log, int stop, struct err *e)
 {
 	static const struct {
 		const char *dir, *path, *generator;
+		bool        always; /* what the image has is true of its containers, not of a jail */
 	} files[] = {
-		{ "/etc", "/etc/group", "group" },
-		{ "/etc", "/etc/hostname", "hostname" },
-		{ "/etc", "/etc/hosts", "hosts" },
-		{ "/etc", "/etc/nsswitch.conf", "nsswitch" },
-		{ "/etc", "/etc/passwd", "passwd" },
-		{ "/sys/devices/system/cpu", "/sys/devices/system/cpu/online", "four-cpus" },
+		{ "/etc", "/etc/group", "group", false },
+		{ "/etc", "/etc/hostname", "hostname", false },
+		{ "/etc", "/etc/hosts", "hosts", false },
+		{ "/etc", "/etc/nsswitch.conf", "nsswitch", false },
+		{ "/etc", "/etc/passwd", "passwd", false },
+		{ "/etc", "/etc/resolv.conf", "resolv", true },
+		{ "/sys/devices/system/cpu", "/sys/devices/system/cpu/online", "four-cpus", false },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		const struct generator *g = generator_find(files[i].generator);
 
-		if (is_file(root, files[i].path, false))
+		if (!files[i].always && is_file(root, files[i].path, false))
 			continue;
 		if (tree_make_dir(root, files[i].dir, e) < 0 || g->make(&(struct generator_use){ root, log, stop, files[i].path }, g->text, e) < 0)
 			return -1;

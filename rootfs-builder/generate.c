@@ -4,6 +4,7 @@
 #include "chroot.h"
 #include "fd.h"
 #include "file.h"
+#include "net_listeners.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -102,6 +103,7 @@ const struct generator generators[] = {
 	                                "protocols: files\nservices: files\n",
 	                                "Names come from files, host names from files and DNS" },
 	{ "hosts",     make_text,       "127.0.0.1 localhost brig\n::1 localhost brig\n", "localhost and brig" },
+	{ "resolv",    make_text,       "nameserver " NET_GATEWAY_TEXT "\n", "The resolver of a run that may reach hosts by name; without one nothing answers there" },
 	{ "hostname",  make_text,       "brig\n", "brig" },
 	{ "utc",       make_text,       "Etc/UTC\n", "The name of the time zone" },
 	{ "four-cpus", make_text,       "0-3\n", "What os.cpu_count() says: as many CPUs as the shipped profiles give at most, wherever it runs" },

@@ -5,6 +5,7 @@
 #include "fd.h"
 #include "file.h"
 #include "mountinfo.h"
+#include "trust_mount.h"
 #include "sys.h"
 
 #include <fcntl.h>
@@ -160,14 +161,14 @@ int base_mounts_reach(const struct base_mounts *b, int from, const char *what, s
 
 struct parts {
 	struct mount_plan plan;
-	int               tree, device[MOUNT_MAX]; /* mounts that lie nowhere yet */
+	int               tree, part[MOUNT_MAX]; /* mounts that lie nowhere yet */
 };
 
 static void close_parts(struct parts *p)
 {
 	fd_closep(&p->tree);
 	for (size_t i = 0; i < MOUNT_MAX; i++)
-		fd_closep(&p->device[i]);
+		fd_closep(&p->part[i]);
 }
 
 /*
@@ -189,30 +190,40 @@ static int open_device(const struct mount_step *m, struct err *e)
 	return detach_mount(host, mount_step_attrs(m), path, e);
 }
 
+static int open_part(const struct base_mounts *b, const struct store_tree *tree, const struct mount_step *m, struct err *e)
+{
+	return m->kind == MOUNT_DEVICE ? open_device(m, e) : trust_mount_make(b->trust_fd, tree->tree_fd, m, e);
+}
+
+static bool has_part(const struct mount_step *m)
+{
+	return m->kind == MOUNT_DEVICE || m->kind == MOUNT_TRUST;
+}
+
 static int open_parts(struct parts *p, const struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
 {
-	const struct mount_wishes none = { 0 };
-	scoped_fd                 here = -1;
+	const struct mount_wishes wishes = { .trust = b->trust_fd >= 0 };
+	scoped_fd                 here   = -1;
 
-	memset(p->device, 0xff, sizeof p->device); /* -1 */
+	memset(p->part, 0xff, sizeof p->part); /* -1 */
 	p->tree = -1;
-	if (mount_plan_build(&p->plan, &none, e) < 0 || base_mounts_enter_host(b, e) < 0)
+	if (mount_plan_build(&p->plan, &wishes, e) < 0 || base_mounts_enter_host(b, e) < 0)
 		return -1;
 	here    = base_mounts_reach(b, tree->tree_fd, name, e);
 	p->tree = here < 0 ? -1 : detach_mount(here, mount_step_attrs(&p->plan.step[0]), name, e);
 	for (size_t i = 0; p->tree >= 0 && i < p->plan.n; i++)
-		if (p->plan.step[i].kind == MOUNT_DEVICE && (p->device[i] = open_device(&p->plan.step[i], e)) < 0)
+		if (has_part(&p->plan.step[i]) && (p->part[i] = open_part(b, tree, &p->plan.step[i], e)) < 0)
 			return -1;
 	return p->tree < 0 ? -1 : base_mounts_enter_own(b, e);
 }
 
 /* A place inside the tree, and nowhere else: no symlink is followed, whoever planted it. */
-static int attach_device(int tree, int device, const char *to, struct err *e)
+static int attach_part(int tree, int part, const char *to, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	scoped_fd       at  = openat2(tree, to, &how, sizeof how);
 
-	return at < 0 || move_mount(device, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? failed(to, e) : 0;
+	return at < 0 || move_mount(part, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? failed(to, e) : 0;
 }
 
 static int attach_parts(struct base_mounts *b, struct parts *p, struct err *e)
@@ -223,7 +234,7 @@ static int attach_parts(struct base_mounts *b, struct parts *p, struct err *e)
 	if (move_mount(p->tree, "", AT_FDCWD, "/tree", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return failed("/tree", e);
 	for (size_t i = 0; i < p->plan.n; i++)
-		if (p->device[i] >= 0 && attach_device(p->tree, p->device[i], p->plan.step[i].to, e) < 0)
+		if (p->part[i] >= 0 && attach_part(p->tree, p->part[i], p->plan.step[i].to, e) < 0)
 			return -1;
 	b->tree_fd = fd_take(&p->tree);
 	return 0;

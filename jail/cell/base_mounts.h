@@ -13,10 +13,11 @@
 struct base_mounts {
 	bool is_root;         /* no user namespace lies between what opens files on the host and this process: rootless.h */
 	int  host_fd, own_fd; /* mount namespaces: the one it came from, and its own */
+	int  trust_fd; /* borrowed: certificates for programs, in every clone (trust_mount.h); -1: none. Set before the first one */
 	int  tree_fd;                   /* what is mounted now; -1: nothing yet */
 	char digest[STORE_DIGEST + 1];  /* of it */
 };
-#define BASE_MOUNTS_NONE ((struct base_mounts){ .host_fd = -1, .own_fd = -1, .tree_fd = -1 })
+#define BASE_MOUNTS_NONE ((struct base_mounts){ .host_fd = -1, .own_fd = -1, .trust_fd = -1, .tree_fd = -1 })
 
 /* The calling process moves for good, to the root of its own mounts. It needs CAP_SYS_ADMIN and a /proc. */
 must_use int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e);

@@ -185,7 +185,8 @@ static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 	switch (m->kind) {
 	case MOUNT_ROOT:
 		return mount_root(c);
-	case MOUNT_DEVICE: /* comes with the root (base_mounts.h) */
+	case MOUNT_DEVICE: /* both come with the root (base_mounts.h) */
+	case MOUNT_TRUST:
 		return 0;
 	case MOUNT_PROC:
 		return mount_proc(c, m);

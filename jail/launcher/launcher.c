@@ -102,7 +102,10 @@ static int build(struct watch *w, struct own_filter *f, struct cell_base *base, 
 	w->served.notifying  = &f->notifying;
 	w->order             = &w->served;
 	w->cell.base         = base;
-	if (cell_begin(base, w->cell.rootless.kind, e) < 0 || cell_open(&w->cell, w->order, e) < 0)
+	if (cell_begin(base, w->cell.rootless.kind, e) < 0)
+		return -1;
+	base->mounts.trust_fd = w->order->trust_fd;
+	if (cell_open(&w->cell, w->order, e) < 0)
 		return -1;
 	*forker             = (struct forker){ .orders          = -1,
 					       .pidfd           = -1,

@@ -33,6 +33,9 @@ struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_
 	};
 }
 
+/* Its file: NET_TRUST_PATH. */
+static const struct mount_step of_trust = { MOUNT_TRUST, "etc/brig", MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 };
+
 static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
 {
 	if (plan->n == ARRAY_LEN(plan->step))
@@ -78,6 +81,8 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes,
 		if (add(plan, step, e) < 0)
 			return -1;
 	}
+	if (wishes->trust && add(plan, of_trust, e) < 0)
+		return -1;
 	for (size_t i = 0; i < wishes->shown_len; i++)
 		if (add_shown(plan, wishes, (int)i, e) < 0)
 			return -1;
@@ -88,7 +93,7 @@ const char *mount_kind_name(enum mount_kind kind)
 {
 	static const char *const names[] = {
 		[MOUNT_ROOT] = "rootfs", [MOUNT_DEVICE] = "device", [MOUNT_PROC] = "proc",
-		[MOUNT_TMPFS] = "tmpfs", [MOUNT_SHOWN] = "shown",
+		[MOUNT_TMPFS] = "tmpfs", [MOUNT_TRUST] = "certs", [MOUNT_SHOWN] = "shown",
 	};
 
 	return names[kind];

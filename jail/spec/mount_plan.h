@@ -21,6 +21,7 @@ enum mount_kind {
 	MOUNT_DEVICE, /* one of the host's device nodes, checked by its number */
 	MOUNT_PROC,   /* a fresh procfs that shows nothing but the cell's own processes */
 	MOUNT_TMPFS,
+	MOUNT_TRUST,  /* certificates that programs need (NET_TRUST_PATH), where brig-proxy reads what they send */
 	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only */
 };
 
@@ -48,7 +49,7 @@ struct mount_plan {
 
 struct mount_wishes {
 	uint64_t           tmp_bytes, workspace_bytes, inodes;
-	bool               workspace_exec;
+	bool               workspace_exec, trust;
 	const char *const *shown; /* "workspace/NAME" of each --ro directory */
 	size_t             shown_len;
 };

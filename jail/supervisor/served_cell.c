@@ -79,7 +79,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.files_fd       = -1,
 		.tools_fd       = -1,
 		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
-		.trust_fd       = kind->trust_fd,
+		.trust_fd       = -1, /* base_mounts has it */
 		.code_len       = c->has_code,
 	};
 }

@@ -21,7 +21,6 @@ struct cell_kind {
 	struct cell_base               base;
 	struct err                     unfit; /* why no cell can be built; kind NONE: they can */
 	struct forker                  forker;
-	int                            trust_fd; /* as in run_order */
 };
 
 /* What the keeper has given for a cell, and what outlives the cell if the next one is built in its place. */

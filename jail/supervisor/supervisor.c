@@ -119,13 +119,13 @@ static void take_setup(struct supervisor *s)
 		give_up("the keeper cannot be heard");
 	if (got != sizeof s->setup || n != 2u + !!s->setup.has_trust)
 		give_up("garbled setup");
-	s->kind.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->report_fd = fds[1];
 	take_filter(s, fds[0]);
 	keep_networks(s);
 	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
 	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit what is left, too */
 		s->kind.unfit.kind = ERR_NONE;
+	s->kind.base.mounts.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->kind.setup   = &s->setup;
 	s->kind.filter  = &s->filter;
 	s->kind.notifying = &s->notifying;

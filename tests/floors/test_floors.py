@@ -179,10 +179,10 @@ def test_nothing_names_the_builders_home():
 HOLDS = {
     "keeper": {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
-        "jail/spec": "group_path id_range limits mount_plan mountinfo refusal",
+        "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
         "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trace group_trees",
-        "jail/order": "exec_args zygote_report", # the file of figures, which the keeper makes
+        "jail/order": "exec_args proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {

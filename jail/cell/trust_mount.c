@@ -1,0 +1,93 @@
+#define _GNU_SOURCE
+#include "trust_mount.h"
+
+#include "fd.h"
+#include "file.h"
+#include "net_listeners.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUNDLE_MAX = 4 * MIB, TRUST_MAX = 64 * KIB };
+static const char bundle[] = "etc/ssl/certs/ca-certificates.crt"; /* of Debian; a tree that has it elsewhere trusts the CA alone */
+
+static int failed(const char *what, struct err *e)
+{
+	return err_sys(e, "set-up step base-mounts: " NET_TRUST_PATH ": %s", what);
+}
+
+static int make_fs(struct err *e)
+{
+	scoped_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	int       tree;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "5M", 0) < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "4", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return failed("tmpfs", e);
+	tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
+	return tree < 0 ? failed("tmpfs", e) : tree;
+}
+
+/* No link of the tree leads out of it, and nothing in it is waited for. -1 with errno. */
+static int open_bundle(int tree_fd)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	scoped_fd       fd  = openat2(tree_fd, bundle, &how, sizeof how);
+	struct stat     st;
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		errno = ENOENT;
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+static int copy(int to, int from, size_t most, struct err *e)
+{
+	char    block[16 * KIB];
+	off_t   at = 0;
+	ssize_t n;
+
+	while ((n = pread(from, block, sizeof block, at)) > 0) {
+		at += n;
+		if ((size_t)at > most)
+			return err_set(e, ERR_LIMIT, "set-up step base-mounts: " NET_TRUST_PATH ": more than %zu bytes of certificates", most);
+		if (write(to, block, (size_t)n) != n)
+			return failed("write", e);
+	}
+	return n < 0 ? failed("read", e) : 0;
+}
+
+static int fill(int file, int trust_fd, int tree_fd, struct err *e)
+{
+	scoped_fd own = open_bundle(tree_fd);
+
+	if (own < 0 && errno != ENOENT && errno != ENOTDIR)
+		return failed(bundle, e);
+	if (own >= 0 && copy(file, own, BUNDLE_MAX, e) < 0)
+		return -1;
+	return write(file, "\n", 1) != 1 ? failed("write", e) : copy(file, trust_fd, TRUST_MAX, e);
+}
+
+int trust_mount_make(int trust_fd, int tree_fd, const struct mount_step *step, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = mount_step_attrs(step) };
+	scoped_fd         tree = make_fs(e), file = -1;
+
+	if (tree < 0)
+		return -1;
+	file = openat(tree, strrchr(NET_TRUST_PATH, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (file < 0)
+		return failed("open", e);
+	if (fill(file, trust_fd, tree_fd, e) < 0)
+		return -1;
+	fd_closep(&file); /* one that can be written to keeps the mount from becoming read-only */
+	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+		return failed("read-only", e);
+	return fd_take(&tree);
+}
