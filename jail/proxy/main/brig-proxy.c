@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static struct proxy proxy; /* too large for a stack */
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 		fputs("brig-proxy: is started by brigd(8) and brig(1), and serves nothing else\n", stderr);
 		return 2;
 	}
+	prctl(PR_SET_NAME, "brig-proxy");
 	(void)fcntl(PROXY_FD, F_SETFD, FD_CLOEXEC);
 	return end(proxy_serve(&proxy, &e), &e);
 }

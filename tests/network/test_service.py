@@ -1,0 +1,116 @@
+"""The network of a service's runs: ready cells, lists that requests narrow, and a brig-proxy that is killed."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+
+import pytest
+
+from support import client, host
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+PAGE = """
+import urllib.error, urllib.request
+def page(name):
+    try:
+        return urllib.request.urlopen(f"https://{name}/hello.txt").read().decode().strip()
+    except OSError as e:
+        return str(e)
+"""
+HELLO = "hello from the world"
+
+
+@pytest.fixture(scope="module")
+def service(net, tmp_path_factory):
+    profiles = tmp_path_factory.mktemp("profiles")
+    for folder in (profiles, *profiles.parents[:2]):
+        folder.chmod(0o755)
+    for policy in (REPO / "profiles").glob("*.policy"):
+        shutil.copy(policy, profiles)
+    basic = json.loads((REPO / "profiles" / "network.json").read_text())
+    (profiles / "closed.json").write_text(json.dumps(basic))
+    (profiles / "open.json").write_text(json.dumps({**basic, "network": {"allow": ["shop.example"], "ceiling": ["*.example"], "deny": ["evil.example"]}}))
+    for path in profiles.iterdir():
+        path.chmod(0o644)
+    with net.daemon({"ready": 1}, env={"BRIG_PROFILES": str(profiles)}) as daemon:
+        yield daemon
+
+
+def run(service, program, **keys):
+    return service.run(PAGE + program, profile="open", **keys)
+
+
+def proxies(service):
+    """(pid, uid) of each brig-proxy of the service."""
+    keeper = service.one("keeper")
+    found = []
+    for pid in host.read(f"/proc/{keeper}/task/{keeper}/children").split():
+        if host.read(f"/proc/{pid}/comm") == "brig-proxy\n":
+            found.append((int(pid), os.stat(f"/proc/{pid}").st_uid))
+    return found
+
+
+def await_ready(service):
+    assert host.poll(lambda: run(service, "print(page('shop.example'))").record["warm"]), service.words()
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_run_reaches_what_its_profile_allows_and_nothing_else(service, cold):
+    await_ready(service)
+    ran = run(service, "print(page('shop.example')); print(page('api.example'))", cold=cold)
+    assert ran.stdout.startswith(HELLO + "\n") and "api.example is not on the list" in ran.stdout and "not on the list" not in ran.stdout.splitlines()[0], ran
+    assert ran.record["warm"] is not cold
+    assert [(one["name"], one["verdict"], one["reason"]) for one in ran.record["network"]["connections"]] == [
+        ("shop.example", "done", None), ("api.example", "refused", "not_allowed")]
+
+
+def test_a_request_has_its_own_list_below_the_ceiling(service):
+    ran = run(service, "print(page('shop.example')); print(page('api.example'))", network=["api.example"])
+    assert "shop.example is not on the list" in ran.stdout.splitlines()[0] and ran.stdout.splitlines()[1] == HELLO, ran
+    assert run(service, "print(page('shop.example'))", network=[]).stdout.strip() not in ("", HELLO)
+
+
+@pytest.mark.parametrize("profile, name", [("open", "example.com"), ("open", "evil.example"), ("closed", "shop.example")])
+def test_what_the_profile_does_not_offer_is_refused_before_anything_runs(service, profile, name):
+    with pytest.raises(client.Refused) as refused:
+        service.run("print(1)", profile=profile, network=[name])
+    assert name in str(refused.value), refused.value
+
+
+def test_a_profile_without_a_network_has_no_proxy_and_nothing_answers_in_its_cells(service):
+    ran = service.run(PAGE + "print(page('shop.example'))", profile="closed")
+    assert "resolution" in ran.stdout or "not known" in ran.stdout, ran
+    assert not ran.record["network"], ran.record
+    assert len(proxies(service)) == 1
+
+
+def test_the_proxy_has_an_id_that_root_of_the_profile_has_no_power_over(service):
+    (_, uid), = proxies(service)
+    namespaces = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            lines = [[int(word) for word in line.split()] for line in host.read(f"/proc/{pid}/uid_map").splitlines()]
+        except OSError:
+            continue
+        if len(lines) > 1: # of P
+            namespaces.add(any(outside <= uid < outside + count for _, outside, count in lines))
+    assert namespaces == {False}, "each P was looked at, and the proxy's id is in none"
+
+
+def test_a_proxy_that_is_killed_costs_the_network_and_not_the_run_and_nothing_opens(service):
+    await_ready(service)
+    (pid, _), = proxies(service)
+    with service.connect() as talk:
+        going = talk.start(PAGE + "print(page('shop.example'), flush=True); input(); print(page('shop.example'))\n"
+                           "import socket\nfor address in ('198.18.0.1', 3128), ('93.184.216.34', 443):\n"
+                           "    try: socket.create_connection(address, 5); print('open')\n    except OSError as e: print(e.strerror)", profile="open", stdin=True)
+        assert going.line() == HELLO
+        os.kill(pid, signal.SIGKILL)
+        assert host.poll(lambda: [one for one, _ in proxies(service) if one != pid]), "another one is started"
+        going.feed(b"go on\n")
+        ended = going.finish()
+    lines = ended.stdout.splitlines()
+    assert ended.record["exit_reason"] == "exited" and "refused" in lines[0] and lines[1:] == ["Connection refused", "Network is unreachable"], ended
+    assert host.poll(lambda: run(service, "print(page('shop.example'))").stdout.strip() == HELLO), service.words()
+    assert "brig-proxy of profile open ended" in service.words()
