@@ -1,8 +1,15 @@
 """The internet of these tests, and where brig runs in it (support/internet.py)."""
+import os
+import sys
+
 import pytest
 
 from support import host
 from support import internet as internets
+
+sys.path.insert(0, os.path.dirname(__file__)) # for what the tests of this folder share
+
+from attack import Profiles
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +30,9 @@ def net(internet, jail):
         pytest.skip(lack)
     internet.store("network")
     return internet
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    """profiles.make(name, network) -> what `attack` needs to use it."""
+    return Profiles(tmp_path)

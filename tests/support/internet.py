@@ -41,7 +41,7 @@ ODD = { # names of public domains that lead to where no program may come
 }
 NOT_PUBLIC = ["10.1.2.3", "169.254.169.254", "100.64.7.7", "192.168.1.1", "fd00:ec2::254"] # of world, beside the public ones; a metadata service answers there
 CERTIFIED = [*NAMES, "rebind.example", *ODD]
-BIG = 1 << 30
+BIG = 10 ** 9
 TOKEN = "your-token" # which /user wants, as in the guide
 
 
