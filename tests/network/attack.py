@@ -23,9 +23,15 @@ def to(address, port, family=socket.AF_INET, seconds=WAIT):
     return sock
 
 def all_of(sock, most=1 << 20):
+    "Up to end of file, or to a reset behind something."
     heard = b""
     while len(heard) < most:
-        data = sock.recv(65536)
+        try:
+            data = sock.recv(65536)
+        except ConnectionResetError:
+            if not heard:
+                raise
+            break
         if not data:
             break
         heard += data
@@ -43,7 +49,12 @@ def proxy(data, then=b""):
                     return heard
                 heard += more
             sock.sendall(then)
-        return heard + all_of(sock)
+        try:
+            return heard + all_of(sock)
+        except ConnectionResetError:
+            if heard:
+                return heard
+            raise
 
 def status(data):
     "Of an HTTP answer, or of none at all."

@@ -66,7 +66,9 @@ class Machine:
 
     def __init__(self, name):
         self.name = name
-        hold = "mount --make-rprivate / && mount -t sysfs sys /sys -o nosuid,nodev,noexec 2>/dev/null; ip link set lo up && echo held && exec cat"
+        # A sysfs of this network, with the control groups that the other one had.
+        hold = ("mount --make-rprivate / && mount --rbind /sys/fs/cgroup /mnt && { mount -t sysfs sys /sys -o nosuid,nodev,noexec 2>/dev/null && mount --move /mnt /sys/fs/cgroup || umount -R /mnt; }; "
+                "ip link set lo up && echo held && exec cat")
         self.holder = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "sh", "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "held\n", f"no namespaces for {name}"
         self.started = []
