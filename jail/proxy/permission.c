@@ -9,11 +9,31 @@ static const struct net_rule *of_profile(const struct policy *policy, const stru
 	return rule ? rule : net_rules_find(&policy->config->ceiling, target);
 }
 
+/* Before the first byte tells which scheme is meant: when each one that is allowed is denied. */
+static bool is_denied(const struct policy *policy, const struct net_target *target)
+{
+	static const enum net_scheme schemes[] = { NET_SCHEME_HTTPS, NET_SCHEME_HTTP };
+	struct net_target            as        = *target;
+	bool                         denied    = false;
+
+	if (target->scheme != NET_SCHEME_ANY)
+		return net_rules_find(&policy->config->deny, target) != NULL;
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		as.scheme = schemes[i];
+		if (!of_profile(policy, &as) || !net_rules_find(policy->rules, &as))
+			continue;
+		if (!net_rules_find(&policy->config->deny, &as))
+			return false;
+		denied = true;
+	}
+	return denied && !permission_is_raw(policy, target->host, target->port);
+}
+
 struct permission permission_find(const struct policy *policy, const struct net_target *target, bool is_address)
 {
 	const struct net_rule *rule = of_profile(policy, target);
 
-	if (target->scheme != NET_SCHEME_ANY && net_rules_find(&policy->config->deny, target))
+	if (is_denied(policy, target))
 		return (struct permission){ .reason = NET_REASON_DENIED };
 	if (!rule || !net_rules_find(policy->rules, target))
 		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };

@@ -90,7 +90,7 @@ told("page", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "
 SPELLINGS = {
     "evil.example:443": "403", "shop.example.:443": "200", "SHOP.EXAMPLE:443": "200", "shop.example..:443": "4", ".shop.example:443": "4", "sub.shop.example:443": "403",
     "shop.example:0": "4", "shop.example:65536": "4", "shop.example:-1": "4", "shop.example:+443": "4", "shop.example: 443": "4", "shop.example:443:443": "4", "shop.example:": "4", "shop.example": "4",
-    "shop.example:0443": "4", "shop.example:444": "403", "shop.example:22": "403", "shop.example:0x1bb": "4",
+    "shop.example:0443": "200", "shop.example:444": "403", "shop.example:22": "403", "shop.example:0x1bb": "4",
     "user@shop.example:443": "4", "shop.example@evil.example:443": "4", "user:shop.example@evil.example:443": "4", "shop.example%40evil.example:443": "4",
     "shop.example#evil.example:443": "4", "evil.example#shop.example:443": "4", "shop.example/evil.example:443": "4", "shop.example?evil.example:443": "4",
     "shop.example%00.evil.example:443": "4", "shop%2eexample:443": "4", "shop.example\\t.evil.example:443": "4", "*.example:443": "4", "*:443": "4", "-shop.example:443": "4",

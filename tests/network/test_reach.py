@@ -74,7 +74,7 @@ async def main():
             print("error:", error)
 asyncio.run(main())
 """, "shop.example")
-    assert run.out.count("hello from the world") == 2 and run.out.count("error:") == 2 and run.out.count("evil.example") == 2, str(run)
+    assert run.out.count("hello from the world") == 2 and run.out.count("error:") == 2 and run.out.count("evil.example") >= 2, str(run)
 
 
 @pytest.mark.requirement("A74")
