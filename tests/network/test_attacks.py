@@ -1,0 +1,252 @@
+"""What a hostile program does with a network that it was given, against real servers. Each has its control: the same by the way that is allowed."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from attack import PRELUDE, allowed, attack
+from support import host
+
+RAW = "raw.example"
+
+
+# --- requests in requests --------------------------------------------------------------------------------
+
+# Each is one text that a server and a proxy may divide differently; SMUGGLED must never be a request of its own.
+SMUGGLES = {
+    "length and chunked": "POST /echo HTTP/1.1\r\nHost: H\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "chunked and length": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n60\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n0\r\n\r\n",
+    "two lengths": "POST /echo HTTP/1.1\r\nHost: H\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "list of lengths": "POST /echo HTTP/1.1\r\nHost: H\r\nContent-Length: 0, 44\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "length with a sign": "POST /echo HTTP/1.1\r\nHost: H\r\nContent-Length: +0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "length in hex": "POST /echo HTTP/1.1\r\nHost: H\r\nContent-Length: 0x0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "space before colon": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding : chunked\r\nContent-Length: 0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "folded": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding:\r\n chunked\r\nContent-Length: 0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "bare line feed": "POST /echo HTTP/1.1\r\nHost: H\nX: y\r\nContent-Length: 0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "bare carriage return": "POST /echo HTTP/1.1\r\nHost: H\r\nX: y\rContent-Length: 9\r\nContent-Length: 0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "two encodings": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "an unknown encoding": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "two hosts": "GET /echo HTTP/1.1\r\nHost: H\r\nHost: evil.example\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "a long chunk": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff0\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "chunk without its end": "POST /echo HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n1\r\naGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "pipelined": "GET /echo HTTP/1.1\r\nHost: H\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "pipelined to another": "GET /echo HTTP/1.1\r\nHost: H\r\n\r\nGET http://evil.example/SMUGGLED HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "a newline in the target": "GET /echo\r\nX: HTTP/1.1\r\nHost: H\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "HTTP/0.9": "GET /SMUGGLED\r\n\r\n",
+    "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "upgrade to h2c": "GET /echo HTTP/1.1\r\nHost: H\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+}
+
+
+@pytest.mark.row("G8")
+def test_no_request_is_hidden_in_another(net):
+    before = len(net.seen())
+    sent = {name: text.replace("H\r\n", f"{RAW}\r\n").replace("Host: H\n", f"Host: {RAW}\n") for name, text in SMUGGLES.items()}
+    done = attack(net, f"""
+def transparent(text):
+    with to({RAW!r}, 80) as sock:
+        sock.sendall(text)
+        return status(all_of(sock))
+def absolute(text):
+    line, rest = text.split(b"\\r\\n", 1)
+    return status(proxy(line.replace(b" /", b" http://{RAW}/", 1) + b"\\r\\n" + rest))
+for name, text in {sent!r}.items():
+    told(name + ", transparent", transparent, text.encode())
+    told(name + ", proxy", absolute, text.encode())
+told("control", transparent, b"GET /control HTTP/1.1\\r\\nHost: {RAW}\\r\\n\\r\\n")
+""", RAW)
+    assert done.said["control"] == "200", done.said
+    assert host.poll(lambda: [one for one in net.seen()[before:] if one["data"].startswith("GET /control ")])
+    assert not [one for one in net.seen()[before:] if one["data"].startswith("GET /SMUGGLED")], "a hidden request came as one of its own"
+    assert not [one for one in net.requests() if "SMUGGLED" in one["request"]]
+    good = {name for name, word in done.said.items() if word == "200"} - {"control"}
+    assert good <= {f"{name}, {way}" for name in ("pipelined", "pipelined to another", "upgrade to h2c") for way in ("transparent", "proxy")}, good
+
+
+@pytest.mark.row("G8")
+def test_a_connection_for_one_name_serves_no_other(net):
+    before = len(net.requests())
+    done = attack(net, """
+blind = ssl.create_default_context()
+blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+told("control", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example")))
+told("other SNI", lambda: page(blind.wrap_socket(to("shop.example", 443), server_hostname="evil.example"), "evil.example"))
+told("other SNI by the proxy", lambda: page(blind.wrap_socket(tunnel("shop.example:443"), server_hostname="evil.example"), "evil.example"))
+told("no SNI", lambda: page(blind.wrap_socket(to("shop.example", 443)), "evil.example"))
+told("other Host", lambda: status(page(to("shop.example", 80), "evil.example")))
+told("other Host with a dot", lambda: status(page(to("shop.example", 80), "evil.example.")))
+told("other Host by the proxy", lambda: status(proxy(b"GET http://shop.example/who HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")))
+told("other target", lambda: status(proxy(b"GET http://evil.example/who HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")))
+told("absolute in a connection", lambda: status(page(to("shop.example", 80), "shop.example", "http://evil.example/who")))
+told("tunnel in a tunnel", lambda: page(tunnel("shop.example:80"), "evil.example", "http://evil.example/who"))
+told("websocket to another", lambda: status(proxy(b"GET http://shop.example/ws HTTP/1.1\\r\\nHost: evil.example\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n")))
+""", "shop.example")
+    said = done.said
+    assert said.pop("control") == "200"
+    assert not [word for word in said.values() if word == "200" or "evil.example by" in word], said
+    assert not [one for one in net.requests()[before:] if "evil.example" in (one["host"] + one["sni"])]
+    assert done.reasons("shop.example") >= {"other_name", "no_name"}, done.network
+
+
+@pytest.mark.row("G8")
+def test_what_an_allowed_server_does_with_names_inside_of_tls_is_its_own_affair(net):
+    """The documented limit of brig-security(7): one.example and two.example are one server, and TLS is not opened."""
+    said = attack(net, """
+told("fronted", lambda: page(tls(to("one.example", 443), "one.example"), "two.example", "/"))
+told("not fronted", lambda: to("two.example", 443).close())
+""", "one.example").said
+    assert "two.example over 1.1" in said["fronted"] and said["not fronted"].startswith("gaierror"), said
+
+
+@pytest.mark.row("G8")
+def test_a_redirect_leads_to_no_host_that_is_not_allowed(net):
+    run = net.brig("-p", "network", *allowed("shop.example"), program="""
+import requests
+said = requests.get("https://shop.example/away", allow_redirects=False)
+print(said.status_code, said.headers["location"])
+try:
+    print(requests.get("https://shop.example/away").text)
+except requests.RequestException as error:
+    print("error:", error)
+""")
+    lines = run.out.splitlines()
+    assert lines[0] == "302 https://evil.example/who" and lines[1].startswith("error:") and "evil.example by" not in run.out, str(run)
+
+
+# --- floods ----------------------------------------------------------------------------------------------
+
+@pytest.mark.row("G12")
+def test_a_program_that_opens_ten_thousand_connections_harms_itself_alone(net):
+    flood = net.start_brig("-p", "network", *allowed("shop.example"), "--timeout", "120", program=PRELUDE + """
+refused = 0
+for n in range(10000):
+    try:
+        with to(GATEWAY, 3128) as sock:
+            sock.sendall(b"CONNECT shop.example:443 HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+    except OSError:
+        refused += 1
+held = []
+try:
+    for n in range(400):
+        held.append(to(GATEWAY, 3128))
+        held[-1].sendall(b"CONNECT ")
+except OSError:
+    pass
+for sock in held:
+    sock.close()
+def after():
+    for _ in range(200): # the proxy needs a moment to see that these are closed
+        said = proxy(b"GET http://shop.example/who HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+        if b" 200 " in said:
+            return status(said)
+        time.sleep(0.05)
+told("after", after)
+print(json.dumps(said))
+""")
+    other = attack(net, "told('page', lambda: status(page(tls(to('shop.example', 443), 'shop.example'), 'shop.example')))", "shop.example")
+    assert other.said["page"] == "200"
+    run = flood.wait(host.HANG * 4)
+    assert run.reason == "exited" and '"after": "200"' in run.out, str(run)
+    assert len(run.record["network"]["connections"]) <= 64 and run.record["network"]["left_out"] > 0, run.record["network"]
+
+
+@pytest.mark.row("G12")
+def test_bytes_are_counted_over_all_connections_and_end_at_their_limit(net):
+    done = attack(net, """
+def much():
+    with to("shop.example", 80) as sock:
+        return len(page(sock, "shop.example", "/big"))
+for n in range(4):
+    told(f"try {n}", much)
+""", "shop.example", options=("--net-bytes", "3M"))
+    got = sum(word for word in done.said.values() if isinstance(word, int))
+    assert (1 << 20) <= got <= 3 << 20, done.said
+    assert done.network["bytes_in"] + done.network["bytes_out"] <= 3 << 20 and done.reasons("shop.example") == {"too_much"}, done.network
+
+
+@pytest.mark.row("G12")
+def test_a_client_that_says_nothing_keeps_no_other_one_waiting(net):
+    said = attack(net, """
+silent = [to(GATEWAY, 3128) for _ in range(20)] + [to("shop.example", 443) for _ in range(20)]
+for sock in silent[:10]:
+    sock.sendall(b"GET http://shop.example/who HTT")
+told("beside them", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example")))
+""", "shop.example").said
+    assert said["beside them"] == "200"
+
+
+# --- the proxy itself ------------------------------------------------------------------------------------
+
+def proxies_of(pid):
+    """brig-proxy below this process."""
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        children = [int(word) for task in os.listdir(f"/proc/{one}/task") for word in host.read(f"/proc/{one}/task/{task}/children").split()]
+        todo += children
+        found += [child for child in children if os.path.basename(host.read(f"/proc/{child}/cmdline").split("\0")[0]) in ("proxy", "brig-proxy")]
+    return found
+
+
+@pytest.mark.row("G13")
+@pytest.mark.control("G13")
+def test_a_proxy_that_is_killed_leaves_a_run_without_a_network_and_nothing_opens(net):
+    child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program=PRELUDE + """
+held = to(GATEWAY, 3128)
+told("before", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example", "/waits-for-a-kill")))
+sys.stdin.readline()
+told("held", lambda: held.recv(10))
+told("proxy", lambda: to(GATEWAY, 3128).close())
+told("name", socket.getaddrinfo, "shop.example", 443)
+told("its address", lambda: to("198.18.1.0", 443).close())
+told("the address itself", lambda: to("93.184.216.34", 443).close())
+print(json.dumps(said))
+""")
+    assert host.poll(lambda: [one for one in net.requests() if "waits-for-a-kill" in one["request"]])
+    (pid,) = proxies_of(child.pid)
+    os.kill(pid, signal.SIGKILL)
+    assert host.poll(lambda: "State:\tR" not in (state := host.read(f"/proc/{pid}/status")) and "State:\tS" not in state)
+    run = child.wait(input=b"\n")
+    assert run.reason == "exited" and run.record["exit_code"] == 0, str(run)
+    said = json.loads(run.out.splitlines()[-1])
+    assert said["before"] == "404" and said["held"] in ("", "ECONNRESET"), said
+    assert said["proxy"] == said["its address"] == "ECONNREFUSED" and said["the address itself"] == "ENETUNREACH" and said["name"].startswith("gaierror"), said
+    assert "proxy_gone" in {one["reason"] for one in run.record["network"]["connections"]}, run.record["network"]
+
+
+@pytest.mark.row("G9")
+@pytest.mark.control("G9")
+def test_no_jail_finds_the_proxy_of_another_one_nor_its_own_by_another_way(net):
+    with_a_network = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program="import sys; sys.stdin.readline()")
+    assert host.poll(lambda: proxies_of(with_a_network.pid))
+    (pid,) = proxies_of(with_a_network.pid)
+    listens = net.host.run("ss", "-lntupH").stdout
+    assert f"pid={pid}," not in listens, listens # no address of the host's
+    assert f"pid={pid}," not in net.host.run("ss", "-lxpH").stdout and not [line for line in host.read(f"/proc/{pid}/net/unix").splitlines() if "brig-proxy" in line]
+    said = attack(net, """
+told("proxy", lambda: to(GATEWAY, 3128).close())
+told("name", lambda: to("198.18.1.0", 443).close())
+told("resolver", ask, "shop.example")
+def abstract():
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect("\\0brig-proxy")
+told("abstract", abstract)
+told("unix", lambda: [line.split()[-1] for line in open("/proc/net/unix").read().splitlines()[1:] if "@" in line or "/" in line])
+""").said
+    assert said["proxy"] == said["name"] == "ENETUNREACH" and said["resolver"] == "ENETUNREACH", said
+    assert said["abstract"] in ("ECONNREFUSED", "EPERM", "EACCES"), said
+    told = attack(net, "told('page', lambda: status(page(tls(to('shop.example', 443), 'shop.example'), 'shop.example')))\ntold('other', lambda: to('one.example', 443).close())", "shop.example")
+    assert told.said["page"] == "200" and told.said["other"].startswith("gaierror") # the control: its own one, with its own list
+    assert with_a_network.wait(input=b"\n").reason == "exited"
+
+
+@pytest.mark.row("G13")
+def test_the_proxy_ends_with_its_run(net):
+    child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program="import sys; sys.stdin.readline()")
+    assert host.poll(lambda: proxies_of(child.pid))
+    (pid,) = proxies_of(child.pid)
+    child.process.kill()
+    assert host.poll(lambda: not os.path.exists(f"/proc/{pid}")), "brig-proxy outlives its run"
+    child.process.wait()
