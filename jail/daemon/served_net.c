@@ -82,13 +82,19 @@ static void tell_lost(struct net_report *r)
 	r->failed++;
 }
 
-static void close_open(struct net_report *r)
+/* False: none was open. */
+static bool close_open(struct net_report *r)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < r->n; i++)
 		if (r->connection[i].verdict == NET_VERDICT_OPEN) {
 			r->connection[i].verdict = NET_VERDICT_FAILED;
 			r->connection[i].reason  = NET_REASON_PROXY_GONE;
+			r->failed++;
+			any = true;
 		}
+	return any;
 }
 
 void served_net_read(const struct served_net *n, struct net_report *ret)
@@ -97,10 +103,8 @@ void served_net_read(const struct served_net *n, struct net_report *ret)
 	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
 		memset(ret, 0, sizeof *ret);
 	net_report_make_sound(ret);
-	if (n->is_lost)
+	if (n->is_lost || (n->proxy && net_proxy_is_gone(n->proxy) && !close_open(ret)))
 		tell_lost(ret);
-	else if (n->proxy && net_proxy_is_gone(n->proxy))
-		close_open(ret);
 }
 
 void served_net_end(struct served_net *n)

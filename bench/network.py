@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""What a network by name costs: the first byte of an HTTPS request, a gigabyte, and a run that does not use its network; beside other proxies.
+
+usage: bench/network.py [--rounds N] [--json FILE]
+
+Servers are in a network namespace of their own (tests/support/internet.py), all on this machine.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPO / "tests"))
+
+import lib  # noqa: E402
+from support import brig, host  # noqa: E402
+from support import internet as internets  # noqa: E402
+
+REQUESTS = 40
+# proxy: None, or (host, port) of one that takes CONNECT.
+PROGRAM = """
+import json, socket, ssl, statistics, sys, time
+proxy, trust, count, size = json.loads(WORDS)
+context = ssl.create_default_context(cafile=trust)
+def connect(port):
+    if not proxy:
+        return socket.create_connection(("shop.example", port))
+    sock = socket.create_connection(tuple(proxy))
+    sock.sendall(f"CONNECT shop.example:{port} HTTP/1.1\\r\\nHost: shop.example:{port}\\r\\n\\r\\n".encode())
+    heard = b""
+    while b"\\r\\n\\r\\n" not in heard:
+        more = sock.recv(4096)
+        assert more, heard
+        heard += more
+    assert b" 200" in heard.split(b"\\r\\n")[0], heard
+    return sock
+def first():
+    began = time.perf_counter()
+    with context.wrap_socket(connect(443), server_hostname="shop.example") as sock:
+        sock.sendall(b"GET /hello.txt HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n")
+        assert sock.recv(1)
+        return (time.perf_counter() - began) * 1000
+def much():
+    room, got = bytearray(1 << 20), 0
+    sock = socket.create_connection(tuple(proxy)) if proxy else connect(80)
+    with sock:
+        target = "http://shop.example/big" if proxy else "/big"
+        sock.sendall(f"GET {target} HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        began = time.perf_counter()
+        while (n := sock.recv_into(room)):
+            got += n
+        assert got > size, got
+        return got / (time.perf_counter() - began) / 1e6
+first()
+print(json.dumps([statistics.median(first() for _ in range(count)), much()]))
+"""
+
+
+def program(proxy, trust):
+    return PROGRAM.replace("WORDS", repr(json.dumps([proxy, trust, REQUESTS, internets.BIG])))
+
+
+def outside(net, proxy=None):
+    return json.loads(net.host.run(host.PYTHON, "-c", program(proxy, None)).stdout)
+
+
+def inside(net, proxy=None):
+    run = net.brig("-p", "network", "--net", "shop.example", "--net-bytes", "2G", program=program(proxy, "/etc/ssl/certs/ca-certificates.crt"))
+    assert run.reason == "exited" and run.status == 0, str(run)
+    return json.loads(run.out)
+
+
+def peers(net):
+    """(name, port) of each other proxy that is installed, running."""
+    squid = net.folder / "squid.conf"
+    squid.write_text(f"http_port 127.0.0.1:3201\nhttp_access allow all\ncache deny all\npid_filename none\nshutdown_lifetime 0 seconds\n"
+                     f"access_log none\ncache_log {net.folder}/squid.log\ncoredump_dir {net.folder}\ndns_nameservers {internets.RESOLVER}\n")
+    tiny = net.folder / "tinyproxy.conf"
+    tiny.write_text("Port 3202\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nAllow 127.0.0.1\n")
+    for name, port, argv in (("squid", 3201, ["squid", "-N", "-f", squid]), ("tinyproxy", 3202, ["tinyproxy", "-d", "-c", tiny]),
+                             ("mitmproxy, not opening TLS", 3203, ["mitmdump", "-q", "--listen-host", "127.0.0.1", "-p", "3203", "--ignore-hosts", ".*", "--set", "stream_large_bodies=1m", "--set", f"confdir={net.folder}/mitm"])):
+        if shutil.which(argv[0]):
+            net.host.start(*argv)
+            net.host.listens("127.0.0.1", port)
+            yield name, port
+
+
+def starts(net, rounds):
+    """Milliseconds of a whole run that opens no connection, by whether it could."""
+    took = {"none": [], "named": []}
+    for _ in range(rounds):
+        for name, options in (("none", ()), ("named", ("--net", "shop.example"))):
+            run = net.brig("-p", "network", *options, program="pass")
+            assert run.status == 0, str(run)
+            took[name].append(run.seconds * 1000)
+    return {name: statistics.median(all_of) for name, all_of in took.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    lack = internets.lacks()
+    if lack:
+        sys.exit(f"bench network: {lack}")
+    lib.look_whether_busy()
+    net = internets.Internet()
+    try:
+        ways = {"direct, no jail": lambda: outside(net), "brig, no proxy variables": lambda: inside(net), "brig, by its proxy": lambda: inside(net, ["198.18.0.1", 3128])}
+        for name, port in peers(net):
+            ways[f"{name}, no jail"] = lambda port=port: outside(net, ["127.0.0.1", port])
+        found = {name: [] for name in ways}
+        for _ in range(args.rounds):
+            for name, measure in ways.items():
+                found[name].append(measure())
+        rows = {name: [statistics.median(column) for column in zip(*all_of)] for name, all_of in found.items()}
+        print(f"| {REQUESTS} HTTPS requests, then 1 GB over HTTP | first byte, ms | MB/s |\n|---|---:|---:|")
+        for name, (first, much) in rows.items():
+            print(f"| {name} | {first:.2f} | {much:.0f} |")
+        began = starts(net, args.rounds * 10)
+        print(f"\n| a private run that opens no connection | ms |\n|---|---:|\n| without a network | {began['none']:.2f} |\n| with --net | {began['named']:.2f} |")
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps({"ways": rows, "starts": began}))
+    finally:
+        net.close()
+        brig.SCRATCH.cleanup()
+
+
+main()
