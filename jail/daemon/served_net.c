@@ -128,6 +128,12 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* The proxy takes rows back that say what an earlier one says, so another connection may have the place of one. */
+static bool is_later(const struct net_connection *a, const struct net_connection *b)
+{
+	return a->port == b->port && strcmp(a->name, b->name) == 0;
+}
+
 static bool is_same(const struct net_connection *a, const struct net_connection *b)
 {
 	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out;
@@ -143,7 +149,7 @@ static void subtract(const struct net_report *now, const struct net_report *befo
 	ret->bytes_in    = grown(now->bytes_in, before->bytes_in);
 	ret->bytes_out   = grown(now->bytes_out, before->bytes_out);
 	for (uint32_t i = 0; i < now->n; i++) {
-		const struct net_connection *was = i < before->n ? &before->connection[i] : NULL;
+		const struct net_connection *was = i < before->n && is_later(&now->connection[i], &before->connection[i]) ? &before->connection[i] : NULL;
 		struct net_connection       *to  = &ret->connection[ret->n];
 
 		if (was && is_same(was, &now->connection[i]))

@@ -539,7 +539,6 @@ static void enter(struct session_call *call)
 	quota_count_call(&s->run->door->quota, &call->connection->may->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
-	call->net_mark = served_net_mark(&s->run->net);
 	set_timer(call, START_MS_MAX);
 	session_touch(s);
 }
@@ -571,6 +570,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
 		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0, .timer = { .due = on_time } };
 	call->timer.owner = call;
+	call->net_mark    = served_net_mark(&s->run->net); /* before the program may begin */
 	if (run_id_make(call->id, &e) < 0)
 		deny_err(why, DENIAL_broken, NULL, &e);
 	else if (lower_limits(call, s, request->limits, why) == 0 && ask(call, request, fds, why) == 0) {
@@ -578,6 +578,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 		return 0;
 	}
 	fd_closep(&call->tools);
+	free(call->net_mark);
 	free(call);
 	return -1;
 }
