@@ -1,0 +1,99 @@
+"""A service whose profiles have a network: its cells listen, its brig-proxy serves them all, and a run that may reach nothing finds nothing."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support import brig, daemon, host
+
+pytestmark = pytest.mark.private("a service with profiles of its own")
+
+PROFILES = {
+    "netted": {"allow": ["a.example"], "ceiling": ["*.c.example"], "deny": ["bad.c.example"]},
+    "deaf": {"deny": ["a.example"]},
+}
+ASK = """
+import socket
+def ask(host, port=443):
+    try:
+        with socket.create_connection(("198.18.0.1", 3128), 20) as proxy:
+            proxy.sendall(f"CONNECT {host}:{port} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n".encode())
+            return proxy.makefile().read()[:12]
+    except OSError as e:
+        return e.strerror
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, jail):
+    folder = tmp_path_factory.mktemp("profiles")
+    folder.chmod(0o755)
+    for name, network in PROFILES.items():
+        (folder / f"{name}.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "network": network, "ready": 2}))
+    served = daemon.Daemon(env={"BRIG_PROFILES": str(folder)})
+    yield served
+    served.stop()
+
+
+def run(service, *options, program, **kw):
+    return brig.run("-p", "netted", *options, program=ASK + program, env={"BRIG_SOCKET": str(service.path)}, **kw)
+
+
+@pytest.mark.parametrize("how", [(), ("--cold",), ("--memory", "64M")])
+def test_a_run_has_the_hosts_of_its_profile_and_no_other(service, how):
+    done = run(service, *how, program="print(ask('b.example'))")
+    assert done.out == "HTTP/1.1 403\n", str(done)
+    (one,) = done.record["network"]["connections"]
+    assert (one["name"], one["verdict"], one["reason"]) == ("b.example", "refused", "not_allowed"), str(done)
+
+
+def test_a_run_may_name_what_is_below_the_ceiling_and_nothing_else(service):
+    assert run(service, "--net", "x.c.example", program="print(ask('a.example'))").out == "HTTP/1.1 403\n"
+    for name, says in (("d.example", "d.example is not among the hosts that runs of profile netted may ask for"), ("bad.c.example", "bad.c.example is on the list of hosts that no run of profile netted may reach"),
+                       ("https://x.c.example/path/", "has a path, and a service reads those of hosts alone")):
+        done = run(service, "--net", name, program="print(1)", json_record=False)
+        assert done.status == 125 and says in done.stderr, str(done)
+
+
+def test_a_profile_without_hosts_has_no_network_whatever_is_named(service):
+    done = brig.run("-p", "deaf", program=ASK + "print(ask('a.example'))", env={"BRIG_SOCKET": str(service.path)})
+    assert done.out == "Network is unreachable\n" and done.record["network"] is None, str(done)
+    done = brig.run("-p", "deaf", "--net", "b.example", program="print(1)", env={"BRIG_SOCKET": str(service.path)}, json_record=False)
+    assert done.status == 125 and "b.example is not among the hosts" in done.stderr, str(done)
+
+
+def test_calls_of_a_session_tell_what_each_reached(service):
+    env = brig.environment({"BRIG_SOCKET": str(service.path)})
+
+    def session(*words):
+        return subprocess.run([brig.binary(), "session", *words], capture_output=True, text=True, timeout=host.HANG, env=env, stdin=subprocess.DEVNULL, check=True).stdout
+    made = session("open", "-p", "netted").strip()
+    session("run", made, "-c", ASK)
+    records = [json.loads(session("run", made, "--json", "-c", code)) for code in ("ask('b.example')", "[ask('d.example'), ask('e.example')]", "1")]
+    first, second, third = (record["network"] for record in records)
+    session("close", made)
+    assert [record["result"] for record in records] == ["HTTP/1.1 403", ["HTTP/1.1 403"] * 2, 1]
+    assert [[one["name"] for one in told["connections"]] for told in (first, second, third)] == [["b.example"], ["d.example", "e.example"], []]
+    assert [told["refused"] for told in (first, second, third)] == [1, 2, 0]
+
+
+def test_a_proxy_that_ended_leaves_runs_without_a_network_and_a_new_one_is_started(service):
+    waiting = brig.start("-p", "netted", program=ASK + "import sys\nprint(ask('b.example'), flush=True)\nsys.stdin.readline()\nprint(ask('b.example'))",
+                         env={"BRIG_SOCKET": str(service.path)}, json_record=False, popen={"stdin": subprocess.PIPE})
+    assert waiting.line() == "HTTP/1.1 403"
+    (before,) = service.of_kind("proxy")
+    os.kill(before, signal.SIGKILL)
+    assert host.poll(lambda: before not in service.of_kind("proxy")), service.tree()
+    assert "Connection refused" in waiting.wait(input=b"\n").stdout
+    assert host.poll(lambda: run(service, program="print(ask('b.example'))").out == "HTTP/1.1 403\n"), service.words()
+    assert len(service.of_kind("proxy")) == 1, service.tree()
+
+
+def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
+    (proxy,) = service.of_kind("proxy")
+    status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{proxy}/status").splitlines() if ":\t" in line)
+    assert {status[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16} and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+    others = {host.read(f"/proc/{pid}/status").split("Uid:\t")[1].split()[0] for pid in service.tree() if pid != proxy}
+    assert status["Uid"].split()[0] not in others | {"0"}, status["Uid"]
