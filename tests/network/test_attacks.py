@@ -36,6 +36,7 @@ SMUGGLES = {
     "a newline in the target": "GET /echo\r\nX: HTTP/1.1\r\nHost: H\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
     "HTTP/0.9": "GET /SMUGGLED\r\n\r\n",
     "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
+    "a websocket that the server does not agree to": "GET /echo HTTP/1.1\r\nHost: H\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
     "upgrade to h2c": "GET /echo HTTP/1.1\r\nHost: H\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\nGET /SMUGGLED HTTP/1.1\r\nHost: H\r\n\r\n",
 }
 
@@ -62,7 +63,7 @@ told("control", transparent, b"GET /control HTTP/1.1\\r\\nHost: {RAW}\\r\\n\\r\\
     assert not [one for one in net.seen()[before:] if one["data"].startswith("GET /SMUGGLED")], "a hidden request came as one of its own"
     assert not [one for one in net.requests() if "SMUGGLED" in one["request"]]
     good = {name for name, word in done.said.items() if word == "200"} - {"control"}
-    assert good <= {f"{name}, {way}" for name in ("pipelined", "pipelined to another", "upgrade to h2c") for way in ("transparent", "proxy")}, good
+    assert good <= {f"{name}, {way}" for name in ("pipelined", "pipelined to another", "a websocket that the server does not agree to", "upgrade to h2c") for way in ("transparent", "proxy")}, good
 
 
 @pytest.mark.row("G8")
@@ -98,6 +99,57 @@ told("fronted", lambda: page(tls(to("one.example", 443), "one.example"), "two.ex
 told("not fronted", lambda: to("two.example", 443).close())
 """, "one.example").said
     assert "two.example over 1.1" in said["fronted"] and said["not fronted"].startswith("gaierror"), said
+
+
+@pytest.mark.row("G8")
+def test_two_names_of_one_server_share_no_connection(net):
+    """Clients of HTTP/2 coalesce names that have one address and are on one certificate. Here each name has an address of its own."""
+    program = """
+import httpx
+said["addresses"] = sorted({socket.gethostbyname(name) for name in NAMES})
+for env in True, False: # by the proxy, and by address
+    with httpx.Client(http2=True, trust_env=env) as client:
+        for name in "one.example", "two.example":
+            try:
+                said[f"{name} {env}"] = client.get(f"https://{name}/").text
+            except httpx.HTTPError as error:
+                said[f"{name} {env}"] = f"error: {error}"
+"""
+    both = attack(net, program.replace("NAMES", "('one.example', 'two.example')"), "one.example", "two.example")
+    assert both.said == {"addresses": ["198.18.1.0", "198.18.1.1"], **{f"{name} {env}": f"{name} over 2.0\n" for name in ("one.example", "two.example") for env in (True, False)}}, both.said
+    assert sorted(one["name"] for one in both.network["connections"]) == ["one.example"] * 2 + ["two.example"] * 2, both.network
+    one = attack(net, program.replace("NAMES", "('one.example',)"), "one.example").said
+    assert one["one.example True"] == one["one.example False"] == "one.example over 2.0\n", one
+    assert one["two.example True"].startswith("error:") and one["two.example False"].startswith("error:"), one
+
+
+@pytest.mark.row("G8")
+def test_a_websocket_goes_to_the_host_that_it_named_and_on_to_no_other(net):
+    done = attack(net, """
+UPGRADE = "Upgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n"
+def upgrade(line, host, then=b"\\x81\\x85\\0\\0\\0\\0hello"):
+    with to(GATEWAY, 3128) as sock:
+        sock.sendall(f"GET {line} HTTP/1.1\\r\\nHost: {host}\\r\\n{UPGRADE}".encode())
+        heard = b""
+        while b"\\r\\n\\r\\n" not in heard:
+            more = sock.recv(1000)
+            if not more:
+                return status(heard)
+            heard += more
+        if b" 101 " not in heard.split(b"\\r\\n")[0]:
+            return status(heard)
+        sock.sendall(then)
+        return "101 " + sock.recv(1000).decode("latin-1")
+told("itself", upgrade, "http://ws.example/ws", "ws.example")
+told("another", upgrade, "http://evil.example/ws", "evil.example")
+told("another Host", upgrade, "http://ws.example/ws", "evil.example")
+told("another target", upgrade, "http://evil.example/ws", "ws.example")
+told("request behind it", upgrade, "http://ws.example/ws", "ws.example", b"GET http://evil.example/who HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")
+""", "ws.example")
+    said = done.said
+    assert said["itself"].endswith("hello") and said["itself"].startswith("101 "), said
+    assert said["another"] == "403" and said["another Host"][0] == said["another target"][0] == "4", said
+    assert "evil.example by" not in said["request behind it"], said
 
 
 @pytest.mark.row("G8")
@@ -179,6 +231,66 @@ for sock in silent[:10]:
 told("beside them", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example")))
 """, "shop.example").said
     assert said["beside them"] == "200"
+
+
+@pytest.mark.row("G12")
+def test_a_body_that_never_ends_and_an_answer_that_nobody_reads_hold_up_no_other_connection(net):
+    child = net.start_brig("-p", "network", *allowed("shop.example", RAW), popen={"stdin": subprocess.PIPE}, program=PRELUDE + """
+held = []
+for n in range(15): # a body that never ends
+    held.append(to("raw.example", 80))
+    held[-1].sendall(b"POST /echo HTTP/1.1\\r\\nHost: raw.example\\r\\nContent-Length: 1000000\\r\\n\\r\\n" + bytes(n))
+for n in range(15): # an answer that stops
+    held.append(to("raw.example", 80))
+    held[-1].sendall(b"GET /slow HTTP/1.1\\r\\nHost: raw.example\\r\\n\\r\\n")
+for n in range(15): # a gigabyte that nobody reads
+    held.append(to("shop.example", 80))
+    held[-1].sendall(b"GET /big HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+    held[-1].recv(1)
+told("beside them", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example")))
+print(json.dumps(said), flush=True)
+page(to("shop.example", 80), "shop.example", "/all-are-held")
+sys.stdin.readline()
+""")
+    assert host.poll(lambda: [one for one in net.requests() if "all-are-held" in one["request"]]), str(child.wait(input=b"\n"))
+    (pid,) = proxies_of(child.pid)
+    memory = int(host.read(f"/proc/{pid}/status").partition("VmRSS:")[2].split()[0])
+    assert memory < 64 * 1024, f"brig-proxy keeps {memory} kB"
+    other = attack(net, "told('page', lambda: status(page(tls(to('shop.example', 443), 'shop.example'), 'shop.example')))", "shop.example")
+    assert other.said["page"] == "200"
+    run = child.wait(input=b"\n")
+    assert run.reason == "exited" and json.loads(run.out.splitlines()[-1]) == {"beside them": "200"}, str(run)
+
+
+@pytest.mark.full
+@pytest.mark.row("G12")
+def test_who_does_not_say_what_it_wants_in_time_is_refused(net):
+    done = attack(net, """
+def dribble(first, sock):
+    began = time.monotonic()
+    try:
+        sock.sendall(first)
+        while True: # a byte now and then does not make it longer
+            sock.settimeout(1)
+            try:
+                return [time.monotonic() - began, status(all_of(sock))]
+            except TimeoutError:
+                sock.sendall(b"x")
+    except OSError as error:
+        return [time.monotonic() - began, type(error).__name__]
+import threading
+ways = {"head": (b"GET http://shop.example/who HTTP/1.1\\r\\nX: ", GATEWAY, 3128), "CONNECT": (b"CONNECT ", GATEWAY, 3128), "SOCKS": (b"\\5", GATEWAY, 3128),
+        "TLS": (b"\\x16\\3\\1\\2\\0\\1\\0\\1\\xfc\\3\\3", socket.gethostbyname("shop.example"), 443), "transparent head": (b"GET / HTTP/1.1\\r\\nX: ", socket.gethostbyname("shop.example"), 80)}
+def one(name):
+    first, address, port = ways[name]
+    with to(address, port) as sock:
+        said[name] = dribble(first, sock)
+threads = [threading.Thread(target=one, args=[name]) for name in ways]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+""", "shop.example")
+    assert len(done.said) == 5 and all(seconds >= 9 for seconds, _ in done.said.values()), done.said
+    assert {reason for one in done.network["connections"] if (reason := one["reason"])} == {"too_slow"} and done.network["refused"] == 5, done.network
 
 
 # --- the proxy itself ------------------------------------------------------------------------------------

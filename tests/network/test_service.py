@@ -78,6 +78,7 @@ def test_what_the_profile_does_not_offer_is_refused_before_anything_runs(service
     assert name in str(refused.value), refused.value
 
 
+@pytest.mark.row("G9")
 def test_a_profile_without_a_network_has_no_proxy_and_nothing_answers_in_its_cells(service):
     ran = service.run(PAGE + "print(page('shop.example'))", profile="closed")
     assert "resolution" in ran.stdout or "not known" in ran.stdout, ran
@@ -98,6 +99,35 @@ def test_the_proxy_has_an_id_that_root_of_the_profile_has_no_power_over(service)
     assert namespaces == {False}, "each P was looked at, and the proxy's id is in none"
 
 
+@pytest.mark.row("G9")
+def test_two_runs_that_share_a_proxy_have_each_their_own_list_and_addresses(service):
+    await_ready(service)
+    program = """
+import socket
+def at(address):
+    try:
+        with socket.create_connection((address, 80), 20) as sock:
+            sock.sendall(b"GET /hello.txt HTTP/1.0\\r\\nHost: HOST\\r\\n\\r\\n".replace(b"HOST", HOST.encode()))
+            return "open" if b"hello from" in sock.recv(10000) else "nothing"
+    except OSError as e:
+        return e.strerror
+print(page(HOST), flush=True)
+input()
+print(page(HOST), at(socket.gethostbyname(HOST)), at("198.18.1.1"), at("198.18.1.2"), page(OTHER))
+"""
+    with service.connect() as talk:
+        going = [talk.start(PAGE + f"HOST, OTHER = {names!r}\n" + program, profile="open", network=names[:1], stdin=True)
+                 for names in (["shop.example", "api.example"], ["api.example", "shop.example"])]
+        assert [one.line() for one in going] == [HELLO] * 2 and len(proxies(service)) == 1
+        for one in going:
+            one.feed(b"go on\n")
+        ended = [one.finish() for one in going]
+    for done, other in zip(ended, ("api.example", "shop.example")):
+        assert done.stdout.startswith(f"{HELLO} open Connection reset by peer Connection reset by peer ") and f"{other} is not on the list" in done.stdout, done
+        assert {one["name"] for one in done.record["network"]["connections"] if one["verdict"] != "refused"} == {"shop.example" if other == "api.example" else "api.example"}, done
+
+
+@pytest.mark.row("G13")
 def test_a_proxy_that_is_killed_costs_the_network_and_not_the_run_and_nothing_opens(service):
     await_ready(service)
     (pid, _), = proxies(service)
