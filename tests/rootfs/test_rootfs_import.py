@@ -29,7 +29,7 @@ def tree_of(rootfs):
 def files(rootfs, below="etc"):
     """{path: content} of what a tree has there, without what import puts into every tree."""
     top = tree_of(rootfs) / below
-    made = {"group", "hostname", "hosts", "nsswitch.conf", "passwd"}
+    made = {"brig", "group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf"}
     return {str(path.relative_to(top)): os.readlink(path) if path.is_symlink() else "/" if path.is_dir() else path.read_text()
             for path in top.rglob("*") if path.name not in made}
 
