@@ -1,24 +1,31 @@
 #!/usr/bin/python3
 """What a network by name costs: the first byte of an HTTPS request, a gigabyte, and a run that does not use its network; beside other proxies.
 
-usage: bench/network.py [--rounds N] [--json FILE]
+usage: bench/network.py [--rounds N] [--table [FILE]]
 
-Servers are in a network namespace of their own (tests/support/internet.py), all on this machine.
+Servers are in a network namespace of their own (tests/support/internet.py), all on this machine. --table writes docs/benchmarks.md ("-": to the screen).
 """
 import argparse
+import datetime
 import json
 import pathlib
 import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
+import time
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 import lib  # noqa: E402
+import served  # noqa: E402
 from support import brig, host  # noqa: E402
 from support import internet as internets  # noqa: E402
 
+PAGE = REPO / "docs/benchmarks.md"
+MARKS = "<!-- bench network --table: begin -->", "<!-- bench network --table: end -->"
 REQUESTS = 40
 # proxy: None, or (host, port) of one that takes CONNECT.
 PROGRAM = """
@@ -43,11 +50,14 @@ def first():
         sock.sendall(b"GET /hello.txt HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n")
         assert sock.recv(1)
         return (time.perf_counter() - began) * 1000
-def much():
+def much(opened):
     room, got = bytearray(1 << 20), 0
-    sock = socket.create_connection(tuple(proxy)) if proxy else connect(80)
+    if opened:
+        sock = context.wrap_socket(connect(443), server_hostname="shop.example")
+    else:
+        sock = socket.create_connection(tuple(proxy)) if proxy else connect(80)
     with sock:
-        target = "http://shop.example/big" if proxy else "/big"
+        target = "http://shop.example/big" if proxy and not opened else "/big"
         sock.sendall(f"GET {target} HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n".encode())
         began = time.perf_counter()
         while (n := sock.recv_into(room)):
@@ -55,7 +65,7 @@ def much():
         assert got > size, got
         return got / (time.perf_counter() - began) / 1e6
 first()
-print(json.dumps([statistics.median(first() for _ in range(count)), much()]))
+print(json.dumps([statistics.median(first() for _ in range(count)), much(False), much(True)]))
 """
 
 
@@ -68,7 +78,7 @@ def outside(net, proxy=None):
 
 
 def inside(net, proxy=None):
-    run = net.brig("-p", "network", "--net", "shop.example", "--net-bytes", "2G", program=program(proxy, "/etc/ssl/certs/ca-certificates.crt"))
+    run = net.brig("-p", "network", "--net", "shop.example", "--net-bytes", "4G", program=program(proxy, "/etc/ssl/certs/ca-certificates.crt"))
     assert run.reason == "exited" and run.status == 0, str(run)
     return json.loads(run.out)
 
@@ -89,20 +99,59 @@ def peers(net):
 
 
 def starts(net, rounds):
-    """Milliseconds of a whole run that opens no connection, by whether it could."""
+    """Milliseconds of a whole private run that opens no connection, by whether it could."""
     took = {"none": [], "named": []}
-    for _ in range(rounds):
-        for name, options in (("none", ()), ("named", ("--net", "shop.example"))):
+    for n in range(rounds):
+        for name, options in sorted({"none": (), "named": ("--net", "shop.example")}.items(), reverse=n % 2): # neither is always the second
             run = net.brig("-p", "network", *options, program="pass")
             assert run.status == 0, str(run)
             took[name].append(run.seconds * 1000)
-    return {name: statistics.median(all_of) for name, all_of in took.items()}
+    return {name: statistics.median(ms) for name, ms in took.items()}
+
+
+def of_a_service(net, rounds):
+    """The same of a ready fork, request to record, and of a run that starts a Python."""
+    network = json.loads((REPO / "profiles/network.json").read_text())
+    took = {(name, cold): [] for name in ("none", "named") for cold in (False, True)}
+    with tempfile.TemporaryDirectory(prefix="brig-bench-") as folder:
+        profiles = served.profiles(pathlib.Path(folder), {"none": ("network", {}), "named": ("network", {"network": {**network.get("network", {}), "allow": ["shop.example"]}})})
+        with net.daemon({"ready": 2}, env={"BRIG_PROFILES": str(profiles)}) as daemon:
+            served.wait_warm(daemon, ("none", "named"))
+            with daemon.connect() as talk:
+                for n in range(rounds):
+                    for name, cold in sorted(took, reverse=n % 2):
+                        time.sleep(0.04) # until another fork is ready
+                        began = time.perf_counter()
+                        record = talk.run("pass", profile=name, cold=cold).record
+                        took[name, cold].append((time.perf_counter() - began) * 1000)
+                        assert record["exit_code"] == 0 and (record["network"] is None) == (name == "none"), record
+                        if record["warm"] == cold:
+                            took[name, cold].pop() # it came too early
+    return {key: statistics.median(ms) for key, ms in took.items()}
+
+
+def commit():
+    said = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty", "--abbrev=8"], capture_output=True, text=True)
+    return said.stdout.strip() or "unknown commit"
+
+
+def table(rows, private, service):
+    direct = rows["direct, no jail"]
+    text = f"| {REQUESTS} HTTPS requests, then 1 GB each | first byte, ms | that over direct | 1 GB over HTTP, MB/s | of direct | 1 GB over HTTPS, MB/s | of direct |\n|---|---:|---:|---:|---:|---:|---:|\n"
+    for name, (first, much, opened) in rows.items():
+        text += f"| {name} | {first:.2f} | {first - direct[0]:+.2f} | {much:.0f} | {much / direct[1]:.0%} | {opened:.0f} | {opened / direct[2]:.0%} |\n"
+    text += "\n| a run that opens no connection, ms | without a network | with one | more |\n|---|---:|---:|---:|\n"
+    for name, without, named in (("service, ready fork: request to record", service["none", False], service["named", False]),
+                                 ("service, cold: request to record", service["none", True], service["named", True]),
+                                 ("private: whole `brig run`", private["none"], private["named"])):
+        text += f"| {name} | {without:.2f} | {named:.2f} | {named - without:+.2f} |\n"
+    return text + f"\n{served.machine()}, commit {commit()}, {datetime.date.today()}. Medians of interleaved rounds.\n\n    ./dev bench network --table\n"
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=lib.count, default=5)
+    parser.add_argument("--table", nargs="?", const=str(PAGE), default="-", metavar="FILE")
     args = parser.parse_args()
     lack = internets.lacks()
     if lack:
@@ -118,13 +167,7 @@ def main():
             for name, measure in ways.items():
                 found[name].append(measure())
         rows = {name: [statistics.median(column) for column in zip(*all_of)] for name, all_of in found.items()}
-        print(f"| {REQUESTS} HTTPS requests, then 1 GB over HTTP | first byte, ms | MB/s |\n|---|---:|---:|")
-        for name, (first, much) in rows.items():
-            print(f"| {name} | {first:.2f} | {much:.0f} |")
-        began = starts(net, args.rounds * 10)
-        print(f"\n| a private run that opens no connection | ms |\n|---|---:|\n| without a network | {began['none']:.2f} |\n| with --net | {began['named']:.2f} |")
-        if args.json:
-            pathlib.Path(args.json).write_text(json.dumps({"ways": rows, "starts": began}))
+        served.write_table(args.table, table(rows, starts(net, args.rounds * 10), of_a_service(net, args.rounds * 20)), MARKS)
     finally:
         net.close()
         brig.SCRATCH.cleanup()
