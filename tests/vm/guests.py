@@ -128,4 +128,5 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
 if ASKED: # pytest's command line: those and nothing else
-    PARTS = [part("systemd", "asked for", ASKED, env=FEW)]
+    SERVED = any(word.startswith("tests/service") for word in ASKED)
+    PARTS = [part("service", "asked for", ASKED, before=["tests/vm/install-brig"]) if SERVED else part("systemd", "asked for", ASKED, env=FEW)]

@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,19 @@ static int end(int r, const struct err *e)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Told, and not refused: the host's own proxy may be on that loopback. */
+static void tell_of_no_interface(void)
+{
+	struct if_nameindex *all = if_nameindex();
+
+	if (all && all[0].if_index && !all[1].if_index)
+		fputs("brig-proxy: there is no network here but a loopback, so nothing can be reached; "
+		      "a service of systemd needs PrivateNetwork=no: brigd(8), A NETWORK\n",
+		      stderr);
+	if (all)
+		if_freenameindex(all);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e;
@@ -31,5 +45,6 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_NAME, "brig-proxy");
 	(void)fcntl(PROXY_FD, F_SETFD, FD_CLOEXEC);
+	tell_of_no_interface();
 	return end(proxy_serve(&proxy, &e), &e);
 }

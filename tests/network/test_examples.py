@@ -1,0 +1,39 @@
+"""What README and the guide of the network say, typed as it stands there."""
+import json
+import os
+import re
+
+import pytest
+
+from support import host
+
+SAYS = re.compile(r"^(?:\./dev rootfs network && )?((?:[A-Z_]+=\S+ )*brig run .*)$", re.MULTILINE)
+
+
+def lines(page):
+    """The commands of a page that have a network."""
+    text = "\n".join(re.findall(r"```sh\n(.*?)```", host.read(host.REPO / page), re.DOTALL))
+    return [line for line in SAYS.findall(text) if "--net" in line or "examples/network" in line]
+
+
+LINES = [pytest.param(page, line, id=f"{page}: {line[:60]}") for page in ("README.md", "docs/guide/network.md") for line in lines(page) if "GITHUB_TOKEN" not in line]
+
+
+def typed(net, line):
+    env = {**os.environ, **net.environment(), "PATH": f"{host.build_dir() / 'bin'}:{os.environ['PATH']}"}
+    return net.host.run("sh", "-c", line, check=False, env={name: word for name, word in env.items() if name != "BRIG_SOCKET"}, cwd=host.REPO)
+
+
+@pytest.mark.parametrize("page, line", LINES)
+def test_a_line_of_the_documents_does_what_it_says(net, page, line):
+    done = typed(net, line)
+    if "# status 1" in line:
+        assert done.returncode == 1 and done.stdout == "" and "example.com is not on the list of hosts that this run may reach" in done.stderr, done
+    elif "--json" in line:
+        assert [(one["name"], one["port"], one["verdict"]) for one in json.loads(done.stdout)["network"]["connections"]] == [("pypi.org", 443, "done")], done
+    else:
+        assert (done.returncode, done.stdout) == (0, "200\n"), done
+
+
+def test_both_documents_have_such_lines():
+    assert len([one for one in LINES if one.values[0] == "README.md"]) == 2 and len(LINES) >= 6
