@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { END_MS_MAX = 3000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000 };
+enum { END_MS_MAX = 3000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000,
+       WAITING_WORDS_MAX = 256 };
 
 /* --- what the keeper says --- */
 
@@ -373,11 +374,23 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 	return start_by_ticket(b, ret, o, streams, &cell) ? 0 : start_by_keeper(b, ret, o, &cell, e);
 }
 
+/* Of words that wait, the newest counts: a client may have waited for the service longer than its first proxy was told of. */
+static void hear_what_waits(struct backend_service *b)
+{
+	struct pollfd p = { .fd = b->keeper, .events = POLLIN };
+
+	for (int i = 0; i < WAITING_WORDS_MAX && poll(&p, 1, 0) > 0; i++)
+		if (hear_word(b, NULL) == WORD_END)
+			return; /* the loop hears of its end too */
+}
+
 static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
 {
-	const struct backend_service *b = self;
+	struct backend_service *b = self;
 
 	(void)config; /* its keeper has it */
+	if (!b->proxy[profile->index] || net_proxy_is_gone(b->proxy[profile->index]))
+		hear_what_waits(b);
 	return b->proxy[profile->index] ? net_proxy_hold(b->proxy[profile->index]) : NULL;
 }
 

@@ -36,7 +36,7 @@ def answer(client, port):
 for port in 80, 443:
     threading.Thread(target=serve, args=[port]).start()
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as resolver:
-    resolver.bind(("0.0.0.0", 53))
+    resolver.bind((sys.argv[3], 53))
     print("up", file=log)
     while True:
         data, who = resolver.recvfrom(1000)
@@ -52,6 +52,15 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as resolver:
 """
 
 
+def tries(*rows):
+    """Rows of the escape matrix, where there is a service to try them with; elsewhere tests/network has them."""
+    def mark(test):
+        for row in rows if service.lacks() is None else ():
+            test = pytest.mark.row(row)(test)
+        return test
+    return mark
+
+
 class World:
     def __init__(self, folder):
         self.log, self.machine = folder / "world.log", internet.Machine("world")
@@ -64,7 +73,7 @@ class World:
             ip addr add {internet.WORLD_ADDRESS}/30 dev up1
             ip link set up1 up""")
         subprocess.run(["sh", "-ec", f"ip link set lo up; ip link set up0 up; ip addr add {OWN}/30 dev up0; ip route add default via {internet.WORLD_ADDRESS}"], check=True)
-        self.machine.start(sys.executable, "-c", WORLD, json.dumps(NAMES), self.log)
+        self.machine.start(sys.executable, "-c", WORLD, json.dumps(NAMES), self.log, RESOLVER)
         assert host.poll(lambda: "up\n" in host.read(self.log))
         self.own = subprocess.Popen([sys.executable, "-m", "http.server", "--bind", "0.0.0.0", "80"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -133,6 +142,7 @@ def test_the_unit_as_it_is_says_that_nothing_can_be_reached(world):
 def test_with_the_drop_in_a_run_reaches_what_its_profile_allows_and_the_record_says_so(reaching):
     record = service.run(service.MEMBER, PAGE + "print(page('http://shop.example/')); print(page('http://evil.example/'))", "-p", "reaches")
     lines = record["stdout"].splitlines()
+    assert len(lines) == 2, f"{record}\n{service.journal('-u', service.UNIT, lines=30)}"
     assert lines[0] == f"page of {PUBLIC}" and "403" in lines[1], record
     assert [(one["name"], one["address"], one["verdict"], one["reason"]) for one in record["network"]["connections"]] == [
         ("shop.example", PUBLIC, "done", None), ("evil.example", None, "refused", "not_allowed")], record["network"]
@@ -190,21 +200,12 @@ told("smuggled", to, socket.gethostbyname("shop.example"), 80, b"POST / HTTP/1.1
 told("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close())
 told("six", to, "::ffff:198.18.0.1", 3128, b"", socket.AF_INET6)
 told("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0brig-proxy"))
-said["interfaces"] = [name for _, name in socket.if_nameindex()]
 print(page("http://shop.example/"))
 print(json.dumps(said))
 """
 
 
-@pytest.mark.row("G2")
-@pytest.mark.row("G3")
-@pytest.mark.row("G4")
-@pytest.mark.row("G6")
-@pytest.mark.row("G7")
-@pytest.mark.row("G8")
-@pytest.mark.row("G9")
-@pytest.mark.row("G14")
-@pytest.mark.control("G7")
+@tries("G2", "G3", "G4", "G6", "G7", "G8", "G9", "G14")
 def test_no_attack_of_a_program_leads_elsewhere(reaching):
     subprocess.run([sys.executable, "-c", "import socket\ntry: socket.gethostbyname('outside.evil.example')\nexcept OSError: pass"], check=True) # the controls: without a jail
     there = subprocess.run([sys.executable, "-c", PAGE + f"print(page('http://evil.example/'), page('http://{PRIVATE}/'))"], capture_output=True, text=True, check=True).stdout
@@ -217,7 +218,7 @@ def test_no_attack_of_a_program_leads_elsewhere(reaching):
     assert page == f"page of {PUBLIC}", record
     assert "stolen" not in reaching.heard(), said
     assert not [word for word in said.values() if "page of" in str(word) or "Directory listing" in str(word)], said
-    assert said["dns 1"] == 3 and said["dns 16"] == 3 and said["interfaces"] == ["lo"], said
+    assert said["dns 1"] == 3 and said["dns 16"] == 3, said
     assert {word for name, word in said.items() if name.startswith(("direct ", "quic ", "dns elsewhere"))} == {"ENETUNREACH"}, said
     assert not [word for name, word in said.items() if name.startswith("connect ") and " 40" not in word], said
     reasons = {(one["name"], one["reason"]) for one in record["network"]["connections"]}
@@ -238,8 +239,7 @@ def test_the_proxies_have_an_account_of_their_own_and_nothing_else(reaching):
         assert {has[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {f"{0:016x}"}, has
 
 
-@pytest.mark.row("G13")
-@pytest.mark.control("G13")
+@tries("G13")
 def test_proxies_that_are_killed_leave_runs_without_a_network_until_there_are_others(reaching):
     program = PAGE + "print(page('http://shop.example/'), flush=True); input(); print(page('http://shop.example/'))\n" + """
 for address in ("198.18.0.1", 3128), ("93.184.216.34", 80):
