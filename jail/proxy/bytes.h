@@ -22,7 +22,8 @@ static inline const uint8_t *take_bytes(struct bytes_left *b, size_t n)
 		b->has_failed = true;
 		return NULL;
 	}
-	b->at += n;
+	if (n) /* a part that failed is at NULL, to which not even 0 may be added */
+		b->at += n;
 	b->left -= n;
 	return at;
 }

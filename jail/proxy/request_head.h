@@ -57,7 +57,7 @@ struct request_edit {
 	const char               *authority; /* for Host: "name" or "name:port" (IPv6 in brackets) */
 	const struct request_set *set;
 	size_t                    sets;
-	bool                      plain_reply; /* the reply is to be searched: no compression, of websockets neither */
+	bool                      plain_reply; /* the reply is to be searched: whole, without compression, of websockets neither */
 };
 
 /*

@@ -91,12 +91,23 @@ static bool is_framing_to_cgi(struct span name)
 	return memchr(name.at, '_', name.len) && (is_name_to_cgi(name, "content-length") || is_name_to_cgi(name, "transfer-encoding"));
 }
 
+/* Compressed, or in pieces that each have a half of it, a secret would not be found in a reply. A server behind CGI reads "_", too. */
+static bool changes_reply(struct span name)
+{
+	static const char *const changing[] = { "accept-encoding", "sec-websocket-extensions", "range", "if-range" };
+
+	for (size_t i = 0; i < ARRAY_LEN(changing); i++)
+		if (is_name_to_cgi(name, changing[i]))
+			return true;
+	return false;
+}
+
 static bool is_set(const struct request_edit *edit, struct span name)
 {
 	for (size_t i = 0; i < edit->sets; i++)
 		if (is_name_to_cgi(name, edit->set[i].name))
 			return true;
-	return edit->plain_reply && (span_is(name, "accept-encoding") || span_is(name, "sec-websocket-extensions"));
+	return edit->plain_reply && changes_reply(name);
 }
 
 static void put_headers(struct out *o, const struct request_head *h, const struct request_edit *edit)

@@ -1,0 +1,119 @@
+/*
+ * fuzz_request_head.c - the head of an HTTP request: what is written anew means what was read, and nothing else
+ *
+ * The first two bytes say where it is cut: more bytes change no answer.
+ */
+#define _GNU_SOURCE
+#include "fuzz.h"
+#include "request_head.h"
+
+#include <strings.h>
+
+enum { WRITTEN_MAX = REQUEST_HEAD_MAX + 1024 };
+
+static struct request_head whole, begun, again; /* large */
+
+static enum request_outcome parse(const char *bytes, size_t len, struct request_head *ret)
+{
+	const char          *why = NULL;
+	enum request_outcome o   = request_head_parse(bytes, len, ret, &why);
+
+	must(o != REQUEST_BAD || (why && *why && text_is_plain(why)));
+	must(o != REQUEST_MORE || len < REQUEST_HEAD_MAX);
+	return o;
+}
+
+static bool is_same(struct span a, struct span b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+static void must_be_sound(const struct request_head *h, size_t len)
+{
+	char canonical[NET_HOST_MAX];
+	bool is_address;
+
+	must(h->len > 0 && h->len <= len && h->headers <= REQUEST_HEADERS_MAX && h->minor <= 1);
+	must_about(h->host, net_host_canonical(h->host, strlen(h->host), canonical, &is_address) && strcmp(canonical, h->host) == 0);
+	must(h->form == REQUEST_AUTHORITY || (h->path.len && !net_path_has_dots(h->path.at, h->path.len)));
+	must((h->framing == REQUEST_LENGTH) == (h->body_len > 0));
+	must(!h->upgrades || (h->framing == REQUEST_NO_BODY && h->method == NET_METHOD_GET));
+}
+
+/* Of a name in any spelling that a server behind CGI takes for it. */
+static unsigned count(const struct request_head *h, const char *name, struct span *value)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < h->headers; i++) {
+		char text[64] = "";
+
+		if (h->header[i].name.len != strlen(name))
+			continue;
+		memcpy(text, h->header[i].name.at, h->header[i].name.len);
+		for (char *c = text; *c; c++)
+			*c = *c == '_' ? '-' : *c;
+		if (strcasecmp(text, name) != 0)
+			continue;
+		*value = h->header[i].value;
+		n++;
+	}
+	return n;
+}
+
+static void must_have(const struct request_head *h, const char *name, const char *value)
+{
+	struct span found = { 0 };
+
+	must_about(name, count(h, name, &found) == 1 && is_same(found, (struct span){ value, strlen(value) }));
+}
+
+/* With a secret, as to a server of which replies are read. */
+static void must_mean_the_same(const struct request_head *h)
+{
+	static char              text[WRITTEN_MAX];
+	const struct request_set set  = { "authorization", "Bearer the-secret" };
+	struct request_edit      edit = { "shop.example:8443", &set, 1, true };
+	struct span              value;
+	size_t                   len = request_head_write(h, &edit, text, sizeof text), small = 0;
+	static char              less[256];
+
+	must(len > 0 && len <= sizeof text);
+	must(parse(text, len, &again) == REQUEST_DONE && again.len == len);
+	must(is_same(h->method_text, again.method_text) && is_same(h->path, again.path) && h->minor == again.minor);
+	must(strcmp(again.host, "shop.example") == 0 && again.port == 8443);
+	must(h->framing == again.framing && h->body_len == again.body_len && h->upgrades == again.upgrades);
+	must_have(&again, "authorization", set.value);
+	must_have(&again, "accept-encoding", "identity");
+	must_have(&again, "connection", h->upgrades ? "upgrade" : "close");
+	must(count(&again, "content-length", &value) + count(&again, "transfer-encoding", &value) <= 1 && count(&again, "proxy-authorization", &value) == 0);
+	small = request_head_write(h, &edit, less, sizeof less);
+	must(small == (len <= sizeof less ? len : 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	enum request_outcome o, early;
+	size_t               len, cut;
+	char                *exact;
+
+	if (size < 2)
+		return 0;
+	len   = size - 2;
+	cut   = (size_t)(data[0] << 8 | data[1]) % (len + 1);
+	exact = malloc(len + !len); /* a step too far is seen */
+	must(exact);
+	memcpy(exact, data + 2, len);
+	o     = parse(exact, len, &whole);
+	early = parse(exact, cut, &begun);
+	must(early == REQUEST_MORE || early == o);
+	must(early != REQUEST_DONE || begun.len == whole.len);
+	if (o == REQUEST_DONE) {
+		must_be_sound(&whole, len);
+		if (whole.form != REQUEST_AUTHORITY)
+			must_mean_the_same(&whole);
+	}
+	(void)reply_switches(exact, len);
+	free(exact);
+	return 0;
+}
