@@ -143,8 +143,18 @@ static bool pump(struct connection *c, struct flow *f)
 	return false;
 }
 
+/* Until it has proved its name it is dialed; then it may think for long. */
+static void await_server(struct connection *c)
+{
+	bool is_ready = !c->server.tls || tls_end_is_ready(c->server.tls);
+
+	if (c->deadline.kind == DEADLINE_DIAL && is_ready)
+		connection_deadline(c, DEADLINE_IDLE);
+}
+
 static void go_on(struct connection *c)
 {
+	await_server(c);
 	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
 		connection_leave(c);
 	else
@@ -276,7 +286,7 @@ static void send_request(struct connection *c, const struct request_head *head)
 	c->on_client = on_client;
 	c->on_server = on_server;
 	c->wake      = wake;
-	connection_deadline(c, DEADLINE_IDLE);
+	connection_deadline(c, DEADLINE_DIAL);
 	wake(c);
 }
 

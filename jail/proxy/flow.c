@@ -68,6 +68,7 @@ static enum step close_to(struct flow *f)
 {
 	enum tls_outcome said = TLS_MOVED;
 
+	f->to->is_cut |= f->from->tls && tls_end_is_cut(f->from->tls);
 	if (!f->keeps_to)
 		said = side_finish(f->to);
 	if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)

@@ -60,7 +60,7 @@ enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_
 
 enum tls_outcome side_finish(struct side *s)
 {
-	enum tls_outcome said = s->tls ? tls_end_finish(s->tls) : TLS_MOVED;
+	enum tls_outcome said = s->tls && !s->is_cut ? tls_end_finish(s->tls) : TLS_MOVED;
 
 	if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
 		return said;

@@ -12,6 +12,7 @@ struct side {
 	struct loop_source source; /* fd -1: there is none (yet) */
 	uint32_t           wanted; /* EPOLLIN, EPOLLOUT; 0: not in the loop */
 	struct tls_end    *tls;    /* owned; NULL: plain */
+	bool               is_cut; /* what goes to it is not whole: it must not end as if it were */
 };
 
 /* Owns fd from then on. */
@@ -22,5 +23,5 @@ void side_close(struct loop *l, struct side *s, bool is_reset);
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);
-/* Nothing more comes from us; the other direction stays. */
+/* Nothing more comes from us; the other direction stays. is_cut: without TLS's close_notify, as it came to us. */
 enum tls_outcome side_finish(struct side *s);

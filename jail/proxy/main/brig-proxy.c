@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "packet.h"
 #include "proxy.h"
+#include "tls_cert.h"
 
 #include <fcntl.h>
 #include <net/if.h>

@@ -1,0 +1,217 @@
+#define _GNU_SOURCE
+#include "tls_authority.h"
+
+#include "tls_cert.h"
+#include "tls_error.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <time.h>
+
+enum { LEAVES_MAX = 32 };
+
+/* Of a host; remade when half of its life is over. */
+struct leaf {
+	char   host[NET_HOST_MAX];
+	X509  *cert;
+	time_t made;
+};
+
+struct tls_authority {
+	SSL_CTX          *server, *client;
+	struct tls_issuer issuer;
+	EVP_PKEY         *key; /* of all leaves */
+	struct leaf       leaf[LEAVES_MAX];
+	unsigned          next; /* which one is replaced */
+};
+
+/* --- both contexts --- */
+
+static SSL_CTX *make_context(const SSL_METHOD *method)
+{
+	SSL_CTX *c = SSL_CTX_new(method);
+
+	if (!c || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION)) {
+		SSL_CTX_free(c);
+		return NULL;
+	}
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+	return c;
+}
+
+/* A client that names protocols must have HTTP/1.1 among them: nothing else could be read. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *context)
+{
+	static const unsigned char ours[] = "http/1.1";
+
+	(void)ssl, (void)context;
+	for (unsigned i = 0; i < in_len; i += 1u + in[i])
+		if (in[i] == sizeof ours - 1 && in_len - i > in[i] && memcmp(in + i + 1, ours, in[i]) == 0) {
+			*out     = in + i + 1;
+			*out_len = in[i];
+			return SSL_TLSEXT_ERR_OK;
+		}
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static SSL_CTX *make_server(void)
+{
+	SSL_CTX *c = make_context(TLS_server_method());
+
+	if (!c)
+		return NULL;
+	SSL_CTX_set_num_tickets(c, 0);
+	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
+	return c;
+}
+
+/* Where distributions keep them in one file: read whole, before confinement. */
+static bool load_trust(SSL_CTX *c)
+{
+	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem" };
+
+	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
+		if (SSL_CTX_load_verify_file(c, bundles[i]))
+			return true;
+	return SSL_CTX_set_default_verify_paths(c) == 1; /* read when they are looked for (confine.c allows it) */
+}
+
+static SSL_CTX *make_client(void)
+{
+	static const unsigned char protocols[] = "\010http/1.1";
+	SSL_CTX                   *c           = make_context(TLS_client_method());
+
+	if (!c || !load_trust(c) || SSL_CTX_set_alpn_protos(c, protocols, sizeof protocols - 1) != 0) {
+		SSL_CTX_free(c);
+		return NULL;
+	}
+	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
+	return c;
+}
+
+/* --- the CA --- */
+
+/* A key with a password would be asked for at a terminal. */
+static int no_password(char *buf, int size, int is_write, void *context)
+{
+	(void)buf, (void)size, (void)is_write, (void)context;
+	return -1;
+}
+
+static void read_issuer(const struct proxy_config *config, struct tls_issuer *ret)
+{
+	BIO *cert = BIO_new_mem_buf(config->ca_cert, -1), *key = BIO_new_mem_buf(config->ca_key, -1);
+
+	ret->cert = cert ? PEM_read_bio_X509(cert, NULL, no_password, NULL) : NULL;
+	ret->key  = key ? PEM_read_bio_PrivateKey(key, NULL, no_password, NULL) : NULL;
+	BIO_free(cert);
+	BIO_free(key);
+}
+
+static const char *set_up(struct tls_authority *a, const struct proxy_config *config)
+{
+	read_issuer(config, &a->issuer);
+	if (!a->issuer.cert || !a->issuer.key || X509_check_private_key(a->issuer.cert, a->issuer.key) != 1)
+		return "the CA of the configuration is of no use";
+	a->key    = tls_key_make();
+	a->server = make_server();
+	if (!a->key || !a->server)
+		return "OpenSSL makes no server";
+	a->client = make_client();
+	return a->client ? NULL : "the CA certificates of this host cannot be read";
+}
+
+struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e)
+{
+	struct tls_authority *a   = calloc(1, sizeof *a);
+	const char           *why = a ? set_up(a, config) : "no memory";
+
+	ERR_clear_error();
+	if (!why)
+		return a;
+	err_set(e, ERR_SETUP, "TLS: %s", why);
+	tls_authority_destroy(a);
+	return NULL;
+}
+
+void tls_authority_destroy(struct tls_authority *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < LEAVES_MAX; i++)
+		X509_free(a->leaf[i].cert);
+	SSL_CTX_free(a->server);
+	SSL_CTX_free(a->client);
+	X509_free(a->issuer.cert);
+	EVP_PKEY_free(a->issuer.key);
+	EVP_PKEY_free(a->key);
+	free(a);
+}
+
+/* --- leaves --- */
+
+static bool is_fresh(const struct leaf *leaf, const char *host, time_t now)
+{
+	return leaf->cert && strcmp(leaf->host, host) == 0 && now >= leaf->made && now - leaf->made < TLS_LEAF_SECONDS / 2;
+}
+
+static X509 *find_leaf(struct tls_authority *a, const char *host)
+{
+	time_t       now = time(NULL);
+	struct leaf *leaf;
+
+	for (size_t i = 0; i < LEAVES_MAX; i++)
+		if (is_fresh(&a->leaf[i], host, now))
+			return a->leaf[i].cert;
+	leaf = &a->leaf[a->next++ % LEAVES_MAX];
+	X509_free(leaf->cert);
+	leaf->cert = tls_cert_make_leaf(&a->issuer, a->key, host);
+	leaf->made = now;
+	strcpy(leaf->host, host); /* canonical, so of at most NET_HOST_MAX */
+	return leaf->cert;
+}
+
+/* --- connections --- */
+
+static SSL *give(SSL *ssl, bool is_whole)
+{
+	ERR_clear_error();
+	if (is_whole)
+		return ssl;
+	SSL_free(ssl);
+	return NULL;
+}
+
+SSL *tls_authority_serve(struct tls_authority *a, const char *host)
+{
+	X509 *leaf = find_leaf(a, host);
+	SSL  *ssl  = leaf ? SSL_new(a->server) : NULL;
+
+	if (ssl)
+		SSL_set_accept_state(ssl);
+	return give(ssl, ssl && SSL_use_certificate(ssl, leaf) == 1 && SSL_use_PrivateKey(ssl, a->key) == 1);
+}
+
+static bool expect(SSL *ssl, const char *host)
+{
+	unsigned char address[16];
+
+	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+SSL *tls_authority_dial(struct tls_authority *a, const char *host)
+{
+	SSL *ssl = SSL_new(a->client);
+
+	if (ssl)
+		SSL_set_connect_state(ssl);
+	return give(ssl, ssl && expect(ssl, host));
+}
