@@ -10,7 +10,7 @@
 struct byte_rate {
 	struct loop      *loop;
 	uint64_t          per_second; /* 0: no bound */
-	int64_t           full_ms, at_ms;
+	int64_t           at_ms;
 	uint64_t          left;
 	struct loop_timer timer;
 };

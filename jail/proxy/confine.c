@@ -46,17 +46,20 @@ struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* What c-ares and OpenSSL read. One that is replaced by another file later is not read any more: what was read before stays in use. */
+/*
+ * What c-ares and OpenSSL read, and what its user id may read there. Landlock knows files by inode: a right for resolv.conf
+ * alone ends when a DHCP client renames a new one to its place, so the folder has it, and the folders to which the usual links lead.
+ * The files themselves, for links to somewhere else.
+ */
 static const char *const readable[] = {
+	"/etc",
 	"/etc/resolv.conf",
 	"/etc/hosts",
 	"/etc/nsswitch.conf",
 	"/etc/host.conf",
-	"/etc/ssl",
 	"/usr/lib/ssl",
 	"/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates",
-	"/etc/pki/tls",
 	"/run/systemd/resolve",
 	"/run/resolvconf",
 	"/run/NetworkManager",

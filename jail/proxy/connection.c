@@ -174,6 +174,24 @@ void connection_end(struct connection *c, bool is_reset)
 	free(c);
 }
 
+static void client_left(struct connection *c)
+{
+	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
+	connection_end(c, true);
+}
+
+/*
+ * Half closed is not gone: the program may have said all that it has to say. But one that was not told yet that it
+ * may speak will not.
+ */
+void connection_await_server(struct connection *c, uint32_t events)
+{
+	bool is_silent = (c->via == VIA_CONNECT || c->via == VIA_SOCKS) && buffer_left(&c->said) == 0;
+
+	c->on_client = client_left;
+	connection_want(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
+}
+
 /* --- refusals --- */
 
 /* Ends the connection, maybe after the program has read it. */

@@ -75,4 +75,6 @@ void connection_end(struct connection *c, bool is_reset);
 
 struct proxy *connection_proxy(const struct connection *c);
 void          connection_want(struct connection *c, uint32_t client, uint32_t server);
+/* It is not there yet: ends, FAILED, when the program is gone before. */
+void          connection_await_server(struct connection *c, uint32_t events);
 void          connection_deadline(struct connection *c, enum deadline_kind kind);

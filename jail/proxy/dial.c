@@ -64,7 +64,7 @@ static int open_socket(int family)
 
 static void wait_for_it(struct connection *c)
 {
-	connection_want(c, 0, EPOLLOUT);
+	connection_await_server(c, EPOLLOUT);
 	connection_deadline(c, c->dial.next + 1 < c->dial.n ? DEADLINE_TRY : DEADLINE_DIAL);
 }
 

@@ -22,12 +22,22 @@ struct channel {
 	bool            is_old;
 };
 
+/* What c-ares reads once. (It reads /etc/hosts for each name.) */
+static const char *const files[] = { "/etc/resolv.conf", "/etc/nsswitch.conf" };
+
+/* Changes when another file takes its place, and when it is written. */
+struct version {
+	dev_t           device;
+	ino_t           inode;
+	struct timespec written;
+};
+
 struct lookups {
 	struct loop         *loop;
 	struct loop_timer    timer;
 	struct channel      *now;
-	struct channel      *old;  /* at most one: a second change waits for it */
-	struct stat          read; /* of resolv.conf, when it was read */
+	struct channel      *old; /* at most one: a second change waits for it */
+	struct version       read[ARRAY_LEN(files)];
 	struct lookup_socket socket[LOOKUP_SOCKETS_MAX];
 };
 
@@ -38,8 +48,6 @@ struct lookup {
 	struct lookup **slot;
 	uint16_t        port;
 };
-
-static const char resolv_conf[] = "/etc/resolv.conf";
 
 /* --- sockets and time of c-ares in our loop --- */
 
@@ -116,6 +124,34 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 
 /* --- channels --- */
 
+static struct version version_of(const char *path)
+{
+	struct stat st = { 0 };
+
+	(void)stat(path, &st); /* one that is not there has a version, too */
+	return (struct version){ st.st_dev, st.st_ino, st.st_mtim };
+}
+
+static bool version_is(const struct version *a, const struct version *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->written.tv_sec == b->written.tv_sec &&
+	       a->written.tv_nsec == b->written.tv_nsec;
+}
+
+/* False: nothing changed since the last time. */
+static bool look_again(struct lookups *all)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		struct version now = version_of(files[i]);
+
+		changed |= !version_is(&now, &all->read[i]);
+		all->read[i] = now;
+	}
+	return changed;
+}
+
 static struct channel *channel_open(struct lookups *all, struct err *e)
 {
 	struct channel     *channel = calloc(1, sizeof *channel);
@@ -133,9 +169,8 @@ static struct channel *channel_open(struct lookups *all, struct err *e)
 		return NULL;
 	}
 	channel->all = all;
-	(void)stat(resolv_conf, &all->read);
-	r = ares_init_options(&channel->ares, &options,
-			      ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+	r            = ares_init_options(&channel->ares, &options,
+					 ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
 	if (r != ARES_SUCCESS) {
 		err_set(e, ERR_SETUP, "c-ares: %s", ares_strerror(r));
 		free(channel);
@@ -146,17 +181,16 @@ static struct channel *channel_open(struct lookups *all, struct err *e)
 
 static void refresh(struct lookups *all)
 {
-	struct stat     st = { 0 };
 	struct channel *fresh;
 	struct err      e;
 
-	if (all->old || stat(resolv_conf, &st) < 0 ||
-	    (st.st_ino == all->read.st_ino && st.st_dev == all->read.st_dev && st.st_mtim.tv_sec == all->read.st_mtim.tv_sec &&
-	     st.st_mtim.tv_nsec == all->read.st_mtim.tv_nsec))
+	if (all->old || !look_again(all))
 		return;
 	fresh = channel_open(all, &e);
-	if (!fresh)
+	if (!fresh) {
+		all->read[0] = (struct version){ 0 }; /* the next name tries again */
 		return;
+	}
 	all->old = all->now;
 	all->now = fresh;
 	drop_old(all);
@@ -175,6 +209,7 @@ struct lookups *lookups_create(struct loop *loop, struct err *e)
 	all->timer = (struct loop_timer){ .due = on_time, .owner = all };
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		all->socket[i].source.fd = -1;
+	(void)look_again(all);
 	all->now = channel_open(all, e);
 	if (!all->now) {
 		free(all);

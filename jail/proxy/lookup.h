@@ -2,7 +2,8 @@
  * lookup.h - the addresses of an allowed name, from the host's own resolver
  *
  * c-ares: /etc/hosts, then the servers of /etc/resolv.conf, in the loop and without a thread. No search
- * list: the name that was allowed is the name that is asked for. resolv.conf is read again when it has changed.
+ * list: the name that was allowed is the name that is asked for. resolv.conf and nsswitch.conf are read again when they
+ * have changed, or others have taken their place.
  */
 #pragma once
 #include "loop.h"

@@ -9,12 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-
-/* Descriptors of a connection (two sockets, a pipe for each direction), and those that are none of a connection's. */
-enum { FDS_OF_ONE = 6, FDS_OTHER = LOOKUP_SOCKETS_MAX + 2 * PIPE_POOL_KEPT + 64 };
 
 /* --- what the door says --- */
 
@@ -33,46 +31,57 @@ static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3]
 {
 	struct err e;
 
-	if (!run_begin(proxy, m, fds, &e))
-		fprintf(stderr, "brig-proxy: %s\n", e.text);
+	if (run_begin(proxy, m, fds, &e) < 0)
+		fprintf(stderr, "brig-proxy: a run has no network: %s\n", e.text);
 }
 
-/* False: it is no message of this protocol. */
-static bool obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n)
+/* -1: it is no message of this protocol. */
+static int obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n, struct err *e)
 {
 	struct run *run = find(proxy, m->run);
 
 	if (m->kind == PROXY_BEGIN && n == 3 && !run) {
 		begin(proxy, m, fds);
-		return true;
+		return 0;
 	}
 	packet_drop(fds, n);
 	if (m->kind != PROXY_END || n != 0)
-		return false;
+		return err_set(e, ERR_BROKEN,
+			       "the door sent a message that is none of its protocol: kind %u for %s run, %" PRIu64
+			       ", with %zu descriptors",
+			       m->kind, run ? "the" : "a new", m->run, n);
 	if (run)
 		run_end(run);
-	return true;
+	return 0;
 }
 
-static void on_door(void *owner)
+/* 1: go on. 0: the door is gone. */
+static int hear(struct proxy *proxy, struct err *e)
 {
-	struct proxy        *proxy = owner;
 	struct proxy_message m;
 	int                  fds[3];
 	size_t               n = 0;
 	ssize_t              r = packet_receive(PROXY_FD, &m, sizeof m, fds, ARRAY_LEN(fds), &n);
 
-	if (r < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (r == sizeof m) {
-		proxy->ends = !obey(proxy, &m, fds, n);
-	} else {
-		if (r > 0)
-			packet_drop(fds, n);
-		proxy->ends = true;
-	}
-	if (proxy->ends && r != 0)
-		fprintf(stderr, "brig-proxy: a message that is none of its protocol\n");
+	if (r == sizeof m)
+		return obey(proxy, &m, fds, n, e) < 0 ? -1 : 1;
+	if (r > 0)
+		packet_drop(fds, n);
+	if (r > 0 || (r < 0 && errno == EMSGSIZE))
+		return err_set(e, ERR_BROKEN,
+			       "the door sent a message of another size, or with more descriptors, than its protocol has");
+	if (r < 0)
+		return errno == EAGAIN ? 1 : err_sys(e, "the door's socket");
+	return 0;
+}
+
+static void on_door(void *owner)
+{
+	struct proxy *proxy = owner;
+	int           r     = hear(proxy, &proxy->why);
+
+	proxy->ends  = r <= 0;
+	proxy->fails = r < 0;
 }
 
 /* --- from the beginning to the end --- */
@@ -86,8 +95,7 @@ static void raise_descriptors(struct proxy *proxy)
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	proxy->open_max =
-		limit.rlim_cur > 2 * FDS_OTHER ? (limit.rlim_cur - FDS_OTHER) / FDS_OF_ONE : limit.rlim_cur / 2 / FDS_OF_ONE;
+	proxy->descriptors = limit.rlim_cur;
 }
 
 static int set_up(struct proxy *proxy, struct err *e)
@@ -134,6 +142,10 @@ int proxy_serve(struct proxy *proxy, struct err *e)
 		r = confine(e);
 	while (r == 0 && !proxy->ends)
 		r = loop_turn(&proxy->loop, -1, e) < 0 ? -1 : 0;
+	if (proxy->fails) {
+		*e = proxy->why;
+		r  = -1;
+	}
 	if (proxy->loop.fd >= 0)
 		tear_down(proxy);
 	return r;

@@ -21,9 +21,11 @@ struct proxy {
 	struct tls_authority      *authority; /* NULL: nothing is terminated */
 	int                        kernel;    /* own_address.h */
 	struct pipe_pool           pipes;
-	uint64_t                   open, open_max; /* connections of all runs */
+	uint64_t                   descriptors;  /* that it may have */
+	uint64_t                   serves, open; /* runs; connections of all of them */
 	LIST_HEAD(, run) runs;
-	bool ends;
+	bool       ends, fails;
+	struct err why; /* it fails */
 	char scratch[PROXY_SCRATCH]; /* of one call: nothing stays in it */
 };
 

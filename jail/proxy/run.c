@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { ACCEPT_TURNS = 16 };
+enum { ACCEPT_TURNS = 16, PAUSE_MS = 100 };
 
 /* --- bounds --- */
 
@@ -57,9 +57,37 @@ static void take(struct run *run, int fd, uint16_t port)
 		course_begin(run, fd, address, port);
 }
 
-static int accept_one(const struct listener *l)
+static void accept_again(void *owner)
 {
-	return accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct run *run = owner;
+
+	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
+		struct listener *l = &run->listener[i];
+
+		if (l->source.fd >= 0 && l->is_paused)
+			loop_want(&run->proxy->loop, &l->source, EPOLLIN);
+		l->is_paused = false;
+	}
+}
+
+/* The kernel has no descriptor for us, and would tell of the one that waits again and again: a turn of the loop is lost to all runs. */
+static void pause_listener(struct listener *l)
+{
+	struct run *run = l->run;
+
+	l->is_paused = true;
+	loop_want(&run->proxy->loop, &l->source, 0);
+	if (!run->accept_again.set)
+		loop_timer_set(&run->proxy->loop, &run->accept_again, PAUSE_MS);
+}
+
+static int accept_one(struct listener *l)
+{
+	int fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+		pause_listener(l);
+	return fd;
 }
 
 static void on_connect(void *owner)
@@ -89,6 +117,7 @@ static void on_dns_question(void *owner)
 
 static void close_listeners(struct run *run)
 {
+	loop_timer_clear(&run->proxy->loop, &run->accept_again);
 	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
 		if (run->listener[i].source.fd >= 0)
 			loop_remove(&run->proxy->loop, &run->listener[i].source);
@@ -174,6 +203,7 @@ static int set_up(struct run *run, const struct proxy_message *m, int fds[3], st
 		return -1;
 	run->connections_max = m->connections_max;
 	run->bytes_max       = m->bytes_max;
+	run->accept_again    = (struct loop_timer){ .due = accept_again, .owner = run };
 	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_all, run);
 	run->channel = (struct loop_source){ fds[0], on_channel, run };
 	if (loop_add(&run->proxy->loop, &run->channel, e) < 0) {
@@ -184,28 +214,33 @@ static int set_up(struct run *run, const struct proxy_message *m, int fds[3], st
 	return 0;
 }
 
-struct run *run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
+static struct run *make(struct proxy *proxy, uint64_t number, struct err *e)
 {
 	struct run *run = calloc(1, sizeof *run);
-	int         r   = -1;
 
-	if (run) {
-		run->proxy      = proxy;
-		run->number     = message->run;
-		run->channel.fd = -1;
-		for (size_t i = 0; i < NET_LISTEN_MAX; i++)
-			run->listener[i].source.fd = -1;
-		LIST_INSERT_HEAD(&proxy->runs, run, link);
-		r = set_up(run, message, fds, e);
-	} else {
-		err_set(e, ERR_SETUP, "no memory for a run");
+	if (!run) {
+		err_set(e, ERR_SETUP, "no memory for it");
+		return NULL;
 	}
-	packet_drop(fds, 3);
-	if (run && r < 0) {
-		run_end(run);
-		run = NULL;
-	}
+	run->proxy      = proxy;
+	run->number     = number;
+	run->channel.fd = -1;
+	for (size_t i = 0; i < NET_LISTEN_MAX; i++)
+		run->listener[i].source.fd = -1;
+	LIST_INSERT_HEAD(&proxy->runs, run, link);
+	proxy->serves++;
 	return run;
+}
+
+int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
+{
+	struct run *run = run_may_begin(proxy, message, e) == 0 ? make(proxy, message->run, e) : NULL;
+	int         r   = run ? set_up(run, message, fds, e) : -1;
+
+	packet_drop(fds, 3);
+	if (run && r < 0)
+		run_end(run);
+	return r;
 }
 
 void run_end(struct run *run)
@@ -226,5 +261,6 @@ void run_end(struct run *run)
 	if (run->report)
 		munmap(run->report, sizeof *run->report);
 	LIST_REMOVE(run, link);
+	run->proxy->serves--;
 	free(run);
 }

@@ -1,5 +1,37 @@
 /* run_bounds.c - how much a run may have, and has had (run.h) */
+#include "limits.h"
 #include "proxy.h"
+
+#include <inttypes.h>
+
+/* Descriptors of a connection (two sockets, a pipe for each direction), of a run beside them, and those that are of none. */
+enum {
+	FDS_OF_ONE = 6,
+	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + 1,
+	FDS_OTHER  = LOOKUP_SOCKETS_MAX + 2 * PIPE_POOL_KEPT + 64,
+};
+
+/* For connections that are not there yet. */
+static uint64_t descriptors_left(const struct proxy *proxy)
+{
+	uint64_t other =
+		proxy->descriptors / 2 < FDS_OTHER ? proxy->descriptors / 2 : FDS_OTHER; /* few: there will be few lookups */
+	uint64_t used = other + proxy->serves * FDS_OF_RUN + proxy->open * FDS_OF_ONE;
+
+	return used < proxy->descriptors ? proxy->descriptors - used : 0;
+}
+
+int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
+{
+	const struct field *connections = &limits_fields[LIMIT_net_connections];
+
+	if (message->connections_max < connections->min || message->connections_max > connections->max)
+		return err_set(e, ERR_BROKEN, "net_connections is %" PRIu64 ", and must be from %" PRIu64 " to %" PRIu64,
+			       message->connections_max, connections->min, connections->max);
+	if (descriptors_left(proxy) < FDS_OF_RUN + FDS_OF_ONE)
+		return err_set(e, ERR_LIMIT, "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");
+	return 0;
+}
 
 size_t run_allowance(struct run *run, enum net_reason *reason)
 {
@@ -21,13 +53,11 @@ void run_spend(struct run *run, size_t bytes)
 
 enum net_reason run_may_open(const struct run *run)
 {
-	const struct proxy *proxy  = run->proxy;
-	uint64_t            others = proxy->open - run->open;
+	uint64_t more = descriptors_left(run->proxy) / FDS_OF_ONE;
 
 	if (run->open >= run->connections_max)
 		return NET_REASON_TOO_MANY;
 	if (run->bytes >= run->bytes_max)
 		return NET_REASON_TOO_MUCH;
-	return others >= proxy->open_max || run->open >= (proxy->open_max - others + 1) / 2 ? NET_REASON_NO_MEMORY
-											    : NET_REASON_NONE;
+	return more == 0 || run->open > more ? NET_REASON_NO_MEMORY : NET_REASON_NONE;
 }

@@ -55,6 +55,16 @@ static bool is_yes(const char *answer)
 	return strncmp(answer, "HTTP/1.", 7) == 0 && answer[8] == ' ' && answer[9] == '2';
 }
 
+/* Woken by one byte more. False: woken without, so it is the end, of which epoll would tell again and again. */
+static bool wait_for_more(int fd, int least)
+{
+	int       before = 0;
+	socklen_t len    = sizeof before;
+
+	return getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len) == 0 && before < least &&
+	       setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least) == 0;
+}
+
 /*
  * Looked at first, then taken exactly up to the empty line: what follows is the server's. Half an answer leaves the socket
  * readable, so the deadline of dialing is what bounds a slow one.
@@ -71,12 +81,8 @@ static void on_answer(struct connection *c)
 	}
 	answer[n] = 0;
 	end       = strstr(answer, "\r\n\r\n");
-	if (!end && n < ANSWER_MAX) {
-		int least = (int)n + 1;
-
-		(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least); /* woken by one more byte */
+	if (!end && n < ANSWER_MAX && wait_for_more(c->server.source.fd, (int)n + 1))
 		return;
-	}
 	if (!end || !is_yes(answer) || recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
@@ -99,6 +105,6 @@ void upstream_begin(struct connection *c)
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
 	}
-	connection_want(c, 0, EPOLLIN);
+	connection_await_server(c, EPOLLIN);
 	connection_deadline(c, DEADLINE_DIAL);
 }

@@ -133,7 +133,7 @@ void net_rule_print(const struct net_rule *rule, char *text)
 {
 	bool        bracket = rule->host_kind == NET_HOST_ADDRESS && strchr(rule->host, ':');
 	const char *scheme  = rule->scheme < ARRAY_LEN(schemes) && schemes[rule->scheme] ? schemes[rule->scheme] : "";
-	char        port[8] = "", more[16] = "";
+	char        port[8] = "", more[24] = "";
 
 	if (rule->host_kind == NET_HOST_ANYTHING) {
 		strcpy(text, "anything");

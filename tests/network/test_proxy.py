@@ -1,5 +1,10 @@
 """brig-proxy, the real executable: what a program in a cell reaches through it, what it does not, and what the door is told of it."""
 import contextlib
+import os
+import resource
+import socket
+import subprocess
+import time
 
 import pytest
 
@@ -269,7 +274,172 @@ def test_the_proxy_ends_with_its_door_and_the_cell_is_refused_at_once(proxy, cel
 
 def test_a_message_of_another_kind_ends_the_proxy(proxy):
     proxy.send(proxies.Message(7, 1))
-    assert proxy.process.wait(host.HANG) == 0 and "none of its protocol" in proxy.said()
+    ends(proxy, "brig-proxy: the door sent a message that is none of its protocol: kind 7 for a new run, 1, with 0 descriptors\n")
+
+
+def ends(proxy, *said):
+    assert proxy.process.wait(host.HANG) == 1 and proxy.said() in said
+
+
+def test_a_message_of_another_size_or_with_more_descriptors_ends_the_proxy(start):
+    for message, fds in ((b"x", []), (bytes(100), []), (proxies.Message(1, 1), [0] * 4)):
+        proxy = start()
+        proxy.send(message, fds)
+        ends(proxy, "brig-proxy: the door sent a message of another size, or with more descriptors, than its protocol has\n")
+
+
+def test_a_run_that_begins_twice_ends_the_proxy(proxy, cell):
+    run = proxy.begin(cell, "shop.example")
+    fds = [proxies.memory(b"") for _ in range(3)]
+    proxy.send(proxies.Message(1, run.number, 1, 1), fds)
+    ends(proxy, f"brig-proxy: the door sent a message that is none of its protocol: kind 1 for the run, {run.number}, with 3 descriptors\n")
+
+
+def malformed_configs():
+    many = proxies.rules("shop.example")
+    many.n = 65
+    endless = proxies.rules("shop.example")
+    endless.rule[0].host = b"a" * 254
+    yield "rules are malformed", proxies.memory(proxies.Config(many))
+    yield "rules are malformed", proxies.memory(proxies.Config(deny=endless))
+    yield "CA is malformed", proxies.memory(proxies.Config(ca_key=b"x" * 8192))
+    yield "secrets are malformed", proxies.memory(proxies.Config(secrets=17))
+    yield "secrets are malformed", proxies.memory(proxies.Config(secrets=1, secret=(proxies.Secret * 16)(proxies.Secret(header=b"authorization", value=b"x", secret_from=1, secret_len=1))))
+    yield "upstream is not HOST:PORT", proxies.memory(proxies.Config(upstream=b"proxy.example"))
+    yield "the configuration: has", proxies.memory(bytes(proxies.Config()) + b"x")
+    yield "another size", proxies.memory(bytes(proxies.Config())[1:])
+    yield "the configuration", proxies.memory(b"")
+    yield "the configuration", proxies.memory(proxies.Config(), sealed=False)
+
+
+def test_a_configuration_that_is_malformed_ends_the_proxy_with_what_is_wrong(start):
+    for wrong, config in malformed_configs():
+        proxy = start(config=config)
+        assert proxy.process.wait(host.HANG) == 1 and wrong in proxy.said() and proxy.said().count("\n") == 1, (wrong, proxy.said())
+
+
+def test_a_run_that_is_malformed_has_no_network_and_the_others_keep_theirs(proxy, run, cell):
+    many = proxies.rules("shop.example")
+    many.n = 65
+    good = proxies.rules("shop.example")
+    for n, (said, limits, rules, report) in enumerate((
+            ("net_connections is 0, and must be from 1 to 1024", (1, 0), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
+            ("net_connections is 1025, and must be from 1 to 1024", (1, 1025), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run are malformed", (1, 1), proxies.memory(many), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run: has", (1, 1), proxies.memory(bytes(good) + b"x"), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run", (1, 1), proxies.memory(good, sealed=False), proxies.memory(proxies.Report(), sealed=False)),
+            ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(b"", sealed=False)),
+            ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(proxies.Report())))):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            proxy.send(proxies.Message(1, 100 + n, *limits), [channel.fileno(), rules, report])
+        assert host.poll(lambda n=n: proxy.said().count("\n") == n + 1), proxy.said()
+        assert proxy.said().splitlines()[n].startswith(f"brig-proxy: a run has no network: {said}")
+    assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+
+
+# --- what it does when something lacks ---
+
+def cpu_seconds(pid):
+    return sum(map(int, host.read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_without_descriptors_the_proxy_rests_and_goes_on_when_there_are_some(proxy, run, cell):
+    assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+    limits = resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, (1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    asking = [cell.machine.start("curl", "-sS", "--cacert", cell.ca, *way, "https://shop.example/who", stdout=subprocess.PIPE, text=True)
+              for way in (["--noproxy", "*"], ["--proxy", f"http://{proxies.GATEWAY}:3128"])]
+    assert host.poll(lambda: "ESTAB" in cell.run("ss", "-tnH", "dport = :3128").stdout)
+    before = cpu_seconds(proxy.process.pid)
+    time.sleep(1) # what is measured
+    assert cpu_seconds(proxy.process.pid) - before < 0.2 and all(one.poll() is None for one in asking)
+    resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert all("shop.example by" in one.communicate(timeout=host.HANG)[0] for one in asking)
+    assert run.report.refused == 0
+
+
+SILENT = "93.184.220.1" # no machine has it, and none says so
+
+LEAVE = """
+import socket, sys
+s = socket.create_connection(("198.18.0.1", 3128), 20)
+s.sendall(f"CONNECT {sys.argv[1]}:443 HTTP/1.1\\r\\nHost: {sys.argv[1]}\\r\\n\\r\\n".encode())
+"""
+
+
+def test_a_program_that_leaves_while_its_host_is_dialed_gives_its_connection_back(start, cell):
+    proxy = start(allow=["shop.example", SILENT])
+    run = proxy.begin(cell, "shop.example", SILENT, connections_max=1)
+    cell.python(LEAVE, SILENT)
+    run.comes_to(SILENT, 443, "failed", "unreachable")
+    row = run.report.connection[0]
+    assert row.ended_ms - row.began_ms < 5000
+    assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+
+
+HALF = """
+import socket
+with socket.create_server(("127.0.0.1", 3130)) as server:
+    while True:
+        s = server.accept()[0]
+        s.recv(1000)
+        s.sendall(b"HTTP/1.1 200 OK\\r\\n")
+        s.shutdown(socket.SHUT_WR)
+        held = s
+"""
+
+
+def test_a_proxy_of_the_host_that_ends_in_the_middle_of_its_answer_is_told_at_once(start, cell, internet):
+    internet.host.start(host.PYTHON, "-c", HALF)
+    internet.host.listens("127.0.0.1", 3130)
+    run = start(allow=["shop.example"], upstream=b"127.0.0.1:3130").begin(cell, "shop.example")
+    assert "could not be connected to" in cell.curl("http://shop.example/", proxy="http").stdout
+    row = run.report.connection[0]
+    assert row.ended_ms - row.began_ms < 5000
+
+
+# An /etc of its own, and what systemd-resolved has.
+OWN_ETC = 'mount --bind "$1/etc" /etc; mount -t tmpfs none /run; mkdir -p /run/systemd/resolve; mount --bind "$1/resolve" /run/systemd/resolve; shift; exec "$@"'
+
+
+@pytest.fixture
+def etc(tmp_path):
+    """A folder of files that name no resolver."""
+    tmp_path.chmod(0o755)
+    for name in ("etc", "resolve"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "etc/hosts").write_text("127.0.0.1 localhost\n")
+    (tmp_path / "etc/nsswitch.conf").write_text("hosts: files dns\n")
+    (tmp_path / "etc/resolv.conf").write_text("nameserver 127.0.0.77\n")
+    return tmp_path
+
+
+def put(path, text):
+    """As those that write such files do."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text(text)
+    fresh.rename(path)
+
+
+def test_names_are_resolved_as_the_host_says_now_also_when_its_files_were_replaced(start, cell, etc):
+    link = etc / "resolve/stub-resolv.conf"
+    link.write_text("nameserver 127.0.0.77\n")
+    proxy = start(allow=ALLOWED, through=["unshare", "--mount", "sh", "-ec", OWN_ETC, "sh", etc])
+    proxy.begin(cell, *ALLOWED)
+
+    def reached(name="shop.example"):
+        return "shop.example by" in cell.curl("-H", "Host: " + name, f"http://{name}/who", proxy="http").stdout
+    assert not reached()
+    put(etc / "etc/resolv.conf", f"nameserver {internets.RESOLVER}\n")
+    assert reached()
+    (etc / "etc/link").symlink_to("../run/systemd/resolve/stub-resolv.conf")
+    (etc / "etc/link").rename(etc / "etc/resolv.conf")
+    assert not reached()
+    put(link, f"nameserver {internets.RESOLVER}\n")
+    assert reached()
+    put(link, "nameserver 127.0.0.77\n")
+    assert not reached()
+    put(etc / "etc/hosts", f"{internets.address_of('shop.example')} shop.example\n")
+    assert reached()
 
 
 WEBSOCKET = """

@@ -155,13 +155,14 @@ class Run:
 
 
 class Proxy:
-    def __init__(self, internet, allow=(), ceiling=(), deny=(), upstream=b""):
+    def __init__(self, internet, allow=(), ceiling=(), deny=(), upstream=b"", config=None, through=()):
+        """config: a memory file instead of the one that the others make. through: a command that becomes the proxy."""
         self.internet, self.runs = internet, 0
         self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config = memory(Config(rules(*allow), rules(*ceiling), rules(*deny), upstream=upstream))
+        config = memory(Config(rules(*allow), rules(*ceiling), rules(*deny), upstream=upstream)) if config is None else config
         self.err = tempfile.TemporaryFile("w+") # pylint: disable=consider-using-with # as long as the proxy
         with theirs:
-            self.process = subprocess.Popen([*internet.host.enter, host.PYTHON, "-c", BECOME, host.build_dir() / "bin/proxy", str(theirs.fileno()), str(config)],
+            self.process = subprocess.Popen([*internet.host.enter, *through, host.PYTHON, "-c", BECOME, host.build_dir() / "bin/proxy", str(theirs.fileno()), str(config)],
                                             pass_fds=[theirs.fileno(), config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.err)
         os.close(config)
 
