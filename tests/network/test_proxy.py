@@ -515,6 +515,9 @@ def test_where_the_host_has_a_proxy_of_its_own_names_are_reached_through_it(star
 
 
 def test_the_proxy_has_no_rights(proxy, run):
-    status = dict(line.split(":\t", 1) for line in open(f"/proc/{proxy.process.pid}/status", encoding="ascii").read().splitlines() if ":\t" in line)
+    def now():
+        return dict(line.split(":\t", 1) for line in host.read(f"/proc/{proxy.process.pid}/status").splitlines() if ":\t" in line)
+    assert host.poll(lambda: now()["Seccomp"] != "0"), "it is not confined" # it was started a moment ago
+    status = now()
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
     assert run.report.n == 0
