@@ -93,6 +93,7 @@ def test_a_proxy_that_ended_leaves_runs_without_a_network_and_a_new_one_is_start
 
 def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
     (proxy,) = service.of_kind("proxy")
+    assert host.poll(lambda: "Seccomp:\t2" in host.read(f"/proc/{proxy}/status")), "it is not confined" # one that was started a moment ago
     status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{proxy}/status").splitlines() if ":\t" in line)
     assert {status[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16} and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
     others = {host.read(f"/proc/{pid}/status").split("Uid:\t")[1].split()[0] for pid in service.tree() if pid != proxy}

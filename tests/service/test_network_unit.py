@@ -231,6 +231,7 @@ def proxies():
 
 def test_the_proxies_have_an_account_of_their_own_and_nothing_else(reaching):
     service.run(service.MEMBER, "pass", "-p", "reaches")
+    assert host.poll(lambda: len(proxies()) == 2 and all(service.status(pid)["Seccomp"] == "2" for pid in proxies()))
     found = [service.status(pid) for pid in proxies()]
     accounts = {str(service.ids(name)[0]) for name in ("_brig-door", "_brig-keeper")} | {"0"}
     assert len(found) == 2 and len({has["Uid"] for has in found}) == 2, found
