@@ -108,7 +108,7 @@ def at(address):
     try:
         with socket.create_connection((address, 80), 20) as sock:
             sock.sendall(b"GET /hello.txt HTTP/1.0\\r\\nHost: HOST\\r\\n\\r\\n".replace(b"HOST", HOST.encode()))
-            return "open" if b"hello from" in sock.recv(10000) else "nothing"
+            return "open" if b"hello from" in sock.makefile("rb").read() else "nothing"
     except OSError as e:
         return e.strerror
 print(page(HOST), flush=True)
@@ -125,6 +125,37 @@ print(page(HOST), at(socket.gethostbyname(HOST)), at("198.18.1.1"), at("198.18.1
     for done, other in zip(ended, ("api.example", "shop.example")):
         assert done.stdout.startswith(f"{HELLO} open Connection reset by peer Connection reset by peer ") and f"{other} is not on the list" in done.stdout, done
         assert {one["name"] for one in done.record["network"]["connections"] if one["verdict"] != "refused"} == {"shop.example" if other == "api.example" else "api.example"}, done
+
+
+@pytest.mark.row("G12")
+def test_a_run_that_floods_its_proxy_keeps_no_other_run_of_the_profile_from_it(service):
+    await_ready(service)
+    flood = """
+import socket
+def begun(text):
+    sock = socket.create_connection(("198.18.0.1", 3128), 20)
+    sock.sendall(text)
+    return sock
+held = [begun(b"GET http://shop.example/big HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n") for _ in range(30)] # a gigabyte each, which nobody reads
+print("held", flush=True)
+import sys, threading
+ends = threading.Thread(target=sys.stdin.readline)
+ends.start()
+count = 0
+while ends.is_alive():
+    for sock in [begun(b"CONNECT shop.example:443 HTTP/1.1\\r\\n") for _ in range(30)]:
+        sock.close()
+    count += 30
+print(count)
+"""
+    with service.connect() as talk:
+        going = talk.start(flood, profile="open", stdin=True)
+        assert going.line() == "held"
+        beside = [run(service, "print(page('shop.example'))") for _ in range(5)]
+        going.feed(b"enough\n")
+        ended = going.finish()
+    assert [one.stdout for one in beside] == [f"{HELLO}\n"] * 5, [str(one) for one in beside]
+    assert ended.status == 0 and int(ended.stdout.splitlines()[-1]) >= 30, str(ended)
 
 
 @pytest.mark.row("G13")
