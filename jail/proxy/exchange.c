@@ -2,8 +2,8 @@
 #include "exchange.h"
 
 #include "proxy.h"
+#include "reply.h"
 #include "request_body.h"
-#include "secret.h"
 
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -11,9 +11,8 @@
 struct exchange {
 	struct request_body body;
 	bool                upgrades;    /* the reply is not there yet: nothing but the request goes up */
-	bool                has_secrets; /* mask is in use */
-	bool                is_masked;   /* mask has told its last bytes */
-	struct secret_mask  mask;
+	bool                has_secrets; /* reply is in use */
+	struct reply        reply;
 };
 
 /* --- the body, up --- */
@@ -35,17 +34,17 @@ static bool pass_body(void *owner, struct flow *f)
 
 /* --- the reply, down --- */
 
-static void mask_reply(struct exchange *x, struct flow *f, size_t n)
+static bool mask_reply(struct exchange *x, struct flow *f)
 {
-	if (n > f->out.room - NET_SECRET_VALUE_MAX)
-		n = f->out.room - NET_SECRET_VALUE_MAX;
-	if (n) {
-		f->out.len = secret_mask_step(&x->mask, buffer_at(&f->in), n, f->out.at);
-		buffer_take(&f->in, n);
-	} else if (f->is_ended && !x->is_masked) {
-		x->is_masked = true;
-		f->out.len   = secret_mask_end(&x->mask, f->out.at);
-	}
+	struct span in    = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
+	size_t      taken = 0, made = 0;
+
+	if (!reply_step(&x->reply, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
+		return false;
+	buffer_take(&f->in, taken);
+	f->out.len = made;
+	f->is_ended |= x->reply.is_done;
+	return true;
 }
 
 static void copy_reply(struct flow *f, size_t n)
@@ -63,9 +62,8 @@ static bool pass_reply(void *owner, struct flow *f)
 	struct exchange *x = owner;
 
 	if (x->has_secrets)
-		mask_reply(x, f, buffer_left(&f->in));
-	else
-		copy_reply(f, buffer_left(&f->in));
+		return mask_reply(x, f);
+	copy_reply(f, buffer_left(&f->in));
 	return true;
 }
 
@@ -89,8 +87,10 @@ static bool pass_first_reply(void *owner, struct flow *f)
 
 	if (outcome == REPLY_MORE && !f->is_ended)
 		return true;
-	if (outcome == REPLY_SWITCHED)
+	if (outcome == REPLY_SWITCHED) {
+		reply_is_tunnel(&x->reply);
 		open_up(c);
+	}
 	x->upgrades = false;
 	f->filter   = pass_reply;
 	f->owner    = x;
@@ -127,7 +127,10 @@ static bool pump(struct connection *c, struct flow *f)
 		connection_refuse(c, reason);
 		return false;
 	case FLOW_BAD:
-		connection_refuse(c, NET_REASON_BAD_REQUEST);
+		if (f->is_down)
+			server_failed(c);
+		else
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
 		return false;
 	case FLOW_BROKEN:
 		break;
@@ -217,7 +220,7 @@ static void set_secrets(struct connection *c, struct request_edit *edit, struct 
 	edit->set         = set;
 	edit->sets        = secret_headers(config, c->host, c->port, set);
 	edit->plain_reply = true;
-	secret_mask_begin(&c->exchange->mask, config, c->host, c->port);
+	reply_begin(&c->exchange->reply, config, c->host, c->port);
 	c->exchange->has_secrets = true;
 	report_line_secret(&c->line);
 }

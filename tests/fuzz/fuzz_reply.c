@@ -1,0 +1,79 @@
+/*
+ * fuzz_reply.c - replies to requests that had a secret: it is in none of them, however reads and chunks divide it
+ *
+ * The first byte says how it is cut. What a reader makes of the chunks that come out is looked at, too.
+ */
+#define _GNU_SOURCE
+#include "fuzz.h"
+#include "reply.h"
+
+#define SECRET "sesame"
+
+enum { REPLIES_MAX = 4096, MADE_MAX = 16 * REPLIES_MAX };
+
+static struct proxy_config config = { .secrets = 1, .secret[0] = { .host = "shop.example", .port = 443, .secret_len = sizeof SECRET - 1, .value = SECRET } };
+
+static char   made[MADE_MAX];
+static size_t made_len;
+
+static bool pass(const char *bytes, size_t len, size_t pace)
+{
+	static struct reply r;
+	size_t              from = 0, have = 0, taken = 1, out_len = 1;
+	bool                ok = true;
+
+	made_len = 0;
+	reply_begin(&r, &config, "shop.example", 443);
+	while (ok && !r.is_done && (have < len || taken || out_len)) {
+		char *out = malloc(REPLY_ROOM), *in;
+
+		have = have + pace < len ? have + pace : len;
+		in   = malloc(have - from + 1);
+		must(out && in);
+		memcpy(in, bytes + from, have - from);
+		ok = reply_step(&r, (struct span){ in, have - from }, have == len, out, REPLY_ROOM, &taken, &out_len);
+		must(taken <= have - from && out_len <= REPLY_ROOM && made_len + out_len <= sizeof made);
+		memcpy(made + made_len, out, out_len);
+		made_len += out_len;
+		from += taken;
+		free(in);
+		free(out);
+	}
+	must(!ok || r.is_done || from == len);
+	return ok;
+}
+
+/* Of the chunks at `at`, in place: only the bytes. Ends where there is no whole one any more. */
+static size_t unchunk(char *at, size_t len)
+{
+	size_t to = 0;
+
+	for (size_t from = 0; len - from > 10;) {
+		size_t n = strtoul(at + from, NULL, 16);
+
+		if (n == 0 || n > len || from + 12 + n > len)
+			break;
+		memmove(at + to, at + from + 10, n);
+		to += n;
+		from += 12 + n;
+	}
+	return to;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *head;
+	bool  ok;
+
+	if (size < 1 || size > REPLIES_MAX)
+		return 0;
+	ok = pass((const char *)data + 1, size - 1, 1u + data[0]);
+	must(!memmem(made, made_len, SECRET, sizeof SECRET - 1));
+	head = memmem(made, made_len, "\r\n\r\n", 4);
+	if (ok && head && memmem(made, (size_t)(head - made), "chunked", 7) && made_len - (size_t)(head + 4 - made) > 10) {
+		size_t n = unchunk(head + 4, made_len - (size_t)(head + 4 - made));
+
+		must(!memmem(head + 4, n, SECRET, sizeof SECRET - 1));
+	}
+	return 0;
+}
