@@ -107,6 +107,8 @@ static bool take_head(struct step *s, bool is_end)
 	s->r->state = state_behind(head);
 	s->made += secret_mask_step(&s->r->mask, head.at, head.len, s->out + s->made);
 	take(s, head.len);
+	if (s->r->state == SIZE)
+		s->r->mask.little = 0; /* the last chunk tells when nothing follows, so no letter has to pass early */
 	return true;
 }
 

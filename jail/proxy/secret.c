@@ -27,7 +27,12 @@ size_t secret_headers(const struct proxy_config *config, const char *host, uint1
 
 bool secret_allows(const struct request_head *h)
 {
-	return h->method != 0 && h->method != NET_METHOD_OPTIONS;
+	static const char *const repeating[] = { "TRACE", "TRACK", "OPTIONS" };
+
+	for (size_t i = 0; i < ARRAY_LEN(repeating); i++)
+		if (span_is(h->method_text, repeating[i]))
+			return false;
+	return h->method != 0;
 }
 
 /* --- replies --- */

@@ -12,7 +12,7 @@
 bool secret_is_for(const struct proxy_config *config, const char *host, uint16_t port);
 /* The headers to set, at most NET_SECRETS_MAX; they point into config. Returns how many. */
 size_t secret_headers(const struct proxy_config *config, const char *host, uint16_t port, struct request_set set[NET_SECRETS_MAX]);
-/* A server that repeats a request (TRACE, maybe OPTIONS) would hand the secret over. */
+/* A server that repeats a request (TRACE, maybe OPTIONS, in any case of letters) would hand the secret over. */
 bool secret_allows(const struct request_head *h);
 
 /*

@@ -44,19 +44,24 @@ static SSL_CTX *make_context(const SSL_METHOD *method)
 	return c;
 }
 
-/* A client that names protocols must have HTTP/1.1 among them: nothing else could be read. */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *context)
+static bool find_protocol(const char *ours, const unsigned char *in, unsigned in_len, const unsigned char **out, unsigned char *out_len)
 {
-	static const unsigned char ours[] = "http/1.1";
+	size_t len = strlen(ours);
 
-	(void)ssl, (void)context;
 	for (unsigned i = 0; i < in_len; i += 1u + in[i])
-		if (in[i] == sizeof ours - 1 && in_len - i > in[i] && memcmp(in + i + 1, ours, in[i]) == 0) {
+		if (in[i] == len && in_len - i > len && memcmp(in + i + 1, ours, len) == 0) {
 			*out     = in + i + 1;
 			*out_len = in[i];
-			return SSL_TLSEXT_ERR_OK;
+			return true;
 		}
-	return SSL_TLSEXT_ERR_ALERT_FATAL;
+	return false;
+}
+
+/* A client that names protocols must have one of these among them: nothing else could be read. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *context)
+{
+	(void)ssl, (void)context;
+	return find_protocol("http/1.1", in, in_len, out, out_len) || find_protocol("http/1.0", in, in_len, out, out_len) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 static SSL_CTX *make_server(void)

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """servers.py FOLDER - the small servers of world that no package has; they write down all they hear in FOLDER/seen.log
 
-raw.example     HTTP and HTTPS that answer by path: /echo the request itself, /chunked, /big?N, /slow, /close, /redirect; keeps the bytes as they came
+raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /big?N, /slow,
+                /cut, /redirect; keeps the bytes as they came. At 8444 it says nothing at all
 echo.example    TCP 7007 gives back what comes; UDP 53, 443 and 7007 do, too
 127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
 127.0.0.1:5353  DNS for rebind.example: one public address the first time, and then 169.254.169.254
 """
 import asyncio
 import json
+import os
+import re
+import socket
 import ssl
 import struct
 import sys
@@ -57,6 +61,14 @@ async def answer(writer, heard):
     elif name == b"slow":
         await reply(writer, b"hello", b"Content-Length: 10") # and nothing more
         return
+    elif name == b"cut": # without a length, and without saying over TLS that this was all
+        await reply(writer, b"half of it", b"X-Length: none")
+        with socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno())) as plain:
+            plain.shutdown(socket.SHUT_WR)
+        return
+    elif name == b"dribble":
+        body = b"".join(b"1\r\n%c\r\n" % one for one in heard) + b"0\r\n\r\n"
+        await reply(writer, body, b"Transfer-Encoding: chunked\r\nX-Echo: " + re.search(rb"(?i)authorization: ([^\r]*)|$", heard)[0])
     elif name == b"redirect":
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: https://evil.example/who\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
@@ -75,6 +87,12 @@ async def answer(writer, heard):
 async def reply(writer, body, length=None):
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s\r\nConnection: close\r\n\r\n" % (length or b"Content-Length: %d" % len(body)) + body)
     await writer.drain()
+
+
+async def mute(reader, writer):
+    while await reader.read(65536):
+        pass
+    writer.close()
 
 
 # --- echoes ----------------------------------------------------------------------------------------------
@@ -102,11 +120,11 @@ class Datagrams(asyncio.DatagramProtocol):
         self.transport.sendto(data, address)
 
 
-async def websocket(socket, _path=None):
+async def websocket(peer, _path=None):
     try:
-        async for message in socket:
+        async for message in peer:
             saw("websocket", message if isinstance(message, bytes) else message.encode())
-            await socket.send(message)
+            await peer.send(message)
     except websockets.ConnectionClosed:
         pass
 
@@ -136,7 +154,9 @@ async def main():
     context.load_cert_chain(f"{FOLDER}/server.crt", f"{FOLDER}/server.key")
     loop = asyncio.get_running_loop()
     await asyncio.start_server(lambda r, w: raw(r, w, "raw http"), RAW, 80)
-    await asyncio.start_server(lambda r, w: raw(r, w, "raw https"), RAW, 443, ssl=context)
+    for port in (443, 8443):
+        await asyncio.start_server(lambda r, w, port=port: raw(r, w, "raw https" if port == 443 else f"raw https {port}"), RAW, port, ssl=context)
+    await asyncio.start_server(mute, RAW, 8444)
     await asyncio.start_server(echo, ECHO, 7007)
     for port in (53, 443, 7007):
         await loop.create_datagram_endpoint(lambda port=port: Datagrams(port), (ECHO, port))

@@ -184,8 +184,19 @@ class Internet:
             (self.folder / "names.cnf").write_text("subjectAltName=" + ",".join(f"DNS:{one}" for one in names) + "\nextendedKeyUsage=serverAuth\n")
             self.openssl("req", "-new", *key[:-2], "-subj", f"/CN={names[0]}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
             self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial", "-days", "2", "-extfile", "names.cnf", "-out", f"{name}.crt")
+        self.make_bad_certificates(key[:-2])
         self.bundle = self.folder / "bundle.pem"
         self.bundle.write_text(host.read(BUNDLE) + (self.folder / "ca.pem").read_text())
+
+    def make_bad_certificates(self, key):
+        """Both for cert.example: one of yesterday's, and one that signs itself."""
+        (self.folder / "names.cnf").write_text("subjectAltName=DNS:cert.example\nextendedKeyUsage=serverAuth\n")
+        (self.folder / "ca.cnf").write_text("[ca]\ndefault_ca=here\n[here]\ndatabase=issued\nrand_serial=yes\nnew_certs_dir=.\ndefault_md=sha256\npolicy=any\n[any]\ncommonName=supplied\n")
+        (self.folder / "issued").write_text("")
+        self.openssl("req", "-new", *key, "-subj", "/CN=cert.example", "-keyout", "expired.key", "-out", "expired.csr")
+        self.openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "ca.key", "-extfile", "names.cnf", "-startdate", "20200101000000Z",
+                     "-enddate", "20200102000000Z", "-in", "expired.csr", "-out", "expired.crt")
+        self.openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=cert.example", "-addext", "subjectAltName=DNS:cert.example", "-keyout", "itself.key", "-out", "itself.crt")
 
     # --- servers ---
 
@@ -350,6 +361,8 @@ def nginx_conf(folder):
                 location / { default_type text/plain; return 200 "credentials of the machine\\n"; }
             }
             server { listen CERT:443 ssl; ssl_certificate FOLDER/other.crt; ssl_certificate_key FOLDER/other.key; location / { return 200 "wrong name\\n"; } }
+            server { listen CERT:8443 ssl; ssl_certificate FOLDER/expired.crt; ssl_certificate_key FOLDER/expired.key; location / { return 200 "expired\\n"; } }
+            server { listen CERT:8444 ssl; ssl_certificate FOLDER/itself.crt; ssl_certificate_key FOLDER/itself.key; location / { return 200 "signed by itself\\n"; } }
             server { listen STRANGER:443 ssl; ssl_certificate FOLDER/stranger.crt; ssl_certificate_key FOLDER/stranger.key; location / { return 200 "unknown CA\\n"; } }
         }
     """).replace("TOKEN", TOKEN).replace("PUBLIC", public).replace("PRIVATE", private).replace("CERT:", address_of("cert.example") + ":").replace("STRANGER:", address_of("unknown-ca.example") + ":").replace("FOLDER", str(folder))

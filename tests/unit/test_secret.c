@@ -94,14 +94,15 @@ static void test_waiting(void)
 static void test_whose(void)
 {
 	struct request_set  set[NET_SECRETS_MAX];
-	struct request_head get = { .method = NET_METHOD_GET }, options = { .method = NET_METHOD_OPTIONS }, trace = { .method = 0 };
+	struct request_head get = { .method = NET_METHOD_GET, .method_text = { "GET", 3 } }, options = { .method = NET_METHOD_OPTIONS, .method_text = { "OPTIONS", 7 } };
+	struct request_head trace = { .method = 0, .method_text = { "TRACE", 5 } }, small = { .method = NET_METHOD_OTHER, .method_text = { "trace", 5 } };
 
 	tap_ok(secret_headers(&config, "api.example.org", 443, set) == 3 && !strcmp(set[0].name, "authorization") && !strcmp(set[0].value, "Bearer ghp_0123456789abcdef"),
 	       "the headers of a host and port");
 	tap_ok(secret_headers(&config, "api.example.org", 8443, set) == 0 && !secret_is_for(&config, "api.example.org", 8443), "not of another port");
 	tap_ok(!secret_is_for(&config, "xapi.example.org", 443) && !secret_is_for(&config, "example.org", 443), "not of another host");
 	tap_ok(secret_is_for(&config, "other.example.org", 443), "of another host its own");
-	tap_ok(secret_allows(&get) && !secret_allows(&options) && !secret_allows(&trace), "TRACE and OPTIONS would repeat it");
+	tap_ok(secret_allows(&get) && !secret_allows(&options) && !secret_allows(&trace) && !secret_allows(&small), "TRACE and OPTIONS would repeat it");
 }
 
 int main(void)
