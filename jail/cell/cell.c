@@ -409,5 +409,5 @@ bool cell_left_net_alone(const struct cell *c)
 	const struct net_place *p = &c->net;
 	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.was_given);
 
-	return p->net.ns_fd >= 0 && is_untouched && net_is_quiet(&p->net);
+	return p->net.ns_fd >= 0 && is_untouched;
 }

@@ -75,5 +75,5 @@ void         cell_end(struct cell *c);
 must_use int cell_reap(struct cell *c, struct err *e);
 /* A child of this process that is the cell's: it reaps that itself. */
 bool         cell_has_child(const struct cell *c, pid_t pid);
-/* Nothing was done with the network: it can be told from a new one by nothing, and may be used again. */
+/* No process of it ever had a socket of a network: with net_is_quiet(), now or later, it can be told from a new one by nothing. */
 bool         cell_left_net_alone(const struct cell *c);

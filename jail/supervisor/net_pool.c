@@ -5,6 +5,7 @@
 #include "filter_notice.h"
 
 #include <sched.h>
+#include <string.h>
 
 static int open_own(struct net_pool *p, struct err *e)
 {
@@ -24,19 +25,48 @@ int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *filter, str
 	return open_own(p, e);
 }
 
+static struct net take_out(struct net_pool *p, size_t at)
+{
+	struct net found = p->kept[at].net;
+
+	memmove(&p->kept[at], &p->kept[at + 1], (--p->n - at) * sizeof *p->kept);
+	return found;
+}
+
 /* The one that came last: its memory is warm. */
+static struct net take_quiet(struct net_pool *p)
+{
+	for (size_t at = p->n; at-- > 0;)
+		if (!p->kept[at].rests || net_is_quiet(&p->kept[at].net))
+			return take_out(p, at);
+	return NET_NONE;
+}
+
 struct net_place net_pool_take(struct net_pool *p)
 {
-	return (struct net_place){ .net         = p->n ? p->net[--p->n] : NET_NONE,
-				   .host_fd     = p->host_fd,
-				   .is_needless = p->is_needless };
+	return (struct net_place){ .net = take_quiet(p), .host_fd = p->host_fd, .is_needless = p->is_needless };
+}
+
+/* False: all that are kept can be used at once. */
+static bool make_room(struct net_pool *p)
+{
+	size_t at = 0;
+
+	while (at < p->n && !p->kept[at].rests)
+		at++;
+	if (at < p->n) {
+		struct net oldest = take_out(p, at);
+
+		net_close(&oldest);
+	}
+	return p->n < p->max;
 }
 
 void net_pool_give(struct net_pool *p, struct net *one)
 {
-	if (p->n == p->max)
-		net_close(one);
+	if (p->n < p->max || make_room(p))
+		p->kept[p->n++] = (struct kept_net){ *one, !net_is_quiet(one) };
 	else
-		p->net[p->n++] = *one;
+		net_close(one);
 	*one = NET_NONE;
 }

@@ -64,6 +64,22 @@ def test_a_profile_without_hosts_has_no_network_whatever_is_named(service):
     assert done.status == 125 and "b.example is not among the hosts" in done.stderr, str(done)
 
 
+# The time when it was made, too: the number alone is given to another one later.
+WHICH = "import os; s = os.stat('/proc/self/ns/net'); print(s.st_ino, s.st_ctime_ns)\n"
+
+
+def test_a_network_that_was_not_used_is_the_next_runs_and_leads_where_a_new_one_does(service):
+    seen = []
+    assert host.poll(lambda: seen.append(run(service, program=WHICH).out) or len(set(seen)) < len(seen)), seen
+    again = [run(service, program=WHICH + "print(ask('b.example'))").out for _ in range(len(set(seen)))]
+    assert all(one.endswith("HTTP/1.1 403\n") for one in again) and any(one.removesuffix("HTTP/1.1 403\n") in seen for one in again), (seen, again)
+
+
+def test_a_network_that_was_used_is_nobodys_again(service):
+    used = {run(service, program=WHICH + "ask('b.example')").out for _ in range(4)}
+    assert len(used) == 4 and used.isdisjoint([run(service, program=WHICH).out for _ in range(6)])
+
+
 def test_calls_of_a_session_tell_what_each_reached(service):
     env = brig.environment({"BRIG_SOCKET": str(service.path)})
 
