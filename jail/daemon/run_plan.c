@@ -331,7 +331,7 @@ static int seal_network(struct run_plan *p, const struct places *places, const s
 		return 0;
 	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
 		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
-	p->net_rules = sealed_open("brig-rules", rules, sizeof *rules, &e);
+	p->net_rules = sealed_open("brig-rules", rules, net_rules_size(rules), &e);
 	net_rules_ports(rules, p->listeners.port, &p->listeners.ports);
 	return p->net_rules < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : 0;
 }

@@ -162,21 +162,29 @@ static void on_channel(void *owner)
 
 /* --- beginning and end --- */
 
+static bool rules_are_sound(const struct net_rules *rules, size_t len)
+{
+	return len >= sizeof rules->n && rules->n <= NET_RULES_MAX && len == net_rules_size(rules) && net_rules_are_sound(rules);
+}
+
+/* Only as many as there are. */
 static const struct net_rules *map_rules(int fd, struct err *e)
 {
-	size_t                  len;
-	const struct net_rules *rules;
+	struct net_rules *rules = MAP_FAILED;
+	size_t            len;
 
 	if (sealed_check(fd, sizeof *rules, &len, e) < 0) {
 		err_wrap(e, "the rules of a run");
 		return NULL;
 	}
-	rules = len == sizeof *rules ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
-	if (rules == MAP_FAILED || !net_rules_are_sound(rules)) {
-		err_set(e, ERR_BROKEN, "the rules of a run are malformed");
-		return NULL;
-	}
-	return rules;
+	if (len)
+		rules = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	if (rules != MAP_FAILED && rules_are_sound(rules, len))
+		return rules;
+	if (rules != MAP_FAILED)
+		munmap(rules, len);
+	err_set(e, ERR_BROKEN, "the rules of a run are malformed");
+	return NULL;
 }
 
 static struct net_report *map_report(int fd, struct err *e)
@@ -257,7 +265,7 @@ void run_end(struct run *run)
 	byte_rate_done(&run->rate);
 	name_table_free(&run->names);
 	if (run->policy.rules)
-		munmap((void *)(uintptr_t)run->policy.rules, sizeof *run->policy.rules);
+		munmap((void *)(uintptr_t)run->policy.rules, net_rules_size(run->policy.rules));
 	if (run->report)
 		munmap(run->report, sizeof *run->report);
 	LIST_REMOVE(run, link);

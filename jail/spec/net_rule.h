@@ -9,6 +9,7 @@
 #pragma once
 #include "err.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -49,6 +50,12 @@ struct net_rules {
 	uint32_t        n;
 	struct net_rule rule[NET_RULES_MAX];
 };
+
+/* Of the rules that are there: a file of them has no more than these bytes. */
+static inline size_t net_rules_size(const struct net_rules *rules)
+{
+	return offsetof(struct net_rules, rule) + rules->n * sizeof *rules->rule;
+}
 
 /* "[SCHEME://]HOST[:PORT][/PATH]"; ERR_BAD_SPEC says what is wrong with text, and what to write. */
 must_use int net_rule_parse(const char *text, struct net_rule *ret, struct err *e);
