@@ -30,7 +30,8 @@ def test_a_line_of_the_documents_does_what_it_says(net, page, line):
     if "# status 1" in line:
         assert done.returncode == 1 and done.stdout == "" and "example.com is not on the list of hosts that this run may reach" in done.stderr, done
     elif "--json" in line:
-        assert [(one["name"], one["port"], one["verdict"]) for one in json.loads(done.stdout)["network"]["connections"]] == [("pypi.org", 443, "done")], done
+        (one,) = json.loads(done.stdout)["network"]["connections"]
+        assert (one["name"], one["port"]) == ("pypi.org", 443) and one["verdict"] in ("done", "open"), done # the run's end may come first
     elif "GITHUB_TOKEN" in line:
         assert (done.returncode, done.stdout) == (0, "brig-secret-GITHUB_TOKEN\noctocat\n"), done
     else:
