@@ -6,6 +6,7 @@ import re
 import pytest
 
 from support import host
+from support import internet as internets
 
 SAYS = re.compile(r"^(?:\./dev rootfs network && )?((?:[A-Z_]+=\S+ )*brig run .*)$", re.MULTILINE)
 
@@ -29,6 +30,10 @@ def test_a_line_of_the_documents_does_what_it_says(net, page, line):
     done = typed(net, line)
     if "# status 1" in line:
         assert done.returncode == 1 and done.stdout == "" and "example.com is not on the list of hosts that this run may reach" in done.stderr, done
+    elif "GITHUB_TOKEN=" in line:
+        before = len(net.requests())
+        assert (done.returncode, done.stdout) == (0, "brig-secret-GITHUB_TOKEN\noctocat\n"), done
+        assert internets.TOKEN not in done.stderr and [one["authorization"] for one in net.requests()[before - 1:]] == [f"Bearer {internets.TOKEN}"]
     elif "--json" in line:
         (one,) = json.loads(done.stdout)["network"]["connections"]
         assert (one["name"], one["port"]) == ("pypi.org", 443) and one["verdict"] in ("done", "open"), done # the run's end may come first
@@ -39,4 +44,4 @@ def test_a_line_of_the_documents_does_what_it_says(net, page, line):
 
 
 def test_both_documents_have_such_lines():
-    assert len([one for one in LINES if one.values[0] == "README.md"]) == 2 and len(LINES) >= 7
+    assert len([one for one in LINES if one.values[0] == "README.md"]) == 3 and len(LINES) >= 7
