@@ -958,6 +958,102 @@ static void make_dispatch(struct seeds *s)
 		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
 }
 
+/* --- brig-proxy --- */
+
+/* Bytes with zeros in them, of which the compiler counts how many. */
+#define PUT(s, text) put(s, text, sizeof(text) - 1)
+
+static void make_dns_question(struct seeds *s)
+{
+	begin(s, "dns_question");
+	PUT(s, "\0\7\1\0\0\1\0\0\0\0\0\0\4shop\7example\0\0\1\0\1");
+	PUT(s, "\0\7\1\0\0\1\0\0\0\0\0\1\4Shop\7Example\0\0\34\0\1\0\0\51\4\320\0\0\0\0\0\0");
+	PUT(s, "\0\7\1\0\0\1\0\0\0\0\0\1\1x\0\0\20\0\1\0\0\51\4\320\0\1\0\0\0\0");
+	PUT(s, "\0\7\1\0\0\1\0\0\0\0\0\0\1" "1\1" "2\1" "3\1" "4\0\0\1\0\1");
+	PUT(s, "\0\7\1\0\0\1\0\0\0\0\0\0\300\14\0\1\0\1"); /* compressed */
+}
+
+#define HELLO_BEGIN "\3\3" "0123456789abcdef0123456789abcdef" "\0\0\2\23\1\1\0"
+#define HELLO_SNI   "\0\0\0\21\0\17\0\0\14shop.example"
+#define HELLO_ALPN  "\0\20\0\16\0\14\2h2\10http/1.1"
+
+static void make_client_hello(struct seeds *s)
+{
+	begin(s, "client_hello");
+	word(s, "shop.example");
+	PUT(s, "\0\5\26\3\1\0\124\1\0\0\120" HELLO_BEGIN "\0\47" HELLO_SNI HELLO_ALPN);
+	PUT(s, "\0\5\26\3\1\0\102\1\0\0\76" HELLO_BEGIN "\0\25" HELLO_SNI);
+	PUT(s, "\0\5\26\3\1\0\5\1\0\0\76\3\26\3\1\0\75\3" "0123456789abcdef0123456789abcdef" "\0\0\2\23\1\1\0" "\0\25" HELLO_SNI); /* in two records */
+	PUT(s, "\0\5GET / HTTP/1.1\r\n");
+}
+
+static void make_socks(struct seeds *s)
+{
+	begin(s, "socks");
+	PUT(s, "\0\1\5\1\0");
+	PUT(s, "\0\2\5\2\0\2");
+	PUT(s, "\0\3\5\1\0\3\14shop.example\1\273");
+	PUT(s, "\0\3\5\1\0\1\1\2\3\4\0\120");
+	PUT(s, "\0\3\5\1\0\4" "0123456789abcdef" "\1\273");
+}
+
+static void make_request_head(struct seeds *s)
+{
+	static const char *const known[] = { "\r\n", " HTTP/1.1\r\n", "Host: shop.example\r\n", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Connection: upgrade\r\n",
+					     "Upgrade: websocket\r\n", "Authorization: x\r\n", "accept_encoding: gzip\r\n", "https://shop.example", "http://", "[::1]:80", "%2e%2e" };
+
+	begin(s, "request_head");
+	words(s, known, ARRAY_LEN(known));
+	PUT(s, "\0 GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+	PUT(s, "\0 POST /a?b HTTP/1.1\r\nHost: shop.example:8443\r\nContent-Length: 5\r\nAuthorization: x\r\n\r\nhello");
+	PUT(s, "\0 POST http://shop.example/x HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: chunked\r\nConnection: close, x-a\r\nX-A: 1\r\nX_B: 1\r\n\r\n");
+	PUT(s, "\0 GET /ws HTTP/1.1\r\nHost: [::1]\r\nConnection: upgrade\r\nUpgrade: websocket\r\nRange: bytes=0-1\r\nContent_Length: 7\r\n\r\n");
+	PUT(s, "\0 CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\n\r\n");
+	PUT(s, "\0 OPTIONS * HTTP/1.0\r\nHost: a\r\n\r\n");
+}
+
+static void make_request_body(struct seeds *s)
+{
+	static const char *const known[] = { "\r\n", "0\r\n\r\n", "5\r\n" };
+
+	begin(s, "request_body");
+	words(s, known, ARRAY_LEN(known));
+	PUT(s, "\0\1" "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\nGET");
+	PUT(s, "\0\360" "a\r\n0123456789\r\n0\r\nX: y\r\n\r\n");
+	PUT(s, "\13\23hello, world");
+}
+
+static void make_secret_mask(struct seeds *s)
+{
+	begin(s, "secret_mask");
+	PUT(s, "\5abcabd\0\0\0xabcabcabdx");
+	PUT(s, "\3sesame-0123456789\0sesame\0x\0{\"authorization\": \"Bearer sesame-0123456789\"}");
+	PUT(s, "\100aaaa\0aab\0\0aaaaaaaaaabaaa");
+}
+
+static void make_reply(struct seeds *s)
+{
+	static const char *const known[] = { "sesame", "Transfer-Encoding: chunked\r\n", "HTTP/1.1 200 OK\r\n", "0\r\n\r\n", "6\r\n" };
+
+	begin(s, "reply");
+	words(s, known, ARRAY_LEN(known));
+	PUT(s, "\5HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nses\r\n3;x\r\name\r\n0\r\n\r\n");
+	PUT(s, "\3HTTP/1.1 200 OK\r\nX: sesame\r\n\r\nsesame ses");
+	PUT(s, "\7HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\n\r\nsesame");
+}
+
+static void make_net_rule(struct seeds *s)
+{
+	static const char *const known[] = { "https://", "http://", "tcp://", "*.", ":443", "[::1]", "%2e", "%2f", "%5c", "..", "xn--" };
+
+	begin(s, "net_rule");
+	words(s, known, ARRAY_LEN(known));
+	PUT(s, "https://shop.example/repos/\0*.example\0a.shop.example\0/repos/x");
+	PUT(s, "tcp://1.2.3.4:22\0[::1]:80\0::1\0/%2e%2e/x");
+	PUT(s, "*\0*.a.b:8443\0B.a.b.\0/a/..;x/b");
+	PUT(s, "http://a/b\0a\0" "010.1\0/b/%5c..%2f");
+}
+
 int main(int argc, char **argv)
 {
 	struct seeds s = { 0 };
@@ -997,5 +1093,13 @@ int main(int argc, char **argv)
 	make_file_entries(&s);
 	make_http(&s);
 	make_dispatch(&s);
+	make_dns_question(&s);
+	make_client_hello(&s);
+	make_socks(&s);
+	make_request_head(&s);
+	make_request_body(&s);
+	make_secret_mask(&s);
+	make_reply(&s);
+	make_net_rule(&s);
 	return fclose(s.dict) != 0;
 }
