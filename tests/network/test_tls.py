@@ -24,6 +24,10 @@ CLIENTS = {
     "curl": "import subprocess\ndef get(path, method='GET'):\n    return subprocess.run(['curl', '-sS', '-X', method, '-w', '\\n%{http_code}', BASE + path], capture_output=True, text=True).stdout",
     "curl without a proxy": "import os, subprocess\nenv = {k: v for k, v in os.environ.items() if not k.lower().endswith('_proxy')}\ndef get(path, method='GET'):\n"
                             "    return subprocess.run(['curl', '-sS', '-X', method, '-w', '\\n%{http_code}', BASE + path], capture_output=True, text=True, env=env).stdout",
+    "aiohttp": "import aiohttp, asyncio\nasync def fetch(path, method):\n    async with aiohttp.ClientSession(trust_env=True) as client:\n        async with client.request(method, BASE + path) as said:\n"
+               "            return f'{said.status} {await said.text()}'\ndef get(path, method='GET'):\n    return asyncio.run(fetch(path, method))",
+    "urllib.request": "import urllib.error, urllib.request\ndef get(path, method='GET'):\n    try:\n        said = urllib.request.urlopen(urllib.request.Request(BASE + path, method=method))\n"
+                      "    except urllib.error.HTTPError as error:\n        said = error\n    return f'{said.status} {said.read().decode()}'",
     "ssl": "def get(path, method='GET'):\n    with tls(to('shop.example', 443), 'shop.example') as sock:\n        sock.sendall(f'{method} {path} HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n'.encode())\n        return all_of(sock).decode()",
 }
 
@@ -45,6 +49,18 @@ told("method", get, "/repos/x", "POST")
     assert [one["request"] for one in net.requests()[before:]] == ["GET /repos/x?y=1 HTTP/1.1"]
     assert [(one["verdict"], one["reason"]) for one in said.network["connections"]] == [("done", None), ("refused", "request")]
     assert said.network["refused"] == 2
+
+
+def test_git_clones_over_tls_that_is_ended(net, profiles):
+    use = profiles.make("git", {"allow": [{"host": "git.example", "methods": ["GET", "POST"], "paths": ["/repo.git/"]}]})
+    said = attack(net, """
+import subprocess
+done = subprocess.run(["git", "clone", "-q", "https://git.example/repo.git", "/tmp/clone"], capture_output=True, text=True)
+said["clone"] = [done.returncode, done.stderr, open("/tmp/clone/README").read()]
+done = subprocess.run(["git", "ls-remote", "https://git.example/other.git"], capture_output=True, text=True)
+said["other"] = [done.returncode, done.stderr]
+""", profile=use["profile"], env=use["env"]).said
+    assert said["clone"] == [0, "", "a repository of the world\n"] and said["other"][0] != 0 and "403" in said["other"][1], said
 
 
 # --- towards servers -------------------------------------------------------------------------------------
