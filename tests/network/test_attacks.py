@@ -102,6 +102,87 @@ told("not fronted", lambda: to("two.example", 443).close())
 
 
 @pytest.mark.row("G8")
+def test_no_shape_of_a_first_message_of_tls_hides_the_name_that_the_server_reads(net):
+    before = len(net.requests())
+    done = attack(net, """
+blind = ssl.create_default_context()
+blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+def hello(name):
+    "The record that a client begins with, and what goes on with it."
+    come, go = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = blind.wrap_bio(come, go, server_hostname=name)
+    try:
+        tls.do_handshake()
+    except ssl.SSLWantReadError:
+        return tls, come, go, go.read()
+def record(data, kind=22):
+    return bytes([kind, 3, 1]) + struct.pack("!H", len(data)) + data
+def pieces(data, size):
+    return b"".join(record(data[5:][at:at + size]) for at in range(0, len(data) - 5, size))
+def extension(data, add):
+    "With one more extension behind the others."
+    body = data[9:]
+    at = 2 + 32
+    at += 1 + body[at]
+    at += 2 + struct.unpack("!H", body[at:at + 2])[0]
+    at += 1 + body[at]
+    body = body[:at] + struct.pack("!H", struct.unpack("!H", body[at:at + 2])[0] + len(add)) + body[at + 2:] + add
+    return record(b"\\1" + struct.pack("!I", len(body))[1:] + body)
+def names(*all_of):
+    listed = b"".join(b"\\0" + struct.pack("!H", len(name)) + name.encode() for name in all_of)
+    return struct.pack("!HHH", 0, len(listed) + 2, len(listed)) + listed
+def talk(shape, name, slow=False):
+    tls, come, go, first = hello(name)
+    with to("shop.example", 443) as sock:
+        first = shape(first)
+        for at in range(0, len(first), 40 if slow else len(first)):
+            sock.sendall(first[at:at + (40 if slow else len(first))])
+            if slow: time.sleep(0.01)
+        while True:
+            data = sock.recv(65536)
+            if not data:
+                return "closed"
+            come.write(data)
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                sock.sendall(go.read())
+        tls.write(f"GET /who HTTP/1.1\\r\\nHost: {name}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        sock.sendall(go.read())
+        while True:
+            data = sock.recv(65536)
+            if not data:
+                return "closed"
+            come.write(data)
+            try:
+                return "spoken" if f"{name} by".encode() in tls.read(10000) else "another"
+            except ssl.SSLWantReadError:
+                continue
+whole = {"one": lambda d: d, "records": lambda d: pieces(d, 50), "bytes": lambda d: pieces(d, 1)}
+for what, shape in whole.items():
+    for name in "shop.example", "evil.example":
+        told(f"{what} {name}", talk, shape, name)
+        told(f"{what} {name} slowly", talk, shape, name, True)
+odd = {
+    "another name behind": lambda d: extension(d, names("evil.example")),
+    "the same name behind": lambda d: extension(d, names("shop.example")),
+    "an alert before": lambda d: record(b"\\1\\0", 21) + d,
+    "an empty record before": lambda d: record(b"") + d,
+    "two hellos": lambda d: d + hello("evil.example")[3],
+    "SSL 2": lambda d: bytes([0x80, 46, 1, 3, 1, 0, 3, 0, 0, 0, 32]) + bytes(35),
+}
+for what, shape in odd.items():
+    told(what, talk, shape, "shop.example")
+told("another name before", talk, lambda d: extension(hello("evil.example")[3], names("shop.example")), "evil.example")
+""", "shop.example")
+    said = done.said
+    assert {name for name, word in said.items() if word == "spoken"} == {f"{shape} shop.example{how}" for shape in ("one", "records", "bytes") for how in ("", " slowly")}, said
+    assert {word for name, word in said.items() if "evil.example" in name or name in ("another name behind", "another name before", "SSL 2")} <= {"ECONNRESET", "closed"}, said
+    assert not [one for one in net.requests()[before:] if "evil.example" in one["host"] + one["sni"]]
+
+
+@pytest.mark.row("G8")
 def test_two_names_of_one_server_share_no_connection(net):
     """Clients of HTTP/2 coalesce names that have one address and are on one certificate. Here each name has an address of its own."""
     program = """
