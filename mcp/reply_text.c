@@ -67,12 +67,12 @@ static void print_hits(FILE *out, const json_t *hits)
 static void print_refused(FILE *out, const json_t *record)
 {
 	enum { NAMED_MAX = 3 };
-	char words[REFUSED_WORDS_MAX];
+	char words[REFUSED_WORDS_MAX], hosts[NETWORK_WORDS_MAX];
 
 	if (*refused_words(record, NAMED_MAX, words))
 		fprintf(out, " · refused: %s", words);
-	if (*network_words(record, NAMED_MAX, words))
-		fprintf(out, " · not reached: %s", words);
+	if (*network_words(record, NAMED_MAX, hosts))
+		fprintf(out, " · not reached: %s", hosts);
 }
 
 static void print_tool_calls(FILE *out, const json_t *calls)

@@ -2,7 +2,6 @@
 
 #include "text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +15,12 @@ static const char *text_of(const json_t *row, const char *key)
 static bool is_missed(const json_t *row)
 {
 	return strcmp(text_of(row, "verdict"), "refused") == 0 || strcmp(text_of(row, "verdict"), "failed") == 0;
+}
+
+/* Such a row stands for all that a program tried after brig-proxy ended. */
+static bool is_lost(const json_t *row)
+{
+	return strcmp(text_of(row, "reason"), "proxy_gone") == 0;
 }
 
 static bool is_same(const json_t *a, const json_t *b)
@@ -42,9 +47,20 @@ static void add_one(const json_t *row, char buf[NETWORK_WORDS_MAX])
 
 	if (json_is_integer(port))
 		snprintf(number, sizeof number, ":%u", (unsigned)json_integer_value(port) & 0xffff);
-	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : "?", number, text_of(row, "reason"));
+	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : is_lost(row) ? "any host" : "?", number, text_of(row, "reason"));
 	text_make_plain(one);
 	snprintf(buf + at, NETWORK_WORDS_MAX - at, "%s%s", at ? ", " : "", one);
+}
+
+bool network_is_lost(const json_t *record)
+{
+	const json_t *list = json_object_get(json_object_get(record, "network"), "connections"), *row;
+	size_t        i;
+
+	json_array_foreach(list, i, row)
+		if (is_lost(row))
+			return true;
+	return false;
 }
 
 char *network_words(const json_t *record, size_t most, char buf[NETWORK_WORDS_MAX])

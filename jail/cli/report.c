@@ -7,6 +7,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
+#include "network_words.h"
 #include "result.h"
 #include "summary.h"
 #include "text.h"
@@ -362,7 +363,7 @@ int report_run(const struct run_client *c)
 		status = STATUS_NOT_SAVED;
 	if (c->request->why)
 		why_print_all(c, record);
-	else if (status && !c->request->json && !c->request->quiet && !c->request->session)
+	else if ((status || network_is_lost(record)) && !c->request->json && !c->request->quiet && !c->request->session)
 		why_print_line(c, record);
 	return status;
 }

@@ -1,18 +1,36 @@
 #define _GNU_SOURCE
 #include "libexec.h"
 
+#include "fd.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+
+/* The kernel would say so too, but only when it is too late to refuse. */
+static bool can_be_executed(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
+}
 
 int libexec_open(const struct places *places, const char *name, struct err *e)
 {
-	char path[PLACE_MAX + 16], installed[PLACE_MAX];
-	int  fd;
+	char      path[PLACE_MAX + 16], installed[PLACE_MAX];
+	scoped_fd fd = -1;
 
 	snprintf(path, sizeof path, "%s/%s", places->libexec, name);
 	snprintf(installed, sizeof installed, BRIG_LIBEXECDIR "/%s", name);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		fd = open(installed, O_PATH | O_CLOEXEC);
-	return fd < 0 ? err_sys(e, "%s", path) : fd;
+	if (fd < 0)
+		return err_sys(e, "%s", path);
+	if (!can_be_executed(fd)) {
+		errno = EACCES;
+		return err_sys(e, "%s: cannot be executed", path);
+	}
+	return fd_take(&fd);
 }

@@ -56,6 +56,13 @@ static int become_other(const struct places *places, struct slot *slot, struct e
 	return take_slot(places, &ids, slot, e) < 0 ? -1 : privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
+/* Returns when no program could take its place. */
+static void execute(int program, int sock, int config, int lock)
+{
+	proxy_exec(program, sock, config, lock);
+	fprintf(stderr, "brigd: brig-proxy: exec: %m\n");
+}
+
 static _Noreturn void become_proxy(const struct places *places, int program, int sock, int config)
 {
 	struct slot slot   = { .fd = -1 };
@@ -66,7 +73,7 @@ static _Noreturn void become_proxy(const struct places *places, int program, int
 	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 	else
-		proxy_exec(program, sock, config, slot.fd);
+		execute(program, sock, config, slot.fd);
 	_exit(EXIT_FAILURE);
 }
 

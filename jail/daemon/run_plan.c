@@ -4,7 +4,9 @@
 #include "device_kind.h"
 #include "fd.h"
 #include "file.h"
+#include "libexec.h"
 #include "program_env.h"
+#include "proxy_protocol.h"
 #include "runner.h"
 #include "sealed.h"
 
@@ -323,12 +325,22 @@ static int take_own_code(struct run_plan *p, struct denial *why)
 
 /* --- the network --- */
 
+/* Without it a program would run, and reach nothing. (A service that has none does not start.) */
+static int find_proxy(const struct places *places, struct err *e)
+{
+	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e);
+
+	return program < 0 ? err_wrap(e, "brig-proxy, which a network needs") : 0;
+}
+
 static int seal_network(struct run_plan *p, const struct places *places, const struct net_rules *rules, struct denial *why)
 {
 	struct err e;
 
 	if (!rules->n)
 		return 0;
+	if (p->profile->is_private && find_proxy(places, &e) < 0)
+		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
 		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
 	p->net_rules = sealed_open("brig-rules", rules, net_rules_size(rules), &e);

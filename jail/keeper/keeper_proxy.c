@@ -53,14 +53,26 @@ int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e)
 	return 0;
 }
 
-void keeper_hear_proxy(struct kept_profile *p)
+/* One that ends whenever it is started is told of twice, and then again when one has lived for a while. */
+static void complain(const struct kept_profile *p)
 {
 	struct err e;
 
+	if (p->proxy.backoff == BACKOFF_MS)
+		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started", p->plan.name);
+	else if (p->proxy.backoff == 2 * BACKOFF_MS)
+		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended again at once: its runs have no network; another one is started every %d s at last", p->plan.name,
+			BACKOFF_MS_MAX / 1000);
+	else
+		return;
+	keeper_complain(&e);
+}
+
+void keeper_hear_proxy(struct kept_profile *p)
+{
 	kept_proxy_stop(&p->proxy);
 	back_off(&p->proxy);
-	err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started", p->plan.name);
-	keeper_complain(&e);
+	complain(p);
 }
 
 /* How long it can wait, in ms. */

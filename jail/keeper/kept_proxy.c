@@ -22,6 +22,13 @@ static int become_other(const struct kept_proxy_wishes *w, struct err *e)
 	return privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, e);
 }
 
+/* Returns when no program could take its place. */
+static void execute(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
+{
+	proxy_exec(KEEPER_PROXY_FD, sock, p->config_fd, w->lock_fd);
+	say("brig keeper: brig-proxy: exec: %s\n", strerror(errno));
+}
+
 static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
 {
 	struct err e;
@@ -29,7 +36,7 @@ static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept
 	if (become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
 		say("brig keeper: brig-proxy: %s\n", e.text);
 	else
-		proxy_exec(KEEPER_PROXY_FD, sock, p->config_fd, w->lock_fd);
+		execute(p, w, sock);
 	_exit(EXIT_FAILURE);
 }
 
