@@ -250,6 +250,8 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 		return NET_REASON_BAD_REQUEST;
 	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		return NET_REASON_OTHER_NAME;
+	if (head->overrides && permission_reads(&c->run->policy, &target))
+		return NET_REASON_REQUEST; /* methods were named for a reason */
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
 	if (head->method == 0 || !permission_of_request(&c->run->policy, &target, head->method, path))
 		return NET_REASON_REQUEST;
@@ -323,7 +325,9 @@ static void hear(struct connection *c)
 		}
 		said = connection_listen(c, REQUEST_HEAD_MAX);
 	} while (said == TLS_MOVED);
-	if (said == TLS_END && buffer_left(&c->said) == 0)
+	if (said == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
+		connection_fail(c, NET_REASON_PROGRAM_TLS);
+	else if (said == TLS_END && buffer_left(&c->said) == 0)
 		connection_end(c, false);
 	else if (said == TLS_END || said == TLS_FAILED)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);

@@ -321,6 +321,15 @@ static void check_upgrade(struct request_head *h)
 		      span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
 }
 
+static void check_override(struct request_head *h)
+{
+	static const char *const names[] = { "x-http-method-override", "x-http-method", "x-method-override" };
+
+	for (unsigned i = 0; i < h->headers; i++)
+		for (size_t k = 0; k < ARRAY_LEN(names); k++)
+			h->overrides |= span_is_to_cgi(h->header[i].name, names[k]);
+}
+
 static const char *check(struct request_head *h)
 {
 	const char *why = check_host(h);
@@ -328,8 +337,10 @@ static const char *check(struct request_head *h)
 	why = why ? why : check_framing(h);
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
-	if (!why)
+	if (!why) {
 		check_upgrade(h);
+		check_override(h);
+	}
 	return why;
 }
 

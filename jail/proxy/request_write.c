@@ -44,20 +44,6 @@ static void put_header(struct out *o, const char *name, const char *value)
 
 /* --- which headers go on --- */
 
-/* "X_API_KEY" reaches a program behind CGI or WSGI as "X-API-Key" does. */
-static bool is_name_to_cgi(struct span s, const char *name)
-{
-	if (s.len != strlen(name))
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		char a = s.at[i] == '_' ? '-' : s.at[i], b = name[i] == '_' ? '-' : name[i];
-
-		if (strncasecmp(&a, &b, 1) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* Connection names further headers that concern this hop alone. */
 static bool is_nominated(const struct request_head *h, struct span name)
 {
@@ -88,7 +74,7 @@ static bool is_ours(struct span name)
 /* A server behind CGI would take these for the framing and the host that were checked. */
 static bool is_framing_to_cgi(struct span name)
 {
-	return memchr(name.at, '_', name.len) && (is_name_to_cgi(name, "content-length") || is_name_to_cgi(name, "transfer-encoding"));
+	return memchr(name.at, '_', name.len) && (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
 }
 
 /* Compressed, or in pieces that each have a half of it, a secret would not be found in a reply. A server behind CGI reads "_", too. */
@@ -97,7 +83,7 @@ static bool changes_reply(struct span name)
 	static const char *const changing[] = { "accept-encoding", "sec-websocket-extensions", "range", "if-range" };
 
 	for (size_t i = 0; i < ARRAY_LEN(changing); i++)
-		if (is_name_to_cgi(name, changing[i]))
+		if (span_is_to_cgi(name, changing[i]))
 			return true;
 	return false;
 }
@@ -105,7 +91,7 @@ static bool changes_reply(struct span name)
 static bool is_set(const struct request_edit *edit, struct span name)
 {
 	for (size_t i = 0; i < edit->sets; i++)
-		if (is_name_to_cgi(name, edit->set[i].name))
+		if (span_is_to_cgi(name, edit->set[i].name))
 			return true;
 	return edit->plain_reply && changes_reply(name);
 }

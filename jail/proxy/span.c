@@ -13,6 +13,19 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+bool span_is_to_cgi(struct span s, const char *name)
+{
+	if (s.len != strlen(name))
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char a = s.at[i] == '_' ? '-' : s.at[i], b = name[i] == '_' ? '-' : name[i];
+
+		if (strncasecmp(&a, &b, 1) != 0)
+			return false;
+	}
+	return true;
+}
+
 struct span span_trim(struct span s)
 {
 	for (; s.len && is_blank(*s.at); s.len--)

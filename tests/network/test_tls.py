@@ -152,6 +152,22 @@ told("1.1", lambda: tls(to("shop.example", 443), "shop.example", old).version())
     assert said["1.0"][0] == "http/1.0" and "SSL" in said["h2 alone"] and "SSL" in said["1.1"], said
 
 
+def test_no_header_makes_another_method_of_an_allowed_one(net, reads):
+    before = len(net.requests())
+    names = ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_METHOD_OVERRIDE"]
+    done = attack(net, f"""
+def get(header):
+    with tls(to("shop.example", 443), "shop.example") as sock:
+        sock.sendall(f"GET /repos/x HTTP/1.1\\r\\nHost: shop.example\\r\\n{{header}}: DELETE\\r\\n\\r\\n".encode())
+        return status(all_of(sock))
+for name in {names!r}:
+    told(name, get, name)
+told("control", get, "X-Other")
+""", profile=reads["profile"], env=reads["env"])
+    assert done.said.pop("control") == "200" and set(done.said.values()) == {"403"}, done.said
+    assert len(net.requests()) - before == 1
+
+
 PATHS = ["/repos/../who", "/repos/%2e%2e/who", "/repos/%2E./who", "/repos/..;x/who", "/repos/..%2fwho", "/repos/..%5cwho", "/repos/..\\who", "//repos/x", "/Repos/x", "/repos", "/repository", "/%72epos/x",
          "/x/../repos/y", "/repos/./x", "/who?/repos/", "/who#/repos/", "repos/x"]
 
@@ -169,6 +185,16 @@ told("control", get, "/repos/%78//..x/.../y?a=/../b")
     assert done.said.pop("control") == "200", done.said
     assert len(done.said) == len(PATHS) and set(done.said.values()) <= {"400", "403"}, done.said
     assert [one["request"] for one in net.requests()[before:]] == ["GET /repos/%78//..x/.../y?a=/../b HTTP/1.1"]
+
+
+def test_a_program_that_does_not_trust_the_ca_is_told_in_the_record(net, reads):
+    done = attack(net, """
+strange = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) # which trusts none
+told("strange", lambda: tls(to("shop.example", 443), "shop.example", strange).version())
+told("control", lambda: status(page(tls(to("shop.example", 443), "shop.example"), "shop.example", "/repos/x")))
+""", profile=reads["profile"], env=reads["env"])
+    assert "CERTIFICATE_VERIFY_FAILED" in done.said["strange"], done.said
+    assert done.said["control"] == "200" and done.network["connections"][0]["verdict"] == "failed" and done.reasons("shop.example") == {"program_tls"}, done.network
 
 
 # --- the CA ----------------------------------------------------------------------------------------------
