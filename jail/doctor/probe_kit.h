@@ -100,6 +100,7 @@ bool probe_profile(struct probe *p); /* probe_places.c */
 bool probe_rootfs(struct probe *p);
 bool probe_runtime_dir(struct probe *p);
 bool probe_id_pool(struct probe *p);
+bool probe_network(struct probe *p);
 
 bool probe_program(struct probe *p); /* probe_program.c */
 

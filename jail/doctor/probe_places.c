@@ -7,14 +7,17 @@
 #include "place.h"
 #include "profile.h"
 #include "profile_file.h"
+#include "proxy_protocol.h"
 #include "store.h"
 #include "sub_ids.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool find_places(struct probe *p, struct places *ret)
 {
@@ -93,6 +96,48 @@ bool probe_rootfs(struct probe *p)
 		return did(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
 	}
 	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
+}
+
+/* As the door looks for it: beside brig, or where it is installed. */
+static bool find_proxy(struct probe *p, const struct places *at)
+{
+	char path[PLACE_MAX + 16], cause[PLACE_MAX + 64];
+
+	snprintf(path, sizeof path, "%s/" PROXY_PROGRAM, at->libexec);
+	if (access(path, X_OK) == 0)
+		return true;
+	snprintf(path, sizeof path, "%s/" PROXY_PROGRAM, BRIG_LIBEXECDIR);
+	if (access(path, X_OK) == 0)
+		return true;
+	snprintf(cause, sizeof cause, "brig-proxy: %.120s: %s", path, strerror(errno));
+	return probe_degraded(p, cause, "install brig anew: without it, runs with --net and services do not begin");
+}
+
+static int count_resolvers(void)
+{
+	FILE *file = fopen("/etc/resolv.conf", "re");
+	char  line[256];
+	int   n = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		n += strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t');
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/* Without ever asking one: what doctor does stays on this host. */
+bool probe_network(struct probe *p)
+{
+	struct places at;
+	int           resolvers = count_resolvers();
+
+	if (!find_places(p, &at) || !find_proxy(p, &at))
+		return false;
+	if (resolvers > 0)
+		return probe_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers, resolvers == 1 ? "" : "s");
+	return probe_degraded(p, "/etc/resolv.conf names no resolver: of the hosts that --net names, only addresses and those of /etc/hosts are found",
+			      "write nameserver ADDRESS into /etc/resolv.conf");
 }
 
 static bool is_ours_alone(struct probe *p, const char *dir)

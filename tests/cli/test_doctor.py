@@ -61,7 +61,8 @@ class Host:
         (root / "profiles").mkdir()
         (root / "bin").mkdir()
         (root / "profiles" / "basic.json").write_text('{"rootfs": "basic", "policy": "python"}')
-        for name in ("brig", "brig-doctor"):
+        (root / "CMakeCache.txt").touch() # it finds its programs beside itself
+        for name in ("brig", "brig-doctor", "proxy"):
             shutil.copy(BUILD / "bin" / name, root / "bin")
         for path in (root, *root.rglob("*")):  # made, and built, under whatever umask
             path.chmod(0o644 if path.suffix == ".json" else 0o755)
@@ -291,6 +292,26 @@ def test_little_memory_for_the_sockets_of_the_host_is_told(host, tmp_path):
     below = ["unshare", "-m", "sh", "-c", "mount --bind \"$1\" /proc/sys/net/ipv4/tcp_mem && shift && exec \"$@\"", "sh", tmp_path / "tcp_mem"]
     row = host.doctor("--json", below=below).row("socket-memory")
     assert row["result"] == "degraded" and says(row, "slows down from 80K", "sysctl -w net.ipv4.tcp_mem=") , row
+
+
+@needs_root
+def test_what_a_network_lacks_is_told_and_keeps_no_program_from_running(host, tmp_path):
+    def row(resolvers):
+        (tmp_path / "resolv.conf").write_text(resolvers)
+        below = ["unshare", "-m", "sh", "-c", "mount --bind \"$1\" /etc/resolv.conf && shift && exec \"$@\"", "sh", tmp_path / "resolv.conf"]
+        return tool_row([str(BUILD / "bin" / "brig"), "doctor", "--json"], below)
+
+    def tool_row(argv, below):
+        done = Answer(subprocess.run([*map(str, below), *argv], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=HANG))
+        return done.row("network")
+    assert row("nameserver 192.0.2.1\n# nameserver 192.0.2.2\n")["detail"] == "brig-proxy is there, and /etc/resolv.conf names 1 resolver"
+    lacking = row("options rotate\n")
+    assert lacking["result"] == "degraded" and says(lacking, "names no resolver", "nameserver ADDRESS"), lacking
+    proxy = host.root / "bin" / "proxy"
+    proxy.rename(host.root / "away")
+    lacking = host.doctor("--json").row("network")
+    (host.root / "away").rename(proxy)
+    assert lacking["needed"] == "info" and says(lacking, "proxy: No such file or directory", "install brig anew"), lacking
 
 
 @needs_root

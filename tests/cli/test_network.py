@@ -1,9 +1,10 @@
 """brig run --net: what a program is told, what the record says, which requests are refused. Nothing here reaches a host; tests/network has some."""
 import json
+import subprocess
 
 import pytest
 
-from support import brig
+from support import brig, host
 
 pytestmark = pytest.mark.private("--net holds for one run, and a service allows nothing that its profiles do not say")
 
@@ -67,10 +68,34 @@ def test_more_connections_than_a_record_holds_are_counted():
     ("0177.1", '--net: "0177.1" is no host'),
     ("ftp://a.example", '--net: "ftp://a.example": the scheme may be https, http or tcp'),
     ("user:pw@a.example", "a rule has no user and no password"),
+    ("", '--net: "" is no host'),
+    (" a.example", '--net: " a.example" is no host'),
+    ("*.", '--net: "*." is no host'),
+    ("a.*.example", '--net: "a.*.example" is no host'),
+    ("a..example", '--net: "a..example" is no host'),
+    ("a.example:65536", '--net: "65536" is no port: write a number from 1 to 65535'),
+    ("a.example:", '--net: "" is no port'),
+    ("tcp://a.example", "tcp needs a port: tcp://HOST:PORT"),
+    ("b\u00fccher.example", "write an international name as it is in the DNS, xn--..."),
+    (".".join("abcd"[i] * 63 for i in range(4)), "is no host"),
+    ("a\nb.example", "a rule has characters that cannot be shown"),
 ])
 def test_what_is_no_host_is_refused_by_its_option(host, says):
     run = brig.run("--private", "--net", host, program="print(1)", json_record=False)
     assert run.status == 125 and says in run.stderr and run.stdout == "", str(run)
+
+
+def test_what_is_no_host_is_refused_for_commands_too():
+    done = subprocess.run([brig.binary(), "exec", "--private", "--net", "a.example:0", "/bin/true"], capture_output=True, text=True, timeout=host.HANG, env=brig.environment())
+    assert done.returncode == 125 and '--net: "0" is no port' in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def test_a_host_that_is_named_twice_counts_once_and_more_than_the_most_are_refused():
+    twice = brig.run("--private", "--net", "a.example", "--net", "a.example", program="print(1)", json_record=False)
+    assert (twice.status, twice.stdout) == (0, "1\n"), str(twice)
+    many = [word for i in range(65) for word in ("--net", f"a{i}.example")]
+    assert "--net: given more than 64 times" in brig.run("--private", *many, program="print(1)", json_record=False).stderr
+    assert brig.run("--private", *many[2:], program="print(1)", json_record=False).stdout == "1\n"
 
 
 def test_a_profile_bounds_what_its_runs_may_name(profiles):

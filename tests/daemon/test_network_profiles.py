@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from support import brig, daemon, host
+from support.sessions import open_session
 
 pytestmark = pytest.mark.private("a service with profiles of its own")
 
@@ -97,6 +98,25 @@ def test_calls_of_a_session_tell_what_each_reached(service):
     assert [record["result"] for record in records] == ["HTTP/1.1 403", ["HTTP/1.1 403"] * 2, 1]
     assert [[one["name"] for one in told["connections"]] for told in (first, second, third)] == [["b.example"], ["d.example", "e.example"], []]
     assert [told["refused"] for told in (first, second, third)] == [1, 2, 0]
+
+
+def test_a_session_is_not_opened_for_what_is_no_host_or_is_not_offered(service):
+    env = brig.environment({"BRIG_SOCKET": str(service.path)})
+    for name, says in (("a.example:0", '--net: "0" is no port: write a number from 1 to 65535'), ("d.example", "d.example is not among the hosts that runs of profile netted may ask for")):
+        done = subprocess.run([brig.binary(), "session", "open", "-p", "netted", "--net", name], capture_output=True, text=True, timeout=host.HANG, env=env)
+        assert done.returncode == 125 and says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done
+
+
+def test_an_interpreter_that_is_new_has_the_network_of_its_session(service):
+    with service.connect() as talk:
+        session = open_session(talk, profile="netted", network=["x.c.example"])
+        session.run(ASK)
+        assert session.value("ask('a.example')") == "HTTP/1.1 403"
+        session.restart()
+        session.run(ASK)
+        told = session.run("ask('b.example')").record["network"]
+        assert [(one["name"], one["reason"]) for one in told["connections"]] == [("b.example", "not_allowed")], told
+        session.close()
 
 
 def test_a_proxy_that_ended_leaves_runs_without_a_network_and_a_new_one_is_started(service):
