@@ -2,6 +2,7 @@
  * brigd_fails.c - linked before brigd's own steps: one of them fails
  *
  *   BRIG_FAILS=list fails/brigd                      the steps, a line each
+ *   BRIG_FAILS=list-network fails/brigd              those of a run that has a network besides
  *   BRIG_FAILS="STEP ERRNO HOW" fails/brig run ...   HOW: instead (it is not carried out) or after (it is, and fails then)
  *
  * The product knows nothing of this: the linker replaces its tables by copies (--wrap), and the calls of launcher.c,
@@ -15,6 +16,8 @@
 #include "init_image.h"
 #include "loop.h"
 #include "net.h"
+#include "net_config.h"
+#include "net_sockets.h"
 #include "peer.h"
 #include "place.h"
 #include "privilege.h"
@@ -22,6 +25,7 @@
 #include "run_id.h"
 #include "shown.h"
 #include "store.h"
+#include "trust_mount.h"
 #include "user_ns.h"
 
 #include <errno.h>
@@ -118,6 +122,11 @@ static bool fails(const char *name)
 	CALL(run_id_make,             (char id[RUN_ID_LEN + 1], struct err *e), (id, e))                                             \
 	CALL(exec_args_pack,              (struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, cwd, argv, envp, e)) \
 	CALL(run_start,               (struct run *ret, const struct run_order *order, struct err *e), (ret, order, e))
+#define NETWORK_CALLS                                                                                                            \
+	CALL(net_config_make,         (struct net_config *ret, const struct places *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e), (ret, places, policy, asked, e)) \
+	CALL(net_add_route,           (struct err *e), (e))                                                                          \
+	CALL(net_sockets_open,        (const struct net_listeners *what, struct net_sockets *ret, struct err *e), (what, ret, e))    \
+	CALL(trust_mount_make,        (int trust_fd, int tree_fd, const struct mount_step *step, struct err *e), (trust_fd, tree_fd, step, e))
 /* clang-format on */
 
 #define CALL(name, parameters, arguments)                                           \
@@ -126,7 +135,7 @@ static bool fails(const char *name)
 	{                                                                           \
 		return fails(#name) ? err_sys(e, "set-up step %s", #name) : __real_##name arguments; \
 	}
-CALLS
+CALLS NETWORK_CALLS
 #undef CALL
 
 __typeof__(cell_make_groups) __real_cell_make_groups, __wrap_cell_make_groups;
@@ -151,12 +160,19 @@ static void list(void)
 	puts("cell_make_groups");
 }
 
+static void list_network(void)
+{
+#define CALL(name, parameters, arguments) puts(#name);
+	NETWORK_CALLS
+#undef CALL
+}
+
 static void __attribute__((constructor)) prepare(void)
 {
 	const char *wanted = getenv("BRIG_FAILS");
 
-	if (wanted && strcmp(wanted, "list") == 0) {
-		list();
+	if (wanted && strncmp(wanted, "list", 4) == 0) {
+		(strcmp(wanted, "list") == 0 ? list : list_network)();
 		fflush(stdout);
 		_exit(0);
 	}

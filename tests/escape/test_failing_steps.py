@@ -1,6 +1,7 @@
 """I6 once more, natively: each row of the set-up's tables, each call of the launcher and of the door fails, instead of or after doing its work."""
 import errno
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -14,17 +15,17 @@ ERRNOS = [errno.EPERM, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EINTR]
 NO_WAY_BACK = ("become-init", "exec") # have no "after"
 
 
-def steps():
+def steps(which="list"):
     """Of the tables as they are built."""
     if not (FAILS / "brig").exists():
         return ["is-built"]
-    return subprocess.run([FAILS / "brigd"], env={"BRIG_FAILS": "list"}, capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run([FAILS / "brigd"], env={"BRIG_FAILS": which}, capture_output=True, text=True, check=True).stdout.split()
 
 
-def attempt(order, step, error, how):
+def attempt(order, step, error, how, folder=FAILS):
     program, *options = order
     own = {"BRIG_PRESETS": str(host.build_dir() / "profiles"), "BRIG_STORE": str(host.store_dir())}
-    return subprocess.run([FAILS / "brig", "run", "--timeout", "50", *options, program], capture_output=True, text=True, timeout=host.HANG, stdin=subprocess.DEVNULL,
+    return subprocess.run([folder / "brig", "run", "--timeout", "50", *options, program], capture_output=True, text=True, timeout=host.HANG, stdin=subprocess.DEVNULL,
                           env={**brig.environment(), **own, "BRIG_FAILS": f"{step} {error} {how}"})
 
 
@@ -67,6 +68,37 @@ def test_a_step_that_fails_starts_no_program(order, step):
         done = attempt(order, step, error, how)
         assert not complaint(done, step, error), f"{complaint(done, step, error)}: {step} {how} {errno.errorcode[error]}: {done}"
     assert host.poll(lambda: not host.abandoned_groups() - before), f"left behind: {host.abandoned_groups() - before}"
+
+
+@pytest.fixture(scope="module")
+def with_proxy(order, tmp_path_factory):
+    """The same brig and brigd with a brig-proxy beside them."""
+    folder = tmp_path_factory.mktemp("build")
+    (folder / "bin").mkdir()
+    (folder / "CMakeCache.txt").touch()
+    for path in FAILS / "brig", FAILS / "brigd", host.build_dir() / "bin" / "proxy":
+        shutil.copy(path, folder / "bin")
+    return folder / "bin"
+
+
+OPENS_TLS = ("--net", "https://a.example/path/") # so there is a CA
+
+
+@pytest.mark.row("I6")
+@pytest.mark.parametrize("step", steps("list-network"))
+def test_a_step_of_a_network_that_fails_starts_no_program(order, with_proxy, step):
+    before = host.abandoned_groups()
+    for error in ERRNOS:
+        done = attempt((order[0], *OPENS_TLS), step, error, "instead", with_proxy)
+        assert not complaint(done, step, error), f"{complaint(done, step, error)}: {step} {errno.errorcode[error]}: {done}"
+        assert done.stderr.count("\n") == 1, done
+    assert host.poll(lambda: not host.abandoned_groups() - before), f"left behind: {host.abandoned_groups() - before}"
+
+
+@pytest.mark.control("I6")
+def test_control_the_program_runs_when_no_step_of_its_network_fails(order, with_proxy):
+    done = attempt((order[0], *OPENS_TLS), "no-such-step", errno.EPERM, "instead", with_proxy)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done
 
 
 @pytest.mark.control("I6")
