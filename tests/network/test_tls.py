@@ -274,9 +274,16 @@ def test_no_core_and_no_line_of_a_log_has_the_key(net, reads):
     program = "import requests; print(requests.get('https://shop.example/repos/x').text); input()"
     child = net.start_brig("-p", reads["profile"], program=program, env=reads["env"], json_record=False, popen={"stdin": subprocess.PIPE})
     assert "GET /repos/x" in child.line()
-    proxies = [pathlib.Path(path).parent for path in pathlib.Path("/proc").glob("[0-9]*/comm") if host.read(path) == "brig-proxy\n"]
-    assert proxies
-    for path in proxies:
-        assert re.search(r"Max core file size\s+0\s+0\s", host.read(path / "limits")) and b"PRIVATE" not in (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
+    looked = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (path / "comm").read_text() != "brig-proxy\n":
+                continue
+            said, limits = (path / "environ").read_bytes() + (path / "cmdline").read_bytes(), (path / "limits").read_text()
+        except OSError: # it is another test's, and has ended
+            continue
+        assert re.search(r"Max core file size\s+0\s+0\s", limits) and b"PRIVATE" not in said
+        looked += 1
+    assert looked
     run = child.wait(input=b"\n")
     assert "PRIVATE KEY" not in run.stdout + run.stderr
