@@ -39,6 +39,23 @@ def test_input_arguments_variables_and_files_reach_it(where, tmp_path):
     assert brig.run("import os; os.getcwd()", cwd="/tmp", **where).value == "/tmp"
 
 
+def test_hosts_that_a_program_may_reach_are_a_list_and_all_others_are_refused():
+    code = "import urllib.error, urllib.request\ntry: urllib.request.urlopen('http://b.example/')\nexcept urllib.error.HTTPError as e: told = e.code, e.read().decode()\ntold"
+    result = brig.run(code, network=["a.example"], server="private")
+    assert result.value[0] == 403 and "b.example is not on the list of hosts that this run may reach" in result.value[1], result
+    assert [(one["name"], one["reason"]) for one in result.record["network"]["connections"]] == [("b.example", "not_allowed")], result.record
+    assert brig.run("1", network=[], server="private").record["network"] is None
+    with pytest.raises(TypeError, match="expected a list of hosts"):
+        brig.run("1", network="a.example", server="private")
+
+
+@pytest.mark.parametrize("host_name, says", [("a.example:0", '"0" is no port'), ("", "is no host"), ("b\u00fccher.example", "xn--")])
+def test_what_is_no_host_is_an_exception_that_names_it(host_name, says):
+    with pytest.raises(brig.Refused) as refused:
+        brig.run("1", network=["a.example", host_name], server="private")
+    assert "network[1]" in str(refused.value) and says in str(refused.value)
+
+
 def test_what_a_program_does_is_a_result_and_never_an_exception(where):
     assert str(brig.run("1 / 0", **where).error) == "ZeroDivisionError: division by zero"
     assert brig.run("raise SystemExit(7)", **where).status == 7
