@@ -55,9 +55,10 @@ static void on_deadline(void *owner)
 		connection_fail(c, c->dial.n ? NET_REASON_UNREACHABLE : NET_REASON_UNRESOLVED);
 		return;
 	case DEADLINE_IDLE:
+	case DEADLINE_HALF:
 	case DEADLINE_LEAVE:
 	case DEADLINE_KINDS:
-		connection_end(c, c->deadline.kind == DEADLINE_IDLE);
+		connection_end(c, c->deadline.kind != DEADLINE_LEAVE);
 		return;
 	}
 }
@@ -190,6 +191,14 @@ void connection_await_server(struct connection *c, uint32_t events)
 
 	c->on_client = client_left;
 	connection_want(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
+}
+
+void connection_note_left(struct connection *c)
+{
+	if (!c->up.is_closed || c->is_left || !side_is_left(&c->client))
+		return;
+	c->is_left = true;
+	connection_deadline(c, DEADLINE_HALF);
 }
 
 /* --- refusals --- */

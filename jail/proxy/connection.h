@@ -38,6 +38,7 @@ struct connection {
 	enum via           via;
 	enum carry         carry;
 	bool               is_named, is_dialed, is_told;
+	bool               is_left; /* the program said its end, or is gone */
 	bool               awaits_reply; /* the program speaks HTTP, and may be answered in it */
 	char               host[NET_HOST_MAX];
 	uint16_t           port;
@@ -77,4 +78,6 @@ struct proxy *connection_proxy(const struct connection *c);
 void          connection_want(struct connection *c, uint32_t client, uint32_t server);
 /* It is not there yet: ends, FAILED, when the program is gone before. */
 void          connection_await_server(struct connection *c, uint32_t events);
+/* Of the program's side, once all that it said is passed on: a server that says nothing either is not waited for long. */
+void          connection_note_left(struct connection *c);
 void          connection_deadline(struct connection *c, enum deadline_kind kind);

@@ -8,6 +8,7 @@ static const int64_t length_ms[DEADLINE_KINDS] = {
 	[DEADLINE_DIAL]  = 10 * 1000,
 	[DEADLINE_TRY]   = 3 * 1000,
 	[DEADLINE_IDLE]  = 60 * 60 * 1000, /* a run has a bound on its connections: what it leaves open is its own loss */
+	[DEADLINE_HALF]  = 30 * 1000, /* the program is gone, most likely: only writing to it would tell */
 	[DEADLINE_LEAVE] = 2 * 1000,
 };
 /* clang-format on */

@@ -12,6 +12,7 @@ enum deadline_kind {
 	DEADLINE_DIAL,  /* a name and a connection, together */
 	DEADLINE_TRY,   /* one address of several */
 	DEADLINE_IDLE,  /* without a byte in either direction */
+	DEADLINE_HALF,  /* the same, of a program that said its end */
 	DEADLINE_LEAVE, /* to read a refusal */
 	DEADLINE_KINDS,
 };

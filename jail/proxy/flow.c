@@ -46,7 +46,7 @@ static void count(struct connection *c, struct flow *f, size_t n)
 		report_line_in(&c->line, n);
 	else
 		report_line_out(&c->line, n);
-	connection_deadline(c, DEADLINE_IDLE);
+	connection_deadline(c, c->is_left ? DEADLINE_HALF : DEADLINE_IDLE);
 }
 
 /* 0: STEP_WAIT for the rate, or STEP_STOPPED. */
@@ -252,6 +252,8 @@ static uint32_t wanted_of(const struct flow *f, const struct side *side)
 
 void flow_want(struct connection *c, const struct flow *one, const struct flow *other)
 {
-	connection_want(c, wanted_of(one, &c->client) | wanted_of(other, &c->client),
+	uint32_t left = c->up.is_closed && !c->is_left ? EPOLLRDHUP : 0;
+
+	connection_want(c, wanted_of(one, &c->client) | wanted_of(other, &c->client) | left,
 			wanted_of(one, &c->server) | wanted_of(other, &c->server));
 }

@@ -4,6 +4,7 @@
 #include "fd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -37,6 +38,13 @@ void side_close(struct loop *l, struct side *s, bool is_reset)
 	if (is_reset && s->source.fd >= 0)
 		(void)setsockopt(s->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	fd_closep(&s->source.fd);
+}
+
+bool side_is_left(const struct side *s)
+{
+	struct pollfd p = { .fd = s->source.fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1;
 }
 
 static enum tls_outcome outcome(ssize_t n, enum tls_outcome otherwise, size_t *moved)

@@ -21,6 +21,9 @@ void side_want(struct loop *l, struct side *s, uint32_t events);
 /* is_reset: the other end learns that it was cut off (RST), not that all was said. */
 void side_close(struct loop *l, struct side *s, bool is_reset);
 
+/* The other end said its last, or is gone. */
+bool side_is_left(const struct side *s);
+
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);
 /* Nothing more comes from us; the other direction stays. is_cut: without TLS's close_notify, as it came to us. */

@@ -41,6 +41,7 @@ static void ready(struct connection *c, const struct side *side)
 
 static void on_client(struct connection *c)
 {
+	connection_note_left(c);
 	ready(c, &c->client);
 }
 
