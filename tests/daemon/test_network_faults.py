@@ -54,7 +54,7 @@ def copied_(jail, tmp_path_factory):
         for name in "profiles", "guest":
             (folder / name).symlink_to(host.build_dir() / name)
         for path in folder, *folder.parents[:2]: # brig-proxy has an id of its own
-            path.chmod(0o755)
+            path.chmod(path.stat().st_mode | 0o055) # one of them may be /tmp, which stays open to all
         breaks(folder / "bin" / "proxy")
         return folder
     return make
