@@ -25,7 +25,7 @@ int cell_places_list(struct cell_places *ret, struct err *e)
 	struct mount_plan plan;
 
 	_Static_assert(ARRAY_LEN(bare) + MOUNT_MAX <= ARRAY_LEN(ret->place), "room for every mount");
-	if (mount_plan_build(&plan, &(struct mount_wishes){ .trust = true }, e) < 0)
+	if (mount_plan_build(&plan, &(struct mount_wishes){ .trust = true, .terminals = true }, e) < 0)
 		return -1;
 	ret->n = 0;
 	for (size_t i = 0; i < ARRAY_LEN(bare); i++)
@@ -47,6 +47,24 @@ static int make(int root, const struct cell_place *p, struct err *e)
 	return p->type == TREE_DIR ? tree_make_dir(root, p->path, e) : tree_write(root, p->path, "", 0, e);
 }
 
+static const char ptmx[] = "/dev/ptmx", to_ptmx[] = "pts/ptmx";
+
+bool cell_place_is_led_to(const struct tree_entry *link)
+{
+	return strncmp(link->target, "/proc/", 6) == 0 || (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
+}
+
+/* By which programs make a terminal; it leads nowhere but in a session with terminals. Whatever is there is of no use: a cell shows no device by that name. */
+static int link_terminals(int root, struct err *e)
+{
+	const char *name   = NULL;
+	scoped_fd   parent = tree_open_parent(root, ptmx, &name);
+
+	if (parent < 0)
+		return err_sys(e, "%s", ptmx);
+	return tree_remove(parent, name, e) < 0 ? -1 : tree_link(root, ptmx, to_ptmx, e);
+}
+
 int cell_places_make(int root, struct err *e)
 {
 	struct cell_places list;
@@ -56,7 +74,7 @@ int cell_places_make(int root, struct err *e)
 	for (size_t i = 0; i < list.n; i++)
 		if (make(root, &list.place[i], e) < 0)
 			return -1;
-	return 0;
+	return link_terminals(root, e);
 }
 
 bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char why[CELL_PLACE_WORDS])

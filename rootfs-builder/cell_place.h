@@ -22,5 +22,7 @@ struct cell_places {
 	size_t            n;
 };
 must_use int cell_places_list(struct cell_places *ret, struct err *e);
+/* Does this link lead to what only a cell has: into /proc, or to its terminals? In the tree it leads to nothing. */
+bool cell_place_is_led_to(const struct tree_entry *link);
 /* False, and words on what is there instead and what to type, when the tree has no such place. */
 bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char why[CELL_PLACE_WORDS]);

@@ -140,12 +140,6 @@ static bool climbs_out(const struct tree_entry *entry)
 	return false;
 }
 
-/* Filled by the kernel in the jail, empty in the tree: /dev/fd and its like name what is not there yet. */
-static bool is_proc(const char *target)
-{
-	return strncmp(target, "/proc/", 6) == 0;
-}
-
 static bool rule_link(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	scoped_fd fd = -1;
@@ -154,7 +148,7 @@ static bool rule_link(const struct lint *l, const struct tree_entry *entry, word
 		return true;
 	if (climbs_out(entry))
 		return find(why, "leads out of the tree: -> %.200s", entry->target);
-	if (is_proc(entry->target))
+	if (cell_place_is_led_to(entry))
 		return true;
 	fd = tree_open(l->root, entry->path, O_PATH);
 	return fd >= 0 || find(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));

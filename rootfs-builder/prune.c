@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "prune.h"
 
+#include "cell_place.h"
 #include "fd.h"
 #include "tree.h"
 
@@ -49,7 +50,7 @@ static bool names_nothing(int root, const struct tree_entry *entry)
 {
 	scoped_fd fd = entry->type == TREE_LINK ? tree_open(root, entry->path, O_PATH) : -1;
 
-	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && strncmp(entry->target, "/proc/", 6) != 0;
+	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_place_is_led_to(entry);
 }
 
 /* A link to a link to nothing takes a second round. */

@@ -169,6 +169,20 @@ static int mount_proc(const struct child_ctx *c, const struct mount_step *m)
 	return mount_fresh(c, m, "proc", options);
 }
 
+/* Each mount is an instance of its own: terminals of the host and of other cells are in none of them. */
+static int mount_terminals(const struct child_ctx *c, const struct mount_step *m)
+{
+	char                max[24];
+	const struct option options[] = {
+		{ "mode", "0600" },
+		{ "ptmxmode", "0666" },
+		{ "max", digits(MOUNT_TERMINALS_MAX, max + sizeof max - 1) },
+		{ NULL, NULL },
+	};
+
+	return mount_fresh(c, m, "devpts", options);
+}
+
 static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
 {
 	struct statx st;
@@ -192,6 +206,8 @@ static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 		return mount_proc(c, m);
 	case MOUNT_TMPFS:
 		return mount_tmpfs(c, m);
+	case MOUNT_TERMINALS:
+		return mount_terminals(c, m);
 	case MOUNT_SHOWN:
 		return mount_shown(c, m);
 	}

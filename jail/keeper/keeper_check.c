@@ -100,7 +100,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
 	if (!exec_args_are_bounded(&r->exec_args) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 ||
-	    r->warm > 1 || r->files > 1 || r->tools > 1 || !limits_must_is_sane(&r->limits) ||
+	    r->warm > 1 || r->files > 1 || r->tools > 1 || r->terminals > 1 || !limits_must_is_sane(&r->limits) ||
 	    !(r->asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);

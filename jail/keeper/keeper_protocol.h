@@ -131,7 +131,7 @@ struct keeper_run {
 	uint32_t              warm; /* the arguments are python3 -I FILE ARG..., which a zygote can carry out */
 	uint32_t      shown_len;
 	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
-	uint32_t      files, tools; /* 0 or 1 */
+	uint32_t      files, tools, terminals; /* 0 or 1 */
 	double        asked; /* CLOCK_MONOTONIC ms */
 };
 

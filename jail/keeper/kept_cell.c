@@ -54,6 +54,7 @@ static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, c
 		cell->shown_len = w->run->shown_len;
 		memcpy(cell->shown, w->run->shown, sizeof cell->shown);
 		cell->files    = w->run->files;
+		cell->terminals = w->run->terminals;
 		cell->has_code = w->run->code_len > 0;
 	}
 }

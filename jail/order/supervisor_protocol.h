@@ -52,5 +52,6 @@ struct supervisor_cell {
 	uint32_t shown_len;
 	char     shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX];
 	uint32_t files;    /* 0 or 1: its run takes files along, or leaves some */
+	uint32_t terminals; /* 0 or 1: it has a devpts of its own */
 	uint32_t has_code; /* of this run */
 };

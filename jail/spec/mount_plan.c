@@ -21,6 +21,9 @@ static const struct mount_step of_every_cell[] = {
 	{ MOUNT_TMPFS,  "dev/shm",      MF_NODEV | MF_NOEXEC,        .major = 0 },
 	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },
 };
+
+/* Its nodes are devices, so no MF_NODEV. Read-only: nobody changes mode or owner of a terminal; the kernel makes them all the same. */
+static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 
 struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec)
@@ -83,6 +86,8 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes,
 	}
 	if (wishes->trust && add(plan, of_trust, e) < 0)
 		return -1;
+	if (wishes->terminals && add(plan, of_terminals, e) < 0)
+		return -1;
 	for (size_t i = 0; i < wishes->shown_len; i++)
 		if (add_shown(plan, wishes, (int)i, e) < 0)
 			return -1;
@@ -93,7 +98,7 @@ const char *mount_kind_name(enum mount_kind kind)
 {
 	static const char *const names[] = {
 		[MOUNT_ROOT] = "rootfs", [MOUNT_DEVICE] = "device", [MOUNT_PROC] = "proc",
-		[MOUNT_TMPFS] = "tmpfs", [MOUNT_TRUST] = "certs", [MOUNT_SHOWN] = "shown",
+		[MOUNT_TMPFS] = "tmpfs", [MOUNT_TRUST] = "certs", [MOUNT_TERMINALS] = "devpts", [MOUNT_SHOWN] = "shown",
 	};
 
 	return names[kind];
@@ -118,6 +123,8 @@ void mount_plan_print(const struct mount_plan *plan, FILE *out)
 			fprintf(out, ",size=%s,inodes=%" PRIu64, text_from_size(m->bytes, size, sizeof size), m->inodes);
 		if (m->kind == MOUNT_PROC)
 			fputs(",hidepid=invisible,subset=pid", out);
+		if (m->kind == MOUNT_TERMINALS)
+			fprintf(out, ",max=%d", MOUNT_TERMINALS_MAX);
 		fputc('\n', out);
 	}
 }

@@ -22,6 +22,7 @@ enum mount_kind {
 	MOUNT_PROC,   /* a fresh procfs that shows nothing but the cell's own processes */
 	MOUNT_TMPFS,
 	MOUNT_TRUST,  /* certificates that programs need (NET_TRUST_PATH), where brig-proxy reads what they send */
+	MOUNT_TERMINALS, /* a devpts of its own: only for a session that asked for terminals */
 	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only */
 };
 
@@ -42,6 +43,9 @@ struct mount_step {
 
 enum { MOUNT_MAX = 32, MOUNT_SHOWN_MAX = 16 };
 
+/* Terminals of one cell at once. All cells together stay below what the kernel keeps for the host: KEEPER_RUNS_MAX times this is less than kernel.pty.max without kernel.pty.reserve. */
+#define MOUNT_TERMINALS_MAX 8
+
 struct mount_plan {
 	struct mount_step step[MOUNT_MAX];
 	size_t            n;
@@ -49,12 +53,12 @@ struct mount_plan {
 
 struct mount_wishes {
 	uint64_t           tmp_bytes, workspace_bytes, inodes;
-	bool               workspace_exec, trust;
+	bool               workspace_exec, trust, terminals;
 	const char *const *shown; /* "workspace/NAME" of each --ro directory */
 	size_t             shown_len;
 };
 
-/* Without anything shown. */
+/* Without anything shown, and without terminals. */
 struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec);
 
 must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e);

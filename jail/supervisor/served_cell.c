@@ -58,6 +58,7 @@ static void take_place(struct served_cell *c, const struct supervisor_cell *mess
 	c->files_fd = message->files ? *fds : -1;
 	c->has_code = message->has_code;
 	c->is_warm  = message->warm;
+	c->terminals = message->terminals;
 }
 
 static void fill_order(struct served_cell *c, const struct cell_kind *kind)
@@ -121,6 +122,7 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 {
 	struct mount_wishes wishes = mount_wishes_of(&c->watch.limits, c->watch.served.workspace_exec);
 
+	wishes.terminals = c->terminals;
 	wishes.shown     = c->shown_to;
 	wishes.shown_len = c->watch.served.shown_len;
 	return mount_plan_build(&c->mounts, &wishes, e);

@@ -44,7 +44,7 @@ struct served_cell {
 	bool              is_kept;
 	uint32_t          nth;     /* cell in it */
 	bool              may_stay; /* a next cell may come into its place */
-	bool              has_code, is_warm; /* as in supervisor_cell */
+	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
 	struct group_files files;
 	size_t            shown_len;
 	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];

@@ -262,7 +262,7 @@ static size_t free_cell(const struct supervisor *s)
 static bool is_sound(const struct supervisor_cell *message, size_t fds)
 {
 	return message->leaves <= GROUP_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
-	       message->has_code <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
+	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
 static void hear_keeper(struct supervisor *s)

@@ -257,8 +257,8 @@ WHY = [
     ("attempt(socket.socket, socket.AF_NETLINK)", "basic", ["  socket(AF_NETLINK): 1 time", "    by the floor: other families are rarely used", "no profile can allow it\n"]),
     ("attempt(fcntl.flock, 1, 2); attempt(fcntl.flock, 1, 2)", "strict",
      ["  flock: 2 times", "    by python-strict.policy, line 8\n", "    allowed by these profiles: basic, ", "policy_extend"]),
-    ("attempt(socket.socket, socket.AF_INET)", "strict", ["by python-strict.policy, line 17, which allows it with other arguments\n", "allowed by these profiles: basic, "]),
-    ("libc.prctl(29, 0, 0, 0, 0)", "basic", ["by python.policy, line 50, which allows it with other arguments\n", "no other profile allows it; one of your own can"]),
+    ("attempt(socket.socket, socket.AF_INET)", "strict", ["by python-strict.policy, line 21, which allows it with other arguments\n", "allowed by these profiles: basic, "]),
+    ("libc.prctl(29, 0, 0, 0, 0)", "basic", ["by python.policy, line 54, which allows it with other arguments\n", "no other profile allows it; one of your own can"]),
     ("libc.syscall(400)", "basic", ["  call 400: 1 time", "by default: no line of the policy names it\n"]),
     ("pass", "basic", ["brig: the jail refused no call\n"]),
 ]

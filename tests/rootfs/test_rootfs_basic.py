@@ -81,13 +81,14 @@ def test_verify_finds_the_tree_sound(basic):
 
 
 def test_the_places_a_jail_mounts_over_exist(basic):
-    for path in "proc sys tmp workspace dev dev/shm run var/tmp".split():
+    for path in "proc sys tmp workspace dev dev/pts dev/shm run var/tmp".split():
         assert (basic.tree / path).is_dir(), path
     for path in "dev/null dev/zero dev/full dev/random dev/urandom".split():
         assert stat.S_ISREG(os.lstat(basic.tree / path).st_mode) and os.path.getsize(basic.tree / path) == 0, path
     for name, target in {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}.items():
         assert os.readlink(basic.tree / "dev" / name) == target
-    assert not any(os.path.lexists(basic.tree / "dev" / name) for name in ("tty", "ptmx", "pts"))
+    assert os.readlink(basic.tree / "dev/ptmx") == "pts/ptmx" and not list((basic.tree / "dev/pts").iterdir()), "filled in sessions with terminals alone"
+    assert not os.path.lexists(basic.tree / "dev/tty")
 
 
 def test_the_user_is_1000_and_lives_in_workspace(basic):

@@ -248,7 +248,7 @@ def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwis
 
 
 def test_a_build_makes_what_a_cell_needs_in_a_tree_whose_recipe_does_not_name_it(tiny):
-    for path in "dev/shm proc tmp workspace".split():
+    for path in "dev/pts dev/shm proc tmp workspace".split():
         assert (tiny.tree / path).is_dir() and not list((tiny.tree / path).iterdir())
     for path in "null zero full random urandom".split():
         assert (tiny.tree / "dev" / path).is_file() and (tiny.tree / "dev" / path).stat().st_size == 0
