@@ -49,6 +49,11 @@ static const struct shape interrupt_shape[] = {
 	SHAPE_TAG, SHAPE_RUN,
 	{ 0 },
 };
+static const struct shape resize_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"resize\"", NULL },
+	SHAPE_TAG, SHAPE_RUN,
+	{ 0 },
+};
 static const struct shape restart_shape[] = {
 	{ "reply",   SHAPE_TEXT, SHAPE_MUST, "\"restart\"", NULL },
 	SHAPE_TAG, SHAPE_SESSION,
@@ -269,7 +274,7 @@ static const struct shape error_keys[] = {
 static const struct shape *const replies[] = {
 	[REQUEST_hello] = hello_shape, [REQUEST_cancel] = cancel_shape,   [REQUEST_list] = list_shape,   [REQUEST_tools] = tools_shape,
 	[REQUEST_stats] = stats_shape, [REQUEST_metrics] = metrics_shape, [REQUEST_explain] = explain_shape, [REQUEST_reload] = reload_shape,
-	[REQUEST_files] = files_shape, [REQUEST_interrupt] = interrupt_shape, [REQUEST_restart] = restart_shape, [REQUEST_close] = close_shape, /* run, open and exec: events */
+	[REQUEST_files] = files_shape, [REQUEST_interrupt] = interrupt_shape, [REQUEST_resize] = resize_shape, [REQUEST_restart] = restart_shape, [REQUEST_close] = close_shape, /* run, open and exec: events */
 };
 /* clang-format on */
 

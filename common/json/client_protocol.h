@@ -26,6 +26,7 @@ enum {
 	PROTOCOL_NETWORK_MAX = 64, /* hosts that a run asks for */
 	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
 	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
+	PROTOCOL_SIDE_MAX = 9999, /* rows, and columns, of a terminal */
 	PROTOCOL_NAME_MAX = 64,  /* of a session, and of a context */
 	RUN_ID_LEN        = 36,
 };
@@ -87,6 +88,8 @@ struct protocol_request {
 	const char       *session; /* an id or a name, or NULL: none */
 	const char       *context, *name; /* names; context is "main" where nothing else was said, name may be NULL */
 	bool              stays, detach;
+	bool              terminal; /* of open: its calls may have one; of exec: this one has */
+	uint64_t          rows, columns;
 	json_t           *source;
 };
 

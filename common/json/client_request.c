@@ -49,14 +49,19 @@ const struct field protocol_call_fields[] = {
 #define KEY_NAME    { "name",    FIELD_STR,    AT(name),         1,     PROTOCOL_NAME_MAX, 0,                "A name for the session: letters, digits and ._-, and no other session of this user has it", NULL, NULL }
 #define KEY_STAYS   { "stays",   FIELD_BOOL,   AT(stays),        0,     1,                 0,                "Whether the session outlives the connection", NULL, NULL }
 #define KEY_DETACH  { "detach",  FIELD_BOOL,   AT(detach),       0,     1,                 0,                "Whether processes that a command of a session has started may go on after its end", NULL, NULL }
+#define KEY_TERMINALS { "terminal", FIELD_BOOL, AT(terminal),    0,     1,                 0,                "Whether calls of exec may have a terminal, see SESSIONS; the session's cell is then made for it", NULL, NULL }
+#define KEY_TERMINAL { "terminal", FIELD_BOOL, AT(terminal),     0,     1,                 0,                "Of a call in a session: whether the command has a terminal, see SESSIONS", NULL, NULL }
+#define KEY_ROWS    { "rows",    FIELD_COUNT,  AT(rows),         1,     PROTOCOL_SIDE_MAX, 24,               "Rows of the terminal", NULL, NULL }
+#define KEY_COLUMNS { "columns", FIELD_COUNT,  AT(columns),      1,     PROTOCOL_SIDE_MAX, 80,               "Columns of the terminal", NULL, NULL }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
 static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
-static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_TERMINAL, KEY_ROWS, KEY_COLUMNS, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_TERMINALS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
 static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
+static const struct field resize_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_ROWS, KEY_COLUMNS, { 0 } };
 static const struct field restart_fields[] = { KEY_OP, KEY_TAG, KEY_SESSION, KEY_CONTEXT, { 0 } };
 static const struct field close_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field tools_fields[]   = { KEY_OP, KEY_TAG, KEY_RUN, KEY_WAITING, KEY_CALLS, { 0 } };
@@ -232,7 +237,7 @@ static int check_name(const char *name, const char *field, struct denial *d)
 /* What belongs to the session was said when it was opened. */
 static int check_call(const struct protocol_request *r, struct denial *d)
 {
-	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "limits", NULL };
+	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
 	const char              *key;
 	json_t                  *value;
 
@@ -257,8 +262,11 @@ static int check_session(struct protocol_request *r, struct denial *d)
 		return -1;
 	if (is_start && r->session && check_call(r, d) < 0)
 		return -1;
-	if (is_start && !r->session && (r->detach || r->context))
-		return deny(d, DENIAL_bad_field, r->context ? "context" : "detach", "needs a session");
+	if (is_start && !r->session && (r->detach || r->context || r->terminal))
+		return deny(d, DENIAL_bad_field, r->context ? "context" : r->detach ? "detach" : "terminal", "needs a session");
+	if (r->terminal && r->detach)
+		return deny(d, DENIAL_bad_field, "detach", "a terminal ends with its command, and with it what was started there");
+	r->wants_stdin |= is_start && r->terminal; /* what is typed */
 	if (is_start && r->session && r->kind == REQUEST_run)
 		r->mode = MODE_report;
 	if (!r->context)

@@ -27,7 +27,7 @@ struct backend_order {
 	int                          files_fd, tools_fd; /* -1: none */
 	const struct net_listeners  *listeners; /* of a private run; NULL: no network. A service's are the profile's */
 	int                          trust_fd;  /* of a private run, as in run_order; -1: none */
-	bool                         stdin_pipe, result_pipe, cold;
+	bool                         stdin_pipe, result_pipe, cold, terminals;
 };
 
 /* For stats. */

@@ -222,6 +222,7 @@ static int fill(struct keeper_message *message, const struct backend_order *o, c
 	run->warm        = is_warm(o);
 	run->files       = o->files_fd >= 0;
 	run->tools       = o->tools_fd >= 0;
+	run->terminals   = o->terminals;
 	run->asked       = clock_ms(CLOCK_MONOTONIC);
 	return fill_shown(run, o, e);
 }
@@ -348,7 +349,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	struct launch_order order;
 	struct ticket      *t;
 
-	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0) /* such a cell has a main.py, and nothing else */
+	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0 || o->terminals) /* such a cell has a main.py, and nothing else */
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {

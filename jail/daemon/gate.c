@@ -9,6 +9,7 @@ static gate_fn *const rows[REQUEST_COUNT] = {
 	[REQUEST_open]    = gate_run,
 	[REQUEST_files]   = gate_files,
 	[REQUEST_interrupt] = gate_interrupt,
+	[REQUEST_resize]  = gate_resize,
 	[REQUEST_restart] = gate_restart,
 	[REQUEST_close]   = gate_close,
 	[REQUEST_tools]   = gate_tools,

@@ -10,7 +10,7 @@ must_use int gate_serve(struct connection *c, const struct protocol_request *req
 
 typedef int gate_fn(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
 gate_fn     gate_hello, gate_run, gate_cancel, gate_tools, gate_list, gate_stats, gate_metrics, gate_explain, gate_reload;
-gate_fn     gate_files, gate_interrupt, gate_restart, gate_close;
+gate_fn     gate_files, gate_interrupt, gate_resize, gate_restart, gate_close;
 
 /* One run that is asked for, from one try to the next. */
 struct run_try {

@@ -20,7 +20,7 @@ int gate_hello(struct connection *c, const struct protocol_request *request, int
 	(void)fds, (void)n, (void)why;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
-	json_object_set_new(reply, "features", json_pack("[sssss]", "report", "files", "tools", "sessions", "network"));
+	json_object_set_new(reply, "features", json_pack("[ssssss]", "report", "files", "tools", "sessions", "network", "terminals"));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
 	connection_send(c, reply, NULL, 0);

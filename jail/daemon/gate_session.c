@@ -52,6 +52,17 @@ int gate_interrupt(struct connection *c, const struct protocol_request *request,
 	return reply_with(c, request, "run", request->run, NULL, 0);
 }
 
+int gate_resize(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+{
+	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
+
+	(void)fds, (void)n;
+	if (!call || !call->terminal)
+		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" with a terminal", request->run);
+	session_call_resize(call, request);
+	return reply_with(c, request, "run", request->run, NULL, 0);
+}
+
 int gate_restart(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
 	struct session *s = session_find(c->door, request->session, c->peer.uid, why);

@@ -183,6 +183,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
 		.cold        = request->cold,
+		.terminals   = request->terminal,
 	};
 
 	if (backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)

@@ -137,6 +137,7 @@ struct session *session_new(struct served_run *run, const struct protocol_reques
 	s->run    = run;
 	s->limits = run->limits;
 	s->stays  = request->stays;
+	s->terminal = request->terminal;
 	s->source = (struct loop_source){ -1, on_server, s };
 	s->timer  = (struct loop_timer){ .due = on_time, .owner = s };
 	s->facts  = RUN_END_NONE;

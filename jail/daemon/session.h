@@ -43,7 +43,7 @@ struct session {
 	struct served_run   *run;      /* that it is; which owns it */
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": none */
 	struct limits        limits;   /* of its calls; idle_ms and lifetime_ms are its own */
-	bool                 stays;
+	bool                 stays, terminal; /* terminal: calls may have one */
 	struct loop_source   source;   /* fd -1: not yet, or not any more */
 	struct loop_timer    timer;
 	double               opened_ms, used_ms; /* CLOCK_MONOTONIC: used_ms when the last call ended */
@@ -118,6 +118,7 @@ struct session_call {
 	struct connection      *connection; /* NULL: gone */
 	struct peer             peer;
 	struct session_context *context;    /* NULL: a command */
+	bool                    terminal;   /* of a command: it has one */
 	uint32_t                number;     /* for the session server */
 	char                    id[RUN_ID_LEN + 1];
 	uint64_t                tag;
@@ -146,6 +147,8 @@ must_use int  session_call_start(struct session *s, struct connection *c, const 
 bool          session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
+/* Of one with a terminal: rows and columns as asked. One that the server cannot take now is lost, as the next one comes with the next change. */
+void          session_call_resize(struct session_call *call, const struct protocol_request *request);
 /* It is killed, or interrupted first if that may help. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
 void          session_call_wait(struct session_call *call, bool waits);

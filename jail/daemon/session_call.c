@@ -31,6 +31,15 @@ enum {
 
 /* --- limits --- */
 
+/* Who sits before a terminal decides when its call ends, within the session's life; unless that was asked. */
+static void lift_limits(struct limits *l, const struct session *s, const json_t *asked)
+{
+	if (!json_object_get(asked, "wall_ms"))
+		l->wall_ms = s->limits.lifetime_ms;
+	if (!json_object_get(asked, "cpu_ms"))
+		l->cpu_ms = s->limits.lifetime_ms;
+}
+
 static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
 {
 	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
@@ -48,7 +57,11 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
 	}
 	call->limits = s->limits;
-	return run_plan_limit(&call->limits, s->run->profile, asked, why);
+	if (run_plan_limit(&call->limits, s->run->profile, asked, why) < 0)
+		return -1;
+	if (call->terminal)
+		lift_limits(&call->limits, s, asked);
+	return 0;
 }
 
 /* --- what the server is told --- */
@@ -238,6 +251,12 @@ void session_call_interrupt(struct session_call *call)
 		say_short(call, "interrupt");
 }
 
+void session_call_resize(struct session_call *call, const struct protocol_request *request)
+{
+	if (call->state == CALL_RUNS)
+		(void)!session_say(call->session, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)request->rows, (json_int_t)request->columns), NULL, 0);
+}
+
 static void set_wall_timer(struct session_call *call)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -365,6 +384,21 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 	return true;
 }
 
+/* The errno is the session server's word: what it most likely means, for people. */
+static const char *why_failed(const struct session_call *call, bool executes, int errnum)
+{
+	if (executes)
+		return "the program (in the rootfs)";
+	if (call->context)
+		return "the interpreter could not be started";
+	if (!call->terminal)
+		return "the command could not be started";
+	if (errnum == ENOSPC)
+		return "no terminal is left in the session, programs of it have them all";
+	/* EINVAL: what unlockpt() makes of ENOTTY */
+	return errnum == ENOTTY || errnum == EPERM || errnum == EINVAL ? "no terminal: the policy of the profile does not allow it" : "the terminal could not be made";
+}
+
 static bool on_failed(struct session_call *call, const struct session_message *message)
 {
 	bool executes = !call->context && !(message->flags & SESSION_NO_EXEC);
@@ -378,7 +412,7 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 	errno            = message->value;
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
-	err_sys(&call->why, "%s", executes ? "the program (in the rootfs)" : call->context ? "the interpreter could not be started" : "the command could not be started");
+	err_sys(&call->why, "%s", why_failed(call, executes, message->value));
 	finish(call);
 	return true;
 }
@@ -489,8 +523,11 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 {
 	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number, "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env",
 				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
-	int     done    = session_say(call->session, message, NULL, 0);
+	int     done;
 
+	if (message && call->terminal)
+		json_object_set_new(message, "terminal", json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
+	done = session_say(call->session, message, NULL, 0);
 	if (done == 0 && r->detach)
 		session_asked_beside(call->session);
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
@@ -551,6 +588,8 @@ static int check_start(struct session *s, const struct connection *c, const stru
 		why->retry_after_ms = QUOTA_RETRY_MS;
 		return -1;
 	}
+	if (request->terminal && !s->terminal)
+		return deny(why, DENIAL_denied, "terminal", "session %.64s was opened without terminals; open one with them (brig session open --terminal)", *s->name ? s->name : s->run->id);
 	if (request->kind == REQUEST_run && check_context(s, request->context, c->may->quota.contexts, why) < 0)
 		return -1;
 	return quota_check_call(&c->door->quota, &c->may->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
@@ -566,7 +605,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	call = calloc(1, sizeof *call);
 	if (!call)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools,
+	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools, .terminal = request->terminal,
 		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
 		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0, .timer = { .due = on_time } };
 	call->timer.owner = call;

@@ -7,6 +7,7 @@
 from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4, waitid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
+RESIZE, INTERRUPT = 1, 2 # to the process beside a command that has a terminal
 FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
@@ -152,12 +153,25 @@ class Context:
 class Command:
     """A process that is the parent of all that a command starts, and says how it ended."""
 
-    def __init__(self, pid, channel, call, ends, detaches):
-        self.pid, self.channel, self.call, self.ends, self.detaches = pid, channel, call, ends, detaches
+    def __init__(self, pid, channel, call, ends, order):
+        self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
+        self.detaches, self.terminal = bool(order.get("detach")), bool(order.get("terminal"))
         self.leader = 0
 
+    def say(self, kind, value=0, flags=0):
+        try:
+            self.channel.sendmsg([packed(kind, 0, value, flags)], [], DONTWAIT)
+        except OSError: # it has ended, or was stopped by a program
+            pass
+
+    def resize(self, size):
+        if self.terminal:
+            self.say(RESIZE, *size)
+
     def interrupt(self):
-        if self.leader:
+        if self.terminal:
+            self.say(INTERRUPT)
+        elif self.leader:
             try:
                 killpg(self.leader, SIGINT)
             except OSError:
@@ -178,6 +192,8 @@ def run_command(order, streams):
     """In the command's own process. Returns the errno with which it could not be executed."""
     try:
         setsid()
+        if order.get("terminal"):
+            control(streams[0])
         for fd, to in zip(streams, (1, 2, 0)):
             dup2(fd, to)
         for signal in SIGINT, SIGPIPE, SIGTERM, SIGCHLD, 25:
@@ -200,8 +216,8 @@ def run_command(order, streams):
         return error.errno or 5
 
 
-def start_leader(order, streams, channel):
-    """The command's first process, and the errno with which it could not be started."""
+def start_leader(order, streams):
+    """Takes the streams. The command's first process, and the errno with which it could not be started."""
     failed, fails = pipe() # closed by a successful exec
     try:
         leader = fork()
@@ -211,7 +227,7 @@ def start_leader(order, streams, channel):
         write(fails, run_command(order, streams).to_bytes(4, sys.byteorder))
         _exit(127)
     _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
-    close_all([fails, *streams])
+    close_all([fails, *set(streams)])
     errnum = int.from_bytes(read(failed, 4), sys.byteorder)
     close(failed)
     return leader, errnum
@@ -221,7 +237,21 @@ def stay_beside(order, channel, streams):
     """In the process that stays: never returns."""
     set_process(SET_CHILD_SUBREAPER, 1)
     _signal.signal(SIGTERM, lambda *_: end_children()) # one that came before waits until the command is there
-    leader, errnum = start_leader(order, streams, channel)
+    if order.get("terminal"):
+        need("session_terminal")
+        leader, status = stay_at_terminal(order, channel, *streams)
+    else:
+        leader, status = stay_in_pipes(order, channel, streams)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
+    channel.close()
+    reap_children() # what was detached has this parent, and so is not taken for what a context has left
+    _exit(0)
+
+
+def stay_in_pipes(order, channel, streams):
+    """The command's first process, and how it ended, as wait4() says it."""
+    leader, errnum = start_leader(order, streams)
     channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, NO_EXEC if errnum and not leader else 0)], [], DONTWAIT)
     if errnum:
         _exit(0)
@@ -231,11 +261,7 @@ def stay_beside(order, channel, streams):
     if not order.get("detach"):
         end_children()
         reap_children()
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
-    channel.close()
-    reap_children() # what was detached has this parent, and so is not taken for what a context has left
-    _exit(0)
+    return leader, status
 
 
 def reap_children():
@@ -355,7 +381,7 @@ class Server:
                 given.append(reading)
             ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
             pid = self.fork(lambda: stay_beside(order, theirs, given), theirs.fileno(), *given)
-            command = self.commands[pid] = Command(pid, ours, call, ends, bool(order.get("detach")))
+            command = self.commands[pid] = Command(pid, ours, call, ends, order)
             self.watch(ours.fileno(), lambda: self.hear_command(command))
             ends = []
         except OSError as error:
@@ -383,6 +409,11 @@ class Server:
     def interrupt(self, order, fds):
         if one := self.named(order):
             one.interrupt()
+
+    def resize(self, order, fds):
+        one = self.named(order)
+        if type(one) is Command:
+            one.resize(order["size"])
 
     def kill(self, order, fds):
         if one := self.named(order):
@@ -430,7 +461,7 @@ class Server:
     def hear_command(self, command):
         try:
             data = command.channel.recv(WORD_MAX, DONTWAIT)
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionResetError): # reset: it ended and had not read a word of ours; its own come now
             return
         except OSError:
             data = b""
@@ -558,7 +589,7 @@ class Server:
             self.tell_others()
 
 
-ORDERS = {name: getattr(Server, name) for name in ("run", "exec", "files", "interrupt", "kill", "restart", "end")}
+ORDERS = {name: getattr(Server, name) for name in ("run", "exec", "files", "interrupt", "resize", "kill", "restart", "end")}
 
 
 def read_answer(data):

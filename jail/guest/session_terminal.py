@@ -1,0 +1,179 @@
+# session_terminal.py - a command of a session at a terminal: the process that stays beside it holds the master's end, and copies
+#
+# A client has two pipes, and no end of the terminal: what it gets cannot be another terminal than it takes it for, and what it may ask
+# for is to write, to read, and another size. No other process of the session has the master's end, or gets at it, as this one is not dumpable.
+from posix import dup, openpty, tcgetpgrp
+
+fcntl = extension("fcntl")
+
+TIOCSCTTY, TIOCSWINSZ, F_GETFL, F_SETFL = 0x540e, 0x5414, 3, 4
+IN, OUT = 1, 4 # of poll()
+INPUT_IS_UTF8 = 0x4000
+END_OF_FILE = b"\4" # the key that says so
+COPIED_BYTES = 4 << 10 # a master never gives more at once
+HELD_BYTES = 64 << 10 # more than a terminal ever holds: 8 KiB of the slave's, and a buffer of the master's
+EIO, EAGAIN = 5, 11
+
+
+def set_size(fd, rows, columns):
+    fcntl.ioctl(fd, TIOCSWINSZ, b"".join(number.to_bytes(2, sys.byteorder) for number in (rows, columns, 0, 0)))
+
+
+def open_terminal(rows, columns):
+    master, slave = openpty()
+    set_size(master, rows, columns)
+    termios = extension("termios")
+    modes = termios.tcgetattr(slave)
+    modes[0] |= INPUT_IS_UTF8
+    termios.tcsetattr(slave, 0, modes)
+    set_blocking(master, False)
+    return master, slave
+
+
+def control(fd):
+    """In the command's own process, which leads a session: it is that session's terminal."""
+    fcntl.ioctl(fd, TIOCSCTTY, 0)
+
+
+class Terminal:
+    """Copies until its command has ended, and what that has written is with the client. typed, shown: pipes to the client."""
+
+    def __init__(self, channel, typed, shown, master):
+        self.channel, self.typed, self.shown, self.master = channel, typed, shown, master
+        self.to_master = self.to_client = b""
+        self.is_killed = False
+        set_blocking(shown, False)
+        self.wake, self.woken = pipe()
+        set_blocking(self.woken, False)
+        _signal.signal(SIGCHLD, lambda *_: None)
+        _signal.signal(SIGTERM, self.kill)
+        _signal.set_wakeup_fd(self.woken, warn_on_full_buffer=False)
+
+    def kill(self, *_):
+        self.is_killed = True
+        end_children()
+
+    # --- what the server says ---
+
+    def hear(self):
+        data = self.channel.recv(WORD_MAX)
+        if not data:
+            _exit(1) # the server has ended, and with it the session
+        kind, rows, columns = (int.from_bytes(data[at:at + 4], sys.byteorder) for at in (0, 8, 12))
+        if kind == RESIZE:
+            set_size(self.master, rows, columns)
+        else:
+            self.interrupt()
+
+    def interrupt(self):
+        """As the key does: what has the terminal now, and not the shell behind it."""
+        try:
+            killpg(tcgetpgrp(self.master), SIGINT)
+        except OSError:
+            pass
+
+    # --- copying ---
+
+    def type(self):
+        try:
+            self.to_master = self.to_master[write(self.master, self.to_master):]
+        except BlockingIOError:
+            pass
+
+    def read_typed(self):
+        self.to_master = read(self.typed, COPIED_BYTES)
+        if not self.to_master:
+            close(self.typed)
+            self.typed = -1
+            self.to_master = END_OF_FILE
+
+    def read_master(self):
+        """False: there is nothing."""
+        try:
+            self.to_client = read(self.master, COPIED_BYTES)
+        except OSError as error:
+            if error.errno not in (EIO, EAGAIN):
+                raise
+        return bool(self.to_client)
+
+    def show(self):
+        try:
+            self.to_client = self.to_client[write(self.shown, self.to_client):]
+        except BlockingIOError:
+            pass
+        except OSError: # the client has closed it: what comes now is for nobody
+            self.to_client = b""
+            close(self.shown)
+            self.shown = -1
+
+    def poll(self):
+        poll = select.poll()
+        poll.register(self.wake, IN)
+        poll.register(self.channel.fileno(), IN)
+        poll.register(self.master, OUT * bool(self.to_master) | IN * (not self.to_client))
+        if self.typed >= 0 and not self.to_master:
+            poll.register(self.typed, IN)
+        if self.shown >= 0 and self.to_client:
+            poll.register(self.shown, OUT)
+        return dict(poll.poll())
+
+    def turn(self):
+        ready = self.poll()
+        if self.wake in ready:
+            read(self.wake, COPIED_BYTES)
+        if self.channel.fileno() in ready:
+            self.hear()
+        if ready.get(self.master, 0) & OUT:
+            self.type()
+        if ready.get(self.master, 0) & IN:
+            self.read_master()
+        if self.typed in ready:
+            self.read_typed()
+        if self.shown in ready:
+            self.show()
+        if self.shown < 0:
+            self.to_client = b""
+
+    def copy_until_end(self, leader):
+        """How the command ended, as wait4() says it."""
+        while True:
+            pid, status, _ = wait4(-1, WNOHANG)
+            if pid == leader:
+                return status
+            if not pid:
+                self.turn()
+
+    def copy_rest(self):
+        """What the terminal holds when all that the command started has ended. Other calls of the session can open it, and
+        write for ever. A client that does not read is not waited for when the call is killed."""
+        left = HELD_BYTES
+        while self.shown >= 0 and not self.is_killed:
+            if not self.to_client:
+                if left <= 0 or not self.read_master():
+                    return
+                left -= len(self.to_client)
+            poll = select.poll()
+            poll.register(self.shown, OUT)
+            poll.register(self.channel.fileno(), IN)
+            for fd, _ in poll.poll():
+                self.show() if fd == self.shown else self.hear()
+
+
+def stay_at_terminal(order, channel, shown, unused, typed):
+    """As stay_beside(), with a terminal. One end of it stays open here, so that the master has no end before the command has one."""
+    close(unused)
+    try:
+        master, slave = open_terminal(*order["terminal"])
+        terminal = Terminal(channel, typed, shown, master)
+        leader, errnum = start_leader(order, (dup(slave),) * 3)
+        no_exec = not leader
+    except OSError as error:
+        leader, errnum, no_exec = 0, error.errno or 5, True
+    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, NO_EXEC if errnum and no_exec else 0)], [], DONTWAIT)
+    if errnum:
+        _exit(0)
+    status = terminal.copy_until_end(leader)
+    end_children()
+    reap_children()
+    terminal.copy_rest()
+    return leader, status
