@@ -6,6 +6,7 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_NOT_SAVED = 74
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int session_main(int argc, char **argv);
+int shell_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);

@@ -44,14 +44,14 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 
 /* clang-format off */
 enum {
-	CELLS  = BY_RUN | BY_EXEC | BY_OPEN,                 /* a cell is made: what it is like can be said */
+	CELLS  = BY_RUN | BY_EXEC | BY_OPEN | BY_SHELL,      /* a cell is made: what it is like can be said */
 	RUNS   = BY_RUN | BY_EXEC | BY_CALL | BY_COMMAND,    /* something runs, and has a record */
 	STARTS = CELLS | RUNS,
 };
 
 /* What is a call's own, what only a session has; all others are of the cell. The profile's ceiling is known to brigd. */
 #define IS(member, other) (offsetof(struct limits, member) == offsetof(struct limits, other))
-#define OF_LIMIT(member) (IS(member, idle_ms) || IS(member, lifetime_ms) ? BY_OPEN : IS(member, wall_ms) || IS(member, cpu_ms) || IS(member, output_bytes) ? STARTS : CELLS)
+#define OF_LIMIT(member) (IS(member, idle_ms) || IS(member, lifetime_ms) ? BY_OPEN | BY_SHELL : IS(member, wall_ms) || IS(member, cpu_ms) ? STARTS : IS(member, output_bytes) ? STARTS & ~BY_SHELL : CELLS)
 #define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
 	{ OF_LIMIT(member), { { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL, false } },
 
@@ -72,7 +72,8 @@ static const struct {
 	{ BY_RUN | BY_EXEC, { { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false } },
 	{ BY_RUN | BY_EXEC, OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR") },
-	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
+	{ BY_RUN | BY_EXEC | BY_COMMAND | BY_SHELL, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
+	{ BY_OPEN, OPTION_SWITCH("terminal", 0, AT(terminal), "Let calls have a terminal, for brig shell") },
 	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
 	{ BY_CALL, OPTION_TEXT("artifacts", 0, AT(artifacts), "DIR", "Write pictures that the call shows into DIR, as call-1-1.png") },
 	{ CELLS, { { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false } },
@@ -85,7 +86,7 @@ static const struct {
 	{ RUNS, OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output") },
 	{ CELLS, OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one") },
 	{ CELLS, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
-	{ BY_RUN | BY_EXEC, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
+	{ BY_RUN | BY_EXEC | BY_SHELL, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
 	{ BY_CHECK, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running") },
 	{ BY_RUN | BY_EXEC, OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it") },
 	{ RUNS, OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself") },
@@ -137,7 +138,7 @@ static int put_text(json_t *list, const char *text)
 	return json_array_append_new(list, json_string(text));
 }
 
-static int put_words(struct request *r, const char *key, char **words, int n, struct err *e)
+static int put_words(struct request *r, const char *key, char *const *words, int n, struct err *e)
 {
 	json_t *list = json_array();
 	int     i    = 0;
@@ -546,11 +547,50 @@ int request_take_command(struct request *r, char **words, int n, struct err *e)
 int request_take_open(struct request *r, struct err *e)
 {
 	r->program = r->name ? r->name : "the session";
-	r->message = json_pack("{ss sb}", "op", "open", "stays", 1);
+	r->message = json_pack("{ss sb}", "op", "open", "stays", r->by == BY_OPEN);
+	if (r->by == BY_SHELL || r->terminal)
+		json_object_set_new(r->message, "terminal", json_true());
 	put_limits(r);
 	if (r->name && json_object_set_new(r->message, "name", json_string(r->name)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "the name is not UTF-8");
 	return put_cell(r, e) < 0 ? -1 : put_env(r, e);
+}
+
+/* Of the limits, those that a call has. */
+static void keep_limits_of_call(json_t *limits)
+{
+	for (const struct field *f = limits_fields; f->name; f++)
+		if (f->offset != offsetof(struct limits, wall_ms) && f->offset != offsetof(struct limits, cpu_ms))
+			json_object_del(limits, f->name);
+}
+
+/* Programs ask it what the terminal can do. One that is no text is none that a program knows. */
+static void put_kind_of_terminal(json_t *message)
+{
+	const char *entry = find_own("TERM");
+
+	if (entry)
+		json_array_append_new(json_object_get(message, "env"), json_string(entry));
+}
+
+int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e)
+{
+	while (r->fds)
+		close(r->fd[--r->fds]);
+	json_decref(r->message);
+	r->program = words[0];
+	r->message = json_pack("{ss sb sI sI}", "op", "exec", "terminal", 1, "rows", (json_int_t)rows, "columns", (json_int_t)columns);
+	put_limits(r);
+	if (!r->session) /* they were said when it was opened, and so was the environment */
+		keep_limits_of_call(json_object_get(r->message, "limits"));
+	if (json_object_set_new(r->message, "session", json_string(session)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
+	if (put_words(r, "argv", words, n, e) < 0 || put_env(r, e) < 0)
+		return -1;
+	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
+	put_kind_of_terminal(r->message);
+	return 0;
 }
 
 /* --- and back --- */

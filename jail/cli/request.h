@@ -24,7 +24,8 @@ enum request_by {
 	BY_PUT     = 64, /* brig session put, get, files */
 	BY_GET     = 128,
 	BY_FILES   = 256,
-	BY_ANY     = 511,
+	BY_SHELL   = 512, /* brig shell */
+	BY_ANY     = 1023,
 	IN_SESSION = BY_OPEN | BY_CALL | BY_COMMAND | BY_PUT | BY_GET | BY_FILES,
 };
 
@@ -51,7 +52,7 @@ struct request {
 	int           record_fd;
 	uint64_t      wait_ms;    /* for a place */
 	uint64_t      max_bytes;  /* of what is got out of a session */
-	bool          json, verbose, quiet, cold, private, why, detach;
+	bool          json, verbose, quiet, cold, private, why, detach, terminal;
 	enum run_mode mode;       /* of a program: who executes it */
 
 	/* made of it */
@@ -64,7 +65,7 @@ struct request {
 };
 
 /* The options of a command; of several, those of any of them. */
-enum { REQUEST_OPTIONS_MAX = 48 };
+enum { REQUEST_OPTIONS_MAX = 56 };
 void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX]);
 
 void         request_init(struct request *r, enum request_by by);
@@ -73,8 +74,10 @@ void         request_done(struct request *r);
 must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec and brig session exec. */
 must_use int request_take_command(struct request *r, char **words, int n, struct err *e);
-/* A session that outlives the connection. */
+/* A session: of brig session open, which outlives the connection, or of brig shell, with terminals. */
 must_use int request_take_open(struct request *r, struct err *e);
+/* A command at a terminal of so many rows and columns, in a session. In the place of the message that is there, with its descriptors. */
+must_use int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e);
 /* For a program: brig's own standard input, where nothing else was said and it is one that is meant for it. */
 void         request_take_stdin(struct request *r);
 

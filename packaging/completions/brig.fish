@@ -65,6 +65,8 @@ function __brig_words
         case 'session open' 'session list'
         case 'session *'
             __brig_a_session $before[3..]
+        case shell
+            __brig_a_session $before[2..]
     end
 end
 

@@ -123,6 +123,10 @@ def test_sessions_are_completed_by_their_names(complete, sessions, command):
     assert complete("brig", "session", command, "") >= sessions
 
 
+def test_sessions_are_completed_for_a_shell(complete, sessions):
+    assert complete("brig", "shell", "wo") == {"work"}
+
+
 def test_sessions_are_completed_behind_options(complete, sessions):
     assert complete("brig", "session", "run", "--context", "b", "wo") == {"work"}
 

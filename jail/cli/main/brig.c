@@ -17,6 +17,7 @@ static const struct command {
 	{ "run",     run_main,     "run a Python program in a jail" },
 	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
 	{ "session", session_main, "keep a jail from one call to the next: files, live interpreters, commands" },
+	{ "shell",   shell_main,   "start a shell at a terminal in a session" },
 	{ "check",   check_main,   "report where a Python program breaks the rules of a profile, without executing it" },
 	{ "ps",      ps_main,      "list your runs" },
 	{ "kill",    kill_main,    "end a run" },

@@ -1,0 +1,150 @@
+#define _GNU_SOURCE
+#include "raw_terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT, SIGWINCH };
+
+/* The modes of the caller, and what the handler notes. */
+static struct {
+	bool             is_open, is_caught; /* raw; signals are remembered, and stay so */
+	struct termios   before;
+	struct sigaction actions[ARRAY_LEN(numbers)];
+	sigset_t         outside; /* the mask while signals may come */
+} at;
+static volatile sig_atomic_t ends, stops, resized;
+
+static void on_signal(int number)
+{
+	if (number == SIGTSTP)
+		stops = 1;
+	else if (number == SIGWINCH || number == SIGCONT)
+		resized = 1;
+	else
+		ends = 1;
+}
+
+bool raw_terminal_is_there(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+static int enter(void)
+{
+	struct termios raw = at.before;
+
+	cfmakeraw(&raw);
+	return tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+}
+
+/* No SA_RESTART: a write to a terminal that is stuck must come back. */
+static void catch(sigset_t *ours)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	sigemptyset(ours);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct sigaction *old = &at.actions[i];
+
+		sigaddset(ours, numbers[i]);
+		if (sigaction(numbers[i], NULL, old) == 0 && (old->sa_handler != SIG_IGN || numbers[i] == SIGWINCH || numbers[i] == SIGCONT))
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
+int raw_terminal_open(struct err *e)
+{
+	sigset_t ours;
+
+	if (at.is_open)
+		return 0;
+	if (tcgetattr(STDIN_FILENO, &at.before) < 0)
+		return err_sys(e, "the terminal's modes cannot be read");
+	catch(&ours);
+	sigprocmask(SIG_BLOCK, &ours, &at.outside);
+	at.is_open = at.is_caught = true;
+	if (enter() == 0)
+		return 0;
+	raw_terminal_close();
+	return err_sys(e, "the terminal's modes cannot be set");
+}
+
+/* The signals stay ours: what comes now ends nothing but the wait for the last word. */
+void raw_terminal_close(void)
+{
+	if (at.is_open) {
+		tcflush(STDIN_FILENO, TCIFLUSH); /* an answer that the jail made the terminal give is no command for the caller's shell */
+		tcsetattr(STDIN_FILENO, TCSANOW, &at.before);
+	}
+	at.is_open = false;
+}
+
+void raw_terminal_done(void)
+{
+	raw_terminal_close();
+	if (!at.is_caught)
+		return;
+	at.is_caught = false;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &at.actions[i], NULL);
+	sigprocmask(SIG_SETMASK, &at.outside, NULL);
+}
+
+void raw_terminal_size(uint64_t *rows, uint64_t *columns)
+{
+	struct winsize size = { 0 };
+
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+		return;
+	*rows    = size.ws_row;
+	*columns = size.ws_col;
+}
+
+/* SIGSTOP, as SIGTSTP is caught. The shell that started brig has the terminal meanwhile, with its own modes. */
+static void stop(void)
+{
+	stops = 0;
+	if (at.is_open)
+		tcsetattr(STDIN_FILENO, TCSANOW, &at.before);
+	raise(SIGSTOP);
+	resized = 1;
+}
+
+static enum raw_terminal_event take_signals(void)
+{
+	if (ends) {
+		ends = 0;
+		return RAW_TERMINAL_ENDS;
+	}
+	if (stops)
+		stop();
+	resized = 0;
+	if (at.is_open)
+		enter(); /* after a stop that was not ours, too */
+	return RAW_TERMINAL_RESIZED;
+}
+
+enum raw_terminal_event raw_terminal_wait(struct pollfd *fds, size_t n)
+{
+	if (!ends && !stops && !resized && ppoll(fds, n, NULL, at.is_caught ? &at.outside : NULL) >= 0)
+		return RAW_TERMINAL_READY;
+	return take_signals();
+}
+
+ssize_t raw_terminal_show(const char *text, size_t len)
+{
+	sigset_t inside;
+	ssize_t  n;
+	int      kept;
+
+	sigprocmask(SIG_SETMASK, &at.outside, &inside);
+	n    = write(STDOUT_FILENO, text, len);
+	kept = errno;
+	sigprocmask(SIG_SETMASK, &inside, NULL);
+	errno = kept;
+	return n;
+}

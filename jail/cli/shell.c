@@ -1,0 +1,365 @@
+#define _GNU_SOURCE
+#include "shell.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "raw_terminal.h"
+#include "run_talk.h"
+#include "text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_LEAVES = 0x1d, LEAVES = 3, LEAVES_MS = 1000 }; /* Ctrl-], as with machinectl shell */
+
+/* What is started where no command was named: the first that the rootfs has. */
+static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char *)"python3", (char *)"-q" } };
+
+static bool is_over(const struct shell *s)
+{
+	return s->c.ended || s->c.refused || s->c.lost.kind != ERR_NONE;
+}
+
+/* --- what is asked --- */
+
+static void send_message(struct shell *s, const json_t *message)
+{
+	struct err ignored; /* a service that is gone is noticed by the loop */
+
+	(void)!datagram_send(s->c.server.sock, message, NULL, 0, &ignored);
+}
+
+static void ask(struct shell *s, json_t *message)
+{
+	send_message(s, message);
+	json_decref(message);
+}
+
+static void send_request(struct shell *s)
+{
+	struct request *r = s->c.request;
+
+	if (datagram_send(s->c.server.sock, r->message, r->fd, r->fds, &s->c.lost) == 0)
+		s->c.sent = true;
+}
+
+static void start_command(struct shell *s)
+{
+	char *const *words = s->words;
+	int          n     = s->words_len;
+	uint64_t     rows = 24, columns = 80;
+
+	if (!words) {
+		words = shells[s->next];
+		n     = 1 + (words[1] != NULL);
+	}
+	raw_terminal_size(&rows, &columns);
+	if (request_take_terminal(s->c.request, *s->own ? s->own : s->c.request->session, words, n, rows, columns, &s->c.lost) == 0)
+		send_request(s);
+}
+
+static void resize(struct shell *s)
+{
+	uint64_t rows = 24, columns = 80;
+
+	raw_terminal_size(&rows, &columns);
+	if (s->c.started)
+		ask(s, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
+}
+
+/* Once; the second time nothing is waited for. The rest of the output is dropped: the terminal may be one that takes no more. */
+static void leave(struct shell *s)
+{
+	raw_terminal_close();
+	s->shown.len = 0;
+	fd_closep(&s->c.out.fd);
+	if (s->is_leaving || !s->c.started) {
+		err_set(&s->c.lost, ERR_DENIED, "left before it had ended");
+		return;
+	}
+	s->is_leaving = true;
+	s->typed.len  = 0;
+	fd_closep(&s->c.stdin_to);
+	ask(s, run_talk_cancel(s->c.run, NULL));
+}
+
+/* --- what brigd says --- */
+
+static void say_hello(const struct shell *s)
+{
+	if (s->c.request->quiet || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "brig: %s%s; \"exit\" leaves it, Ctrl-] three times ends it\r\n", s->c.request->program, *s->own ? " in a session of its own" : "");
+	if (s->next == ARRAY_LEN(shells) - 1 && !s->words)
+		fputs("brig: the rootfs has no shell, so this is Python\r\n", stderr);
+}
+
+static void on_started(void *owner, struct run_start *start)
+{
+	struct shell *s = owner;
+
+	if (s->c.started || start->fd[RUN_STDOUT] < 0 || start->fd[RUN_STDIN] < 0) {
+		err_set(&s->c.lost, ERR_PROTOCOL, "brigd broke the protocol: %s", s->c.started ? "a second start" : "a terminal without its streams");
+		return;
+	}
+	s->c.out.fd   = fd_take(&start->fd[RUN_STDOUT]); /* nothing comes on stderr */
+	s->c.stdin_to = fd_take(&start->fd[RUN_STDIN]);
+	snprintf(s->c.run, sizeof s->c.run, "%s", start->run);
+	s->c.started = raw_terminal_open(&s->c.lost) == 0;
+	say_hello(s);
+	resize(s); /* it may have changed since */
+}
+
+static void on_waiting(void *owner, const char *run, const char *why)
+{
+	char plain[200];
+
+	(void)owner, (void)run;
+	snprintf(plain, sizeof plain, "%s", why);
+	text_make_plain(plain);
+	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
+}
+
+static void on_opened(void *owner, const json_t *event)
+{
+	struct shell *s = owner;
+
+	snprintf(s->own, sizeof s->own, "%s", json_string_value(json_object_get(event, "session")));
+	start_command(s);
+}
+
+static void on_limit(void *owner, const char *name, uint64_t value)
+{
+	(void)owner, (void)name, (void)value; /* the record has the reason */
+}
+
+static bool has_no_such_program(const struct shell *s, const json_t *event)
+{
+	const char *error = json_string_value(json_object_get(event, "exec_error"));
+
+	return !s->words && !s->c.started && s->next + 1 < ARRAY_LEN(shells) && error && strcmp(error, "ENOENT") == 0;
+}
+
+static void on_ended(void *owner, const json_t *event)
+{
+	struct shell *s = owner;
+
+	if (*s->own && strcmp(json_string_value(json_object_get(event, "run")), s->own) == 0) {
+		s->is_own_over = true;
+		if (s->c.ended)
+			return;
+	}
+	if (!s->is_own_over && has_no_such_program(s, event)) {
+		s->next++;
+		start_command(s);
+		return;
+	}
+	s->c.ended = json_incref((json_t *)event);
+}
+
+static void on_refused(void *owner, const json_t *answer)
+{
+	struct shell *s = owner;
+
+	if (!s->c.started)
+		s->c.refused = json_incref((json_t *)answer);
+}
+
+static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
+
+static void hear_server(struct shell *s)
+{
+	scoped_datagram d = DATAGRAM_NONE;
+
+	switch (datagram_receive(s->c.server.sock, &d, &s->c.lost)) {
+	case DATAGRAM_CAME:
+		run_talk_hear(&talk, s, &d);
+		return;
+	case DATAGRAM_END:
+		err_set(&s->c.lost, ERR_SETUP, "brigd was killed, or could not tell how the call ended: %.200s", s->c.server.name);
+		return;
+	case DATAGRAM_BROKEN:
+		return;
+	}
+}
+
+/* --- keys --- */
+
+/* Three in a row within a second. They are typed as well: the program may want one of them. */
+static bool asks_to_leave(struct shell *s, const char *text, size_t len)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != KEY_LEAVES || now - s->left_ms > LEAVES_MS)
+			s->leaves = 0;
+		if (text[i] != KEY_LEAVES)
+			continue;
+		if (!s->leaves)
+			s->left_ms = now;
+		if (++s->leaves == LEAVES)
+			return true;
+	}
+	return false;
+}
+
+/* What there is no room for is lost, as at a terminal whose program does not read: the key that leaves must be heard. */
+static void read_keys(struct shell *s)
+{
+	char    text[sizeof s->typed.text];
+	ssize_t n = read(STDIN_FILENO, text, sizeof text);
+	size_t  room = sizeof s->typed.text - s->typed.len, fits;
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0 || asks_to_leave(s, text, (size_t)n)) { /* the terminal has gone */
+		leave(s);
+		return;
+	}
+	fits = (size_t)n < room ? (size_t)n : room;
+	memcpy(s->typed.text + s->typed.len, text, fits);
+	s->typed.len += fits;
+}
+
+static void type(struct shell *s)
+{
+	ssize_t n = write(s->c.stdin_to, s->typed.text, s->typed.len);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0) { /* it reads no more; how it ended is told soon */
+		fd_closep(&s->c.stdin_to);
+		s->typed.len = 0;
+		return;
+	}
+	s->typed.len -= (size_t)n;
+	memmove(s->typed.text, s->typed.text + n, s->typed.len);
+}
+
+/* --- output --- */
+
+static void read_output(struct shell *s)
+{
+	ssize_t n = read(s->c.out.fd, s->shown.text, sizeof s->shown.text);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		fd_closep(&s->c.out.fd);
+		return;
+	}
+	s->c.out.seen += (uint64_t)n;
+	s->shown.len = (size_t)n;
+}
+
+static void show(struct shell *s)
+{
+	ssize_t n = raw_terminal_show(s->shown.text, s->shown.len);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0) { /* the terminal has gone */
+		leave(s);
+		return;
+	}
+	s->shown.len -= (size_t)n;
+	memmove(s->shown.text, s->shown.text + n, s->shown.len);
+}
+
+/* What is in the pipe when the call has ended is all that it wrote. */
+static void show_rest(struct shell *s)
+{
+	while (s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE) {
+		if (s->shown.len)
+			show(s);
+		else {
+			struct pollfd p = { .fd = s->c.out.fd, .events = POLLIN };
+
+			if (poll(&p, 1, 0) <= 0)
+				return;
+			read_output(s);
+		}
+	}
+}
+
+/* --- the loop --- */
+
+static void attend(struct shell *s)
+{
+	struct pollfd fds[] = {
+		{ s->c.server.sock, POLLIN, 0 },
+		{ s->shown.len ? -1 : s->c.out.fd, POLLIN, 0 },
+		{ s->shown.len ? STDOUT_FILENO : -1, POLLOUT, 0 },
+		{ s->c.started && !s->is_leaving ? STDIN_FILENO : -1, POLLIN, 0 },
+		{ s->typed.len ? s->c.stdin_to : -1, POLLOUT, 0 },
+	};
+
+	switch (raw_terminal_wait(fds, ARRAY_LEN(fds))) {
+	case RAW_TERMINAL_RESIZED:
+		resize(s);
+		return;
+	case RAW_TERMINAL_ENDS:
+		leave(s);
+		return;
+	case RAW_TERMINAL_READY:
+		break;
+	}
+	if (fds[1].revents)
+		read_output(s);
+	if (fds[2].revents)
+		show(s);
+	if (fds[3].revents)
+		read_keys(s);
+	if (fds[4].revents && s->c.stdin_to >= 0)
+		type(s);
+	if (fds[0].revents)
+		hear_server(s);
+}
+
+/* Its record is not ours to tell, but nothing of it is left when it has come. */
+static void close_own(struct shell *s)
+{
+	struct err lost = s->c.lost;
+
+	if (!*s->own || lost.kind != ERR_NONE)
+		return;
+	ask(s, json_pack("{ss ss}", "op", "close", "session", s->own));
+	while (!s->is_own_over && s->c.lost.kind == ERR_NONE)
+		attend(s);
+	s->c.lost = lost;
+}
+
+void shell_init(struct shell *s, struct server *server, struct request *request, char *const *words, int words_len)
+{
+	*s = (struct shell){ .words = words_len ? words : NULL, .words_len = words_len };
+	run_client_init(&s->c, server, request);
+	s->c.out.keep = UINT64_MAX;
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void shell_run(struct shell *s)
+{
+	if (s->c.request->session)
+		start_command(s);
+	else
+		send_request(s);
+	while (!is_over(s))
+		attend(s);
+	show_rest(s);
+	raw_terminal_close();
+	fd_closep(&s->c.out.fd);
+	fd_closep(&s->c.stdin_to);
+	s->shown.len = s->typed.len = 0; /* nothing has a place to go */
+	close_own(s);
+	fd_closep(&s->c.server.sock);
+	raw_terminal_done();
+}
+
+void shell_done(struct shell *s)
+{
+	raw_terminal_done();
+	run_client_done(&s->c);
+}
