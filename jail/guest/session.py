@@ -4,14 +4,15 @@
 # A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
 # rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
 # and the session with it. What they say is hostile.
-from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, closerange, dup2, execve, fork, kill, killpg, pipe, setsid, wait4, waitid
+from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, setsid, wait4, waitid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
 RESIZE, INTERRUPT = 1, 2 # to the process beside a command that has a terminal
 FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
-SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT = 2, 9, 13, 15, 17, 18
+SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT, SIGXCPU, SIGXFSZ = 2, 9, 13, 15, 17, 18, 24, 25
+BY_DEFAULT = SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ # in a command
 BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
 SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
@@ -188,49 +189,35 @@ def find_executables(name):
     return [name] if "/" in name else [f"{folder}/{name}" for folder in PATH]
 
 
-def run_command(order, streams):
-    """In the command's own process. Returns the errno with which it could not be executed."""
+def environment_of(order):
+    env = dict(sys.modules["os"].environ._data)
+    env.update(entry.encode("utf-8", "surrogateescape").split(b"=", 1) for entry in order.get("env") or ())
+    return env
+
+
+def start_leader(order, actions):
+    """
+    The command's first process, the errno with which it could not be started, and flags for the server. actions: where its streams come from.
+    The directory and the limit of CPU time are this process's own as well, which does little but wait: so the command needs no copy of this interpreter.
+    """
     try:
-        setsid()
-        if order.get("terminal"):
-            control(streams[0])
-        for fd, to in zip(streams, (1, 2, 0)):
-            dup2(fd, to)
-        for signal in SIGINT, SIGPIPE, SIGTERM, SIGCHLD, 25:
-            _signal.signal(signal, _signal.SIG_DFL)
-        _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
+        _signal.signal(SIGXCPU, _signal.SIG_IGN)
         seconds, most = -(-order["cpu_ms"] // 1000), resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, most), min(seconds + 1, most)))
-        env = dict(sys.modules["os"].environ._data)
-        env.update(entry.encode("utf-8", "surrogateescape").split(b"=", 1) for entry in order.get("env") or ())
         chdir(order.get("cwd") or WORKSPACE)
-        for path in find_executables(order["argv"][0]):
-            try:
-                execve(path, order["argv"], env)
-            except OSError as error:
-                errnum = error.errno
-                if errnum not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next place may have it
-                    break
-        return errnum
-    except OSError as error:
-        return error.errno or 5
-
-
-def start_leader(order, streams):
-    """Takes the streams. The command's first process, and the errno with which it could not be started."""
-    failed, fails = pipe() # closed by a successful exec
-    try:
-        leader = fork()
-    except OSError as error:
-        return 0, error.errno or 5
-    if not leader:
-        write(fails, run_command(order, streams).to_bytes(4, sys.byteorder))
-        _exit(127)
-    _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
-    close_all([fails, *set(streams)])
-    errnum = int.from_bytes(read(failed, 4), sys.byteorder)
-    close(failed)
-    return leader, errnum
+    except OSError as failed: # as when the program is not there
+        return 0, failed.errno or 5, 0
+    env = environment_of(order)
+    for path in find_executables(order["argv"][0]):
+        try:
+            leader = posix_spawn(path, order["argv"], env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=BY_DEFAULT)
+            _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
+            return leader, 0, 0
+        except OSError as failed:
+            error = failed.errno or 5
+            if error not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next place may have it
+                break
+    return 0, error, NO_EXEC if error in (11, 12) else 0 # EAGAIN, ENOMEM: there was no process to execute it
 
 
 def stay_beside(order, channel, streams):
@@ -251,8 +238,9 @@ def stay_beside(order, channel, streams):
 
 def stay_in_pipes(order, channel, streams):
     """The command's first process, and how it ended, as wait4() says it."""
-    leader, errnum = start_leader(order, streams)
-    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, NO_EXEC if errnum and not leader else 0)], [], DONTWAIT)
+    leader, errnum, flags = start_leader(order, [(POSIX_SPAWN_DUP2, fd, to) for fd, to in zip(streams, (1, 2, 0))])
+    close_all(streams)
+    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, flags)], [], DONTWAIT)
     if errnum:
         _exit(0)
     pid = 0

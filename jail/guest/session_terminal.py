@@ -2,11 +2,11 @@
 #
 # A client has two pipes, and no end of the terminal: what it gets cannot be another terminal than it takes it for, and what it may ask
 # for is to write, to read, and another size. No other process of the session has the master's end, or gets at it, as this one is not dumpable.
-from posix import dup, openpty, tcgetpgrp
+from posix import POSIX_SPAWN_OPEN, openpty, tcgetpgrp, ttyname
 
 fcntl = extension("fcntl")
 
-TIOCSCTTY, TIOCSWINSZ, F_GETFL, F_SETFL = 0x540e, 0x5414, 3, 4
+TIOCSWINSZ, READ_WRITE = 0x5414, 2
 IN, OUT = 1, 4 # of poll()
 INPUT_IS_UTF8 = 0x4000
 END_OF_FILE = b"\4" # the key that says so
@@ -30,9 +30,9 @@ def open_terminal(rows, columns):
     return master, slave
 
 
-def control(fd):
-    """In the command's own process, which leads a session: it is that session's terminal."""
-    fcntl.ioctl(fd, TIOCSCTTY, 0)
+def streams_at(path):
+    """The command leads a session of processes: the terminal that it opens first controls it."""
+    return [(POSIX_SPAWN_OPEN, 0, path, READ_WRITE, 0), (POSIX_SPAWN_DUP2, 0, 1), (POSIX_SPAWN_DUP2, 0, 2)]
 
 
 class Terminal:
@@ -165,11 +165,10 @@ def stay_at_terminal(order, channel, shown, unused, typed):
     try:
         master, slave = open_terminal(*order["terminal"])
         terminal = Terminal(channel, typed, shown, master)
-        leader, errnum = start_leader(order, (dup(slave),) * 3)
-        no_exec = not leader
+        leader, errnum, flags = start_leader(order, streams_at(ttyname(slave)))
     except OSError as error:
-        leader, errnum, no_exec = 0, error.errno or 5, True
-    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, NO_EXEC if errnum and no_exec else 0)], [], DONTWAIT)
+        leader, errnum, flags = 0, error.errno or 5, NO_EXEC
+    channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, flags)], [], DONTWAIT)
     if errnum:
         _exit(0)
     status = terminal.copy_until_end(leader)
