@@ -65,7 +65,7 @@ struct request {
 };
 
 /* The options of a command; of several, those of any of them. */
-enum { REQUEST_OPTIONS_MAX = 56 };
+enum { REQUEST_OPTIONS_MAX = 64 };
 void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX]);
 
 void         request_init(struct request *r, enum request_by by);
