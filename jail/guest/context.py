@@ -76,6 +76,13 @@ def flush(*streams):
             pass # the program's own, or nobody reads
 
 
+def is_unread(fd):
+    """A pipe that nothing reads any more."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(event & 8 for _, event in poll.poll(0)) # POLLERR
+
+
 class Kept:
     """A pipe for what is written between calls, and the last of what came through it."""
 
@@ -531,6 +538,18 @@ class Live:
             except OSError:
                 pass
 
+    def flush_out(self):
+        flush(self.streams["stdout"], self.streams["stderr"])
+
+    def drop_unread(self):
+        """What a client that has gone did not take stays in the buffers: it is not for the client of the next call."""
+        if is_unread(1) or is_unread(2):
+            nowhere = open_file("/dev/null", 0o2000001) # O_WRONLY | O_CLOEXEC
+            for fd in 1, 2:
+                dup2(nowhere, fd)
+            close(nowhere)
+            self.flush_out()
+
     def close_tools(self):
         bridge = self.bridges.now
         if bridge is not None and bridge.fd >= 0:
@@ -547,7 +566,7 @@ class Live:
         self.interruptible = False
         if getpid() != self.pid:
             exit_at_once(1)
-        for step in self.close_tools, lambda: flush(self.streams["stdout"], self.streams["stderr"]), self.point_to_kept, self.close_all, self.reset_interrupt:
+        for step in self.close_tools, self.flush_out, self.drop_unread, self.point_to_kept, self.close_all, self.reset_interrupt:
             try:
                 step()
             except BaseException:

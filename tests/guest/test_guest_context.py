@@ -309,6 +309,19 @@ def test_no_descriptor_is_left_of_calls(live):
     assert live("len(os.listdir('/proc/self/fd'))").value == before
 
 
+def test_what_a_client_that_has_gone_did_not_read_is_not_for_the_next_one(live, tmp_path):
+    """Of the output, and of the traceback of the interrupt by which its call is ended."""
+    call = live.begin(f"import os, sys, time\nprint('up', flush=True)\nwhile not os.path.exists({str(tmp_path / 'gone')!r}): time.sleep(0.01)\nsys.stdout.write('mine'); sys.stderr.write('mine')\n1 / 0").until("up")
+    call.close()
+    (tmp_path / "gone").touch()
+    call.streams = []
+    call.open.clear()
+    while call.answer is None:
+        call.step(60)
+    done = live("print('next')")
+    assert (done.out, done.err) == ("next\n", "")
+
+
 def test_a_report_that_nobody_reads_is_no_error(live):
     call = live.begin("print('on', flush=True)\nimport time\ntime.sleep(0.2)\n'x' * 300000")
     call.until("on")
