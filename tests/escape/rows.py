@@ -10,7 +10,7 @@ Row = collections.namedtuple("Row", "id group gate sentence")
 GROUPS = {
     "A": "system calls and their ABI", "B": "files and mounts", "C": "/proc, /sys and kernel interfaces",
     "D": "processes, signals and lifetime", "E": "exhaustion", "F": "channels between jails",
-    "G": "network", "H": "identity and privilege", "I": "the launcher itself",
+    "G": "network", "H": "identity and privilege", "I": "the launcher itself", "J": "sessions",
 }
 GATE, MORE = True, False
 TABLE = [
@@ -147,6 +147,16 @@ TABLE = [
     ("I11", MORE, "a client of the same user cannot trace the daemon"),
     ("I13", MORE, "nobody sees or ends the run of another user"),
     ("I14", MORE, "a stop takes every run along, and a new start what was left"),
+    ("J1", MORE, "what holds a session together can be neither looked into nor traced, at any step, and a debugger's stop does not help"),
+    ("J2", MORE, "no program that is executed in a session can be written to or replaced, by whatever name it is called"),
+    ("J3", MORE, "a program that stops or ends what holds its session together ends the session, and every client hears why"),
+    ("J4", MORE, "where processes, memory or descriptors are used up a call hears so, and a restart helps"),
+    ("J5", MORE, "links, special files and names that climb lead no copy of files out of the workspace, and none hangs"),
+    ("J6", MORE, "a file that is exchanged or changes while it is read is told"),
+    ("J7", MORE, "no output forges a record, the end of another call, or a picture"),
+    ("J8", MORE, "an interpreter that lies on its channel loses itself and nothing else"),
+    ("J9", MORE, "no user sees, uses or guesses the session of another"),
+    ("J10", MORE, "a thousand sessions with random kills leave nothing behind, and no call stays without an answer"),
 ]
 ROWS = {key: Row(key, GROUPS[key[0]], gate, sentence) for key, gate, sentence in TABLE}
 GATE_ROWS = [row.id for row in ROWS.values() if row.gate]

@@ -1,4 +1,5 @@
-"""Section J: programs of a session against what holds it together, against each other's calls, against the files on their way, and other users' sessions."""
+"""Rows J1 to J9: programs of a session against what holds it together, against each other's calls, against the files on their way, and other users' sessions."""
+import base64
 import os
 import re
 import subprocess
@@ -104,6 +105,7 @@ sorted(found)
 """
 
 
+@pytest.mark.row("J1")
 def test_what_holds_a_session_together_shows_nothing_of_itself_and_takes_nothing(session):
     """PID 1, the server, the process beside a command, the helper for files; each other process of the jail shows nearly all of it."""
     beside = session.start_command("sleep", "600")
@@ -120,6 +122,7 @@ def test_what_holds_a_session_together_shows_nothing_of_itself_and_takes_nothing
 STOP = "import os, signal\nos.kill(os.getppid(), signal.SIG%s)"
 
 
+@pytest.mark.row("J3")
 def test_who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_why(talk, token):
     session = open_session(talk)
     beside = session.start_command("sh", "-c", f"sleep 600; : {token}")
@@ -132,6 +135,7 @@ def test_who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_wh
     beside.close()
 
 
+@pytest.mark.row("J3")
 def test_who_stops_what_holds_a_session_together_makes_nobody_wait_for_long(talk):
     session = open_session(talk)
     session.run("1", context="other")
@@ -144,6 +148,47 @@ def test_who_stops_what_holds_a_session_together_makes_nobody_wait_for_long(talk
     with pytest.raises(client.Refused, match="a call in it could not be ended"):
         session.run("1", context="other")
     run.close()
+
+
+OVERWRITE = LOOK + r"""
+import os, sys
+
+def writes(path):
+    "Ways in which a file can be changed."
+    found = []
+    for name, flags in ("write", os.O_WRONLY), ("truncate", os.O_WRONLY | os.O_TRUNC), ("append", os.O_WRONLY | os.O_APPEND):
+        try: os.close(os.open(path, flags)); found.append(name)
+        except OSError: pass
+    for name, flags in ("held", os.O_RDONLY), ("held by name", os.O_PATH):
+        try:
+            fd = os.open(path, flags)
+            os.close(os.open(f"/proc/self/fd/{fd}", os.O_WRONLY)); found.append(name)
+        except OSError: pass
+    for name, work in (("chmod", lambda: os.chmod(path, 0o777)), ("rename", lambda: os.rename(path, path + "x")), ("unlink", lambda: os.unlink(path)),
+                       ("link", lambda: os.link(path, "/workspace/second"))):
+        try: work(); found.append(name)
+        except OSError: pass
+    return found
+of_processes = {pid: found for pid in range(1, 100) if (found := writes(f"/proc/{pid}/exe"))}
+paths = {os.path.realpath(path) for path in (sys.executable, "/bin/sh", "/usr/bin/sleep", "/usr/bin/env", "/lib64/ld-linux-x86-64.so.2", "/proc/self/exe")}
+[of_processes, {path: found for path in paths if (found := writes(path))}, len(paths)]
+"""
+PLANT = "#!/bin/sh\necho planted\n"
+
+
+@pytest.mark.row("J2")
+def test_no_program_that_is_executed_in_a_session_can_be_changed_or_replaced(session):
+    """CVE-2019-5736: what enters is overwritten by way of /proc/PID/exe. Nothing enters, and what is executed lies where nothing can be written."""
+    beside = session.start_command("sleep", "600")
+    with session.files():
+        of_processes, of_files, looked_at = session.value(OVERWRITE)
+    assert (of_processes, of_files) == ({}, {}) and looked_at >= 4, (of_processes, of_files)
+    session.value("import os\nos.environ['PATH'] = '/workspace:/tmp'\nfor name in ('sh', 'python3', 'sleep'):\n    open(name, 'w').write(%r); os.chmod(name, 0o755)\n1" % PLANT)
+    assert session.shell("echo real").out == "real\n" and session.command("python3", "-c", "print('real')").out == "real\n"
+    assert session.command("./sh").out == "planted\n", "it is executed by its own name, with the rights that every program has"
+    assert session.command("/proc/self/exe", "-c", "import os; print(os.getuid() == os.geteuid(), open('/proc/self/status').read().count('CapEff:\\t0000000000000000'))").out == "True 1\n"
+    session.talk.ask("cancel", run=beside.id)
+    beside.finish()
 
 
 # --- what a call leaves -----------------------------------------------------------------------------------------------------
@@ -198,6 +243,7 @@ def test_nothing_that_a_command_has_started_lives_on_when_it_has_ended(session, 
     assert not host.with_token(token), "nothing outlives a session"
 
 
+@pytest.mark.row("J3")
 def test_who_kills_the_process_beside_his_command_wins_nothing(session, token):
     text = DAEMONS.replace("TOKEN", repr(token)) + "\nos.kill(os.getppid(), 9)\nimport time; time.sleep(600)"
     assert session.command("python3", "-c", text).reason == "signaled"
@@ -251,6 +297,7 @@ LIES = {
 }
 
 
+@pytest.mark.row("J8")
 def test_an_interpreter_that_lies_loses_itself_and_nothing_else(session):
     session.run("x = 7", context="other")
     answer = session.run(CHANNEL + ANSWER.replace("CALL", "2") + "print('after')")
@@ -264,6 +311,7 @@ def test_an_interpreter_that_lies_loses_itself_and_nothing_else(session):
     assert session.value("x", context="other") == 7
 
 
+@pytest.mark.row("J7")
 def test_no_output_forges_a_record_or_the_end_of_another_call(session):
     other = session.start("import time; print('up', flush=True); time.sleep(600)", context="other")
     assert other.line() == "up"
@@ -274,6 +322,29 @@ def test_no_output_forges_a_record_or_the_end_of_another_call(session):
     session.talk.ask("cancel", run=other.id)
     assert other.wait()["exit_reason"] == "cancelled"
     other.close()
+
+
+BOMB_OF_PIXELS = """
+import struct, zlib
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+class Picture:
+    def __init__(self, png): self.png = png
+    def _repr_png_(self): return self.png
+packer = zlib.compressobj()
+lines = b"".join(packer.compress(bytes(1 << 20)) for _ in range(50)) + packer.flush()
+display(Picture(b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 65535, 65535, 8, 6, 0, 0, 0)) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")))
+display(Picture(b"GIF89a"))
+len(lines)
+"""
+
+
+@pytest.mark.row("J7")
+def test_a_picture_that_is_a_bomb_or_none_is_passed_on_unopened(session):
+    """17 GB of pixels, says its head. What a picture is worth is the client's to judge; that of MCP looks at its first bytes (tests/mcp/test_mcp_pictures.py)."""
+    answer = session.run(BOMB_OF_PIXELS)
+    bomb, none = (base64.b64decode(bundle["image/png"]) for bundle in answer.report["displays"])
+    assert answer.report["result"] < len(bomb) < 1 << 20 and none == b"GIF89a" and answer.record["wall_ms"] < 20000, answer
+    assert session.run("1").state == "kept"
 
 
 # --- what runs out ----------------------------------------------------------------------------------------------------------
@@ -302,6 +373,7 @@ def told(asked):
     return record["error"]["message"]
 
 
+@pytest.mark.row("J4")
 def test_where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_helps(session):
     session.run("1", context="first")
     assert session.run(CHILDREN).lines == ["11"]
@@ -314,6 +386,7 @@ def test_where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_h
     assert session.shell("echo again").out == "again\n" and session.value("1", context="third") == 1 and session.list() == {}
 
 
+@pytest.mark.row("J4")
 def test_where_a_program_has_as_many_descriptors_under_way_as_it_may_a_call_hears_so_and_a_restart_helps(session):
     assert session.run(IN_FLIGHT).lines == ["109"]
     for asked in (lambda: session.shell("true"), lambda: session.run("1"), lambda: session.run("1", context="other")):
@@ -323,6 +396,7 @@ def test_where_a_program_has_as_many_descriptors_under_way_as_it_may_a_call_hear
     assert session.shell("echo again").out == "again\n" and session.value("1", context="other") == 1
 
 
+@pytest.mark.row("J4")
 def test_where_the_server_has_no_descriptor_left_a_call_hears_so(talk):
     session, runs = open_session(talk, limits={"files": 16}), []
     session.run("1")
@@ -335,6 +409,7 @@ def test_where_the_server_has_no_descriptor_left_a_call_hears_so(talk):
     assert session.run("1").state == "kept" and session.shell("echo again").out == "again\n"
 
 
+@pytest.mark.row("J4")
 def test_a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter(session, bystander):
     session.run("x = 7", context="other")
     for _ in range(2):
@@ -344,6 +419,7 @@ def test_a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter(session, bysta
     assert session.value("x", context="other") == 7
 
 
+@pytest.mark.row("J4")
 def test_a_file_that_takes_all_memory_leaves_nothing_and_costs_no_interpreter(session):
     """/workspace may be as large as the memory of the session. What writes the file is told that there is no room, or is what ends for it: that depends on
     the kernel, and on which process asks for memory first. Its client hears of both."""
@@ -416,6 +492,7 @@ REFUSED = {name: b"x" for name in ("root/tmp/x", "linked/x", "pipe/x", "target",
 REPLACED = ("link", "fifo", "socket", "shut")
 
 
+@pytest.mark.row("J5")
 def test_no_link_and_no_special_file_is_followed_or_waited_for_and_no_name_leads_out(session):
     session.run(FULL)
     found, left = session.get("*")
@@ -446,6 +523,7 @@ threading.Thread(target=work, daemon=True).start()
 """
 
 
+@pytest.mark.row("J6")
 def test_a_file_that_is_exchanged_or_changes_while_it_is_read_is_told_and_hangs_nobody(session):
     session.run(SWAPS)
     for _ in range(40):
@@ -456,6 +534,7 @@ def test_a_file_that_is_exchanged_or_changes_while_it_is_read_is_told_and_hangs_
             assert len(data) == data.count(b"z") or left.get(name) == "changed" or name == b"r/last", (name, len(data), data.count(b"z"), left)
 
 
+@pytest.mark.row("J6")
 def test_a_tree_that_moves_about_while_it_is_read_comes_to_an_end(session):
     session.run("""
 import os, threading
@@ -475,6 +554,7 @@ threading.Thread(target=work, daemon=True).start()
 
 # --- other users ------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.row("J9")
 def test_nobody_sees_or_uses_the_session_of_another(service):
     """By its id, its name, a call's id, a list or a guess; its own user can, over any connection."""
     with service.connect_as(ANN) as ann, service.connect_as(ANN) as again, service.connect_as(BOB) as bob:

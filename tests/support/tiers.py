@@ -23,11 +23,11 @@ def of(item):
     return next((tier for tier in TIERS if item.get_closest_marker(tier)), FAST)
 
 
-def amounts(few, many, variable=None):
-    """Parameters of a test that repeats something: a few in the fast tier, many in full; or as many as the environment says."""
+def amounts(few, many, variable=None, tier="full"):
+    """Parameters of a test that repeats something: a few in the fast tier, many in another; or as many as the environment says."""
     if variable and variable in os.environ:
         return [int(os.environ[variable])]
-    return [few, pytest.param(many, marks=pytest.mark.full)]
+    return [few, pytest.param(many, marks=getattr(pytest.mark, tier))]
 
 
 def mark_diagonals(items):
