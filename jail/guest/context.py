@@ -15,6 +15,7 @@ from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blo
 _socket = extension("_socket")
 
 KEPT_MAX = 64 << 10    # bytes of what is written to a stream between calls
+PIPE_MAX = 1 << 20     # bytes that a pipe can hold, if the program has made it larger
 SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
 SOURCES = {}           # file name: code
 FRAMES_MAX = 1000      # as the interpreter
@@ -92,8 +93,10 @@ class Kept:
         self.pieces, self.length, self.lost = [], 0, 0
 
     def drain(self):
+        """Not for as long as there is something: a thread that writes all the time would keep this here."""
         try:
-            while piece := read(self.reading, KEPT_MAX):
+            for _ in range(PIPE_MAX // KEPT_MAX):
+                piece = read(self.reading, KEPT_MAX)
                 self.pieces.append(piece)
                 self.length += len(piece)
                 while self.length - len(self.pieces[0]) >= KEPT_MAX:
