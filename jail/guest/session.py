@@ -210,9 +210,7 @@ def start_leader(order, actions):
     env = environment_of(order)
     for path in find_executables(order["argv"][0]):
         try:
-            leader = posix_spawn(path, order["argv"], env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=BY_DEFAULT)
-            _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
-            return leader, 0, 0
+            return posix_spawn(path, order["argv"], env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=BY_DEFAULT), 0, 0
         except OSError as failed:
             error = failed.errno or 5
             if error not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next place may have it
@@ -223,7 +221,6 @@ def start_leader(order, actions):
 def stay_beside(order, channel, streams):
     """In the process that stays: never returns."""
     set_process(SET_CHILD_SUBREAPER, 1)
-    _signal.signal(SIGTERM, lambda *_: end_children()) # one that came before waits until the command is there
     if order.get("terminal"):
         need("session_terminal")
         leader, status = stay_at_terminal(order, channel, *streams)
@@ -238,18 +235,27 @@ def stay_beside(order, channel, streams):
 
 def stay_in_pipes(order, channel, streams):
     """The command's first process, and how it ended, as wait4() says it."""
+    _signal.pthread_sigmask(BLOCK, [SIGCHLD])
     leader, errnum, flags = start_leader(order, [(POSIX_SPAWN_DUP2, fd, to) for fd, to in zip(streams, (1, 2, 0))])
     close_all(streams)
     channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, flags)], [], DONTWAIT)
     if errnum:
         _exit(0)
-    pid = 0
-    while pid != leader:
-        pid, status, _ = wait4(-1, 0)
+    status = wait_for(leader)
     if not order.get("detach"):
         end_children()
         reap_children()
     return leader, status
+
+
+def wait_for(leader):
+    """How it ended. Both signals are blocked, and taken here: a handler would not be called for one that came just before a wait4() that waits."""
+    while True:
+        pid, status, _ = wait4(-1, WNOHANG)
+        if pid == leader:
+            return status
+        if not pid and _signal.sigwait([SIGTERM, SIGCHLD]) == SIGTERM:
+            end_children()
 
 
 def reap_children():

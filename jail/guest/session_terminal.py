@@ -171,6 +171,7 @@ def stay_at_terminal(order, channel, shown, unused, typed):
     channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, flags)], [], DONTWAIT)
     if errnum:
         _exit(0)
+    _signal.pthread_sigmask(UNBLOCK, [SIGTERM]) # one that came before waited until the command was there
     status = terminal.copy_until_end(leader)
     end_children()
     reap_children()
