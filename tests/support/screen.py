@@ -61,7 +61,7 @@ class Terminal(Screen):
         self.master, self.slave = pty.openpty()
         super().__init__(self.master)
         self.resize(rows, columns)
-        self.modes = self.now()
+        self.modes, self.wrote = self.now(), None
         self.process = subprocess.Popen(list(map(str, argv)), stdin=self.slave, stdout=self.slave, stderr=self.slave, env=env, cwd=cwd, start_new_session=True,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) # noqa: PLW1509
 
@@ -100,6 +100,11 @@ class Terminal(Screen):
 
     def send(self, number):
         self.process.send_signal(number)
+
+    def is_full(self):
+        """Nothing more is shown since the last look: the kernel may say that there is room where the program waits for some."""
+        before, self.wrote = self.wrote, re.search(r"wchar: (\d+)", host.read(f"/proc/{self.process.pid}/io"))[1]
+        return before == self.wrote
 
     def is_stopped(self):
         return host.read(f"/proc/{self.process.pid}/stat").rpartition(")")[2].split()[0] == "T"
