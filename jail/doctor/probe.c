@@ -63,7 +63,7 @@ const struct probe_row probe_rows[] = {
 	{ "cgroup-version",     NEED_INFO,     probe_group_version,       NULL,    NULL,                   "which version of control groups" },
 	{ "namespace-limits",   NEED_INFO,     probe_namespace_limits,    NULL,    NULL,                   "how many jails can exist at once" },
 	{ "socket-memory",      NEED_INFO,     probe_socket_memory,       NULL,    NULL,                   "memory that sockets of all jails may hold" },
-	{ "network",            NEED_INFO,     probe_network,             NULL,    NULL,                   "what runs need that reach hosts by name: brig-proxy, a resolver" },
+	{ "network",            NEED_INFO,     probe_network,             NULL,    NULL,                   "hosts by name: brig-proxy and a resolver" },
 	{ "core-pattern",       NEED_INFO,     probe_core_pattern,        NULL,    NULL,                   "where the kernel sends core dumps" },
 	{ "protected-hardlinks", NEED_INFO,    probe_protected_hardlinks, NULL,    NULL,                   "users cannot make hard links to files of the store" },
 };
