@@ -2,7 +2,7 @@
 #include "exchange.h"
 
 #include "proxy.h"
-#include "reply.h"
+#include "masked_reply.h"
 #include "request_body.h"
 
 #include <stdio.h>

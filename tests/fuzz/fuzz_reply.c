@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "reply.h"
+#include "masked_reply.h"
 
 #define SECRET  "sesame"
 #define CHUNKED "\nTransfer-Encoding: chunked\r\n"

@@ -30,7 +30,7 @@ static size_t mask(const uint8_t *data, size_t size, uint8_t how, char *ret, siz
 	for (size_t from = 0, n; from < size; from += n) {
 		char *in, *out;
 
-		n   = how % 2 ? 1 + how / 2 : 1 + (size_t)data[from] * how / 64; /* even: also by the bytes themselves */
+		n   = how % 2 ? 1 + (size_t)how / 2 : 1 + (size_t)data[from] * how / 64; /* even: also by the bytes themselves */
 		n   = n < size - from ? n : size - from;
 		in  = malloc(n);
 		out = malloc(n + NET_SECRET_VALUE_MAX);

@@ -1,4 +1,4 @@
-#include "reply.h"
+#include "masked_reply.h"
 #include "tap.h"
 
 #define SECRET "ghp_0123456789abcdef"

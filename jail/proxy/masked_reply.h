@@ -1,5 +1,5 @@
 /*
- * reply.h - the reply to a request that had secrets: their bytes become asterisks, wherever they are in it
+ * masked_reply.h - the reply to a request that had secrets: their bytes become asterisks, wherever they are in it
  *
  * In the head, in the body, and in a body of chunks also where two of them divide a secret: chunks are made anew, without
  * their extensions and trailers. Lengths stay as they are. A server that repeats a secret in another form (in Base64, reversed, compressed

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "reply.h"
+#include "masked_reply.h"
 
 #include <stdio.h>
 #include <string.h>
