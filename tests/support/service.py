@@ -102,9 +102,9 @@ class Running:
 # --- processes ---
 
 def below(group=None):
-    """Every process of the service, by its control groups."""
+    """Every process of the service, by its control groups. Cells may end meanwhile: os.walk() passes over what has gone."""
     group = group or (GROUP if GROUP.exists() else GROUP_V1)
-    return [int(pid) for procs in sorted(group.rglob("cgroup.procs")) for pid in host.read(procs).split()]
+    return [int(pid) for folder in sorted(folder for folder, _, _ in os.walk(group)) for pid in host.read(f"{folder}/cgroup.procs").split()]
 
 
 def status(pid):
