@@ -117,7 +117,7 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
     part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups", "tests/cli/test_run_status.py"]),
     part("systemd", "daemon", DAEMON, env=FEW),
     part("systemd", "daemon, starts and ends", STARTS, env=FEW),
-    part("systemd", "tools", ["tests/python/test_tools_jail.py", *READY]),
+    part("systemd", "tools", ["tests/python/test_tools_jail.py", "tests/python/test_python_sessions.py::test_tools_are_those_of_one_call_and_of_its_context_alone", *READY]),
     part("systemd", "escape", ESCAPE, env=FEW),
     part("systemd", "escape, bounds", BOUNDS, env=FEW),
     part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", *FAULTS, *SESSIONS]),
