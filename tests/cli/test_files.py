@@ -140,8 +140,7 @@ def test_runs_with_files_are_warm_where_the_profile_is(service, here):
 def test_a_bad_name_is_refused_before_the_program_runs(where, here, options, words):
     (here / "file").write_text("1")
     os.mkfifo(here / "pipe")
-    for place in here, here.parent, here.parent.parent:
-        place.chmod(0o755)
+    host.open_way(here)
     done = run(where, *options, code="print('ran')")
     assert (done.returncode, done.stdout) == (125, "") and words in done.stderr, done.stderr
 
@@ -195,8 +194,7 @@ def test_nothing_is_written_over_that_was_not_named(where, here):
 
 
 def test_what_is_shown_read_only_does_not_come_out_and_is_not_written_to(where, here):
-    for place in here, here.parent, here.parent.parent:
-        place.chmod(0o755)
+    host.open_way(here)
     (here / "shown").mkdir()
     (here / "shown" / "secret").write_text("secret")
     (here / "file").write_text("x")

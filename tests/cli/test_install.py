@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from support import host
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 
@@ -115,8 +117,7 @@ def test_uninstall_leaves_nothing_but_what_install_did_not_put_there(tmp_path):
 
 
 def test_a_user_who_installs_where_only_others_may_write_is_told_what_to_type(tmp_path, needs_root):
-    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:  # pytest makes them for one user
-        place.chmod(0o755)
+    host.open_way(tmp_path)
     shutil.copy(ROOT / "dev", tmp_path)
     (tmp_path / "dev").chmod(0o755)
     for command in "install", "uninstall":

@@ -8,20 +8,11 @@ import pytest
 
 from support import brig, client, host
 from support import daemon as daemons
+from support.ask_proxy import ASK
 from support.sessions import open_session
 
 pytestmark = pytest.mark.private("copies of brig beside which brig-proxy is broken, and services with profiles of their own")
 
-ASK = """
-import socket
-def ask(host, port=443):
-    try:
-        with socket.create_connection(("198.18.0.1", 3128), 20) as proxy:
-            proxy.sendall(f"CONNECT {host}:{port} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n".encode())
-            return proxy.makefile().read()[:12]
-    except OSError as e:
-        return e.strerror
-"""
 TRY = ASK + "print(ask('a.example'))"
 GONE = "brig: not reached: any host (proxy_gone); brig run --why tells all\n"
 REFUSED = "HTTP/1.1 403"
@@ -53,8 +44,7 @@ def copied_(jail, tmp_path_factory):
         shutil.copytree(host.build_dir() / "bin", folder / "bin")
         for name in "profiles", "guest":
             (folder / name).symlink_to(host.build_dir() / name)
-        for path in folder, *folder.parents[:2]: # brig-proxy has an id of its own
-            path.chmod(path.stat().st_mode | 0o055) # one of them may be /tmp, which stays open to all
+        host.open_way(folder)
         breaks(folder / "bin" / "proxy")
         return folder
     return make

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from support import brig, daemon, host
+from support.ask_proxy import ASK
 from support.sessions import open_session
 
 pytestmark = pytest.mark.private("a service with profiles of its own")
@@ -15,16 +16,6 @@ PROFILES = {
     "netted": {"allow": ["a.example"], "ceiling": ["*.c.example"], "deny": ["bad.c.example"]},
     "deaf": {"deny": ["a.example"]},
 }
-ASK = """
-import socket
-def ask(host, port=443):
-    try:
-        with socket.create_connection(("198.18.0.1", 3128), 20) as proxy:
-            proxy.sendall(f"CONNECT {host}:{port} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n".encode())
-            return proxy.makefile().read()[:12]
-    except OSError as e:
-        return e.strerror
-"""
 
 
 @pytest.fixture(scope="module")

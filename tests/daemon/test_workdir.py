@@ -5,7 +5,7 @@ import pytest
 
 from rules import MANY
 from support import brig as tool
-from support import daemon as daemons
+from support import daemon as daemons, host
 from support import warm_load
 
 LOOK = "import os, sys; print(os.getcwd(), os.readlink('/proc/self/cwd'), __file__, sys.path[0] in ('', os.getcwd())); open('here', 'w').close()"
@@ -19,12 +19,6 @@ def service(request, no_stock):
     with scratch, contextlib.closing(daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})) as running:
         assert request.param == "never" or warm_load.is_warm_again(running), running.words()
         yield running
-
-
-def open_to_all(path):
-    """The supervisor is no user that pytest's folders are for."""
-    for place in path, path.parent, path.parent.parent:
-        place.chmod(0o755)
 
 
 def run(service, *options, **kw):
@@ -43,7 +37,7 @@ def test_a_command_works_where_it_was_told_to(service):
 
 
 def test_a_path_that_is_not_absolute_begins_at_the_workspace(service, tmp_path):
-    open_to_all(tmp_path)
+    host.open_way(tmp_path)
     (tmp_path / "inner").mkdir()
     done = run(service, "--ro", f"{tmp_path}:proj", "-w", "proj/inner", "-c", "import os; print(os.getcwd())")
     assert done.stdout == "/workspace/proj/inner\n", done
@@ -60,7 +54,7 @@ def test_an_error_in_the_program_still_shows_its_line(service):
 
 
 def test_m_looks_for_its_module_there_first(service, tmp_path):
-    open_to_all(tmp_path)
+    host.open_way(tmp_path)
     (tmp_path / "tool.py").write_text("print('found', __name__)")
     done = run(service, "--ro", f"{tmp_path}:proj", "-w", "proj", "-m", "tool")
     assert done.stdout == "found __main__\n", done
@@ -80,7 +74,7 @@ def test_nothing_of_the_host_is_a_working_directory(service, tmp_path):
 
 
 def test_the_report_of_a_program_beside_its_modules_is_the_same_from_elsewhere(service, tmp_path):
-    open_to_all(tmp_path)
+    host.open_way(tmp_path)
     (tmp_path / "main.py").write_text("import other, os, sys\n[other.X, os.getcwd(), __file__, sys.argv]")
     (tmp_path / "other.py").write_text("X = 3")
     done = tool.run("--ro", f"{tmp_path}:proj", "-w", "/tmp", file=tmp_path / "main.py", env={"BRIG_SOCKET": str(service.path)})

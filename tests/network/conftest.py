@@ -1,4 +1,5 @@
 """The internet of these tests, and where brig runs in it (support/internet.py)."""
+import contextlib
 import os
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from support import host
 from support import internet as internets
+from support import proxy as proxies
 
 sys.path.insert(0, os.path.dirname(__file__)) # for what the tests of this folder share
 
@@ -36,3 +38,20 @@ def net(internet, jail):
 def profiles(tmp_path):
     """profiles.make(name, network) -> what `attack` needs to use it."""
     return Profiles(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def cell(internet):
+    """The sockets of a cell, for a brig-proxy that is started by hand."""
+    return proxies.Cell(internet)
+
+
+@pytest.fixture(name="start")
+def start_(internet):
+    """start(allow=[rules], ...): a brig-proxy by itself, until the test ends."""
+    with contextlib.ExitStack() as stack:
+        def start(**kw):
+            proxy = proxies.Proxy(internet, **kw)
+            stack.callback(proxy.close)
+            return proxy
+        yield start

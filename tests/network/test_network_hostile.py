@@ -1,5 +1,4 @@
 """Servers and resolvers of the world that attack brig-proxy, and programs that want more than their share of it: it lives, and so do the others."""
-import contextlib
 import re
 
 import pytest
@@ -21,23 +20,8 @@ def hostile_(internet):
 
 
 @pytest.fixture(scope="module")
-def cell(internet):
-    return proxies.Cell(internet)
-
-
-@pytest.fixture(scope="module")
 def other_cell(internet):
     return proxies.Cell(internet)
-
-
-@pytest.fixture(name="start")
-def start_(internet):
-    with contextlib.ExitStack() as stack:
-        def start(**kw):
-            proxy = proxies.Proxy(internet, **kw)
-            stack.callback(proxy.close)
-            return proxy
-        yield start
 
 
 def memory_of(proxy):

@@ -1,5 +1,4 @@
 """brig-proxy, the real executable: what a program in a cell reaches through it, what it does not, and what the door is told of it."""
-import contextlib
 import os
 import resource
 import socket
@@ -15,21 +14,6 @@ from support import proxy as proxies
 ALLOWED = ("shop.example", "*.wild.example", "one.example", "raw.example", "echo.example", "tcp://echo.example:7007", "closed.example", "unresolved.example",
            "six.example", *internets.ODD)
 WHO = "shop.example by HTTP/2.0 at 93.184.216.34:443"
-
-
-@pytest.fixture(scope="module")
-def cell(internet):
-    return proxies.Cell(internet)
-
-
-@pytest.fixture(name="start")
-def start_(internet):
-    with contextlib.ExitStack() as stack:
-        def start(**kw):
-            proxy = proxies.Proxy(internet, **kw)
-            stack.callback(proxy.close)
-            return proxy
-        yield start
 
 
 @pytest.fixture

@@ -264,8 +264,7 @@ def test_a_secret_that_is_not_there_is_told_by_its_name_before_anything_runs(net
 @pytest.fixture(scope="module")
 def service(net, tmp_path_factory):
     folder = tmp_path_factory.mktemp("secrets")
-    for one in (folder, *folder.parents[:2]):
-        one.chmod(one.stat().st_mode | 0o055) # one may be /tmp
+    host.open_way(folder)
     for policy in (host.REPO / "profiles").glob("*.policy"):
         shutil.copy(policy, folder)
     token = folder / "token"

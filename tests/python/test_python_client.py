@@ -30,8 +30,7 @@ def test_a_program_has_a_value_output_and_a_record(where):
 
 
 def test_input_arguments_variables_and_files_reach_it(where, tmp_path):
-    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:
-        place.chmod(0o755)
+    host.open_way(tmp_path)
     (tmp_path / "data").write_text("file")
     result = brig.run("import os, sys; [sys.stdin.read(), sys.argv[1:], os.environ['K'], open('named').read(), open('/workspace/data').read(), os.getcwd()]",
                       stdin="in", args=["a b"], env={"K": "v=w"}, ro={"named": tmp_path / "data", "data": str(tmp_path / "data")}, **where)

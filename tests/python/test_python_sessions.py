@@ -501,8 +501,7 @@ def test_a_private_session_cannot_stay():
 
 
 def test_the_settings_of_a_session_reach_it(where, tmp_path):
-    for place in tmp_path, tmp_path.parent, tmp_path.parent.parent:
-        place.chmod(0o755)
+    host.open_way(tmp_path)
     (tmp_path / "data").write_text("file")
     with brig.Session(env={"K": "v=w"}, ro={"named": tmp_path / "data"}, timeout=0.3, workspace="32M", **where) as session:
         assert session.run("import os; os.environ['K'], open('named').read()").value == ["v=w", "file"]

@@ -50,8 +50,7 @@ def lacks():
 def service(factory, kind="demand", before=()):
     """A daemon whose one profile is ours; factory: pytest's, of folders; kind: when its zygote forks; before: words like nice."""
     folder = factory.mktemp("cpython")
-    for place in (folder, *folder.parents[:2]):
-        place.chmod(place.stat().st_mode | 0o055) # the door has an account of its own; one may be /tmp
+    host.open_way(folder)
     (folder / "profiles").mkdir()
     policies = [(path.name, path.read_text()) for path in (host.REPO / "profiles").glob("*.policy")]
     for name, text in [(f"{NAME}.json", json.dumps({**PROFILE, "warm": kind})), *policies]:

@@ -130,6 +130,12 @@ def kinds_of_groups():
     return {line.split()[2] for line in read("/proc/mounts").splitlines()} & {"cgroup", "cgroup2"}
 
 
+def open_way(folder):
+    """Lets every user get at what is in it: pytest's own folders are closed to others. Only adds to the modes, as one of the three may be /tmp."""
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(place.stat().st_mode & 0o7777 | 0o055)
+
+
 def read(path, default=""):
     """Of /proc, tests read thousands of files: a file object would make twice as many calls."""
     try:
