@@ -10,7 +10,7 @@
 /* A new one, not executable; the caller's descriptor. -1 with *e. */
 must_use int sealed_open(const char *name, const void *bytes, size_t len, struct err *e);
 
-/* One of zeros, for ever of this size, that who has it may write to; the caller's descriptor. -1 with *e. */
+/* One of zeros, for ever of this size; each process that has it may write to it. The caller's descriptor. -1 with *e. */
 must_use int memory_open(const char *name, size_t size, struct err *e);
 
 /*

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of its full size from the start, and for ever: who reads it or has it mapped meets no end that was not there before. */
+/* Of its full size from the start, and for ever: a process that reads it, or has it mapped, meets no end that was not there before. */
 static int make_report(void)
 {
 	struct err e;

@@ -31,7 +31,7 @@ enum {
 
 /* --- limits --- */
 
-/* Who sits before a terminal decides when its call ends, within the session's life; unless that was asked. */
+/* A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it ends the call. */
 static void lift_limits(struct limits *l, const struct session *s, const json_t *asked)
 {
 	if (!json_object_get(asked, "wall_ms"))

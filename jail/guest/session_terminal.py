@@ -101,7 +101,7 @@ class Terminal:
             self.to_client = self.to_client[write(self.shown, self.to_client):]
         except BlockingIOError:
             pass
-        except OSError: # the client has closed it: what comes now is for nobody
+        except OSError: # the client has closed it: what comes now is dropped
             self.to_client = b""
             close(self.shown)
             self.shown = -1

@@ -71,7 +71,7 @@ void connection_refuse(struct connection *c, enum net_reason reason);
 void connection_fail(struct connection *c, enum net_reason reason);
 /* What was written to the program is to arrive: not cut off by what it still says. */
 void connection_leave(struct connection *c);
-/* All was carried, or there is nobody left to tell. */
+/* All was carried, or both sides have gone. */
 void connection_end(struct connection *c, bool is_reset);
 
 struct proxy *connection_proxy(const struct connection *c);

@@ -105,7 +105,7 @@ static void dial_again(struct connection *c)
 
 /* --- the addresses --- */
 
-/* One bad address spoils the name: it is somebody's attempt, or an answer for another place than this one. */
+/* One bad address spoils the name: it is an attempt to get at it, or an answer for another network than this one. */
 static enum net_reason judge(const struct connection *c, const union address *addresses, size_t n, bool *is_private)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -88,7 +88,7 @@ static void on_deadline(void *owner)
 	end(owner);
 }
 
-/* Who does not read its answers has no more of them: nothing waits here. */
+/* A program that does not read its answers gets no more of them: nothing waits here. */
 static bool say(struct dns_talk *t, const uint8_t *asked, size_t len)
 {
 	uint8_t said[LENGTH + DNS_ANSWER_MAX];

@@ -25,7 +25,7 @@ must_use struct lookups *lookups_create(struct loop *loop, struct err *e);
 void                     lookups_destroy(struct lookups *all);
 
 struct lookup;
-/* n 0: the name has no address, or nobody answered. IPv4 first. May be called before lookup_begin() returns. */
+/* n 0: the name has no address, or no server answered. IPv4 first. May be called before lookup_begin() returns. */
 typedef void (*lookup_done)(void *owner, const union address *addresses, size_t n);
 /* *slot names the lookup until it is done. */
 void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner, struct lookup **slot);

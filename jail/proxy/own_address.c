@@ -45,7 +45,7 @@ static struct question question_for(const struct sockaddr *address)
 	return q;
 }
 
-/* Anything but a plain route leads to nobody: blackhole, unreachable, broadcast, multicast. */
+/* Anything but a plain route leads to no single host: blackhole, unreachable, broadcast, multicast. */
 enum own_answer own_address_look(int kernel, const struct sockaddr *address)
 {
 	struct question     q = question_for(address);

@@ -1,7 +1,7 @@
 /*
  * own_address.h - is this an address of the host itself?
  *
- * Its services listen there and trust whoever comes from near. The kernel's own
+ * Its services listen there, and trust clients on the same machine. The kernel's own
  * routing table is asked (RTM_GETROUTE): addresses come and go, and a host may have
  * public ones. Binding to the address tells the same, but not where ip_nonlocal_bind is on.
  */

@@ -1,4 +1,4 @@
-/* span.h - a part of somebody else's bytes, as text of HTTP has them; the bytes must stay where they are */
+/* span.h - a part of bytes that another buffer owns, as in text of HTTP; they must stay where they are */
 #pragma once
 #include "defs.h"
 

@@ -60,7 +60,7 @@ static int on_write(BIO *bio, const char *bytes, int len)
 	return (int)n;
 }
 
-/* Its end of file is not told: OpenSSL would take it for fatal, and send nothing more to who has only stopped speaking. */
+/* Its end of file is not told: OpenSSL would take it for fatal, and send nothing more to a side that has only stopped sending. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;

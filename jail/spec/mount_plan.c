@@ -22,7 +22,7 @@ static const struct mount_step of_every_cell[] = {
 	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },
 };
 
-/* Its nodes are devices, so no MF_NODEV. Read-only: nobody changes mode or owner of a terminal; the kernel makes them all the same. */
+/* Its nodes are devices, so no MF_NODEV. Read-only: no process changes mode or owner of a terminal; the kernel makes them all the same. */
 static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 

@@ -1,7 +1,7 @@
 /*
  * net_address.h - may a name lead to this address?
  *
- * A name that is allowed says nothing about its address: whoever owns the name
+ * A name that is allowed says nothing about its address: the owner of the name
  * may point it at the host's own services, the metadata service of a cloud
  * (169.254.169.254, fd00:ec2::254), or a private network (DNS rebinding).
  * Ranges: IANA special-purpose registries, RFC 6890 and its updates.

@@ -288,7 +288,7 @@ static bool covers(const struct net_rules *rules, const struct net_rule *asked)
 	return false;
 }
 
-/* Who asks, and what may be asked for. */
+/* The profile whose rules a request narrows, and what may be asked for. */
 struct grant {
 	const struct net_policy *policy; /* or NULL */
 	struct net_rules         ceiling;

@@ -117,6 +117,7 @@ def test_a_service_whose_proxy_ends_at_once_waits_longer_each_time_and_tells_of_
 
 
 def kill_proxy(service):
+    assert host.poll(lambda: len(service.of_kind("proxy")) == 1), service.tree() # it has its name when it has been executed
     (pid,) = service.of_kind("proxy")
     os.kill(pid, signal.SIGKILL)
     assert host.poll(lambda: service.of_kind("proxy") and pid not in service.of_kind("proxy")), service.words()

@@ -178,7 +178,7 @@ LIMITS = {
     "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
     "G7": "below a wildcard (`*.example.org`), a name that is connected to is resolved outside, and tells its servers what it spells",
     "G8": "where TLS is not opened, a server with several names at one address may answer for another one inside of it (fronting, coalescing of HTTP/2, ECH)",
-    "I11": "who runs a service of his own owns the user namespaces that its jails and brig-proxy are in, and may look at what is in them; door and keeper "
+    "I11": "a user with a service of his own owns the user namespaces that its jails and brig-proxy are in, and may look at what is in them; door and keeper "
            "are outside",
     "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
 }
