@@ -6,11 +6,21 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
 /* Connections that wait to be accepted, of one port; and bytes of questions that wait to be answered. */
 enum { BACKLOG = 128, QUESTIONS = 64 * 1024 };
+
+/*
+ * What is accepted inherits it. Where the host's own is BBR, a program got HTTPS at half of the rate at which it came to brig-proxy: pacing
+ * is for a path, and there is none between two sockets of one network namespace. Each kernel has Reno, and everybody may ask for it.
+ */
+static void send_unpaced(int fd)
+{
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof "reno" - 1);
+}
 
 static int open_one(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
 {
@@ -20,6 +30,8 @@ static int open_one(struct net_sockets *s, int type, uint32_t address, uint16_t 
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
+	if (type == SOCK_STREAM)
+		send_unpaced(fd);
 	if ((type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) : listen(fd, BACKLOG)) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	s->fd[s->n++] = fd_take(&fd);

@@ -1,7 +1,12 @@
 """Libraries and commands reach the hosts that are allowed, as they do without a jail, and no other."""
+import os
+import subprocess
+import uuid
+
 import pytest
 
 from attack import Attacked, allowed, attack
+from support import host
 from support import internet as internets
 
 REFUSED = "evil.example is not on the list of hosts that this run may reach"
@@ -111,6 +116,7 @@ for url in "wss://ws.example/ws", "ws://ws.example/ws", "wss://shop.example/ws":
 def test_curl_and_git_work_and_are_refused(net):
     run = runs(net, """
 import subprocess
+import uuid
 def sh(line):
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
     print(f"{line}: {done.returncode}\\n{done.stdout}{done.stderr}")
@@ -206,3 +212,16 @@ print(count)
 """, "shop.example")
     assert run.out == f"{internets.BIG}\n", str(run)
     assert run.record["network"]["connections"][0]["bytes_in"] >= internets.BIG
+
+
+def test_what_comes_to_a_program_is_not_paced_whatever_the_host_prefers(net):
+    token = f"brig-test-{uuid.uuid4()}"
+    child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, args=[token], json_record=False,
+                           program="import socket, sys\nsock = socket.create_connection(('198.18.0.1', 3128))\nprint('there', flush=True)\nsys.stdin.readline()\n")
+    assert child.line().strip() == "there"
+    outside = os.readlink(f"/proc/{net.host.holder.pid}/ns/net")
+    pid = next(pid for pid, _ in host.with_token(token) if os.readlink(f"/proc/{pid}/ns/net") != outside)
+    told = subprocess.run(["nsenter", "-t", str(pid), "-n", "ss", "-tinH", "state", "established", "sport", "=", ":3128"], capture_output=True, text=True).stdout
+    assert " reno " in told, told
+    child.process.stdin.close()
+    assert child.process.wait(host.HANG) == 0
