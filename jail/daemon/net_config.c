@@ -85,7 +85,8 @@ int net_config_make(struct net_config *ret, const struct places *places, const s
 	done = fill(c, places, policy, asked, e) < 0 ? -1 : seal(ret, c, e);
 	explicit_bzero(c->ca_cert, sizeof c->ca_cert);
 	explicit_bzero(c->ca_key, sizeof c->ca_key);
-	code_digest(c, sizeof *c, ret->digest);
+	if (!asked) /* a private run has nothing to compare it with, and it takes half a millisecond */
+		code_digest(c, sizeof *c, ret->digest);
 	explicit_bzero(c, sizeof *c);
 	free(c);
 	if (done < 0)
