@@ -13,6 +13,7 @@ open      session.open.{ready,demand}.{opened,first,record}.PLACE ms   until it 
           session.open.{ipykernel,pipe}.{first,record}.PLACE ms        from the start of the interpreter
 call      session.call.{print,sum}.{brig,ipykernel,pipe}.{first,record}.PLACE ms   a call in a live interpreter: the first byte of output; its end
           session.call.{print,sum}.ratio_{ipykernel,pipe} x            median record of the peer / of brig
+          session.call.{print,sum}.tight.{...} the same without a pause, in blocks of each whose first call does not count
 exec      session.exec.{brig,crun}.PLACE ms                            `true`, to the record; `crun exec`, the whole process
           session.exec.ratio_crun x
 files     session.files.PLACE ms                                       1 MB in and out again over one socket
@@ -52,6 +53,7 @@ CONFIG = {"runs": 64, "access": [{"uid": 0, "runs": 64, "runs_per_minute": 10000
 CONFIG_MANY = {"runs": MANY + 16, "access": [{"uid": 0, "runs": MANY + 16, "runs_per_minute": 1000000}]}
 MEASURED = {"ready": ("basic", {"warm": "ready", "ready": 4}), "demand": ("basic", {"warm": "demand"})}
 FEW, SOME = 2, 20
+BLOCKS = 10
 OTHERS = "ipykernel", "pipe", "crun"
 NAMES = {"brig": "a session", "ready": "a session, ready fork", "demand": "a session, fork on demand", "ipykernel": "ipykernel, jupyter_client", "pipe": "`python3 -i`, a pipe",
          "crun": "`crun exec`"}
@@ -141,6 +143,14 @@ class Bench:
                 took[key] += candidates[key].paced(1, pause).runs
         return took
 
+    def blocks(self, candidates, rounds):
+        """{key: what it took} without a pause: the caches are warm, as those of a program that calls and calls."""
+        took = {key: [] for key in candidates}
+        for _ in range(BLOCKS):
+            for key, client in candidates.items():
+                took[key] += client.paced(rounds // BLOCKS + 1, 0).runs[1:]
+        return took
+
     # --- the parts ---
 
     def open(self):
@@ -159,13 +169,15 @@ class Bench:
     def call(self):
         for snippet, (_, expect) in SNIPPETS.items():
             made = {"brig": self.session("call", self.paths[snippet], f"{expect}\n"), **self.interpreters("call", snippet)}
-            took = self.interleave(made, self.rounds(1000, 150))
-            for what, words in ("first", "to the first byte"), ("record", "to its end"):
-                for key in made:
-                    self.places(f"call.{snippet}.{key}.{what}", [getattr(run, what) for run in took[key]], f"{SNIPPETS[snippet][0]} {words}: {NAMES[key]}",
-                                key != "brig" and f"call.{snippet}.brig.{what}")
-            self.ratios(f"call.{snippet}", took)
+            self.calls(f"call.{snippet}", SNIPPETS[snippet][0], self.interleave(made, self.rounds(1000, 150)))
+            self.calls(f"call.{snippet}.tight", f"{SNIPPETS[snippet][0]}, one after the other,", self.blocks(made, self.rounds(1000, 150)))
             self.close()
+
+    def calls(self, name, program, took):
+        for what, words in ("first", "to the first byte"), ("record", "to its end"):
+            for key, runs in took.items():
+                self.places(f"{name}.{key}.{what}", [getattr(run, what) for run in runs], f"{program} {words}: {NAMES[key]}", key != "brig" and f"{name}.brig.{what}")
+        self.ratios(name, took)
 
     def ratios(self, name, took):
         median = lambda key: statistics.median(run.record for run in took[key])
