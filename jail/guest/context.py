@@ -12,8 +12,6 @@ import _io
 import _signal
 from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
 
-_socket = extension("_socket")
-
 KEPT_MAX = 64 << 10    # bytes of what is written to a stream between calls
 PIPE_MAX = 1 << 20     # bytes that a pipe can hold, if the program has made it larger
 SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
@@ -51,6 +49,9 @@ def open_no_input():
     stream = _io.TextIOWrapper(_io.BufferedReader(NoInput()), "utf-8", "surrogateescape", "\n")
     stream.mode = "r"
     return stream
+
+
+NOTHING_TO_READ = open_no_input() # of every context that does not close it
 
 
 def open_output(fd, name, errors):
@@ -344,7 +345,7 @@ class Live:
         self.poll = select.poll()
         for each in fd, *(kept.reading for kept in self.kept.values()):
             self.poll.register(each, 1) # POLLIN
-        self.streams = {}
+        self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # kept: to destroy it takes longer
         self.fds, self.tools, self.bridges = [], None, Bridges()
         self.exit_code, self.loop, self.flags = 1, EventLoop(), 0
         self.interruptible = self.is_telling = False
@@ -408,7 +409,7 @@ class Live:
         """The program may have put others in their place, for an earlier call; what holds ours (logging) goes on."""
         for name, make in ("stdin", open_no_input), ("stdout", lambda: open_output(1, "<stdout>", "surrogateescape")), ("stderr", lambda: open_output(2, "<stderr>", "backslashreplace")):
             if name not in self.streams:
-                self.streams[name] = None if name == "stdin" else getattr(sys, name, None)
+                self.streams[name] = getattr(sys, name, None)
             setattr(sys, name, None) # a wrapper that the program has put around ours closes it when it goes
             if not is_usable(self.streams[name]):
                 self.streams[name] = make()

@@ -42,7 +42,7 @@ def start(argv):
 OURS = globals()
 need("base")
 if "ahead" in OURS:
-    need("last", "program")
+    need("last", "program", "value", "bridge", "schema", "tools", "session", "session_files", "context", "rehearse")
 else:
     ended = start(sys.argv)
     if ended is not None:

@@ -4,7 +4,7 @@
 # A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
 # rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
 # and the session with it. What they say is hostile.
-from posix import P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, setsid, wait4, waitid
+from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, sched_yield, setsid, stat, waitid, waitpid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
 RESIZE, INTERRUPT = 1, 2 # to the process beside a command that has a terminal
@@ -117,10 +117,28 @@ def is_over(pid, how=WNOHANG):
         return True
 
 
+def next_ended():
+    """The number of a child that has ended, or None. It is not reaped by this."""
+    try:
+        ended = waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
+        return ended and ended.si_pid
+    except ChildProcessError:
+        return None
+
+
+def has_children():
+    """What has lost its parent counts, in a subreaper."""
+    try:
+        waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
+        return True
+    except ChildProcessError:
+        return False
+
+
 def end_children(spared=()):
     """All that this process is the parent of, or becomes it, as a subreaper. None is reaped meanwhile: the dead count as well, so programs that fork faster
     than they are killed soon cannot fork any more. What a program has hidden (PR_SET_DUMPABLE) comes here when its parent ends."""
-    while running := [child for child in children_of("self") if child not in spared and not is_over(child)]:
+    while has_children() and (running := [child for child in children_of("self") if child not in spared and not is_over(child)]):
         for child in running:
             kill_one(child)
         is_over(running[0], 0)
@@ -210,6 +228,7 @@ def start_leader(order, actions):
     env = environment_of(order)
     for path in find_executables(order["argv"][0]):
         try:
+            stat(path) # a process that finds nothing to execute costs more than this look
             return posix_spawn(path, order["argv"], env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=BY_DEFAULT), 0, 0
         except OSError as failed:
             error = failed.errno or 5
@@ -228,13 +247,14 @@ def stay_beside(order, channel, streams):
         leader, status = stay_in_pipes(order, channel, streams)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
+    sched_yield() # the server first: this process's memory takes longer to go than the client's answer to come
     channel.close()
     reap_children() # what was detached has this parent, and so is not taken for what a context has left
     _exit(0)
 
 
 def stay_in_pipes(order, channel, streams):
-    """The command's first process, and how it ended, as wait4() says it."""
+    """The command's first process, and how it ended, as waitpid() says it."""
     _signal.pthread_sigmask(BLOCK, [SIGCHLD])
     leader, errnum, flags = start_leader(order, [(POSIX_SPAWN_DUP2, fd, to) for fd, to in zip(streams, (1, 2, 0))])
     close_all(streams)
@@ -249,9 +269,10 @@ def stay_in_pipes(order, channel, streams):
 
 
 def wait_for(leader):
-    """How it ended. Both signals are blocked, and taken here: a handler would not be called for one that came just before a wait4() that waits."""
+    """How it ended. Both signals are blocked, and taken here: a handler would not be called for one that came just before a waitpid() that waits. Not wait4():
+    its answer is a class of another module, which it would import."""
     while True:
-        pid, status, _ = wait4(-1, WNOHANG)
+        pid, status = waitpid(-1, WNOHANG)
         if pid == leader:
             return status
         if not pid and _signal.sigwait([SIGTERM, SIGCHLD]) == SIGTERM:
@@ -261,7 +282,7 @@ def wait_for(leader):
 def reap_children():
     try:
         while True:
-            wait4(-1, 0)
+            waitpid(-1, 0)
     except ChildProcessError:
         pass
 
@@ -301,6 +322,7 @@ class Server:
         """work() is all that the child does. Nothing but these descriptors is open in it, and SIGCHLD is a plain program's."""
         pid = fork()
         if pid:
+            sched_yield() # the client waits for what the child does
             return pid
         try:
             _signal.set_wakeup_fd(-1)
@@ -323,6 +345,13 @@ class Server:
         context = self.contexts[number] = Context(self.fork(work, theirs.fileno()), ours)
         self.watch(ours.fileno(), lambda: self.hear_context(number, context))
         return context
+
+    def start_ahead(self):
+        """The first context, of which the door does not know yet: its first call tells what keeps it from being started."""
+        try:
+            self.start_context(0)
+        except OSError:
+            pass
 
     # --- calls ---
 
@@ -495,19 +524,14 @@ class Server:
         self.reap_all()
 
     def reap_all(self):
-        while True:
-            try:
-                pid, status, usage = wait4(-1, WNOHANG)
-            except ChildProcessError:
-                return
-            if not pid:
-                return
-            self.on_end(pid, status, usage)
+        while pid := next_ended():
+            used = cpu_ns_of(pid)
+            self.on_end(pid, waitpid(pid, 0)[1], used)
 
-    def on_end(self, pid, status, usage):
+    def on_end(self, pid, status, used):
         number = next((number for number, context in self.contexts.items() if context.pid == pid), None)
         if number is not None:
-            return self.end_context(number, status, usage)
+            return self.end_context(number, status, used)
         if pid not in self.commands and pid not in self.others:
             return
         if pid in self.commands:
@@ -523,7 +547,7 @@ class Server:
             self.end_orphans()
         self.others.pop(pid, None)
 
-    def end_context(self, number, status, usage):
+    def end_context(self, number, status, used):
         context = self.contexts[number]
         context.is_reaped = True
         if context.call is not None and context.channel.fileno() in self.on and self.is_there(context.channel):
@@ -533,7 +557,7 @@ class Server:
         del self.contexts[number]
         self.forget(context.channel)
         self.end_orphans()
-        self.tell(ENDED, context.call, status, GONE, max(cpu_ns_in(usage) - context.before, 0))
+        self.tell(ENDED, context.call, status, GONE, used - context.before)
 
     def lose(self, number):
         """Nobody waits for it any more: the next call has another at once, also while this one is still about to end."""
@@ -575,7 +599,8 @@ class Server:
 
     def serve(self):
         self.tell(READY)
-        need("context") # of every context, while no call is there yet
+        need("context")
+        self.start_ahead()
         while True:
             for fd, _ in self.poll.poll(self.patience())[:1]: # after one, another can have the number of the next
                 self.on[fd]()

@@ -6,7 +6,7 @@ from posix import ftruncate, link, mkdir, open as open_at, readv, rename, scandi
 
 END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
 LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
-NAME_BYTES, DEPTH_MAX, GETS_MAX, BLOCK = 1024, 32, 64, 64 << 10
+NAME_BYTES, FOLDERS_MAX, GETS_MAX, BLOCK_BYTES = 1024, 32, 64, 64 << 10
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
 O_WRONLY, O_TMPFILE = 1, 0o20200000
 ENOMEM, ENOSPC, EDQUOT = 12, 28, 122
@@ -17,12 +17,12 @@ class Ended(Exception):
     """The client is gone, or says what makes no sense."""
 
 
-ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK)) # one for all: where memory is short a new one would cost a process of the session its life
+ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK_BYTES)) # one for all: where memory is short a new one would cost a process of the session its life
 
 
 def read_block(fd, most):
     """Between 1 and so many bytes. Good until the next one is read."""
-    got = readv(fd, [ROOM_FOR_BLOCK[:min(most, BLOCK)]])
+    got = readv(fd, [ROOM_FOR_BLOCK[:min(most, BLOCK_BYTES)]])
     if not got:
         raise Ended
     return ROOM_FOR_BLOCK[:got]
@@ -34,12 +34,6 @@ def read_exactly(fd, size):
         pieces.append(bytes(read_block(fd, size)))
         size -= len(pieces[-1])
     return b"".join(pieces)
-
-
-def write_all(fd, bytes):
-    rest = memoryview(bytes)
-    while rest:
-        rest = rest[write(fd, rest):]
 
 
 def try_to_write(file, block):
@@ -69,7 +63,7 @@ def next_entry(fd):
 
 def is_plain(name):
     parts = name.split(b"/")
-    return 0 < len(name) <= NAME_BYTES and b"\0" not in name and len(parts) <= DEPTH_MAX and all(part not in (b"", b".", b"..") and len(part) <= 255 for part in parts)
+    return 0 < len(name) <= NAME_BYTES and b"\0" not in name and len(parts) <= FOLDERS_MAX and all(part not in (b"", b".", b"..") and len(part) <= 255 for part in parts)
 
 
 def open_folder(parts, makes):
@@ -239,9 +233,9 @@ def send_bytes(fd, file, size):
             break
         write_all(fd, block)
         size -= len(block)
-    missing, ROOM_FOR_BLOCK[:] = size, bytes(BLOCK)
+    missing, ROOM_FOR_BLOCK[:] = size, bytes(BLOCK_BYTES)
     while size:
-        block = ROOM_FOR_BLOCK[:min(size, BLOCK)]
+        block = ROOM_FOR_BLOCK[:min(size, BLOCK_BYTES)]
         write_all(fd, block)
         size -= len(block)
     return missing
@@ -300,7 +294,7 @@ class Sender:
 
     def enter(self, folder, last, name, depth):
         try:
-            below = open_at(last, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder) if depth < DEPTH_MAX and len(name) < NAME_BYTES else -1
+            below = open_at(last, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder) if depth < FOLDERS_MAX and len(name) < NAME_BYTES else -1
         except OSError:
             below = None
         if below is not None and below >= 0:

@@ -135,9 +135,9 @@ class Terminal:
             self.to_client = b""
 
     def copy_until_end(self, leader):
-        """How the command ended, as wait4() says it."""
+        """How the command ended, as waitpid() says it."""
         while True:
-            pid, status, _ = wait4(-1, WNOHANG)
+            pid, status = waitpid(-1, WNOHANG)
             if pid == leader:
                 return status
             if not pid:

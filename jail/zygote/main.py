@@ -5,11 +5,13 @@
 #
 # Before these lines the supervisor puts two more: PRELOAD, the names of modules between commas, and ENVIRON, what a program has that asks for no other.
 import _imp, _warnings, atexit, builtins, gc, sys
+from _weakref import getweakrefs
 from marshal import dumps, loads
 from posix import close, environ as first_environ, open as open_file, read, write
 
 GUEST = "/usr/lib/brig/guest.pyc"
 LOG = 5
+HEAP_TYPE = 1 << 9 # of the flags of a class
 REHEARSALS = 16 # after eight calls bytecode is specialised
 ARENA, ARENAS = 1 << 20, 64
 MODULE = type(sys)
@@ -69,6 +71,33 @@ def load_guest():
         exec(code, names)
         del names["ahead"]
     return code, main
+
+
+def classes():
+    """All of which a program can hear from their bases, by address."""
+    found, left = {}, [object]
+    while left:
+        new = {id(each): each for each in type.__subclasses__(left.pop()) if id(each) not in found}
+        found.update(new)
+        left += new.values()
+    return found
+
+
+def hide_since(before):
+    """
+    What the runner has made for sessions is no part of other programs: its classes leave the lists of their bases. By such a list a base tells its
+    subclasses that it has changed, so only bases that cannot change lose them. The list is what refers to the weak reference that it holds.
+    """
+    made = {address: each for address, each in classes().items() if address not in before and any(is_fixed(base) for base in each.__bases__)}
+    refs = {address: getweakrefs(each) for address, each in made.items()}
+    for names in gc.get_referrers(*[ref for several in refs.values() for ref in several]):
+        for address in made.keys() & names.keys() if type(names) is dict else ():
+            if any(names[address] is ref for ref in refs[address]):
+                del names[address]
+
+
+def is_fixed(kind):
+    return not kind.__flags__ & HEAP_TYPE
 
 
 def map_extension(name):
@@ -195,6 +224,13 @@ def rehearse_guest():
         pass # it has done so, when it came so far
 
 
+def rehearse_session():
+    rehearse = guest_main.__dict__.get("rehearse_session") # a rootfs of an older brig has none
+    if rehearse:
+        rehearse(REHEARSAL)
+        collect()
+
+
 # --- before ---
 
 def reserve_arenas():
@@ -220,6 +256,7 @@ def begin():
     pins = reserve_arenas() if names else None
     for name in names:
         preload(name)
+    before, modules = classes(), set(sys.modules)
     guest, guest_main = load_guest()
     map_extension("_json") # for the runner of a program with tools
     set_environ(ENVIRON)
@@ -227,8 +264,11 @@ def begin():
     gc.disable()
     gc.freeze() # each rehearsal collects
     if is_guest_ahead():
-        unseen(*[rehearse_guest] * REHEARSALS)
+        unseen(*[rehearse_session, rehearse_guest] * REHEARSALS)
     gc.unfreeze()
+    hide_since(before) # some are made at their first use
+    for name in sys.modules.keys() - modules - {"__main__"}:
+        del sys.modules[name]
     collect()
     zygote.settle(sorted(map(id, gc.get_objects())) if names else ())
     gc.freeze()

@@ -126,6 +126,14 @@ def test_who_asks_for_commands_and_is_gone_at_once_ends_them_and_not_the_session
 
 # --- contexts that end ----------------------------------------------------------------------------------------------------
 
+def test_an_interpreter_that_was_started_ahead_and_is_killed_before_its_first_call_costs_nothing(session):
+    """A command has the same rights as it. Process 1 is init, 2 the session server."""
+    assert session.row()["contexts"] == [] and session.shell("kill -9 3 && while kill -0 3 2>/dev/null; do :; done").status == 0, "there was one"
+    answer = session.run("x = 1\nx")
+    assert (answer.state, answer.report["result"]) == ("new", 1), answer
+    assert session.value("x + 1") == 2
+
+
 def test_a_call_right_behind_a_restart_has_the_new_interpreter(session):
     for n in range(10):
         session.run("x = 1")

@@ -23,7 +23,7 @@ STATE = {
     "caches of the import system": "import sys, linecache\nprint(sorted(sys.path_importer_cache), sys.meta_path, len(sys.path_hooks), sys.path, sys.dont_write_bytecode, list(linecache.cache))\n",
     "hooks and streams are the first ones": "import sys\nprint(sys.excepthook, sys.displayhook, sys.unraisablehook, sys.breakpointhook, sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__)\n",
     "exit functions, threads and contexts of nobody": "import atexit, threading, contextvars\nprint(atexit._ncallbacks(), [t.name for t in threading.enumerate()], threading.main_thread().is_alive(), list(contextvars.copy_context()))\n",
-    "all classes": "print(sorted(c.__module__ + '.' + c.__qualname__ for c in object.__subclasses__()))\n",
+    "all classes, as their bases list them": "def below(c):\n    for s in type.__subclasses__(c):\n        yield s.__module__ + '.' + s.__qualname__\n        yield from below(s)\nprint(sorted(set(below(object))))\n",
     "the loader knows the source": "print(__loader__.path, __loader__.name, type(__loader__), __loader__.get_source('__main__'), __annotations__)\n",
     "objects of the main module are pickled": "import pickle\nclass A:\n    def __init__(s, x): s.x = x\nb = pickle.dumps(A(3)); print(b, pickle.loads(b).x)\n",
     "classes of the main module in a spawned process": "import multiprocessing as m\nclass A:\n    def __init__(s, x): s.x = x\ndef f(a): return A(a.x + 1)\nif __name__ == '__main__':\n    with m.get_context('spawn').Pool(1) as p: print(p.map(f, [A(1)])[0].x)\n",

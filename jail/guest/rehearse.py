@@ -1,0 +1,47 @@
+# rehearse.py - in the zygote, before it forks: one call in a session, with no process but this one
+#
+# Bytecode is specialised and caches are filled once, in memory that every fork shares. In a fork of its own each page that is
+# written to is copied, which takes longer than what is written, and stays for as long as the fork.
+from posix import dup, dup2, memfd_create
+
+NO_PROCESS = 1 << 23 # larger than any number of a process
+OF_INTERPRETER = "stdin", "__stdin__", "stdout", "__stdout__", "stderr", "__stderr__"
+
+
+def rehearse_session(code):
+    """What it changes in this process, it takes back, whatever happens."""
+    muted = {"register_at_fork": lambda **_: None, "offer_display": lambda **_: None, "kill_one": lambda *_: None, "remember_source": lambda *_: None}
+    kept, streams, path, main = {name: OURS[name] for name in muted}, {name: getattr(sys, name) for name in OF_INTERPRETER}, sys.path[:], sys.modules.get("__main__")
+    handlers, outputs, opened = {number: _signal.getsignal(number) for number in (SIGINT, SIGTERM)}, {fd: dup(fd) for fd in (1, 2)}, []
+    OURS.update(muted)
+    try:
+        rehearse_call(code, opened)
+    finally:
+        OURS.update(kept)
+        for number, handler in handlers.items():
+            _signal.signal(number, handler)
+        for name, stream in streams.items():
+            setattr(sys, name, stream)
+        for to, fd in outputs.items():
+            dup2(fd, to)
+        sys.path[:], sys.modules["__main__"] = path, main
+        close_all([*outputs.values(), *opened])
+
+
+def rehearse_call(code, opened):
+    """opened: descriptors, for the caller to close."""
+    door, servers = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
+    server, source, channel = Server(servers.detach()), memfd_create("call", 1), []
+    opened += source, server.wake, server.woken
+    write(source, code)
+    server.fork = lambda work, fd: channel.append(dup(fd)) or NO_PROCESS
+    door.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "cpu_ms": 1000}'], rights([source]))
+    server.hear_door()
+    live = Live(*channel)
+    opened += (fd for kept in live.kept.values() for fd in (kept.reading, kept.writing))
+    live.begin()
+    for _ in range(5): # waits, begins the call, ends it, answers, is idle
+        live.go_on()
+    server.hear_context(0, server.contexts[0])
+    for each in door, server.door, server.contexts[0].channel, live.socket:
+        each.close()
