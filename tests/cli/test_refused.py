@@ -50,6 +50,7 @@ def rows_of(ran):
 
 # --- the record ---------------------------------------------------------------------------------------------
 
+@pytest.mark.requirement("A11", "A92")
 @pytest.mark.parametrize("does, profile, call, argument, answer", ROWS, ids=[f"{row[2]}({row[3] or ''}) of {row[1]} is named" for row in ROWS])
 def test_a_refused_call_is_in_the_record(run, does, profile, call, argument, answer):
     ran = run("--profile", profile, program=CALLS + does)

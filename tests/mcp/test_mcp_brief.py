@@ -202,6 +202,7 @@ def test_a_call_that_goes_on_shows_what_was_printed(built_mcp, needs_rootfs):
 REFUSED = "import ctypes, socket\nfor _ in range(2): ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
 
 
+@pytest.mark.requirement("A11", "A92")
 def test_a_refused_call_is_named_and_so_is_that_it_stays_refused(shared):
     code = REFUSED + "socket.socket(socket.AF_NETLINK)"
     said = brief(shared, code)

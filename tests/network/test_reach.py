@@ -30,7 +30,7 @@ said["variables"] = [name for name in os.environ if "proxy" in name.lower()]
     assert said["page"].endswith("hello from the world\n")
 
 
-@pytest.mark.requirement("A73")
+@pytest.mark.requirement("A11", "A73", "A92")
 @pytest.mark.parametrize("client", ["requests", "httpx", "urllib.request"])
 def test_an_allowed_host_answers_and_another_is_refused_in_a_sentence(net, client):
     get = {"requests": "requests.get(url).text", "httpx": "httpx.get(url).text", "urllib.request": "urllib.request.urlopen(url).read().decode()"}[client]
