@@ -109,7 +109,7 @@ ROWS = [
     row("A92", "what is against the rules is blocked and told"),
     row("A93", "each run has an id of its own"),
     row("A94", "each reply tells time and resources"),
-    row("A95", "events of security are logged", waits="events of refused system calls and connections; refusals of requests are in the audit"),
+    row("A95", "events of security are logged", waits="refused system calls in the audit: they are in the record; refusals of requests and connections are in both"),
     row("A96", "errors are counted by kind"),
     # --- deployment ---
     row("A97", "units for systemd, and a question for health"),
