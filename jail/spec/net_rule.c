@@ -56,7 +56,7 @@ static int parse_host(const char *text, size_t len, struct net_rule *r, struct e
 		r->host_kind = NET_HOST_PUBLIC;
 		return 0;
 	}
-	if (!net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
+	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
 		return bad_host(text, len, e);
 	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
 	return 0;
@@ -98,6 +98,18 @@ static size_t host_length(const char *text, size_t len)
 	return colon && colon == last ? (size_t)(colon - text) : len; /* two: IPv6 without brackets, which is no host */
 }
 
+/* A path that was meant to be something else: the rule would be one of another host, or of one address in the place of many. */
+static bool is_slip(const struct net_rule *r, const char *text, const char *path, struct err *e)
+{
+	if (path[1] == '/')
+		err_set(e, ERR_BAD_SPEC, "\"%s\" has neither a scheme nor a path: write https://HOST or HOST/PATH", text);
+	else if (r->host_kind == NET_HOST_ADDRESS && strspn(path + 1, "0123456789") == strlen(path + 1))
+		err_set(e, ERR_BAD_SPEC, "\"%s\": a range of addresses cannot be allowed: name each address", text);
+	else
+		return false;
+	return true;
+}
+
 static int parse_rest(const char *text, struct net_rule *r, struct err *e)
 {
 	size_t len = strcspn(text, "/?#"), host = host_length(text, len);
@@ -112,7 +124,9 @@ static int parse_rest(const char *text, struct net_rule *r, struct err *e)
 		return -1;
 	if (r->scheme == NET_SCHEME_TCP && !r->port)
 		return err_set(e, ERR_BAD_SPEC, "tcp://%s: tcp needs a port: tcp://HOST:PORT", text);
-	return text[len] && strcmp(text + len, "/") != 0 ? net_rule_add_path(r, text + len, e) : 0;
+	if (!text[len] || strcmp(text + len, "/") == 0)
+		return 0;
+	return is_slip(r, text, text + len, e) ? -1 : net_rule_add_path(r, text + len, e);
 }
 
 int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)

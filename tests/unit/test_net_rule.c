@@ -55,6 +55,12 @@ static const struct {
 	{ "something behind the bracket is refused", "[::1]x:80", "", "is no host" },
 	{ "an international name is refused, with how to write it", "b\xc3\xbc" "cher.example", "", "xn--" },
 	{ "a control character is refused", "example.org\n", "", "cannot be shown" },
+	{ "a scheme without its colon is refused", "http//example.org", "", "neither a scheme nor a path" },
+	{ "a range of addresses is refused", "10.0.0.0/8", "", "name each address" },
+	{ "a range of IPv6 addresses is refused", "[2001:db8::]/32", "", "name each address" },
+	{ "a path of an address", "10.0.0.7/8/a", NULL, "" },
+	{ "an option that was taken for a host is refused", "-p", "", "is no host" },
+	{ "a name that begins with a hyphen is refused below a domain, too", "*.-x.example", "", "is no host" },
 	{ "blanks are refused", "example.org ", "", "is no host" },
 };
 
