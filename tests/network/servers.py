@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """servers.py FOLDER - the small servers of world that no package has; they write down all they hear in FOLDER/seen.log
 
-raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /big?N, /slow,
+raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /whole the same when all chunks of a body have come, /big?N, /slow,
                 /cut, /redirect; keeps the bytes as they came. At 8444 it says nothing at all
 echo.example    TCP 7007 gives back what comes; UDP 53, 443 and 7007 do, too
 127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
@@ -39,6 +39,8 @@ async def raw(reader, writer, where):
             if not data:
                 break
             heard += data
+        while heard.startswith(b"POST /whole ") and not heard.endswith(b"\r\n0\r\n\r\n") and (data := await reader.read(65536)):
+            heard += data
         if heard:
             await answer(writer, heard)
         while data := await reader.read(65536): # whatever comes behind the request is written down as well
@@ -54,7 +56,7 @@ async def answer(writer, heard):
     path = heard.split(b" ")[1] if heard.count(b" ") > 1 else b"/"
     path = path.split(b"//", 1)[1].partition(b"/")[2] if b"://" in path else path.lstrip(b"/")
     name, _, number = path.partition(b"?")
-    if name == b"chunked":
+    if name in (b"chunked", b"whole"):
         await reply(writer, b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", b"Transfer-Encoding: chunked")
     elif name == b"big":
         await reply(writer, bytes(int(number)))

@@ -214,6 +214,32 @@ print(count)
     assert run.record["network"]["connections"][0]["bytes_in"] >= internets.BIG
 
 
+def without_chunks(body):
+    pieces = []
+    while size := int((part := body.partition("\r\n"))[0], 16):
+        pieces.append(part[2][:size])
+        body = part[2][size + 2:]
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("way", ["its proxy", "the address"])
+def test_a_body_in_chunks_goes_out_and_comes_back_whole(net, way):
+    token = f"chunks-{uuid.uuid4()}"
+    run = runs(net, f"""
+import requests
+session = requests.Session()
+session.trust_env = {way == "its proxy"}
+answer = session.post("http://raw.example/whole", data=iter([b"a", b"b" * 70000, b"{token}"]))
+print(answer.status_code, answer.text)
+""", "http://raw.example")
+    assert run.out == "200 hello world\n", str(run)
+    sent = lambda: [said["data"] for said in net.seen() if token in said["data"]]
+    (data,) = host.poll(sent)
+    head, _, body = data.partition("\r\n\r\n")
+    assert head.startswith("POST /whole HTTP/1.1\r\n") and "transfer-encoding: chunked" in head.lower() and "content-length" not in head.lower()
+    assert without_chunks(body) == "a" + "b" * 70000 + token
+
+
 def test_what_comes_to_a_program_is_not_paced_whatever_the_host_prefers(net):
     token = f"brig-test-{uuid.uuid4()}"
     child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, args=[token], json_record=False,
