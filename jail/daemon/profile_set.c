@@ -47,10 +47,21 @@ void profile_set_done(struct profile_set *s)
 		profile_release(s->item[--s->n]);
 }
 
+int profile_check_network(const struct served_profile *p, const struct places *places, struct err *e)
+{
+	scoped_filter filter = { 0 };
+
+	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
+		return -1;
+	return filter_lets_connect(&filter) ? 0 : err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
+}
+
 static int prepare(struct served_profile *p, const struct places *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
+	if (p->profile.net && profile_check_network(p, places, e) < 0)
+		return err_wrap(e, "network");
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
 	code_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);

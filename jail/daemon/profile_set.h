@@ -41,6 +41,9 @@ void profile_set_init(struct profile_set *ret, const struct places *places, bool
 void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context);
 void profile_set_done(struct profile_set *s);
 
+/* That a network can be used under the policy of a profile that was read from a file. */
+must_use int profile_check_network(const struct served_profile *p, const struct places *places, struct err *e);
+
 /* NULL with *e when there is no such profile, or none that can be used. */
 const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e);
 

@@ -340,6 +340,8 @@ static int seal_network(struct run_plan *p, const struct places *places, const s
 
 	if (!rules->n)
 		return 0;
+	if (p->profile->is_private && profile_check_network(p->profile, places, &e) < 0)
+		return deny_err(why, DENIAL_denied, "network", &e);
 	if (p->profile->is_private && find_proxy(places, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)

@@ -26,3 +26,6 @@ must_use int filter_install(const struct filter *f);
 
 /* What the filter answers, without a kernel: SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | n, ... */
 uint32_t filter_run(const struct filter *f, const struct seccomp_data *data);
+
+/* Whether a program may open a socket of IPv4 for a connection. Without one it reaches nothing, whatever its network allows. */
+bool filter_lets_connect(const struct filter *f);

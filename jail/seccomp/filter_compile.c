@@ -4,6 +4,8 @@
 #include <linux/audit.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 /*
  * The program, from the top:
@@ -277,4 +279,12 @@ int filter_compile(const struct policy *p, struct filter *ret, struct err *e)
 			emit_conditions(&program, p, call);
 		}
 	return take_program(&program, ret, e);
+}
+
+bool filter_lets_connect(const struct filter *f)
+{
+	struct seccomp_data socket = { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, SOCK_STREAM } };
+	uint32_t            answer = filter_run(f, &socket) & SECCOMP_RET_ACTION_FULL;
+
+	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_USER_NOTIF;
 }

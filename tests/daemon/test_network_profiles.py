@@ -129,3 +129,21 @@ def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
     assert {status[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16} and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
     others = {host.read(f"/proc/{pid}/status").split("Uid:\t")[1].split()[0] for pid in service.tree() if pid != proxy}
     assert status["Uid"].split()[0] not in others | {"0"}, status["Uid"]
+
+
+USELESS = 'policy "python-strict" lets no program open a socket of IPv4: it would reach nothing'
+
+
+def test_a_network_under_a_policy_without_sockets_is_refused_and_not_silently_useless(jail, run_brig):
+    done = run_brig("-p", "strict", "--net", "a.example", program="print(1)", json_record=False)
+    assert done.status == 125 and f"--net: {USELESS}" in done.stderr, str(done)
+    done = run_brig("-p", "basic", "--net", "a.example", program="print(1)")
+    assert done.status == 0 and done.out == "1\n", str(done)
+
+
+def test_a_profile_whose_network_its_policy_makes_useless_is_left_out(jail, tmp_path):
+    tmp_path.chmod(0o755)
+    for name, policy in (("odd", "python-strict"), ("even", "python")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"rootfs": "basic", "policy": policy, "network": {"allow": ["a.example"]}}))
+    with daemon.Daemon(env={"BRIG_PROFILES": str(tmp_path)}) as served:
+        assert f"profile odd is left out: network: {USELESS}" in served.words() and "even" not in served.words(), served.words()

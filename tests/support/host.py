@@ -100,10 +100,10 @@ def cpus():
 
 
 def copy_rootfs(name, store):
-    """A new store with that one only: the others are large."""
+    """A store with that one, and with others that were copied to it: all of them are large."""
     tree = (store_dir() / "names" / name).readlink().name
     for folder in ("names", "tmp", "trees"):
-        (store / folder).mkdir(parents=True)
+        (store / folder).mkdir(parents=True, exist_ok=True)
         shutil.copymode(store_dir() / folder, store / folder)
     (store / "names" / name).symlink_to(f"../trees/{tree}")
     subprocess.run(["cp", "-a", "--reflink=auto", store_dir() / "trees" / tree, store / "trees"], check=True)

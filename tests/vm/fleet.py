@@ -5,6 +5,7 @@ import queue
 import tempfile
 import threading
 
+import guests
 import image
 import machine
 from support import host
@@ -28,7 +29,7 @@ class Fleet:
             old.unlink()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=self.folder)
         self.tree = pathlib.Path(self.scratch.name) / "tree"
-        image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}})
+        image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}}, guests.TREES)
         self.workers = [threading.Thread(target=self.work, daemon=True) for _ in range(min(at_once(), len(parts)))]
         for worker in self.workers:
             worker.start()

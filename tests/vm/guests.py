@@ -127,6 +127,7 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
 ]
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
+TREES = ["basic", *(["network"] if any("tests/network" in word for word in ASKED) else [])] # of the rootfs store
 if ASKED: # pytest's command line: those and nothing else
     SERVED = any(word.startswith("tests/service") for word in ASKED)
     PARTS = [part("service", "asked for", ASKED, before=["tests/vm/install-brig"]) if SERVED else part("systemd", "asked for", ASKED, env=FEW)]

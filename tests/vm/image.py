@@ -15,7 +15,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "guest"  # laid over the packages' files
 SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest python3-jsonschema
-              iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12 libarchive13 systemd-container crun""".split()
+              iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12 libarchive13 systemd-container crun
+              openssl nginx haproxy dnsmasq-base fcgiwrap git curl python3-websockets""".split()
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
@@ -34,6 +35,7 @@ depmod -b . "$(ls lib/modules)" 2>/dev/null || chroot . depmod "$(ls lib/modules
 chroot . useradd -m -s /bin/bash plain
 chroot . useradd -m -s /bin/bash bare
 for file in etc/subuid etc/subgid; do echo plain:100000:65536 >$file; done
+rm -f etc/systemd/system/*.wants/nginx.service etc/systemd/system/*.wants/haproxy.service etc/systemd/system/*.wants/fcgiwrap.* # tests start them
 passwd='s/^root:[^:]*:/root::/'
 sed -i "$passwd" etc/shadow
 tar -C FILES --mode=u=rwX,go=rX -c . | tar -x --no-overwrite-dir # a checkout under umask 077 would close / and /usr
@@ -89,8 +91,8 @@ def sources():
     return sorted({line for line in lines if line.split()[2].startswith(SUITE)})
 
 
-def tree_disk(disk, order):
-    """This tree as it is now: what was built, also as it is installed, the rootfs store, the tests; and what the guest is to do with it."""
+def tree_disk(disk, order, trees):
+    """This tree as it is now: what was built, also as it is installed, these of the rootfs store, the tests; and what the guest is to do with it."""
     with tempfile.TemporaryDirectory(dir=disk.parent) as new:
         for name in TREE:
             run("cp", "-a", REPO / name, new)
@@ -103,13 +105,14 @@ def tree_disk(disk, order):
             if "dbgsym" not in path.name:
                 (pathlib.Path(new) / "build/deb").mkdir(exist_ok=True)
                 run("cp", path, pathlib.Path(new) / "build/deb")
-        host.copy_rootfs("basic", pathlib.Path(new) / "build" / "store")
+        for name in trees:
+            host.copy_rootfs(name, pathlib.Path(new) / "build" / "store")
         for name, place in (("profiles", "profiles"), ("recipes", "recipes"), ("guest", "jail/guest")):
             (pathlib.Path(new) / "build" / name).symlink_to(f"../{place}")
         (pathlib.Path(new) / "order.json").write_text(json.dumps(order))
         run("chmod", "-R", "a+rX", *[pathlib.Path(new) / name for name in TREE if name != "build"])
         os.chmod(new, 0o755)
-        make_disk(new, disk, "512M")
+        make_disk(new, disk, "512M" if len(trees) == 1 else "1G")
 
 
 def make_disk(tree, disk, size):

@@ -19,7 +19,7 @@ def main(name="systemd"):
     kernel, base = image.base()
     with tempfile.TemporaryDirectory(prefix="brig-vm-") as scratch:
         tree = pathlib.Path(scratch) / "tree"
-        image.tree_disk(tree, {})
+        image.tree_disk(tree, {}, ["basic"])
         boot = guests.BOOTS[name].replace("brig-tests", "brig-shell")
         subprocess.run(machine.command(kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
 

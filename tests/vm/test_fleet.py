@@ -30,7 +30,7 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setenv("BRIG_BUILD", str(tmp_path))
     monkeypatch.setattr(fleet, "at_once", lambda: 1)
     monkeypatch.setattr(image, "base", lambda: ("kernel", "disk"))
-    monkeypatch.setattr(image, "tree_disk", lambda disk, order: None)
+    monkeypatch.setattr(image, "tree_disk", lambda disk, order, trees: None)
     monkeypatch.setattr(machine, "command", lambda *_: [sys.executable, "-c", GUEST])
     started = []
 
