@@ -136,7 +136,7 @@ static bool is_later(const struct net_connection *a, const struct net_connection
 
 static bool is_same(const struct net_connection *a, const struct net_connection *b)
 {
-	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out;
+	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out && a->again_ms == b->again_ms;
 }
 
 static void subtract(const struct net_report *now, const struct net_report *before, struct net_report *ret)

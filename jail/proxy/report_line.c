@@ -63,14 +63,17 @@ void report_line_out(struct report_line *line, uint64_t bytes)
 		line->row->bytes_out += bytes;
 }
 
-static bool is_told(const struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+/* Whether a row says the same. It is told that it came again: a later call of a session has this refusal, too. */
+static bool is_told(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {
-		const struct net_connection *row = &report->connection[i];
+		struct net_connection *row = &report->connection[i];
 
 		if (row->port == port && row->verdict == NET_VERDICT_REFUSED && row->reason == reason &&
-		    strcmp(row->name, name) == 0)
+		    strcmp(row->name, name) == 0) {
+			row->again_ms = clock_ms(CLOCK_MONOTONIC);
 			return true;
+		}
 	}
 	return false;
 }

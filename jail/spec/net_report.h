@@ -28,6 +28,7 @@ struct net_connection {
 	uint32_t verdict, reason;    /* enum net_verdict, enum net_reason */
 	uint64_t bytes_in, bytes_out; /* of the program: received, sent; without the proxy's own */
 	double   began_ms, ended_ms; /* CLOCK_MONOTONIC; ended 0: OPEN */
+	double   again_ms;           /* when the last refusal came that says what this one says, and has no row of its own; 0: none */
 };
 
 struct net_report {

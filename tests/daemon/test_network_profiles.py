@@ -49,6 +49,15 @@ def test_a_run_may_name_what_is_below_the_ceiling_and_nothing_else(service):
         assert done.status == 125 and says in done.stderr, str(done)
 
 
+def test_a_refusal_is_told_with_each_call_of_a_session_in_which_it_comes(service):
+    with service.connect() as talk:
+        session = open_session(talk, profile="netted")
+        for program, names in (("print(ask('b.example'))", ["b.example"]), ("1", []), ("print(ask('b.example'))", ["b.example"]), ("print(ask('d.example'), ask('d.example'))", ["d.example"])):
+            network = session.run(ASK + program).record["network"]
+            assert [one["name"] for one in network["connections"]] == names and network["refused"] == program.count("ask("), (program, network)
+        session.close()
+
+
 def test_a_profile_without_hosts_has_no_network_whatever_is_named(service):
     done = brig.run("-p", "deaf", program=ASK + "print(ask('a.example'))", env={"BRIG_SOCKET": str(service.path)})
     assert done.out == "Network is unreachable\n" and done.record["network"] is None, str(done)

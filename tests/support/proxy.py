@@ -48,7 +48,7 @@ class Message(ctypes.Structure):
 
 class Connection(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char * 254), ("port", u16), ("family", u8), ("has_secret", u8), ("address", u8 * 16), ("verdict", u32), ("reason", u32),
-                ("bytes_in", u64), ("bytes_out", u64), ("began_ms", ctypes.c_double), ("ended_ms", ctypes.c_double)]
+                ("bytes_in", u64), ("bytes_out", u64), ("began_ms", ctypes.c_double), ("ended_ms", ctypes.c_double), ("again_ms", ctypes.c_double)]
 
 
 class Report(ctypes.Structure):

@@ -16,7 +16,7 @@ FILES = HERE / "guest"  # laid over the packages' files
 SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest python3-jsonschema
               iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12 libarchive13 systemd-container crun
-              openssl nginx haproxy dnsmasq-base fcgiwrap git curl python3-websockets""".split()
+              openssl ca-certificates nginx haproxy dnsmasq-base fcgiwrap git curl python3-websockets""".split()
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
