@@ -60,7 +60,7 @@ static int prepare(struct served_profile *p, const struct places *places, struct
 {
 	scoped_filter filter = { 0 };
 
-	if (p->profile.net && profile_check_network(p, places, e) < 0)
+	if (p->profile.net && (p->profile.net->allow.n || p->profile.net->ceiling.n) && profile_check_network(p, places, e) < 0)
 		return err_wrap(e, "network");
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;

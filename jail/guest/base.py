@@ -11,7 +11,7 @@ from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_blocking, set_inheritable, write
 
 MODULE = type(sys)
-RECORD = type(sys.implementation) # a class of our own would be seen by every program: a zygote executes this before it forks
+RECORD = type(sys.implementation) # not a class of our own: a zygote executes this before it forks, and would have to hide it from programs
 
 REPORT_MAX = 1 << 20
 RESULT_MAX = 512 << 10 # bytes of the result as JSON

@@ -7,7 +7,7 @@
 # The program can do anything to its interpreter, and its signal handlers run within these lines and may raise in any of them. So what has to be
 # done is written down in one place, Live.state, and live_as_context() goes on from there whatever was raised; the two steps that must not be done
 # twice or half, taking a call and answering it, are one call of the interpreter each, within which no handler of the program runs.
-need("value", "failure", "last", "tree", "program", "bridge")
+need("value", "failure", "last", "tree", "program", "bridge") # and session.py, of whose server this is a fork: _socket
 import _io
 import _signal
 from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
@@ -319,7 +319,7 @@ def hang_up(fd):
 
 # --- one context ---
 
-compile("", "", "exec", ONLY_AST) # the first one makes the types of the tree: here, where a server may do it once for all contexts
+compile("", "", "exec", ONLY_AST) # the first one makes the types of the tree: here, once for all contexts
 
 
 class Stopped(KeyboardInterrupt):
@@ -345,7 +345,7 @@ class Live:
         self.poll = select.poll()
         for each in fd, *(kept.reading for kept in self.kept.values()):
             self.poll.register(each, 1) # POLLIN
-        self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # kept: to destroy it takes longer
+        self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # the interpreter's own, kept: to destroy it would cost each context time
         self.fds, self.tools, self.bridges = [], None, Bridges()
         self.exit_code, self.loop, self.flags = 1, EventLoop(), 0
         self.interruptible = self.is_telling = False

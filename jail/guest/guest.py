@@ -15,7 +15,8 @@ def need(*names):
     """All parts share this namespace; each is there from the moment it is needed, and no file is opened for it."""
     for name in names:
         if name in PARTS:
-            exec(loads(PARTS.pop(name)), OURS)
+            exec(loads(PARTS[name]), OURS)
+            del PARTS[name]
 
 
 def names_of(text):
@@ -42,7 +43,11 @@ def start(argv):
 OURS = globals()
 need("base")
 if "ahead" in OURS:
-    need("last", "program", "value", "bridge", "schema", "tools", "session", "session_files", "context", "rehearse")
+    need("last", "program")
+    try:
+        need("value", "bridge", "schema", "tools", "session", "session_files", "context", "rehearse")
+    except ImportError:
+        pass # a session, or a run with tools, says what this interpreter lacks
 else:
     ended = start(sys.argv)
     if ended is not None:

@@ -43,5 +43,7 @@ def rehearse_call(code, opened):
     for _ in range(5): # waits, begins the call, ends it, answers, is idle
         live.go_on()
     server.hear_context(0, server.contexts[0])
+    if live.state != (IDLE, []) or server.contexts[0].call is not None:
+        raise RuntimeError("it has not come to its end")
     for each in door, server.door, server.contexts[0].channel, live.socket:
         each.close()

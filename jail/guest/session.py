@@ -50,6 +50,14 @@ def receive(sock, most, flags=0):
     return data, [int.from_bytes(bytes[i:i + 4], sys.byteorder) for i in range(0, len(bytes) - 3, 4)]
 
 
+def step_aside():
+    """For whatever else waits for this processor. A policy may refuse it."""
+    try:
+        sched_yield()
+    except OSError:
+        pass
+
+
 def close_all(fds):
     for fd in fds:
         try:
@@ -247,7 +255,7 @@ def stay_beside(order, channel, streams):
         leader, status = stay_in_pipes(order, channel, streams)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
-    sched_yield() # the server first: this process's memory takes longer to go than the client's answer to come
+    step_aside() # the server first: this process's memory takes longer to go than the client's answer to come
     channel.close()
     reap_children() # what was detached has this parent, and so is not taken for what a context has left
     _exit(0)
@@ -322,7 +330,7 @@ class Server:
         """work() is all that the child does. Nothing but these descriptors is open in it, and SIGCHLD is a plain program's."""
         pid = fork()
         if pid:
-            sched_yield() # the client waits for what the child does
+            step_aside() # the client waits for what the child does
             return pid
         try:
             _signal.set_wakeup_fd(-1)

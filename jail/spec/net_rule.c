@@ -101,9 +101,13 @@ static size_t host_length(const char *text, size_t len)
 /* A path that was meant to be something else: the rule would be one of another host, or of one address in the place of many. */
 static bool is_slip(const struct net_rule *r, const char *text, const char *path, struct err *e)
 {
+	size_t digits = strspn(path + 1, "0123456789");
+
+	if (r->scheme != NET_SCHEME_ANY)
+		return false;
 	if (path[1] == '/')
 		err_set(e, ERR_BAD_SPEC, "\"%s\" has neither a scheme nor a path: write https://HOST or HOST/PATH", text);
-	else if (r->host_kind == NET_HOST_ADDRESS && strspn(path + 1, "0123456789") == strlen(path + 1))
+	else if (r->host_kind == NET_HOST_ADDRESS && digits > 0 && digits <= 3 && !path[1 + digits])
 		err_set(e, ERR_BAD_SPEC, "\"%s\": a range of addresses cannot be allowed: name each address", text);
 	else
 		return false;

@@ -11,7 +11,7 @@ from posix import close, environ as first_environ, open as open_file, read, writ
 
 GUEST = "/usr/lib/brig/guest.pyc"
 LOG = 5
-HEAP_TYPE = 1 << 9 # of the flags of a class
+IMMUTABLE, HEAP_TYPE = 1 << 8, 1 << 9 # of the flags of a class
 REHEARSALS = 16 # after eight calls bytecode is specialised
 ARENA, ARENAS = 1 << 20, 64
 MODULE = type(sys)
@@ -38,7 +38,7 @@ def load(path):
     return module
 
 
-# No compile() for this: its first call makes the classes of the syntax tree, which a program would see.
+# No compile() for this: its first call makes the classes of the syntax tree, which are hidden only where a rootfs has sessions.
 calling = (lambda: exec(LOADED["part"], globals())).__code__
 
 
@@ -86,9 +86,9 @@ def classes():
 def hide_since(before):
     """
     What the runner has made for sessions is no part of other programs: its classes leave the lists of their bases. By such a list a base tells its
-    subclasses that it has changed, so only bases that cannot change lose them. The list is what refers to the weak reference that it holds.
+    subclasses that it has changed, so only bases that cannot change lose them. It is a dict with weak references, which only the collector can find.
     """
-    made = {address: each for address, each in classes().items() if address not in before and any(is_fixed(base) for base in each.__bases__)}
+    made = {address: each for address, each in classes().items() if address not in before and all(is_fixed(base) for base in each.__bases__)}
     refs = {address: getweakrefs(each) for address, each in made.items()}
     for names in gc.get_referrers(*[ref for several in refs.values() for ref in several]):
         for address in made.keys() & names.keys() if type(names) is dict else ():
@@ -97,7 +97,7 @@ def hide_since(before):
 
 
 def is_fixed(kind):
-    return not kind.__flags__ & HEAP_TYPE
+    return not kind.__flags__ & HEAP_TYPE or kind.__flags__ & IMMUTABLE
 
 
 def map_extension(name):
@@ -224,11 +224,15 @@ def rehearse_guest():
         pass # it has done so, when it came so far
 
 
-def rehearse_session():
+def rehearse_sessions():
+    """Where that fails, sessions are slower, and nothing else is."""
     rehearse = guest_main.__dict__.get("rehearse_session") # a rootfs of an older brig has none
-    if rehearse:
-        rehearse(REHEARSAL)
-        collect()
+    try:
+        for _ in range(REHEARSALS if rehearse else 0):
+            rehearse(REHEARSAL)
+            collect()
+    except Exception as error:
+        tell("cannot rehearse a session", error)
 
 
 # --- before ---
@@ -258,13 +262,13 @@ def begin():
         preload(name)
     before, modules = classes(), set(sys.modules)
     guest, guest_main = load_guest()
-    map_extension("_json") # for the runner of a program with tools
+    map_extension("_json") # of tools, for a rootfs of an older brig: a newer one has loaded it
     set_environ(ENVIRON)
     del pins
     gc.disable()
     gc.freeze() # each rehearsal collects
     if is_guest_ahead():
-        unseen(*[rehearse_session, rehearse_guest] * REHEARSALS)
+        unseen(rehearse_sessions, *[rehearse_guest] * REHEARSALS)
     gc.unfreeze()
     hide_since(before) # some are made at their first use
     for name in sys.modules.keys() - modules - {"__main__"}:

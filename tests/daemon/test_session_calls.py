@@ -124,6 +124,19 @@ def test_who_asks_for_commands_and_is_gone_at_once_ends_them_and_not_the_session
         opened.close()
 
 
+def test_a_policy_that_refuses_what_the_server_can_do_without_costs_nothing(built, no_stock):
+    scratch, profiles = warm_load.only_basic("demand", policy_extend=["deny sched_yield"])
+    with scratch, daemons.Daemon(USERS, env={"BRIG_PRESETS": str(profiles)}) as made:
+        made.settle()
+        with made.connect() as talk:
+            warm.wait(talk)
+            opened = open_session(talk)
+            assert opened.value("import os\ntry:\n    os.sched_yield()\nexcept OSError as error:\n    found = error.errno\nfound") == 1
+            for _ in range(3):
+                assert opened.shell("echo here").out == "here\n" and opened.value("1 + 1") == 2
+            assert opened.close()["exit_reason"] == "exited"
+
+
 # --- contexts that end ----------------------------------------------------------------------------------------------------
 
 def test_an_interpreter_that_was_started_ahead_and_is_killed_before_its_first_call_costs_nothing(session):

@@ -116,7 +116,6 @@ for url in "wss://ws.example/ws", "ws://ws.example/ws", "wss://shop.example/ws":
 def test_curl_and_git_work_and_are_refused(net):
     run = runs(net, """
 import subprocess
-import uuid
 def sh(line):
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
     print(f"{line}: {done.returncode}\\n{done.stdout}{done.stderr}")

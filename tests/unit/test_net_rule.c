@@ -59,6 +59,8 @@ static const struct {
 	{ "a range of addresses is refused", "10.0.0.0/8", "", "name each address" },
 	{ "a range of IPv6 addresses is refused", "[2001:db8::]/32", "", "name each address" },
 	{ "a path of an address", "10.0.0.7/8/a", NULL, "" },
+	{ "a path of digits, with a scheme", "https://10.0.0.7/8", NULL, "" },
+	{ "a path that begins with two slashes, with a scheme", "https://example.org//a", NULL, "" },
 	{ "an option that was taken for a host is refused", "-p", "", "is no host" },
 	{ "a name that begins with a hyphen is refused below a domain, too", "*.-x.example", "", "is no host" },
 	{ "blanks are refused", "example.org ", "", "is no host" },
