@@ -126,6 +126,8 @@ def test_a_check_reaches_nothing_and_needs_no_host():
     assert run.status in (0, 1) and "network" not in run.stderr, str(run)
 
 
-def test_a_strict_profile_has_no_sockets_whatever_is_named():
-    run = brig.run("--private", "-p", "strict", "--net", "a.example", program="import socket\nsocket.socket()")
+def test_a_strict_profile_has_no_sockets_and_so_no_network():
+    run = brig.run("--private", "-p", "strict", program="import socket\nsocket.socket()")
     assert run.record["exit_code"] == 1 and "Address family not supported" in json.dumps(run.record["error"]), str(run)
+    run = brig.run("--private", "-p", "strict", "--net", "a.example", program="print('ran')", json_record=False)
+    assert run.status == 125 and run.stdout == "" and '--net: policy "python-strict" lets no program open a socket of IPv4: it would reach nothing' in run.stderr, str(run)

@@ -143,13 +143,6 @@ def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
 USELESS = 'policy "python-strict" lets no program open a socket of IPv4: it would reach nothing'
 
 
-def test_a_network_under_a_policy_without_sockets_is_refused_and_not_silently_useless(jail, run_brig):
-    done = run_brig("-p", "strict", "--net", "a.example", program="print(1)", json_record=False)
-    assert done.status == 125 and f"--net: {USELESS}" in done.stderr, str(done)
-    done = run_brig("-p", "basic", "--net", "a.example", program="print(1)")
-    assert done.status == 0 and done.out == "1\n", str(done)
-
-
 def test_a_profile_whose_network_its_policy_makes_useless_is_left_out(jail, tmp_path):
     tmp_path.chmod(0o755)
     for name, policy, network in (("odd", "python-strict", {"allow": ["a.example"]}), ("even", "python", {"allow": ["a.example"]}), ("none", "python-strict", {"deny": ["a.example"]})):
