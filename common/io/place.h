@@ -21,6 +21,8 @@
 /* Directories of profiles and policies, in the order of search. */
 enum { PROFILES_NAMED, PROFILES_OWN, PROFILES_HOST, PROFILES_PRESET, PROFILES_PLACES };
 
+struct credentials;
+
 struct places {
 	char profiles[PROFILES_PLACES][PLACE_MAX]; /* each may be empty; a user's own is not there for root, nor for a service of the host */
 	char recipes[PLACE_MAX];
@@ -29,6 +31,7 @@ struct places {
 	char libexec[PLACE_MAX];     /* where our other binaries are */
 	char guest[PLACE_MAX];       /* what runs programs inside a jail: files that go into each rootfs */
 	char brigd[PLACE_MAX];       /* the program; nobody looked whether it is there */
+	const struct credentials *credentials; /* of a service's reader (credentials.h), which outlives this; else NULL */
 	bool apart;                  /* profiles or store are not the host's: a service of the host would use others */
 };
 

@@ -59,7 +59,7 @@ static int fill(struct proxy_config *c, const struct places *places, const struc
 	}
 	net_policy_ceiling(p, asked != NULL, &c->ceiling);
 	for (uint32_t i = 0; p && i < p->secrets; i++) {
-		if (net_secret_read(&p->secret[i], &c->secret[i], e) < 0)
+		if (net_secret_read(&p->secret[i], places->credentials, &c->secret[i], e) < 0)
 			return err_wrap(e, "network: secrets: %s", p->secret[i].name);
 		c->secrets++;
 	}

@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "net_secret_read.h"
 
+#include "fd.h"
 #include "file.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +18,19 @@ static int keep(struct bytes *ret, const char *text, size_t len, struct err *e)
 	return ret->data ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int read_credential(const char *name, struct bytes *ret, struct err *e)
+static int read_credential(const struct credentials *held, const char *name, struct bytes *ret, struct err *e)
 {
-	const char *folder = getenv("CREDENTIALS_DIRECTORY");
-	char        path[PATH_MAX];
+	scoped_fd fd = credential_open(held, name, e);
 
-	if (!folder || *folder != '/')
-		return err_set(e, ERR_MISSING, "credential %s: systemd gave none to brigd: LoadCredential=%s:FILE in brigd.service does", name, name);
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	return file_read(AT_FDCWD, path, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "credential %s", name) : 0;
+	return fd < 0 ? -1 : file_read_fd(fd, name, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "credential") : 0;
 }
 
-static int read_value(const struct net_secret_source *from, struct bytes *ret, struct err *e)
+static int read_value(const struct net_secret_source *from, const struct credentials *held, struct bytes *ret, struct err *e)
 {
 	const char *text;
 
 	if (from->credential)
-		return read_credential(from->credential, ret, e);
+		return read_credential(held, from->credential, ret, e);
 	if (from->file)
 		return file_read(AT_FDCWD, from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
 	text = getenv(from->env);
@@ -66,10 +62,10 @@ static int check_value(struct bytes *b, struct err *e)
 	return strlen(b->data) != b->len || text_has_control(b->data) ? err_set(e, ERR_BAD_SPEC, "the value has control characters or more than one line") : 0;
 }
 
-int net_secret_read(const struct net_secret_source *from, struct net_secret *ret, struct err *e)
+int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret, struct err *e)
 {
 	struct bytes b    = { NULL, 0 };
-	int          done = read_value(from, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, ret, e);
+	int          done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, ret, e);
 
 	if (b.data)
 		explicit_bzero(b.data, b.len);

@@ -62,6 +62,8 @@ static int prepare(struct served_profile *p, const struct places *places, struct
 
 	if (p->profile.net && (p->profile.net->allow.n || p->profile.net->ceiling.n) && profile_check_network(p, places, e) < 0)
 		return err_wrap(e, "network");
+	if (net_policy_is_open(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
+		return -1;
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
 	code_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);

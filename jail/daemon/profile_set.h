@@ -37,7 +37,7 @@ struct profile_set {
 typedef void profile_left_out_fn(void *context, const char *name, const struct err *why);
 
 void profile_set_init(struct profile_set *ret, const struct places *places, bool on_demand);
-/* Those that cannot be read, or whose policy cannot be compiled, are told about and left out. */
+/* Those that cannot be read, whose policy cannot be compiled, or whose secrets are not there, are told about and left out. */
 void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context);
 void profile_set_done(struct profile_set *s);
 

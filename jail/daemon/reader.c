@@ -240,7 +240,7 @@ static void settle(const struct reader_setup *setup, uint64_t number)
 		rules_drop(setup->keeper);
 }
 
-/* The only descriptors of the reader beyond the standard ones. */
+/* The only descriptors of the reader beyond the standard ones and credentials. */
 enum { DOOR = 3, KEEPER };
 
 static int arrange(struct reader_setup *p)
@@ -254,19 +254,28 @@ static int arrange(struct reader_setup *p)
 	return close_range(KEEPER + 1, ~0u, 0);
 }
 
+int reader_open(struct reader_setup *setup, struct err *e)
+{
+	if (arrange(setup) < 0)
+		return err_sys(e, "its descriptors");
+	credentials_open(&setup->credentials);
+	return 0;
+}
+
 /* No signal but SIGKILL ends this process, and no process of the same account can trace it. */
 _Noreturn void reader_main(const struct reader_setup *setup)
 {
 	struct reader_setup   p = *setup;
 	struct reader_message message;
-	struct err         e;
-	sigset_t           all;
-	size_t             n;
+	struct err            e;
+	sigset_t              all;
+	size_t                n;
 
+	p.places.credentials = &p.credentials;
 	sigfillset(&all);
 	setsid();
 	prctl(PR_SET_NAME, "brig-reader");
-	if (arrange(&p) < 0 || sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
+	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
 		say("brigd: reader: %s\n", strerror(errno));
 		_exit(EXIT_FAILURE);
 	}

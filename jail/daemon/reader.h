@@ -18,6 +18,7 @@
  * the fork was killed, RULES and REFUSED may both come, and the door decides.
  */
 #pragma once
+#include "credentials.h"
 #include "rules.h"
 
 #include <sys/types.h>
@@ -52,6 +53,7 @@ void           reader_end(struct reader *r);
 
 struct reader_setup {
 	struct places       places;
+	struct credentials  credentials; /* of places */
 	struct reader_files files;
 	int                 door, keeper; /* sockets */
 	enum keeper_mode    mode;
@@ -61,4 +63,6 @@ struct reader_setup {
 	unsigned            door_uid, door_gid;
 };
 
+/* With the rights of the unit: keeps the two sockets and the standard streams, and opens the credentials. */
+must_use int   reader_open(struct reader_setup *setup, struct err *e);
 _Noreturn void reader_main(const struct reader_setup *setup);

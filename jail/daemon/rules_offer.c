@@ -86,29 +86,16 @@ static void fill_network(struct keeper_profile *message, const struct net_policy
 }
 
 /* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
-static int tell_with(int keeper, const struct served_profile *served, uint64_t ready, const struct net_config *config, struct err *e)
+static int tell_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
 {
-	const int             fds[] = { served->filter_fd, config->proxy_fd, config->trust_fd };
+	const int             fds[] = { served->filter_fd, served->net.proxy_fd, served->net.trust_fd };
 	struct keeper_message message;
 
 	memset(&message, 0, sizeof message); /* padding too: it compares */
 	message.kind = KEEPER_PROFILE;
 	fill(&message.profile, served, ready);
-	fill_network(&message.profile, served->profile.net, config);
+	fill_network(&message.profile, served->profile.net, &served->net);
 	return keeper_check_profile(&message.profile, e) < 0 ? -1 : tell(keeper, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
-}
-
-static int tell_profile(int keeper, const struct places *places, const struct served_profile *served, uint64_t ready, struct err *e)
-{
-	const struct net_policy *policy = served->profile.net;
-	struct net_config        config = NET_CONFIG_NONE;
-	int                      r;
-
-	if (net_policy_is_open(policy) && net_config_make(&config, places, policy, NULL, e) < 0)
-		return -1;
-	r = tell_with(keeper, served, ready, &config, e);
-	net_config_close(&config);
-	return r;
 }
 
 /* --- all of them --- */
@@ -147,7 +134,7 @@ int rules_offer(int keeper, const struct places *places, const enum keeper_mode 
 	if (mode && tell_setup(keeper, places, *mode, &r->ids, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->profiles.n; i++)
-		if (tell_profile(keeper, places, r->profiles.item[i], r->config.ready, e) < 0)
+		if (tell_profile(keeper, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
 	return seal(keeper, reading, numbers, e);
 }

@@ -183,7 +183,7 @@ static int part_from_reader(const struct parting *p, struct separation *s, const
 	if (pid != 0)
 		return pid < 0 ? -1 : 0;
 	reader.places = *places;
-	if (become_reader(p, e) == 0)
+	if (reader_open(&reader, e) == 0 && become_reader(p, e) == 0)
 		reader_main(&reader);
 	fprintf(stderr, "brigd: reader: %s\n", e->text);
 	_exit(EXIT_FAILURE);

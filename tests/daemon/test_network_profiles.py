@@ -1,12 +1,13 @@
 """A service whose profiles have a network: its cells listen, its brig-proxy serves them all, and a run that may reach nothing finds nothing."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from support import brig, daemon, host
+from support import brig, client, daemon, host
 from support.ask_proxy import ASK
 from support.sessions import open_session
 
@@ -149,3 +150,25 @@ def test_a_profile_whose_network_its_policy_makes_useless_is_left_out(jail, tmp_
         (tmp_path / f"{name}.json").write_text(json.dumps({"rootfs": "basic", "policy": policy, "network": network}))
     with daemon.Daemon(env={"BRIG_PROFILES": str(tmp_path)}) as served:
         assert f"profile odd is left out: network: {USELESS}" in served.words() and served.words().count("left out") == 1, served.words()
+
+
+def test_a_secret_that_is_not_there_costs_its_profile_alone_and_a_reload_that_lacks_it_is_refused(jail, tmp_path):
+    host.open_way(tmp_path)
+    token, ceiling = tmp_path / "token", {"rootfs": "basic", "policy": "python"}
+    secret = {"from": {"file": str(token)}, "host": "a.example", "header": "Authorization: Bearer {}"}
+    for path in (host.REPO / "profiles").glob("*.policy"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "even.json").write_text(json.dumps(ceiling))
+    (tmp_path / "odd.json").write_text(json.dumps({**ceiling, "network": {"allow": ["a.example"], "secrets": {"TOKEN": secret}}}))
+    said = f"profile odd{{}}: network: secrets: TOKEN: file: {token}: No such file or directory"
+    with daemon.Daemon(env={"BRIG_PRESETS": str(tmp_path)}) as served:
+        assert said.format(" is left out") in served.words() and served.words().count("left out") == 1, served.words()
+        with served.connect() as talk:
+            assert talk.run("print(1)", profile="even").reason == "exited"
+            with pytest.raises(client.Refused) as refused:
+                talk.ask("reload")
+            assert refused.value.error["message"] == said.format("")
+            token.write_text("value\n")
+            token.chmod(0o644)
+            assert talk.ask("reload")["changed"] == ["odd"]
+            assert talk.run("import os; print(os.environ['TOKEN'])", profile="odd").stdout == "brig-secret-TOKEN\n"

@@ -223,7 +223,7 @@ told("control", lambda: status(say("raw.example", "GET /control HTTP/1.1\\r\\nHo
     assert done.said.pop("control") == "200", done.said
     assert host.poll(lambda: [data for data in heard(net, before) if data.startswith("GET /control ")])
     assert not [data for data in heard(net, before) if "SMUGGLED" in data.split("\r\n")[0]]
-    assert all(data.count(VALUE) == 1 for data in heard(net, before))
+    assert not [data for data in heard(net, before) if data and data.count(VALUE) != 1] # an empty one: a connection that was given up before its request
     good = {name for name, word in done.said.items() if word == "200"}
     assert good <= {"pipelined", "pipelined to another", "a websocket that the server does not agree to", "upgrade to h2c"}, good
 

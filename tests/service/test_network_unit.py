@@ -259,3 +259,25 @@ for address in ("198.18.0.1", 3128), ("93.184.216.34", 80):
     said, _ = run.communicate("go on\n", timeout=host.HANG)
     assert said.splitlines()[1:] == ["Connection refused", "Network is unreachable"] and "refused" in said.splitlines()[0] and run.returncode == 0, said
     assert host.poll(lambda: service.run(service.MEMBER, PAGE + "print(page('http://shop.example/'))", "-p", "reaches")["stdout"] == f"page of {PUBLIC}\n")
+
+
+def test_a_secret_may_be_a_credential_of_the_unit_and_without_it_its_profile_is_left_out(reaching, tmp_path):
+    path, value = PROFILES / "credential.json", tmp_path / "token"
+    value.write_text("value-of-the-credential\n")
+    value.chmod(0o600) # of root: the service never opens it
+    path.write_text(json.dumps({"rootfs": "basic", "policy": "python", "network": {"allow": ["shop.example"], "secrets": {
+        "TOKEN": {"from": {"credential": "brig-token"}, "host": "shop.example", "header": "Authorization: Bearer {}"}}}}))
+    show = "import os; print(os.environ['TOKEN'])"
+    try:
+        service.begin_anew()
+        service.run(service.MEMBER, "pass", "-p", "reaches")
+        said = service.journal("-u", service.UNIT, "-b")
+        assert "profile credential is left out" in said and "LoadCredential=brig-token:FILE" in said, said[-3000:]
+        service.reload(network=f"PrivateNetwork=no\nLoadCredential=brig-token:{value}")
+        service.begin_anew()
+        record = service.run(service.MEMBER, show, "-p", "credential")
+        assert record["stdout"] == "brig-secret-TOKEN\n" and "value-of-the-credential" not in json.dumps(record) + service.journal("-u", service.UNIT, "-b"), record
+    finally:
+        path.unlink()
+        service.reload(network="PrivateNetwork=no")
+        service.begin_anew()

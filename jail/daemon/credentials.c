@@ -1,0 +1,83 @@
+#define _GNU_SOURCE
+#include "credentials.h"
+
+#include "fd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_folder(void)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+
+	errno = ENOENT;
+	return folder && *folder == '/' ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+static int open_file(int folder, const char *name)
+{
+	scoped_fd   fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	errno = EINVAL;
+	return S_ISREG(st.st_mode) ? fd_take(&fd) : -1;
+}
+
+static void hold(struct credentials *c, int folder, const char *name)
+{
+	int fd = c->n < CREDENTIALS_MAX && strlen(name) <= CREDENTIAL_NAME_MAX ? open_file(folder, name) : -1;
+
+	if (fd < 0)
+		return;
+	strcpy(c->item[c->n].name, name);
+	c->item[c->n++].fd = fd;
+}
+
+void credentials_open(struct credentials *ret)
+{
+	int            folder = open_folder();
+	DIR           *dir    = folder < 0 ? NULL : fdopendir(folder);
+	struct dirent *entry;
+
+	ret->n = 0;
+	while (dir && (entry = readdir(dir)))
+		hold(ret, folder, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else
+		fd_closep(&folder);
+}
+
+/* Of a descriptor that is held, which each reading finds at its begin. */
+static int open_held(const struct credentials *held, const char *name)
+{
+	for (size_t i = 0; i < held->n; i++)
+		if (strcmp(held->item[i].name, name) == 0)
+			return lseek(held->item[i].fd, 0, SEEK_SET) < 0 ? -1 : fcntl(held->item[i].fd, F_DUPFD_CLOEXEC, 3);
+	errno = ENOENT;
+	return -1;
+}
+
+static int open_now(const char *name)
+{
+	scoped_fd folder = open_folder();
+
+	return folder < 0 ? -1 : open_file(folder, name);
+}
+
+int credential_open(const struct credentials *held, const char *name, struct err *e)
+{
+	int fd = held ? open_held(held, name) : open_now(name);
+
+	if (fd < 0 && errno != ENOENT)
+		return err_sys(e, "credential %s", name);
+	return fd < 0 ? err_set(e, ERR_MISSING, "credential %s: systemd gave none to brigd: LoadCredential=%s:FILE in brigd.service does", name, name) : fd;
+}
