@@ -41,6 +41,7 @@ void cell_init(struct cell *c)
 	c->warm          = WARM_NONE;
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
+	c->sockets       = NET_SOCKETS_NONE;
 	c->child.root_fd = c->child.report_fd = -1;
 	c->user_ns_fd = -1;
 	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)

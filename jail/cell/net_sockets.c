@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 /* Connections that wait to be accepted, of one port; and bytes of questions that wait to be answered. */
@@ -49,31 +51,66 @@ static int open_all(struct net_sockets *s, struct err *e)
 	return 0;
 }
 
+/* fs.epoll.max_user_watches may be used up by other programs of the same user. */
+static int watch_all(const struct net_sockets *s)
+{
+	struct epoll_event can_be_read = { .events = EPOLLIN };
+	scoped_fd          fd          = epoll_create1(EPOLL_CLOEXEC);
+
+	for (uint32_t i = 0; fd >= 0 && i < s->n; i++)
+		if (epoll_ctl(fd, EPOLL_CTL_ADD, s->fd[i], &can_be_read) < 0)
+			return -1;
+	return fd_take(&fd);
+}
+
 int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, struct err *e)
 {
-	*ret = (struct net_sockets){ .what = *what };
+	*ret      = NET_SOCKETS_NONE;
+	ret->what = *what;
 	if (!net_listeners_are_sound(what))
 		return err_set(e, ERR_BROKEN, "set-up step net-namespace: ports that cannot be listened at");
-	if (open_all(ret, e) == 0)
+	if (open_all(ret, e) == 0) {
+		ret->used_fd = watch_all(ret);
 		return 0;
+	}
 	net_sockets_close(ret);
 	return -1;
 }
 
-void net_sockets_give(struct net_sockets *s, int sock)
+/* The door closes it where the run may reach nothing. */
+static bool has_other_end(int sock)
+{
+	struct pollfd p = { .fd = sock };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+void net_sockets_ask(struct net_sockets *s, int sock)
+{
+	fd_closep(&s->to);
+	s->to = sock;
+	if (!has_other_end(sock))
+		net_sockets_close(s);
+	else if (s->used_fd < 0)
+		net_sockets_give(s); /* none, or not again: the other end sees that nothing came; or it cannot be seen when they are used */
+}
+
+void net_sockets_give(struct net_sockets *s)
 {
 	struct net_listeners what;
 
 	memset(&what, 0, sizeof what); /* padding too */
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
-	if (s->n)
-		(void)packet_offer(sock, &what, sizeof what, s->fd, s->n);
+	if (s->to >= 0 && s->n)
+		(void)packet_offer(s->to, &what, sizeof what, s->fd, s->n);
 	net_sockets_close(s);
 }
 
 void net_sockets_close(struct net_sockets *s)
 {
+	fd_closep(&s->used_fd);
+	fd_closep(&s->to);
 	while (s->n)
 		fd_closep(&s->fd[--s->n]);
 }

@@ -1,8 +1,6 @@
 /* backend_private.c - the door forks a launcher for each run */
 #include "backend.h"
 
-#include "proxy_process.h"
-#include "say.h"
 
 static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
 {
@@ -34,17 +32,10 @@ static int start(void *self, struct run *ret, const struct backend_order *o, int
 	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start(ret, &order, e);
 }
 
-/* Why there is none is said in the log; the program finds that nothing listens. */
 static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
 {
-	struct err e;
-	int        sock;
-
 	(void)profile;
-	if (proxy_start(self, config, &sock, &e) == 0)
-		return net_proxy_open(sock);
-	say("brigd: %s\n", e.text);
-	return NULL;
+	return net_proxy_later(self, config);
 }
 
 /* Nothing is built ahead. */

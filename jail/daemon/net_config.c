@@ -51,47 +51,50 @@ static int take_ca(const struct places *places, const struct net_policy *p, cons
 	return done;
 }
 
-static int fill(struct proxy_config *c, const struct places *places, const struct net_policy *p, const struct net_rules *asked, struct err *e)
+static int take_policy(struct proxy_config *c, const struct places *places, const struct net_policy *p, struct err *e)
 {
-	if (p) {
-		c->allow = p->allow;
-		c->deny  = p->deny;
-	}
-	net_policy_ceiling(p, asked != NULL, &c->ceiling);
-	for (uint32_t i = 0; p && i < p->secrets; i++) {
-		if (net_secret_read(&p->secret[i], places->credentials, &c->secret[i], e) < 0)
-			return err_wrap(e, "network: secrets: %s", p->secret[i].name);
-		c->secrets++;
-	}
-	return take_ca(places, p, asked, c, e) < 0 ? -1 : take_upstream(p, asked != NULL, c, e);
+	net_rules_copy(&c->allow, &p->allow);
+	net_rules_copy(&c->deny, &p->deny);
+	for (; c->secrets < p->secrets; c->secrets++)
+		if (net_secret_read(&p->secret[c->secrets], places->credentials, &c->secret[c->secrets], e) < 0)
+			return err_wrap(e, "network: secrets: %s", p->secret[c->secrets].name);
+	return 0;
 }
 
-static int seal(struct net_config *ret, const struct proxy_config *c, struct err *e)
+/* What net_config_make() was asked for. */
+struct making {
+	struct net_config       *ret;
+	const struct places     *places;
+	const struct net_policy *policy;
+	const struct net_rules  *asked;
+};
+
+static int fill(void *bytes, void *arg, struct err *e)
 {
-	ret->proxy_fd = sealed_open("brig-network", c, sizeof *c, e);
-	if (ret->proxy_fd >= 0 && c->has_ca)
-		ret->trust_fd = sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e);
-	return ret->proxy_fd < 0 || (c->has_ca && ret->trust_fd < 0) ? -1 : 0;
+	struct proxy_config *c = bytes;
+	const struct making *m = arg;
+
+	net_policy_ceiling(m->policy, m->asked != NULL, &c->ceiling);
+	if ((m->policy && take_policy(c, m->places, m->policy, e) < 0) || take_upstream(m->policy, m->asked != NULL, c, e) < 0)
+		return -1;
+	if (!m->asked) /* a private run has nothing to compare it with, and it takes half a millisecond */
+		code_digest(c, sizeof *c, m->ret->digest);
+	if (take_ca(m->places, m->policy, m->asked, c, e) < 0)
+		return -1;
+	m->ret->trust_fd = c->has_ca ? sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
+	return c->has_ca && m->ret->trust_fd < 0 ? -1 : 0;
 }
 
 int net_config_make(struct net_config *ret, const struct places *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e)
 {
-	struct proxy_config *c = calloc(1, sizeof *c); /* padding too: it is sent */
-	int                  done;
+	struct making making = { ret, places, policy, asked };
 
-	*ret = NET_CONFIG_NONE;
-	if (!c)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	done = fill(c, places, policy, asked, e) < 0 ? -1 : seal(ret, c, e);
-	explicit_bzero(c->ca_cert, sizeof c->ca_cert);
-	explicit_bzero(c->ca_key, sizeof c->ca_key);
-	if (!asked) /* a private run has nothing to compare it with, and it takes half a millisecond */
-		code_digest(c, sizeof *c, ret->digest);
-	explicit_bzero(c, sizeof *c);
-	free(c);
-	if (done < 0)
-		net_config_close(ret);
-	return done;
+	*ret          = NET_CONFIG_NONE;
+	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill, &making, e);
+	if (ret->proxy_fd >= 0)
+		return 0;
+	net_config_close(ret);
+	return -1;
 }
 
 void net_config_close(struct net_config *c)

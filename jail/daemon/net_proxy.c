@@ -2,7 +2,10 @@
 
 #include "fd.h"
 #include "packet.h"
+#include "proxy_process.h"
+#include "say.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 struct net_proxy *net_proxy_open(int sock)
@@ -11,7 +14,17 @@ struct net_proxy *net_proxy_open(int sock)
 	struct net_proxy *p     = calloc(1, sizeof *p);
 
 	if (p)
-		*p = (struct net_proxy){ .sock = fd_take(&taken), .holders = 1 };
+		*p = (struct net_proxy){ .sock = fd_take(&taken), .holders = 1, .config = -1 };
+	return p;
+}
+
+struct net_proxy *net_proxy_later(const struct places *places, int config)
+{
+	scoped_fd         own = fcntl(config, F_DUPFD_CLOEXEC, 3);
+	struct net_proxy *p   = own < 0 ? NULL : calloc(1, sizeof *p);
+
+	if (p)
+		*p = (struct net_proxy){ .sock = -1, .holders = 1, .places = places, .config = fd_take(&own) };
 	return p;
 }
 
@@ -26,16 +39,30 @@ void net_proxy_release(struct net_proxy *p)
 	if (!p || --p->holders)
 		return;
 	fd_closep(&p->sock);
+	fd_closep(&p->config);
 	free(p);
+}
+
+/* Once. Why there is none is said in the log; the program finds that nothing listens. */
+static void start(struct net_proxy *p)
+{
+	struct err e;
+
+	if (proxy_start(p->places, p->config, &p->sock, &e) < 0)
+		say("brigd: %s\n", e.text);
+	p->places = NULL;
+	fd_closep(&p->config);
 }
 
 int net_proxy_say(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
+	if (p->places)
+		start(p);
 	return packet_offer(p->sock, message, sizeof *message, fds, n);
 }
 
 /* It says nothing, so all there can be is the end of the socket. */
 bool net_proxy_is_gone(const struct net_proxy *p)
 {
-	return packet_is_there(p->sock);
+	return p->sock < 0 ? !p->places : packet_is_there(p->sock);
 }

@@ -276,7 +276,7 @@ static int fill_env(struct program_env *env, const struct run_plan *p, const str
 	char       tools[24];
 
 	if (program_env_init(env, &p->limits, &e) < 0 ||
-	    (p->net_rules >= 0 && program_env_add_network(env, p->profile->profile.net, is_read(p), &e) < 0))
+	    (p->net_rules && program_env_add_network(env, p->profile->profile.net, is_read(p), &e) < 0))
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (add_env(env, r->env, why) < 0)
 		return -1;
@@ -334,7 +334,7 @@ static int find_proxy(const struct places *places, struct err *e)
 	return program < 0 ? err_wrap(e, "brig-proxy, which a network needs") : 0;
 }
 
-static int seal_network(struct run_plan *p, const struct places *places, const struct net_rules *rules, struct denial *why)
+static int take_network(struct run_plan *p, const struct places *places, const struct net_rules *rules, struct denial *why)
 {
 	struct err e;
 
@@ -346,9 +346,12 @@ static int seal_network(struct run_plan *p, const struct places *places, const s
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
 		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
-	p->net_rules = sealed_open("brig-rules", rules, net_rules_size(rules), &e);
+	p->net_rules = malloc(net_rules_size(rules));
+	if (!p->net_rules)
+		return deny(why, DENIAL_broken, NULL, "out of memory");
+	memcpy(p->net_rules, rules, net_rules_size(rules));
 	net_rules_ports(rules, p->listeners.port, &p->listeners.ports);
-	return p->net_rules < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : 0;
+	return 0;
 }
 
 static int plan_network(struct run_plan *p, const struct places *places, const struct protocol_request *r, struct denial *why)
@@ -363,7 +366,7 @@ static int plan_network(struct run_plan *p, const struct places *places, const s
 	if (!rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	done = net_policy_grant(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
-	done = done < 0 ? -1 : seal_network(p, places, rules, why);
+	done = done < 0 ? -1 : take_network(p, places, rules, why);
 	free(rules);
 	return done;
 }
@@ -399,7 +402,8 @@ void run_plan_done(struct run_plan *p)
 	exec_args_done(&p->exec_args);
 	free(p->exec_text);
 	program_text_close(&p->code);
-	fd_closep(&p->net_rules);
+	free(p->net_rules);
+	p->net_rules = NULL;
 	net_config_close(&p->net);
 	fd_closep(&p->own_code);
 }

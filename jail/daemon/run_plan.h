@@ -23,13 +23,13 @@ struct run_plan {
 	struct exec_args             exec_args; /* fd: -1 until it is sealed */
 	char                        *exec_text;
 	struct program_text          code;
-	int                          net_rules; /* sealed memory file with struct net_rules; -1: it has no network */
+	struct net_rules            *net_rules; /* net_rules_size() bytes; NULL: it has no network */
 	struct net_listeners         listeners; /* with it; of a private run */
 	struct net_config            net;       /* of a private run; a service's profiles have their own */
 	int                          own_code;  /* of a session: brig's own text, as no client sends one; else -1 */
 };
 
-#define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net_rules = -1, .net = NET_CONFIG_NONE, .own_code = -1 })
+#define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net = NET_CONFIG_NONE, .own_code = -1 })
 
 /* fds: as many as the request has. places: where a private run finds brig-proxy. On failure nothing is left behind. */
 must_use int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,

@@ -20,56 +20,91 @@ static int make_report(void)
 	return fd_take(&fd);
 }
 
-static int begin(struct served_net *n, const struct served_net_order *o, int listeners)
+/* sock: where the sockets are, which it receives. */
+static int begin(const struct served_net *n, int sock)
 {
+	struct err           ignored;
+	scoped_fd            rules = sealed_open("brig-rules", n->rules, net_rules_size(n->rules), &ignored);
 	struct proxy_message message;
-	int                  fds[] = { listeners, o->rules, n->report };
+	int                  fds[] = { sock, rules, n->report };
 
+	if (rules < 0)
+		return -1;
 	memset(&message, 0, sizeof message); /* padding too */
 	message.kind            = PROXY_BEGIN;
-	message.run             = o->number;
-	message.bytes_max       = o->limits->net_bytes;
-	message.connections_max = o->limits->net_connections;
-	message.rate_max        = o->limits->net_rate < limits_fields[LIMIT_net_rate].max ? o->limits->net_rate : 0;
+	message.run             = n->number;
+	message.bytes_max       = n->limits->net_bytes;
+	message.connections_max = n->limits->net_connections;
+	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
 	return net_proxy_say(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
-/* What is left when it fails: no proxy has the sockets, and closing `listeners` closes them. */
-static bool ask_proxy(struct served_net *n, const struct backend *backend, const struct served_net_order *o, int listeners)
+/* What is waited for no longer. Sockets that nobody has received are closed with it. */
+static void stop_waiting(struct served_net *n)
 {
-	n->proxy = backend->ops->proxy(backend->self, o->profile, o->config);
-	if (!n->proxy || net_proxy_is_gone(n->proxy) || (n->report = make_report()) < 0)
-		return false;
-	return begin(n, o, listeners) == 0;
+	if (n->source.fd >= 0)
+		loop_remove(n->loop, &n->source);
+	fd_closep(&n->source.fd);
+	free(n->rules);
+	n->rules = NULL;
+}
+
+/* The program has used its network, or its cell is gone. */
+static void on_sockets(void *owner)
+{
+	struct served_net *n = owner;
+	char               byte;
+
+	if (recv(n->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+		n->report  = make_report();
+		n->is_lost = n->report < 0 || net_proxy_is_gone(n->proxy) || begin(n, n->source.fd) < 0;
+		if (n->is_lost)
+			fd_closep(&n->report);
+	}
+	stop_waiting(n);
+}
+
+static int wait_for_use(struct served_net *n, int sock)
+{
+	struct err ignored;
+
+	if (!n->proxy)
+		return -1;
+	n->source = (struct loop_source){ sock, on_sockets, n };
+	if (loop_add(n->loop, &n->source, &ignored) == 0)
+		return 0;
+	n->source.fd = -1;
+	return -1;
 }
 
 /*
- * A cell that listens is asked for its sockets in any case: they are closed there when they have been given away, so a run
- * that may reach nothing, and one whose proxy is gone, is refused at once.
+ * A cell that listens is asked for its sockets in any case: where none wait for them they are closed, so a run that may reach
+ * nothing, and one that has no proxy, is refused at once.
  */
-void served_net_start(struct served_net *ret, const struct backend *backend, const struct run *run, const struct served_net_order *o)
+void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_order *o)
 {
 	int pair[2];
 
-	*ret        = SERVED_NET_NONE;
-	ret->number = o->number;
-	if (!o->has_listeners)
+	*ret          = SERVED_NET_NONE;
+	ret->number   = o->number;
+	ret->loop     = loop;
+	ret->limits   = o->limits;
+	ret->rules    = o->rules;
+	ret->is_named = ret->is_lost = o->rules != NULL;
+	if (!o->has_listeners || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
-	ret->is_lost = o->rules >= 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return;
+	if (o->rules)
+		ret->proxy = backend->ops->proxy(backend->self, o->profile, o->config);
+	ret->is_lost = o->rules && wait_for_use(ret, pair[0]) < 0;
+	if (ret->source.fd < 0)
+		close(pair[0]); /* before it is asked for: the other process looks whether anybody waits */
 	run_network(run, pair[1]);
 	close(pair[1]);
-	if (o->rules >= 0 && ask_proxy(ret, backend, o, pair[0]))
-		ret->is_lost = false;
-	else
-		served_net_end(ret);
-	close(pair[0]);
 }
 
 bool served_net_is_there(const struct served_net *n)
 {
-	return n->report >= 0 || n->is_lost;
+	return n->is_named;
 }
 
 /* So that a record shows why a program reached nothing. */
@@ -103,7 +138,7 @@ void served_net_read(const struct served_net *n, struct net_report *ret)
 	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
 		memset(ret, 0, sizeof *ret);
 	net_report_make_sound(ret);
-	if (n->is_lost || (n->proxy && net_proxy_is_gone(n->proxy) && !close_open(ret)))
+	if (n->is_lost || (n->report >= 0 && net_proxy_is_gone(n->proxy) && !close_open(ret)))
 		tell_lost(ret);
 }
 
@@ -114,6 +149,7 @@ void served_net_end(struct served_net *n)
 	memset(&message, 0, sizeof message);
 	message.kind = PROXY_END;
 	message.run  = n->number;
+	stop_waiting(n);
 	if (n->proxy && n->report >= 0)
 		(void)!net_proxy_say(n->proxy, &message, NULL, 0); /* one that does not read is at its end anyway: the next run finds it so */
 	net_proxy_release(n->proxy);

@@ -178,7 +178,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.shown_len   = plan->shown_len,
 		.files_fd    = request->has_files ? fds[has_code + plan->shown_len] : -1,
 		.tools_fd    = tools,
-		.listeners   = plan->profile->is_private && plan->net_rules >= 0 ? &plan->listeners : NULL,
+		.listeners   = plan->profile->is_private && plan->net_rules ? &plan->listeners : NULL,
 		.trust_fd    = plan->net.trust_fd,
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
@@ -227,18 +227,20 @@ static void enter(struct served_run *r)
 }
 
 /* Of a service, the cells of a profile that may have a network have one; a private cell is as its run is. */
-static void start_network(struct served_run *r, const struct run_plan *plan)
+static void start_network(struct served_run *r, struct run_plan *plan)
 {
-	const struct served_net_order order = {
+	const bool                    has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
+	const struct served_net_order order         = {
 		.number        = ++r->door->networks,
 		.profile       = plan->profile,
 		.limits        = &r->limits,
+		.has_listeners = has_listeners,
 		.rules         = plan->net_rules,
 		.config        = plan->net.proxy_fd,
-		.has_listeners = plan->profile->is_private ? plan->net_rules >= 0 : net_policy_is_open(plan->profile->profile.net),
 	};
 
-	served_net_start(&r->net, &r->door->backend, &r->run, &order);
+	served_net_start(&r->net, &r->door->loop, &r->door->backend, &r->run, &order);
+	plan->net_rules = NULL;
 }
 
 /* It was not started. */
@@ -278,13 +280,13 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return refuse(&e, why);
 	}
 	enter(r);
-	start_network(r, plan);
 	if (r->session) {
 		run_stay(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
 		session_watch_memory(c->door);
 	}
 	if (streams[0] >= 0)
 		on_started(r, streams);
+	start_network(r, plan); /* after the client has heard: most programs are on their way, and what they send waits */
 	backend_settle(&c->door->backend);
 	if (c->door->audit)
 		attempt_note(&r->attempt, request, &plan->code); /* the run is on its way: it does not wait for this */

@@ -52,7 +52,8 @@ void run_stay(const struct run *run, uint64_t ms);
 void run_freeze(const struct run *run, bool is);
 /*
  * Over sock, one end of a pair of SOCK_SEQPACKET that stays the caller's, the other end gets one struct net_listeners with the cell's
- * sockets (net_listeners.h), or end of file where there are none. At any time after the start, once.
+ * sockets (net_listeners.h), when the program uses one of them first; end of file where there are none, or the run is over. If the
+ * other end is closed, the sockets are. At any time after the start, once.
  */
 void run_network(const struct run *run, int sock);
 void run_done(struct run *run);

@@ -36,7 +36,7 @@ enum launch_ask_kind {
 	LAUNCH_STAYS,   /* it is a session: ms, and neither CPU time nor a lack of memory ends it */
 	LAUNCH_FREEZE,  /* a session that has nothing to do: it is frozen where control groups can do that; SESSION says so */
 	LAUNCH_THAW,    /* it is to do something */
-	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: one struct net_listeners with the cell's sockets is sent over it, once, and both are closed */
+	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: one struct net_listeners with the cell's sockets is sent over it, once, when the program has sent something to one of them */
 };
 
 struct launch_ask {

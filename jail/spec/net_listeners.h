@@ -2,8 +2,9 @@
  * net_listeners.h - the sockets by which a cell's network leads to brig-proxy
  *
  * Made in the cell's network namespace by the process that builds the cell, given
- * away once, over the socket that the door sends for it (LAUNCH_NETWORK), and
- * closed there by then: without a proxy nothing listens, and a program is refused at once.
+ * away once, when the program first uses one, over the socket that the door sends for
+ * it (LAUNCH_NETWORK), and closed there by then: without a proxy nothing listens, and a
+ * program is refused at once.
  */
 #pragma once
 #include "net_rule.h"

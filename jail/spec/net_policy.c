@@ -265,12 +265,12 @@ void net_policy_free(struct net_policy *p)
 void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret)
 {
 	if (p && p->has_ceiling) {
-		*ret = p->ceiling;
+		net_rules_copy(ret, &p->ceiling);
 		return;
 	}
-	memset(ret, 0, sizeof *ret); /* padding too: it is sent */
+	ret->n = is_private;
 	if (is_private) {
-		ret->n                 = 1;
+		memset(ret->rule, 0, sizeof *ret->rule); /* padding too: it is sent */
 		ret->rule[0].host_kind = NET_HOST_ANYTHING;
 	}
 }
@@ -320,9 +320,9 @@ int net_policy_grant(const struct net_policy *p, const char *profile, bool is_pr
 	char          field[32];
 	int           done = 0;
 
-	memset(ret, 0, sizeof *ret);
+	ret->n = 0;
 	if (!asked && p)
-		*ret = p->allow;
+		net_rules_copy(ret, &p->allow);
 	if (!asked || !json_array_size(asked))
 		return 0;
 	g = malloc(sizeof *g);

@@ -49,7 +49,7 @@ void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_
 bool net_policy_is_open(const struct net_policy *p);
 /*
  * The rules of one run. asked: texts, or NULL: the profile's allow. Each must be covered by a rule of allow or of the
- * ceiling, and none may be denied; the refusal says what to write where.
+ * ceiling, and none may be denied; the refusal says what to write where. *ret: as many rules as there are, and nothing behind them.
  */
 must_use int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
 			      struct denial *why);

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	NET_HOST_MAX  = 254, /* RFC 1035, 2.3.4: 253 bytes without the last dot */
@@ -55,6 +56,11 @@ struct net_rules {
 static inline size_t net_rules_size(const struct net_rules *rules)
 {
 	return offsetof(struct net_rules, rule) + rules->n * sizeof *rules->rule;
+}
+
+static inline void net_rules_copy(struct net_rules *ret, const struct net_rules *rules)
+{
+	memcpy(ret, rules, net_rules_size(rules));
 }
 
 /* "[SCHEME://]HOST[:PORT][/PATH]"; ERR_BAD_SPEC says what is wrong with text, and what to write. */

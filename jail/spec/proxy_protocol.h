@@ -7,7 +7,7 @@
  * another size, kind or number of descriptors ends it too.
  *
  *   BEGIN   three descriptors: a socket over which one struct net_listeners with the listening sockets of the cell comes
- *           (net_listeners.h; not there yet, maybe), a sealed memory file with net_rules_size() bytes of the run's struct
+ *           (net_listeners.h), a sealed memory file with net_rules_size() bytes of the run's struct
  *           net_rules, a memory file of the size of struct net_report, to be written
  *   END     none. The report is as complete as it will be for the door
  *

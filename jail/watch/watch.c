@@ -226,10 +226,10 @@ static void freeze(struct watch *w, bool is)
 	watch_tell_session(w);
 }
 
-/* False: it makes no sense. fd: what came with it, if something did. */
-static bool hear_ask(struct watch *w, const struct launch_ask *ask, int fd)
+/* False: it makes no sense. fd: what came with it, if something did; taken where it is of use. */
+static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
 {
-	if ((ask->kind == LAUNCH_NETWORK) != (fd >= 0))
+	if ((ask->kind == LAUNCH_NETWORK) != (*fd >= 0))
 		return false;
 	switch (ask->kind) {
 	case LAUNCH_CANCEL:
@@ -255,7 +255,7 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask, int fd)
 			begin_session(w);
 		return true;
 	case LAUNCH_NETWORK:
-		net_sockets_give(&w->cell.sockets, fd); /* none, or not again: its other end sees that nothing came */
+		net_sockets_ask(&w->cell.sockets, fd_take(fd));
 		return true;
 	}
 	return false;
@@ -278,7 +278,7 @@ static void on_client(struct watch *w)
 	scoped_fd         fd = -1;
 	ssize_t           n  = receive_ask(w, &ask, &fd);
 
-	if (n == sizeof ask && hear_ask(w, &ask, fd))
+	if (n == sizeof ask && hear_ask(w, &ask, &fd))
 		return;
 	if (n < 0 && errno == EAGAIN)
 		return;
@@ -323,6 +323,12 @@ static void on_oom_helper(struct watch *w)
 static void on_notice(struct watch *w)
 {
 	notice_hear(&w->cell.notice, w->order->filter, &w->end.refused);
+}
+
+/* The program has begun to use its network. */
+static void on_network(struct watch *w)
+{
+	net_sockets_give(&w->cell.sockets);
 }
 
 /* --- from the control socket and the client --- */
@@ -618,6 +624,7 @@ static const struct source {
 	{ AT(cell.warm.report_fd), watch_hear_fork },
 	{ AT(unread), watch_warm_read }, /* after what the fork said before it read */
 	{ AT(cell.notice.heard_fd), on_notice },
+	{ AT(cell.sockets.used_fd), on_network },
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(files.sock), on_files },
@@ -640,6 +647,8 @@ static bool is_heard(const struct watch *w, const struct source *s)
 static int fd_of(const struct watch *w, const struct source *s)
 {
 	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
+		return -1;
+	if (s->hear == on_network && w->cell.sockets.to < 0) /* nobody is there yet to give them to */
 		return -1;
 	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* beside a program nothing is read that PID 1 says */
 		return -1;

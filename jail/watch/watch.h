@@ -69,7 +69,7 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason);
  * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
  * process of the cell, or is the last one (is_alone). Fills started, streams and how the program ended.
  */
-enum { WATCH_FDS = 14 };
+enum { WATCH_FDS = 15 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);

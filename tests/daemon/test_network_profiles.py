@@ -132,6 +132,19 @@ def test_a_proxy_that_ended_leaves_runs_without_a_network_and_a_new_one_is_start
     assert len(service.of_kind("proxy")) == 1, service.tree()
 
 
+def test_a_proxy_that_ended_before_a_run_used_it_is_told_by_the_run_that_then_does_and_by_no_other(service):
+    program = ASK + "print('begun', flush=True)\nimport sys\nif sys.stdin.readline() == 'use\\n':\n    print(ask('b.example'))"
+    runs = [brig.start("-p", "netted", program=program, env={"BRIG_SOCKET": str(service.path)}, json_record=False, popen={"stdin": subprocess.PIPE}) for _ in range(2)]
+    assert [one.line() for one in runs] == ["begun"] * 2
+    for before in service.of_kind("proxy"):
+        os.kill(before, signal.SIGKILL)
+        assert host.poll(lambda: before not in service.of_kind("proxy")), service.tree()
+    used, unused = runs[0].wait(input=b"use\n"), runs[1].wait(input=b"\n")
+    assert used.out.strip() in ("Connection reset by peer", "") and "HTTP" not in used.out and "proxy_gone" in used.stderr, str(used)
+    assert unused.status == 0 and "proxy_gone" not in unused.stderr, str(unused)
+    assert host.poll(lambda: run(service, program="print(ask('b.example'))").out == "HTTP/1.1 403\n"), service.words()
+
+
 def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
     (proxy,) = service.of_kind("proxy")
     assert host.poll(lambda: "Seccomp:\t2" in host.read(f"/proc/{proxy}/status")), "it is not confined" # one that was started a moment ago

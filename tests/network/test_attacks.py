@@ -376,6 +376,10 @@ for thread in threads: thread.join()
 
 # --- the proxy itself ------------------------------------------------------------------------------------
 
+# A private run has a proxy from then on.
+USES = "import socket, sys; socket.create_connection(('198.18.0.1', 3128)).close()\n"
+
+
 def proxies_of(pid):
     """brig-proxy below this process."""
     found, todo = [], [pid]
@@ -416,7 +420,7 @@ print(json.dumps(said))
 @pytest.mark.row("G9")
 @pytest.mark.control("G9")
 def test_no_jail_finds_the_proxy_of_another_one_nor_its_own_by_another_way(net):
-    with_a_network = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program="import sys; sys.stdin.readline()")
+    with_a_network = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program=USES + "sys.stdin.readline()")
     assert host.poll(lambda: proxies_of(with_a_network.pid))
     (pid,) = proxies_of(with_a_network.pid)
     listens = net.host.run("ss", "-lntupH").stdout
@@ -439,9 +443,18 @@ told("unix", lambda: [line.split()[-1] for line in open("/proc/net/unix").read()
     assert with_a_network.wait(input=b"\n").reason == "exited"
 
 
+def test_a_private_run_has_a_proxy_when_it_sends_something_and_none_before(net):
+    child = net.start_brig("-p", "network", *allowed("shop.example"), json_record=False, popen={"stdin": subprocess.PIPE}, program="import sys; print('begun', flush=True); sys.stdin.readline()\n" + USES + "print('used', flush=True); sys.stdin.readline()")
+    assert child.line() == "begun" and not proxies_of(child.pid)
+    child.process.stdin.write(b"\n")
+    child.process.stdin.flush()
+    assert child.line() == "used" and host.poll(lambda: len(proxies_of(child.pid)) == 1)
+    assert child.wait(input=b"\n").status == 0
+
+
 @pytest.mark.row("G13")
 def test_the_proxy_ends_with_its_run(net):
-    child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program="import sys; sys.stdin.readline()")
+    child = net.start_brig("-p", "network", *allowed("shop.example"), popen={"stdin": subprocess.PIPE}, program=USES + "sys.stdin.readline()")
     assert host.poll(lambda: proxies_of(child.pid))
     (pid,) = proxies_of(child.pid)
     child.process.kill()

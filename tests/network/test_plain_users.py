@@ -58,7 +58,7 @@ told("udp", udp)
 @pytest.mark.parametrize("mode", users.MODES)
 def test_his_proxy_has_no_capability_and_a_filter(net, plain, mode):
     user = users.MODES[mode]
-    child = start(net, plain, user, "sys.stdin.readline()", "shop.example", stdin=subprocess.PIPE)
+    child = start(net, plain, user, "to(GATEWAY, 3128).close(); sys.stdin.readline()", "shop.example", stdin=subprocess.PIPE)
     found = []
 
     def is_there():
