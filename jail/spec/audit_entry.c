@@ -45,6 +45,7 @@ const struct audit_row audit_rows[] = {
 	{ "pids_peak",         AUDIT_COUNT,  AT(pids_peak),         0,   "pids_peak",         "The most processes and threads" },
 	{ "io_read_bytes",     AUDIT_COUNT,  AT(io_read_bytes),     0,   NULL,                "Bytes read from block devices" },
 	{ "io_write_bytes",    AUDIT_COUNT,  AT(io_write_bytes),    0,   NULL,                "Bytes written to block devices" },
+	{ "refused",           AUDIT_TEXT,   AT(refused),           240, "refused",           "System calls that the filter refused to the program, and how often, the first of them: CALL=TIMES, or CALL(ARGUMENTS)=TIMES where it was for these; null where there were none" },
 	{ "network",           AUDIT_TEXT,   AT(network),           480, "network",           "What the program connected to through brig-proxy, the first of it: NAME:PORT, and the reason where it was refused or failed; null without a network" },
 	{ "network_connections", AUDIT_COUNT, AT(network_connections), 0, NULL,              "How many connections these were, with those that were refused or failed" },
 	{ "network_refused",   AUDIT_COUNT,  AT(network_refused),   0,   NULL,                "How many were refused" },
@@ -110,6 +111,29 @@ static void take_network(struct audit_entry *entry, const struct net_report *rep
 	entry->network_bytes_out   = as_count(report->bytes_out);
 }
 
+/* "socket(AF_PACKET,SOCK_RAW)=3": in one word, as what stands between blanks is in this line. */
+static size_t put_refusal(char *to, size_t size, const struct record_refusal *r, bool is_first)
+{
+	char argument[REFUSED_TEXT_MAX];
+	int  n, to_here = 0;
+
+	for (const char *from = r->argument; *from; from++)
+		if (*from != ' ')
+			argument[to_here++] = *from;
+	argument[to_here] = 0;
+	n = snprintf(to, size, "%s%s%s%s%s=%u", is_first ? "" : " ", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", r->count);
+	return (size_t)n < size ? (size_t)n : size - 1;
+}
+
+static void take_refused(struct audit_entry *entry, const struct record *record)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < record->refusals && len + 1 < sizeof entry->calls; i++)
+		len += put_refusal(entry->calls + len, sizeof entry->calls - len, &record->refused[i], i == 0);
+	entry->refused = len ? entry->calls : NULL;
+}
+
 void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
 {
 	entry->run_id            = record->run_id;
@@ -123,6 +147,7 @@ void audit_entry_take_record(struct audit_entry *entry, const struct record *rec
 	entry->pids_peak         = record->pids_peak;
 	entry->io_read_bytes     = record->io_read_bytes;
 	entry->io_write_bytes    = record->io_write_bytes;
+	take_refused(entry, record);
 	if (record->network)
 		take_network(entry, record->network);
 	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE)

@@ -13,9 +13,9 @@
 #include "record.h"
 
 #define AUDIT_NONE     (-1)
-#define AUDIT_LINE_MAX 8960
+#define AUDIT_LINE_MAX 10496
 
-enum { AUDIT_HOSTS_MAX = 488 };
+enum { AUDIT_HOSTS_MAX = 488, AUDIT_CALLS_MAX = 248 };
 
 /* Limits that were said: bit n for row n of limits_fields. */
 struct audit_limits {
@@ -44,6 +44,8 @@ struct audit_entry {
 	struct audit_limits asked, granted;
 	double              wall_ms, cpu_ms, setup_ms;
 	int64_t             memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
+	const char         *refused;           /* NULL: no system call was. audit_entry_take_record() makes it, in calls */
+	char                calls[AUDIT_CALLS_MAX];
 	const char         *network;           /* NULL: none. audit_entry_take_record() makes it, in hosts */
 	int64_t             network_connections, network_refused, network_bytes_in, network_bytes_out;
 	char                hosts[AUDIT_HOSTS_MAX];

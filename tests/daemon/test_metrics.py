@@ -60,6 +60,30 @@ def test_promtool_finds_no_fault(daemon):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+RULES_FILE = host.REPO / "examples/alerts/brig.rules.yml"
+
+
+@pytest.mark.requirement("A100")
+def test_each_alert_of_the_examples_asks_for_figures_and_labels_that_there_are(daemon):
+    page, asked = metrics.page(daemon), set()
+    figures = {name: {label for label, _ in labels} for name, labels in page.samples}
+    reasons = {labels["reason"] for labels, _ in page.of("brig_runs_total")}
+    for expression in re.findall(r"^ *expr: (.*)$", RULES_FILE.read_text(), re.M):
+        for name, labels in re.findall(r"\b(brig_\w+)(?:\{([^}]*)\})?", expression):
+            asked.add(name)
+            assert name in figures, f"{name} is no figure of brigd"
+            for label, value in re.findall(r'(\w+)="([^"]*)"', labels):
+                assert label in figures[name] and (label != "reason" or value in reasons), expression
+    assert len(asked) >= 5
+
+
+def test_promtool_takes_the_alerts_of_the_examples():
+    if not shutil.which("promtool"):
+        pytest.skip("missing program: promtool")
+    done = subprocess.run(["promtool", "check", "rules", RULES_FILE], capture_output=True, text=True)
+    assert done.returncode == 0 and "6 rules found" in done.stdout, done.stdout + done.stderr
+
+
 def test_histograms_are_histograms(daemon):
     daemon.run("pass")
     page = metrics.page(daemon)

@@ -66,7 +66,7 @@ static void check_line(void)
 		     "\"op\":\"run\",\"mode\":\"report\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"session\":null,\"peer_uid\":1000,\"peer_pid\":4242,"
 		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"tool\":null,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
 		     "\"limits_granted\":null,\"wall_ms\":31.204,\"cpu_ms\":null,\"setup_ms\":null,\"memory_peak_bytes\":null,\"pids_peak\":null,"
-		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"network\":null,\"network_connections\":null,\"network_refused\":null,\"network_bytes_in\":null,\"network_bytes_out\":null,\"why\":null,\"suppressed\":null}\n",
+		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"refused\":null,\"network\":null,\"network_connections\":null,\"network_refused\":null,\"network_bytes_in\":null,\"network_bytes_out\":null,\"why\":null,\"suppressed\":null}\n",
 	       "a line has every key, and null for what is not known");
 	words_of(&entry, line);
 	tap_is(line, "2025-11-20T14:03:22.012345Z signaled 139 SIGSEGV op run mode report profile basic run 7d444840-9dc0-11d1-b245-5ffdce74fad2 uid 1000 pid 4242 comm python3 "
@@ -235,6 +235,31 @@ static void check_network(void)
 	tap_ok(line_of(&entry, line) > 500 && strstr(line, "...\",\"network_connections") != NULL, "more of them than have room are cut");
 }
 
+static void check_refused(void)
+{
+	struct audit_entry entry = entry_of("basic");
+	struct record      record;
+	char               line[AUDIT_LINE_MAX + 1];
+
+	record_init(&record);
+	audit_entry_take_record(&entry, &record);
+	line_of(&entry, line);
+	tap_ok(strstr(line, "\"refused\":null,") != NULL, "a run to which no system call was refused has none in its line");
+	record.refusals   = 2;
+	record.refused[0] = (struct record_refusal){ .call = "ptrace", .count = 2 };
+	record.refused[1] = (struct record_refusal){ .call = "socket", .argument = "AF_PACKET, SOCK_RAW|SOCK_CLOEXEC", .count = 1 };
+	audit_entry_take_record(&entry, &record);
+	line_of(&entry, line);
+	tap_ok(strstr(line, "\"refused\":\"ptrace=2 socket(AF_PACKET,SOCK_RAW|SOCK_CLOEXEC)=1\",") != NULL, "a line says which system calls were refused");
+	record.refusals = REFUSED_MAX;
+	for (size_t i = 0; i < record.refusals; i++) {
+		memset(record.refused[i].argument, 'A', REFUSED_TEXT_MAX - 1);
+		record.refused[i].count = UINT32_MAX;
+	}
+	audit_entry_take_record(&entry, &record);
+	tap_ok(line_of(&entry, line) > 500 && strstr(line, "...\",\"network\"") != NULL, "more of them than have room are cut, and say so");
+}
+
 static void check_figures(void)
 {
 	static const double none[] = { -1, 1e13, HUGE_VAL, NAN };
@@ -346,6 +371,7 @@ int main(void)
 	check_bounds();
 	check_figures();
 	check_network();
+	check_refused();
 	check_way_back();
 	check_garbled();
 	check_record();
