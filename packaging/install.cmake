@@ -22,7 +22,7 @@ foreach(shell IN ITEMS "brig bash-completion/completions" "_brig zsh/site-functi
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/completions/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${dir})
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs ${CMAKE_SOURCE_DIR}/examples/client DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs ${CMAKE_SOURCE_DIR}/examples/client ${CMAKE_SOURCE_DIR}/examples/alerts DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} # pages link each other as in the clone

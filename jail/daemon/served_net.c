@@ -68,7 +68,7 @@ static int wait_for_use(struct served_net *n, int sock)
 {
 	struct err ignored;
 
-	if (!n->proxy)
+	if (!n->proxy || net_proxy_is_gone(n->proxy))
 		return -1;
 	n->source = (struct loop_source){ sock, on_sockets, n };
 	if (loop_add(n->loop, &n->source, &ignored) == 0)

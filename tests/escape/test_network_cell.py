@@ -5,6 +5,7 @@ The test is the proxy (network_cell.c): it gets the sockets as brig-proxy does, 
 import array
 import contextlib
 import os
+import select
 import signal
 import socket
 import struct
@@ -95,8 +96,16 @@ def cell(needs_root):
 
 # --- what is there ----------------------------------------------------------------------------------
 
-def test_a_cell_listens_for_the_proxy_and_the_sockets_are_given_away_once(cell):
-    one = cell("print(sys.stdin.read())")
+def test_a_cell_listens_for_the_proxy_and_the_sockets_are_given_away_once_when_it_uses_one(cell):
+    one = cell(f"""
+        print("begun", flush=True)
+        sys.stdin.readline()
+        socket.create_connection(("{GATEWAY}", 3128)).close()
+        sys.stdin.read()
+    """)
+    assert one.process.stdout.readline() == "begun\n" and not select.select([one.ours], [], [], 0)[0]
+    one.process.stdin.write("\n")
+    one.process.stdin.flush()
     assert one.take() == (list(PORTS), len(NAMES))
     assert one.take() is None, "the other end is closed after that"
     names = {name: s.getsockname() for name, s in one.sockets.items()}
