@@ -39,7 +39,8 @@ static int fill_mapped(int fd, size_t len, int (*fill)(void *bytes, void *arg, s
 	int   done;
 
 	if (bytes == MAP_FAILED)
-		return err_sys(e, "mmap");
+		return err_sys(e, "memory of %zu bytes", len);
+	(void)!madvise(bytes, len, MADV_DONTFORK); /* so would be a child's copy of it */
 	done = fill(bytes, arg, e);
 	munmap(bytes, len);
 	return done;

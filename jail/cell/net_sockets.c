@@ -102,8 +102,8 @@ void net_sockets_give(struct net_sockets *s)
 	memset(&what, 0, sizeof what); /* padding too */
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
-	if (s->to >= 0 && s->n)
-		(void)packet_offer(s->to, &what, sizeof what, s->fd, s->n);
+	if (s->to >= 0 && s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
+		(void)packet_offer(s->to, "", 1, NULL, 0); /* what is no struct net_listeners: they were used, and cannot be given */
 	net_sockets_close(s);
 }
 

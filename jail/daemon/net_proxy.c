@@ -1,6 +1,7 @@
 #include "net_proxy.h"
 
 #include "fd.h"
+#include "libexec.h"
 #include "packet.h"
 #include "proxy_process.h"
 #include "say.h"
@@ -14,17 +15,18 @@ struct net_proxy *net_proxy_open(int sock)
 	struct net_proxy *p     = calloc(1, sizeof *p);
 
 	if (p)
-		*p = (struct net_proxy){ .sock = fd_take(&taken), .holders = 1, .config = -1 };
+		*p = (struct net_proxy){ .sock = fd_take(&taken), .holders = 1, .program = -1, .config = -1 };
 	return p;
 }
 
 struct net_proxy *net_proxy_later(const struct places *places, int config)
 {
-	scoped_fd         own = fcntl(config, F_DUPFD_CLOEXEC, 3);
-	struct net_proxy *p   = own < 0 ? NULL : calloc(1, sizeof *p);
+	struct err        e;
+	scoped_fd         program = libexec_open(places, PROXY_PROGRAM, &e), own = fcntl(config, F_DUPFD_CLOEXEC, 3);
+	struct net_proxy *p       = program < 0 || own < 0 ? NULL : calloc(1, sizeof *p);
 
 	if (p)
-		*p = (struct net_proxy){ .sock = -1, .holders = 1, .places = places, .config = fd_take(&own) };
+		*p = (struct net_proxy){ .sock = -1, .holders = 1, .places = places, .program = fd_take(&program), .config = fd_take(&own) };
 	return p;
 }
 
@@ -39,6 +41,7 @@ void net_proxy_release(struct net_proxy *p)
 	if (!p || --p->holders)
 		return;
 	fd_closep(&p->sock);
+	fd_closep(&p->program);
 	fd_closep(&p->config);
 	free(p);
 }
@@ -48,9 +51,10 @@ static void start(struct net_proxy *p)
 {
 	struct err e;
 
-	if (proxy_start(p->places, p->config, &p->sock, &e) < 0)
+	if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
 		say("brigd: %s\n", e.text);
 	p->places = NULL;
+	fd_closep(&p->program);
 	fd_closep(&p->config);
 }
 

@@ -13,7 +13,7 @@ struct net_proxy {
 	int                  sock;   /* -1: not started yet, or it could not be */
 	unsigned             holders;
 	const struct places *places; /* not started yet: where its program is; else NULL */
-	int                  config; /* then: what it will be told */
+	int                  program, config; /* then: what is executed, and what it is told; of the same version as we are */
 };
 
 /* One holder, the caller; takes the socket over. NULL: memory is short, and the socket is closed. */

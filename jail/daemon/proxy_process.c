@@ -2,7 +2,6 @@
 #include "proxy_process.h"
 
 #include "fd.h"
-#include "libexec.h"
 #include "privilege.h"
 #include "proxy_exec.h"
 #include "proxy_protocol.h"
@@ -79,14 +78,12 @@ static _Noreturn void become_proxy(const struct places *places, int program, int
 
 /* --- the door's side --- */
 
-int proxy_start(const struct places *places, int config, int *ret_sock, struct err *e)
+int proxy_start(const struct places *places, int program, int config, int *ret_sock, struct err *e)
 {
-	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e), ours = -1, theirs = -1;
+	scoped_fd ours = -1, theirs = -1;
 	int       pair[2];
 	pid_t     pid;
 
-	if (program < 0)
-		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "brig-proxy: socketpair");
 	ours   = pair[0];

@@ -10,6 +10,6 @@
 
 /*
  * Forks, and does not wait: *ret_sock is the door's end of its socket (proxy_protocol.h), and sees the end of a process that could not
- * begin, which says why on standard error. config: a sealed memory file with struct proxy_config, borrowed.
+ * begin, which says why on standard error. program: from libexec_open(), borrowed. config: a sealed memory file with struct proxy_config, borrowed.
  */
-must_use int proxy_start(const struct places *places, int config, int *ret_sock, struct err *e);
+must_use int proxy_start(const struct places *places, int program, int config, int *ret_sock, struct err *e);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Of its full size from the start, and for ever: a process that reads it, or has it mapped, meets no end that was not there before. */
@@ -54,10 +55,11 @@ static void on_sockets(void *owner)
 {
 	struct served_net *n = owner;
 	char               byte;
+	ssize_t            len = recv(n->source.fd, &byte, 1, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
-	if (recv(n->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+	if (len > 0) {
 		n->report  = make_report();
-		n->is_lost = n->report < 0 || net_proxy_is_gone(n->proxy) || begin(n, n->source.fd) < 0;
+		n->is_lost = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) || begin(n, n->source.fd) < 0;
 		if (n->is_lost)
 			fd_closep(&n->report);
 	}
@@ -132,13 +134,32 @@ static bool close_open(struct net_report *r)
 	return any;
 }
 
-void served_net_read(const struct served_net *n, struct net_report *ret)
+void served_net_stop(const struct served_net *n)
+{
+	uint32_t over = 1;
+
+	if (n->report >= 0)
+		(void)!pwritev(n->report, &(struct iovec){ &over, sizeof over }, 1, offsetof(struct net_report, over));
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: before anything is read */
+}
+
+static void read_report(const struct served_net *n, struct net_report *ret)
 {
 	memset(ret, 0, sizeof *ret);
 	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
 		memset(ret, 0, sizeof *ret);
 	net_report_make_sound(ret);
-	if (n->is_lost || (n->report >= 0 && net_proxy_is_gone(n->proxy) && !close_open(ret)))
+}
+
+static bool has_no_proxy(const struct served_net *n)
+{
+	return n->is_lost || (n->report >= 0 && net_proxy_is_gone(n->proxy));
+}
+
+void served_net_read(const struct served_net *n, struct net_report *ret)
+{
+	read_report(n, ret);
+	if (has_no_proxy(n) && !close_open(ret))
 		tell_lost(ret);
 }
 
@@ -204,15 +225,20 @@ struct net_report *served_net_mark(const struct served_net *n)
 	struct net_report *mark = n->report >= 0 ? malloc(sizeof *mark) : NULL;
 
 	if (mark)
-		served_net_read(n, mark);
+		read_report(n, mark);
 	return mark;
 }
 
-void served_net_read_since(const struct served_net *n, const struct net_report *mark, struct net_report *ret)
+void served_net_read_since(struct served_net *n, const struct net_report *mark, struct net_report *ret)
 {
 	struct net_report now;
 
-	served_net_read(n, mark ? &now : ret);
+	read_report(n, mark ? &now : ret);
 	if (mark)
 		subtract(&now, mark, ret);
+	if (n->is_told_lost || !has_no_proxy(n))
+		return;
+	n->is_told_lost = true;
+	if (!close_open(ret))
+		tell_lost(ret);
 }

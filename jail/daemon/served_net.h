@@ -21,6 +21,7 @@ struct served_net {
 	int                  report; /* memory file, which the proxy writes; -1: the network was not used */
 	bool                 is_named; /* it had rules */
 	bool                 is_lost; /* it had, and no proxy took them */
+	bool                 is_told_lost; /* by a call of its session */
 };
 #define SERVED_NET_NONE ((struct served_net){ .source.fd = -1, .report = -1 })
 
@@ -38,11 +39,13 @@ struct served_net_order {
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_order *order);
 /* It has a network, or should have had one. */
 bool served_net_is_there(const struct served_net *n);
+/* The run has ended: what the report does not tell by now reaches nothing. Then it is read, and served_net_end() follows. */
+void served_net_stop(const struct served_net *n);
 /* As it is now. It was written by a process that reads what strangers send, and is checked. */
 void served_net_read(const struct served_net *n, struct net_report *ret);
 /* For a later served_net_read_since(): on the heap; NULL where there is nothing yet, or memory is short. */
 struct net_report *served_net_mark(const struct served_net *n);
-/* What came since then: connections that are new or have moved. Figures are what was added. */
-void served_net_read_since(const struct served_net *n, const struct net_report *mark, struct net_report *ret);
+/* What came since then: connections that are new or have moved. Figures are what was added. That there is no proxy any more is told once. */
+void served_net_read_since(struct served_net *n, const struct net_report *mark, struct net_report *ret);
 /* The run is over: the proxy closes all of its connections. */
 void served_net_end(struct served_net *n);

@@ -92,6 +92,7 @@ static void take_network(struct served_run *r, struct record *record, struct net
 {
 	if (!served_net_is_there(&r->net))
 		return;
+	served_net_stop(&r->net);
 	served_net_read(&r->net, network);
 	record->network = network;
 	count_network(&r->door->counts, network);

@@ -115,7 +115,7 @@ static void fill_record(struct session_call *call, struct record *record, struct
 /* Of calls at the same time, each tells what moved while it ran. network outlives the record. */
 static void take_network(const struct session_call *call, struct record *record, struct net_report *network)
 {
-	const struct served_net *net = &call->session->run->net;
+	struct served_net *net = &call->session->run->net;
 
 	if (!served_net_is_there(net))
 		return;

@@ -97,7 +97,10 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 	c->is_address = is_address;
 	c->scheme     = scheme;
 	c->is_named   = true;
-	report_line_begin(&c->line, c->run->report, c->host, port);
+	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
+		connection_end(c, true); /* END is on its way */
+		return;
+	}
 	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {
 		c->scheme = target.scheme = NET_SCHEME_TCP;
 		c->carry                  = CARRY_TUNNEL;

@@ -22,9 +22,11 @@ static struct net_connection *add_row(struct net_report *report, const char *nam
 	return row;
 }
 
-void report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
+bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
 {
 	*line = (struct report_line){ .report = report, .row = add_row(report, name, port), .is_open = true };
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: the row is there before this is looked at */
+	return !__atomic_load_n(&report->over, __ATOMIC_RELAXED);
 }
 
 void report_line_address(struct report_line *line, const struct sockaddr *address)
@@ -114,6 +116,6 @@ void report_refusal(struct net_report *report, const char *name, uint16_t port, 
 		report->refused++;
 		return;
 	}
-	report_line_begin(&line, report, name, port);
+	(void)!report_line_begin(&line, report, name, port);
 	report_line_end(&line, NET_VERDICT_REFUSED, reason);
 }

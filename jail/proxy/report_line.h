@@ -16,7 +16,8 @@ struct report_line {
 	bool                   is_open;
 };
 
-void report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
+/* False: the run is over, and the connection must reach nothing. */
+must_use bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
 void report_line_address(struct report_line *line, const struct sockaddr *address);
 /* It is let through: counted among the connections. */
 void report_line_through(struct report_line *line);

@@ -3,7 +3,10 @@
  *
  * A memory file: the door makes it, brig-proxy writes it (its own run's, from its
  * own mapping), the door reads it whenever it likes, once into memory of its own,
- * and checks it then: the proxy reads what programs and strangers send.
+ * and checks it then: the proxy reads what programs and strangers send. What a
+ * program has sent before its end may lie in a socket still: the door sets `over`
+ * and then reads, the proxy adds a row and then looks at `over`, so that a
+ * connection is told of or is none.
  */
 #pragma once
 #include "net_rule.h"
@@ -34,6 +37,7 @@ struct net_connection {
 struct net_report {
 	uint32_t n, left_out; /* connections below; beyond them */
 	uint64_t connections, refused, failed, bytes_in, bytes_out; /* all, with those that were left out */
+	uint32_t over; /* the door's, at the end of the run: a connection that has no row by now reaches nothing. Else 0 */
 	struct net_connection connection[NET_REPORT_MAX];
 };
 

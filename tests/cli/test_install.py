@@ -20,7 +20,7 @@ def expected():
     yield from (program for program in ("sbin/brigd", "libexec/brig/keeper", "libexec/brig/supervisor", "libexec/brig/proxy") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
-    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs", "client") for path in (ROOT / "examples" / kind).iterdir())
+    yield from (f"share/doc/brig/{path.relative_to(ROOT)}" for kind in ("mcp", "rootfs", "client", "alerts") for path in (ROOT / "examples" / kind).iterdir())
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
     version = re.search(r"^PYTHON_INCLUDE:PATH=.*/(python3\.\d+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1]
     yield from (f"lib/{version}/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").iterdir() if path.is_file())

@@ -145,12 +145,26 @@ def test_a_proxy_that_ended_before_a_run_used_it_is_told_by_the_run_that_then_do
     assert host.poll(lambda: run(service, program="print(ask('b.example'))").out == "HTTP/1.1 403\n"), service.words()
 
 
+@pytest.mark.parametrize("used_before", [False, True])
+def test_a_session_that_has_lost_its_proxy_tells_it_with_one_call_and_not_with_those_that_do_nothing(service, used_before):
+    with service.connect() as talk:
+        session = open_session(talk, profile="netted")
+        session.run(ASK + ("ask('b.example')" if used_before else ""))
+        for before in service.of_kind("proxy"):
+            os.kill(before, signal.SIGKILL)
+            assert host.poll(lambda: before not in service.of_kind("proxy")), service.tree()
+        told = [session.run(program).record["network"] for program in ("ask('b.example')", "1", "2")]
+        assert [[one["reason"] for one in call["connections"]] for call in told] == [["proxy_gone"], [], []], told
+        session.close()
+    assert host.poll(lambda: run(service, program="print(ask('b.example'))").out == "HTTP/1.1 403\n"), service.words()
+
+
 def test_the_proxy_has_no_rights_and_an_id_of_its_own(service):
     (proxy,) = service.of_kind("proxy")
     assert host.poll(lambda: "Seccomp:\t2" in host.read(f"/proc/{proxy}/status")), "it is not confined" # one that was started a moment ago
     status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{proxy}/status").splitlines() if ":\t" in line)
     assert {status[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16} and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
-    others = {host.read(f"/proc/{pid}/status").split("Uid:\t")[1].split()[0] for pid in service.tree() if pid != proxy}
+    others = {text.split("Uid:\t")[1].split()[0] for pid in service.tree() if pid != proxy and (text := host.read(f"/proc/{pid}/status"))}
     assert status["Uid"].split()[0] not in others | {"0"}, status["Uid"]
 
 

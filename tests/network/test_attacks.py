@@ -1,6 +1,7 @@
 """What a hostile program does with a network that it was given, against real servers. Each has its control: the same by the way that is allowed."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -441,6 +442,22 @@ told("unix", lambda: [line.split()[-1] for line in open("/proc/net/unix").read()
     told = attack(net, "told('page', lambda: status(page(tls(to('shop.example', 443), 'shop.example'), 'shop.example')))\ntold('other', lambda: to('one.example', 443).close())", "shop.example")
     assert told.said["page"] == "200" and told.said["other"].startswith("gaierror") # the control: its own one, with its own list
     assert with_a_network.wait(input=b"\n").reason == "exited"
+
+
+def test_a_program_that_sends_and_ends_at_once_reaches_no_host_that_its_record_does_not_name(net):
+    told = set()
+    for n in range(40):
+        done = net.brig("-p", "network", *allowed(RAW), program=f"""
+import os, socket
+with socket.create_connection(("198.18.0.1", 3128)) as sock:
+    sock.sendall(b"GET http://{RAW}/last-word-{n}- HTTP/1.1\\r\\nHost: {RAW}\\r\\nConnection: close\\r\\n\\r\\n")
+    os._exit(0)
+""")
+        assert done.status == 0, str(done)
+        told |= {n} if any(one["name"] == RAW for one in done.record["network"]["connections"]) else set()
+    reached = {int(n) for one in net.seen() for n in re.findall(r"last-word-(\d+)-", one["data"])}
+    assert reached <= told, (reached, told)
+    assert reached, "the control: some are fast enough"
 
 
 def test_a_private_run_has_a_proxy_when_it_sends_something_and_none_before(net):
