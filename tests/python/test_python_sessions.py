@@ -544,10 +544,11 @@ def test_nothing_stays_open_after_a_session(where):
                 session.run("1", timeout=1e6)
         with pytest.raises(brig.Refused):
             brig.Session(name="no name", **where)
-    once()
-    before = len(os.listdir("/proc/self/fd"))
-    once()
-    assert len(os.listdir("/proc/self/fd")) == before
+    open_after = []
+    for _ in range(5): # what other tests of this process have left may come and go, too: one of each round would be five
+        once()
+        open_after.append(len(os.listdir("/proc/self/fd")))
+    assert open_after[-1] - open_after[0] < 4, open_after
 
 
 @pytest.mark.parametrize("answer", [b"no json", b"[]", b'{"event":"opened","run":"x","tag":1}', b'{"event":"ended","run":"x","tag":1}'],

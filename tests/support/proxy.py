@@ -52,7 +52,7 @@ class Connection(ctypes.Structure):
 
 
 class Report(ctypes.Structure):
-    _fields_ = [("n", u32), ("left_out", u32), ("connections", u64), ("refused", u64), ("failed", u64), ("bytes_in", u64), ("bytes_out", u64), ("connection", Connection * 64)]
+    _fields_ = [("n", u32), ("left_out", u32), ("connections", u64), ("refused", u64), ("failed", u64), ("bytes_in", u64), ("bytes_out", u64), ("over", u32), ("connection", Connection * 64)]
 
 
 def rule(text, private=False, methods=()):
