@@ -3,6 +3,7 @@ import os
 import resource
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -508,3 +509,15 @@ def test_the_proxy_has_no_rights(proxy, run):
     status = now()
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
     assert run.report.n == 0
+
+
+def test_a_connection_that_begins_when_its_run_is_over_reaches_nothing(run, cell, internet):
+    assert WHO in cell.curl("https://shop.example/who").stdout # the control
+    run.comes_to("shop.example", 443, "done", "")
+    before = len(internet.dns_questions())
+    at = proxies.Report.over.offset
+    run.mapped[at:at + 4] = (1).to_bytes(4, sys.byteorder) # as the door does
+    for way in (None, "http", "socks5h"):
+        done = cell.curl("https://one.example/who", proxy=way)
+        assert done.returncode != 0 and WHO not in done.stdout, done.stdout
+    assert run.report.connections == 1 and not [name for _, name in internet.dns_questions()[before:] if name == "one.example"]
