@@ -6,6 +6,7 @@
 #include "text.h"
 #include "wire.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,24 +87,41 @@ static int64_t as_count(uint64_t n)
 	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
-static size_t put_host(char *to, size_t size, const struct net_connection *c, bool is_first)
+/* Words with a blank between them. One that does not fit is cut, and none follows. */
+struct words {
+	char  *to;
+	size_t size, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_word(struct words *w, const char *format, ...)
+{
+	va_list args;
+	int     n;
+
+	if (w->len && w->len + 1 < w->size)
+		w->to[w->len++] = ' ';
+	va_start(args, format);
+	n = vsnprintf(w->to + w->len, w->size - w->len, format, args);
+	va_end(args);
+	w->len += (size_t)n < w->size - w->len ? (size_t)n : w->size - w->len - 1;
+}
+
+static void add_host(struct words *w, const struct net_connection *c)
 {
 	const char *reason = net_reason_word(c->reason);
 	char        port[8] = "";
-	int         n;
 
 	if (c->port)
 		snprintf(port, sizeof port, ":%u", c->port);
-	n = snprintf(to, size, "%s%s%s%s%s", is_first ? "" : " ", *c->name ? c->name : "?", port, *reason ? "=" : "", reason);
-	return (size_t)n < size ? (size_t)n : size - 1;
+	add_word(w, "%s%s%s%s", *c->name ? c->name : "?", port, *reason ? "=" : "", reason);
 }
 
 static void take_network(struct audit_entry *entry, const struct net_report *report)
 {
-	size_t len = 0;
+	struct words w = { entry->hosts, sizeof entry->hosts, 0 };
 
-	for (uint32_t i = 0; i < report->n && len + 1 < sizeof entry->hosts; i++)
-		len += put_host(entry->hosts + len, sizeof entry->hosts - len, &report->connection[i], i == 0);
+	for (uint32_t i = 0; i < report->n; i++)
+		add_host(&w, &report->connection[i]);
 	entry->network             = entry->hosts;
 	entry->network_connections = as_count(report->connections);
 	entry->network_refused     = as_count(report->refused);
@@ -112,26 +130,25 @@ static void take_network(struct audit_entry *entry, const struct net_report *rep
 }
 
 /* "socket(AF_PACKET,SOCK_RAW)=3": in one word, as what stands between blanks is in this line. */
-static size_t put_refusal(char *to, size_t size, const struct record_refusal *r, bool is_first)
+static void add_refusal(struct words *w, const struct record_refusal *r)
 {
-	char argument[REFUSED_TEXT_MAX];
-	int  n, to_here = 0;
+	char  argument[REFUSED_TEXT_MAX];
+	char *end = argument;
 
 	for (const char *from = r->argument; *from; from++)
 		if (*from != ' ')
-			argument[to_here++] = *from;
-	argument[to_here] = 0;
-	n = snprintf(to, size, "%s%s%s%s%s=%u", is_first ? "" : " ", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", r->count);
-	return (size_t)n < size ? (size_t)n : size - 1;
+			*end++ = *from;
+	*end = 0;
+	add_word(w, "%s%s%s%s=%u", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", r->count);
 }
 
 static void take_refused(struct audit_entry *entry, const struct record *record)
 {
-	size_t len = 0;
+	struct words w = { entry->calls, sizeof entry->calls, 0 };
 
-	for (size_t i = 0; i < record->refusals && len + 1 < sizeof entry->calls; i++)
-		len += put_refusal(entry->calls + len, sizeof entry->calls - len, &record->refused[i], i == 0);
-	entry->refused = len ? entry->calls : NULL;
+	for (size_t i = 0; i < record->refusals; i++)
+		add_refusal(&w, &record->refused[i]);
+	entry->refused = w.len ? entry->calls : NULL;
 }
 
 void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
