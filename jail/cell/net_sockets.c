@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -77,19 +76,11 @@ int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, 
 	return -1;
 }
 
-/* The door closes it where the run may reach nothing. */
-static bool has_other_end(int sock)
-{
-	struct pollfd p = { .fd = sock };
-
-	return poll(&p, 1, 0) == 0;
-}
-
 void net_sockets_ask(struct net_sockets *s, int sock)
 {
 	fd_closep(&s->to);
 	s->to = sock;
-	if (!has_other_end(sock))
+	if (packet_is_there(sock)) /* nothing is said over it, so this is its end: the run may reach nothing */
 		net_sockets_close(s);
 	else if (s->used_fd < 0)
 		net_sockets_give(s); /* none, or not again: the other end sees that nothing came; or it cannot be seen when they are used */
@@ -102,7 +93,7 @@ void net_sockets_give(struct net_sockets *s)
 	memset(&what, 0, sizeof what); /* padding too */
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
-	if (s->to >= 0 && s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
+	if (s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
 		(void)packet_offer(s->to, "", 1, NULL, 0); /* what is no struct net_listeners: they were used, and cannot be given */
 	net_sockets_close(s);
 }

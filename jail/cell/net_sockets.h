@@ -23,6 +23,6 @@ struct net_sockets {
 must_use int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, struct err *e);
 /* sock becomes ours. They are given over it, now or by net_sockets_give(); closed now if its other end is. */
 void         net_sockets_ask(struct net_sockets *s, int sock);
-/* If they are asked for, and the socket takes them at once. Closed here either way: what no other process has is refused by the kernel. */
+/* After net_sockets_ask(), if the socket takes them at once. Closed here either way: what no other process has is refused by the kernel. */
 void         net_sockets_give(struct net_sockets *s);
 void         net_sockets_close(struct net_sockets *s);

@@ -56,13 +56,18 @@ int profile_check_network(const struct served_profile *p, const struct places *p
 	return filter_lets_connect(&filter) ? 0 : err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
 }
 
+static int prepare_network(struct served_profile *p, const struct places *places, struct err *e)
+{
+	if (profile_check_network(p, places, e) < 0)
+		return err_wrap(e, "network");
+	return net_config_make(&p->net, places, p->profile.net, NULL, e);
+}
+
 static int prepare(struct served_profile *p, const struct places *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
-	if (p->profile.net && (p->profile.net->allow.n || p->profile.net->ceiling.n) && profile_check_network(p, places, e) < 0)
-		return err_wrap(e, "network");
-	if (net_policy_is_open(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
+	if (net_policy_is_open(p->profile.net) && prepare_network(p, places, e) < 0)
 		return -1;
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;

@@ -40,7 +40,7 @@ static int begin(const struct served_net *n, int sock)
 	return net_proxy_say(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
-/* What is waited for no longer. Sockets that nobody has received are closed with it. */
+/* Sockets in a message that was not received are closed with it. */
 static void stop_waiting(struct served_net *n)
 {
 	if (n->source.fd >= 0)

@@ -648,7 +648,7 @@ static int fd_of(const struct watch *w, const struct source *s)
 {
 	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
 		return -1;
-	if (s->hear == on_network && w->cell.sockets.to < 0) /* nobody is there yet to give them to */
+	if (s->hear == on_network && w->cell.sockets.to < 0) /* they are not asked for yet */
 		return -1;
 	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* beside a program nothing is read that PID 1 says */
 		return -1;
