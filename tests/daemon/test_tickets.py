@@ -94,7 +94,7 @@ def test_a_run_by_ticket_needs_no_keeper(nothing_left, daemon):
         with standing(daemon.one("keeper")):
             assert [talk.run(f"print({n})").stdout for n in range(2)] == ["0\n", "1\n"]
         assert talk.run("print(2)").stdout == "2\n"
-        daemon.settle() # there are new ones
+        assert host.poll(lambda: daemon.has_all_tickets("basic", 2)), daemon.tree() # there are new ones
         with standing(daemon.one("keeper")):
             assert [talk.run(f"print({n})").stdout for n in range(2)] == ["0\n", "1\n"]
 
