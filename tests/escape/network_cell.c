@@ -1,7 +1,7 @@
 /*
  * network_cell.c - one private run whose cell listens for brig-proxy, for tests/escape/test_network_cell.py
  *
- *   network_cell PROFILE PORT[,PORT...] SOCKET CODE    the program's output is ours, and its exit status
+ *   network_cell PROFILE PORT[,PORT...] SOCKET CODE    the program's streams are ours, and its exit status
  *
  * SOCKET: the descriptor over which the cell's listening sockets are to come; the test is the proxy. -1: they are not asked for.
  */
@@ -42,26 +42,32 @@ static void copy(int *from, int to)
 		fd_closep(from);
 }
 
-/* Until the run has ended, and both streams. */
+/* Until the run has ended, and both of its streams. What comes over stdin goes to the program. */
 static int follow(struct run *run)
 {
-	int            streams[PIPES_MAX], out[2] = { -1, -1 };
+	int            streams[PIPES_MAX], out[2] = { -1, -1 }, to = -1, from = STDIN_FILENO;
 	struct run_end end   = RUN_END_NONE;
 	bool           ended = false;
 
 	while (!ended || out[0] >= 0 || out[1] >= 0) {
-		struct pollfd fds[] = { { ended ? -1 : run->sock, POLLIN, 0 }, { out[0], POLLIN, 0 }, { out[1], POLLIN, 0 } };
+		struct pollfd fds[] = { { ended ? -1 : run->sock, POLLIN, 0 }, { out[0], POLLIN, 0 }, { out[1], POLLIN, 0 },
+					{ to >= 0 ? from : -1, POLLIN, 0 } };
 
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 			return EXIT_FAILURE;
 		for (int i = 0; i < 2; i++)
 			if (fds[1 + i].revents)
 				copy(&out[i], 1 + i);
+		if (fds[3].revents)
+			copy(&from, to);
+		if (from < 0)
+			fd_closep(&to);
 		if (!fds[0].revents)
 			continue;
 		switch (run_next(run, streams, &end)) {
 		case RUN_STARTED:
 			memcpy(out, streams, sizeof out);
+			to = streams[2];
 			break;
 		case RUN_ENDED:
 			ended = true;
@@ -91,7 +97,7 @@ static int run_it(const struct profile *p, const struct places *places, const st
 	char                    *text;
 	struct run_order         order = {
 		.limits = &p->limits, .exec_args = &args, .code_fd = -1, .mounts = &mounts, .files_fd = -1, .tools_fd = -1, .listeners = l->ports ? l : NULL,
-		.trust_fd = -1, .workspace_exec = p->workspace_exec, .store = { places->store[0], places->store[1] }, .rootfs = p->rootfs,
+		.trust_fd = -1, .stdin_pipe = true, .workspace_exec = p->workspace_exec, .store = { places->store[0], places->store[1] }, .rootfs = p->rootfs,
 		.runtime_dir = places->runtime, .policy = &policy,
 	};
 
