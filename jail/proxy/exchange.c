@@ -104,6 +104,11 @@ static bool is_tunnel(const struct connection *c)
 	return !c->up.filter;
 }
 
+static bool server_is_ready(const struct connection *c)
+{
+	return !c->server.tls || tls_end_is_ready(c->server.tls);
+}
+
 static void server_failed(struct connection *c)
 {
 	bool is_untrusted = c->server.tls && tls_end_is_untrusted(c->server.tls);
@@ -146,39 +151,38 @@ static bool pump(struct connection *c, struct flow *f)
 	return false;
 }
 
-/* Until it has proved its name it is dialed; then it may think for long. */
-static void await_server(struct connection *c)
-{
-	bool is_ready = !c->server.tls || tls_end_is_ready(c->server.tls);
-
-	if (c->deadline.kind == DEADLINE_DIAL && is_ready)
-		connection_deadline(c, DEADLINE_IDLE);
-}
-
 static void go_on(struct connection *c)
 {
-	await_server(c);
+	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* until it has proved its name it is dialed; then it may think for long */
+		connection_deadline(c, DEADLINE_IDLE);
 	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
 		connection_leave(c);
 	else
 		flow_want(c, &c->up, &c->down);
 }
 
-/* A server that has just agreed is sent what the program said early. */
-static void after(struct connection *c, bool was_tunnel)
+/* Reading from the server can open the way up twice: the handshake ends, or the server agrees to an upgrade. */
+static int opened(const struct connection *c)
 {
-	if (was_tunnel || !is_tunnel(c) || pump(c, &c->up))
+	return server_is_ready(c) + is_tunnel(c);
+}
+
+/* The way up waited for bytes that the way down has read: none may come that would wake it. */
+static void after(struct connection *c, int before)
+{
+	if (opened(c) == before || pump(c, &c->up))
 		go_on(c);
 }
 
 static void ready(struct connection *c, const struct side *side)
 {
-	bool was_tunnel = is_tunnel(c);
+	int before;
 
 	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
 		return;
+	before = opened(c);
 	if (!flow_waits_for(&c->down, side) || pump(c, &c->down))
-		after(c, was_tunnel);
+		after(c, before);
 }
 
 static void on_client(struct connection *c)
@@ -194,10 +198,13 @@ static void on_server(struct connection *c)
 
 static void wake(struct connection *c)
 {
-	bool was_tunnel = is_tunnel(c);
+	int before;
 
-	if (pump(c, &c->up) && pump(c, &c->down))
-		after(c, was_tunnel);
+	if (!pump(c, &c->up))
+		return;
+	before = opened(c);
+	if (pump(c, &c->down))
+		after(c, before);
 }
 
 /* --- the request --- */

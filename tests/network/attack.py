@@ -130,9 +130,9 @@ def allowed(*rules):
     return [word for rule in rules for word in ("--net", rule)]
 
 
-def attack(net, program, *rules, profile="network", options=(), env=None):
+def attack(net, program, *rules, profile="network", options=(), **kw):
     """Runs it in a jail that may reach these."""
-    return Attacked(net.brig("-p", profile, *allowed(*rules), *options, program=PRELUDE + program + END, env=env))
+    return Attacked(net.brig("-p", profile, *allowed(*rules), *options, program=PRELUDE + program + END, **kw))
 
 
 class Profiles:

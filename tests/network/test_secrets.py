@@ -143,6 +143,20 @@ told("by hand", lambda: requests.get("https://shop.example/who", headers={"Autho
     assert host.poll(lambda: len(heard(net, before)) == 2)
 
 
+@pytest.mark.parametrize("call", ["recvfrom", "sendto", "epoll_wait"])
+def test_a_request_is_sent_whichever_call_the_servers_answer_meets(net, profiles, call):
+    """Once a run waited for its end: the last bytes of the handshake (TLS 1.2) came between two reads, and the second knew of no request."""
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    made = profiles.make("secret", {"allow": ["shop.example"], "secrets": {"TEST_TOKEN": {**SECRETS["TEST_TOKEN"], "host": "shop.example"}}})
+    late = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:delay_exit=10000"]
+    done = attack(net, """
+for n in range(4):
+    told(str(n), lambda: page(tls(to("shop.example", 443), "shop.example"), "shop.example"))
+""", **{**made, "env": {**made["env"], "TEST_TOKEN": VALUE}}, through=late)
+    assert [f"authorization Bearer {STARS}" in answer for answer in done.said.values()] == [True] * 4, done.said
+
+
 # --- the way back ----------------------------------------------------------------------------------------
 
 def test_no_reply_repeats_it_however_it_is_divided(net, secret):
