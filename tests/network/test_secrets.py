@@ -258,6 +258,7 @@ told("both", lambda: say("raw.example", "POST /echo HTTP/1.1\\r\\nHost: raw.exam
 def test_a_name_that_leads_inside_gets_no_token(net, profiles):
     names = ("private.example", "metadata.example", "own.example")
     secrets = {f"T{n}": {**SECRETS["TEST_TOKEN"], "host": name} for n, name in enumerate(names)}
+    before = len(net.requests())
     use = profiles.make("inside", {"allow": [*names, "raw.example"], "secrets": {**secrets, **SECRETS}})
     done = attack(net, SAY + """
 for name in "private.example", "metadata.example", "own.example", "raw.example":
@@ -265,7 +266,7 @@ for name in "private.example", "metadata.example", "own.example", "raw.example":
 """, profile=use["profile"], env={**use["env"], "TEST_TOKEN": VALUE})
     assert done.said.pop("raw.example") == "200" and "200" not in done.said.values(), done.said
     assert done.reasons("private.example") == done.reasons("metadata.example") == {"not_public"} and done.reasons("own.example") == {"own_address"}
-    assert not [one for one in net.requests() if VALUE in one["authorization"]]
+    assert not [one for one in net.requests()[before:] if VALUE in one["authorization"]]
 
 
 # --- where it comes from ---------------------------------------------------------------------------------
