@@ -145,11 +145,20 @@ def has_children():
 
 def end_children(spared=()):
     """All that this process is the parent of, or becomes it, as a subreaper. None is reaped meanwhile: the dead count as well, so programs that fork faster
-    than they are killed soon cannot fork any more. What a program has hidden (PR_SET_DUMPABLE) comes here when its parent ends."""
-    while has_children() and (running := [child for child in children_of("self") if child not in spared and not is_over(child)]):
+    than they are killed soon cannot fork any more. What a program has hidden (PR_SET_DUMPABLE) comes here when its parent ends.
+
+    All are over when a second look finds none that the first did not: until one has ended, what it forked is not in the list."""
+    seen = []
+    while has_children():
+        children = [child for child in children_of("self") if child not in spared]
+        running = [child for child in children if not is_over(child)]
+        if not running and children == seen:
+            return
         for child in running:
             kill_one(child)
-        is_over(running[0], 0)
+        if running:
+            is_over(running[0], 0)
+        seen = children
 
 
 # --- what it watches ---

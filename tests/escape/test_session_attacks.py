@@ -226,6 +226,10 @@ while True: # always another process
 """
 
 
+def parent_of(pid):
+    return int(host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+
+
 def mine(session):
     """How many processes the session has but for those that hold it together: a fork bomb is seen in the kernel's count."""
     return session.value("import os; sum(name.isdigit() for name in os.listdir('/proc'))", context="looks") - 1
@@ -262,6 +266,22 @@ def test_what_an_interpreter_has_started_ends_with_it(session, token):
 @pytest.mark.parametrize("text", [BOMB, HIDDEN + BOMB, RUNNER, HIDDEN + RUNNER], ids=["bomb", "hidden bomb", "runner", "hidden runner"])
 def test_a_fork_bomb_ends_with_its_command_and_the_session_goes_on(session, text):
     session.command("python3", "-c", text, limits={"wall_ms": 300})
+    assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"
+
+
+@pytest.mark.alone("forks as fast as it can")
+def test_what_forks_faster_than_the_process_beside_it_looks_ends_too(session, token):
+    """Once all that it had seen were over when it looked at them, and the one that they had forked meanwhile went on."""
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    going = session.start_command("sh", "-c", f"sleep 600; : {token}")
+    server = parent_of(parent_of(host.with_token(token)[0][0]))
+    session.talk.ask("cancel", run=going.id)
+    going.finish()
+    with subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=waitid", "-e", "inject=waitid:delay_enter=1000", "-p", str(server)], stderr=subprocess.PIPE, text=True) as strace:
+        assert "attached" in strace.stderr.readline()
+        session.command("python3", "-c", RUNNER, limits={"wall_ms": 300})
+        strace.terminate()
     assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"
 
 
