@@ -63,9 +63,9 @@ static void check_host(const char *text, char ret[NET_HOST_MAX])
 
 static int hex(char c)
 {
-	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 0x20) : NULL;
+	const char *digits = "0123456789abcdef0123456789ABCDEF", *at = c ? strchr(digits, c) : NULL;
 
-	return at ? (int)(at - digits) : -1;
+	return at ? (int)(at - digits) % 16 : -1;
 }
 
 /* Percent-encoding undone once, and "\" as "/": as a careless server reads a path. */
