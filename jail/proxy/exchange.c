@@ -167,22 +167,23 @@ static int opened(const struct connection *c)
 	return server_is_ready(c) + is_tunnel(c);
 }
 
-/* The way up waited for bytes that the way down has read: none may come that would wake it. */
-static void after(struct connection *c, int before)
+/* And then the way up goes on: it may have waited for bytes that the way down has read, and none may come that would wake it. */
+static void pump_down(struct connection *c)
 {
-	if (opened(c) == before || pump(c, &c->up))
+	int before = opened(c);
+
+	if (pump(c, &c->down) && (opened(c) == before || pump(c, &c->up)))
 		go_on(c);
 }
 
 static void ready(struct connection *c, const struct side *side)
 {
-	int before;
-
 	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
 		return;
-	before = opened(c);
-	if (!flow_waits_for(&c->down, side) || pump(c, &c->down))
-		after(c, before);
+	if (flow_waits_for(&c->down, side))
+		pump_down(c);
+	else
+		go_on(c);
 }
 
 static void on_client(struct connection *c)
@@ -198,13 +199,8 @@ static void on_server(struct connection *c)
 
 static void wake(struct connection *c)
 {
-	int before;
-
-	if (!pump(c, &c->up))
-		return;
-	before = opened(c);
-	if (pump(c, &c->down))
-		after(c, before);
+	if (pump(c, &c->up))
+		pump_down(c);
 }
 
 /* --- the request --- */
