@@ -7,9 +7,9 @@ import os
 import pytest
 
 from rules import MANY
-from test_warm_faults import Traced
 from support import daemon as daemons
 from support import host, warm_load
+from support.traced import Traced
 
 VIEW = r"""
 import json, os, sys

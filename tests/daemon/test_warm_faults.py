@@ -3,7 +3,6 @@ import collections
 import errno
 import os
 import re
-import subprocess
 import sys
 import time
 
@@ -13,6 +12,7 @@ import left
 from rules import MANY
 from support import client, host, warm_load
 from support import daemon as daemons
+from support.traced import Traced
 
 sys.path.append(str(host.REPO / "tests" / "escape"))
 import faults # which errnos a call can really answer
@@ -37,25 +37,8 @@ HARMLESS = [
 Call = collections.namedtuple("Call", "role name nth words")
 
 
-class Traced:
-    """The zygote and what it forks meanwhile, under strace."""
-
-    def __init__(self, zygote, log, *options):
-        self.log = log
-        self.strace = subprocess.Popen(["strace", "-f", "-y", "-s", "200", "-o", log, *options, "-p", str(zygote)], stderr=subprocess.PIPE, text=True)
-        line = self.strace.stderr.readline()
-        assert "attached" in line, line
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.strace.terminate()
-        self.strace.stderr.read()
-        self.strace.wait()
-
-    def lines(self):
-        return faults.whole(self.log.read_text(errors="replace").splitlines())
+def lines_of(traced):
+    return faults.whole(traced.log.read_text(errors="replace").splitlines())
 
 
 def calls_of(lines, zygote):
@@ -105,7 +88,7 @@ def calls(kept, tmp_path_factory):
     log, zygote = tmp_path_factory.mktemp("faults") / "trace", zygote_of(kept)
     with kept.connect() as talk, Traced(zygote, log) as traced:
         assert talk.run("print('ran')").record["warm"]
-    found = list(calls_of(traced.lines(), zygote))
+    found = list(calls_of(lines_of(traced), zygote))
     assert {call.role for call in found} == set(ROLES) and any(call.name == "setns" for call in found)
     return found
 
@@ -124,7 +107,7 @@ class Attempt:
                 self.record, self.stdout, self.told = e.record, "", str(e)
             except TimeoutError as e:
                 self.record, self.stdout, self.told = {"exit_reason": "no answer", "warm": None}, "", str(e)
-        self.failed = {"zygote" if line.startswith(f"{self.zygote} ") else "fork" for line in traced.lines() if "(INJECTED" in line}
+        self.failed = {"zygote" if line.startswith(f"{self.zygote} ") else "fork" for line in lines_of(traced) if "(INJECTED" in line}
         self.said = daemon.words()[said:]
 
     def __str__(self):

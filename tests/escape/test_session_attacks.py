@@ -2,7 +2,6 @@
 import base64
 import os
 import re
-import subprocess
 import uuid
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from support import client, host, warm_load
 from support import daemon as daemons
 from support.sessions import GET, Answer, open_session
+from support.traced import Traced
 
 ANN, BOB = host.own_id(5), host.own_id(6)
 USERS = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000} for uid in (0, ANN, BOB)]}
@@ -270,18 +270,15 @@ def test_a_fork_bomb_ends_with_its_command_and_the_session_goes_on(session, text
 
 
 @pytest.mark.alone("forks as fast as it can")
-def test_what_forks_faster_than_the_process_beside_it_looks_ends_too(session, token):
+def test_what_forks_faster_than_the_process_beside_it_looks_ends_too(session, token, tmp_path):
     """Once all that it had seen were over when it looked at them, and the one that they had forked meanwhile went on."""
-    if host.lacks("tool:strace"):
-        pytest.skip(host.lacks("tool:strace"))
     going = session.start_command("sh", "-c", f"sleep 600; : {token}")
+    assert host.poll(lambda: host.with_token(token)), "its first process is there before it has its arguments"
     server = parent_of(parent_of(host.with_token(token)[0][0]))
     session.talk.ask("cancel", run=going.id)
     going.finish()
-    with subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=waitid", "-e", "inject=waitid:delay_enter=1000", "-p", str(server)], stderr=subprocess.PIPE, text=True) as strace:
-        assert "attached" in strace.stderr.readline()
+    with Traced(server, tmp_path / "log", "-e", "trace=waitid", "-e", "inject=waitid:delay_enter=1000"):
         session.command("python3", "-c", RUNNER, limits={"wall_ms": 300})
-        strace.terminate()
     assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"
 
 
