@@ -47,22 +47,13 @@ static int send_to_keeper(int keeper, const struct keeper_message *message, cons
 	return r;
 }
 
-/* The cell is the keeper's to give, then. */
-static void give_back(const struct backend_service *b, const struct keeper_cell_id *cell)
-{
-	struct keeper_message message;
-
-	memset(&message, 0, sizeof message);
-	message.kind = KEEPER_RETURN;
-	message.cell = *cell;
-	(void)send_to_keeper(b->keeper, &message, NULL, 0);
-}
-
-/* What comes without its descriptors, because there was no room for them here, is a ticket all the same. */
+/* Where there was no room for its descriptors here, they are closed: the supervisor tells the keeper. */
 static void take_ticket(struct backend_service *b, const struct keeper_ticket *message, int *fds, size_t n)
 {
-	if (n != TICKET_FDS || !ticket_box_put(&b->tickets, message, fds))
-		give_back(b, &message->cell);
+	if (n == TICKET_FDS)
+		ticket_box_put(&b->tickets, message, fds);
+	else
+		packet_drop(fds, n);
 }
 
 /* Runs that the one before serves hold it. */
@@ -99,9 +90,8 @@ static enum word_kind hear_word(struct backend_service *b, struct keeper_answer 
 		return WORD_NONE;
 	}
 	packet_drop(fds, n);
-	if (says.kind == KEEPER_VOID) {
-		if (ticket_box_void(&b->tickets, &says.ticket))
-			give_back(b, &says.ticket.cell); /* no run has it, and none will */
+	if (says.kind == KEEPER_RECALL) {
+		ticket_box_void(&b->tickets, &says.ticket);
 		return WORD_NONE;
 	}
 	if (got == sizeof says.answer && ret)
@@ -297,15 +287,13 @@ static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
 	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus;
 }
 
-/* NULL: the keeper must be asked. What is void on the way is dropped, for the keeper to drop as well. */
+/* NULL: the keeper must be asked. Tickets of an older rootfs are closed on the way. */
 static struct ticket *take_valid(struct backend_service *b, const struct backend_order *o)
 {
 	struct ticket *t;
 
-	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->message)) {
-		give_back(b, &t->message.cell);
+	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->message))
 		ticket_free(t);
-	}
 	return t;
 }
 

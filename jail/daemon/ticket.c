@@ -29,21 +29,20 @@ void ticket_free(struct ticket *t)
 	free(t);
 }
 
-bool ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS])
+void ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS])
 {
 	bool           fits = message->profile < ARRAY_LEN(b->of) && b->n < b->most;
 	struct ticket *t    = fits ? malloc(sizeof *t) : NULL;
 
 	if (!t) {
 		close_all(fds);
-		return false;
+		return;
 	}
 	t->message = *message;
 	for (size_t i = 0; i < TICKET_FDS; i++)
 		t->fd[i] = fd_take(&fds[i]);
 	TAILQ_INSERT_TAIL(&b->of[message->profile], t, link);
 	b->n++;
-	return true;
 }
 
 static void take_out(struct ticket_box *b, struct ticket *t)
@@ -67,19 +66,18 @@ void ticket_box_put_back(struct ticket_box *b, struct ticket *t)
 	b->n++;
 }
 
-bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message)
+void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message)
 {
 	struct ticket *t;
 
 	if (message->profile >= ARRAY_LEN(b->of))
-		return false;
+		return;
 	TAILQ_FOREACH(t, &b->of[message->profile], link)
 	if (t->message.cell.number == message->cell.number && t->message.cell.generation == message->cell.generation) {
 		take_out(b, t);
 		ticket_free(t);
-		return true;
+		return;
 	}
-	return false;
 }
 
 void ticket_box_done(struct ticket_box *b)

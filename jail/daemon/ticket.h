@@ -25,13 +25,13 @@ struct ticket_box {
 
 /* files: descriptors that the process may have; most of them stay for clients. */
 void ticket_box_init(struct ticket_box *b, uint64_t files);
-/* Takes the descriptors over; false when there is no room for it, or no sense in it. */
-bool           ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS]);
+/* Takes the descriptors over, and closes them where there is no room for it, or no sense in it: the supervisor tells the keeper. */
+void           ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
 /* One that was taken: the next one taken is it again. */
 void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
-/* False: it is not here, or not any more. */
-bool ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message);
+/* Closes it, if it is here. */
+void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message);
 void ticket_box_done(struct ticket_box *b);
 
 /* What goes to the supervisor and to the fork that waits; tools: the program's end of the socket, if the order has one. false: the ticket is void, and nothing has begun. */

@@ -33,7 +33,7 @@ static const struct {
 	[KEEPER_SETUP] = { READER, KEEPER_BEGINS, KEEPER_BEGINS }, [KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
 	[KEEPER_SEAL] = { READER, KEEPER_LEARNS, KEEPER_SERVES },  [KEEPER_SERVE] = { READER, KEEPER_SERVES, KEEPER_SERVES },
 	[KEEPER_DROP] = { READER, KEEPER_BEGINS, KEEPER_SERVES },  [KEEPER_RUN] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_RETURN] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },  [KEEPER_STATS] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_STATS] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
 };
 
 static bool is_welcome(const struct keeper *k, enum speaker speaker, uint32_t kind)
@@ -64,14 +64,11 @@ static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds,
 	case KEEPER_RUN:
 		keeper_take_run(k, &w->run, fds);
 		return 0;
-	case KEEPER_RETURN:
-		keeper_take_ticket_back(k, &w->cell);
-		return 0;
 	case KEEPER_STATS:
 		keeper_answer_stats(k);
 		return 0;
 	case KEEPER_TICKET:
-	case KEEPER_VOID:
+	case KEEPER_RECALL:
 	case KEEPER_PROXY:
 		break; /* not welcome */
 	}

@@ -35,22 +35,16 @@ int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e)
 
 static bool is_waiting(const struct kept_cell *s)
 {
-	return s->plain && !s->leaves && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
+	return s->plain && !s->retires && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
 }
 
-/* A ticket that was used a moment ago is a run; a door that still holds an unused one gives it back. */
+/* A ticket may have been used a moment ago: then there is a run, which goes on. Only the door knows. */
 static void drop(struct keeper *k, struct kept_cell *s)
 {
-	enum { RETURN_MS_MAX = 5000 };
-	bool is_out = s->ticketed;
-
-	keeper_call_ticket_in(k, s);
-	if (!is_out) {
+	s->retires = true;
+	keeper_recall_ticket(k, s);
+	if (!s->ticketed)
 		kept_cell_leave(s);
-		return;
-	}
-	s->ticketed = true; /* so that no other run gets it */
-	s->leaves   = clock_ms(CLOCK_MONOTONIC) + RETURN_MS_MAX;
 }
 
 void keeper_drop_waiting(struct keeper *k, uint32_t number)
@@ -349,7 +343,7 @@ void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
 			back_off(&k->kept[s->profile], &e);
 		else if (s->state == KEPT_CELL_READY)
 			k->kept[s->profile].backoff = 0;
-		if (s->is_next && !take_next(k, s)) {
+		if ((s->is_next && !take_next(k, s)) || (s->retires && s->state == KEPT_CELL_READY && !s->ticketed)) {
 			packet_drop(ticket, n);
 			kept_cell_leave(s);
 		} else if (n) {
@@ -357,7 +351,7 @@ void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
 		}
 		return;
 	}
-	keeper_call_ticket_in(k, s);
+	keeper_recall_ticket(k, s);
 	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* killed: it said nothing */
 		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
 		back_off(&k->kept[s->profile], &e);
@@ -392,15 +386,15 @@ static bool may_rest(const struct keeper *k, uint32_t number)
 
 bool keeper_clean(struct keeper *k)
 {
-	double now  = clock_ms(CLOCK_MONOTONIC);
-	bool   left = false;
+	bool left = false;
 
 	for (size_t i = 0; i < k->top; i++) {
 		struct kept_cell *s = &k->cell[i];
 
-		if (s->state == KEPT_CELL_READY && s->leaves && now >= s->leaves)
-			kept_cell_leave(s);
-		left |= s->state == KEPT_CELL_READY && s->leaves;
+		if (s->state == KEPT_CELL_READY && s->retires) {
+			keeper_recall_ticket(k, s);
+			left |= !s->recalled;
+		}
 		if (s->state == KEPT_CELL_RESTING && k->kept[s->profile].state != KEPT_PROFILE_SERVING)
 			kept_cell_leave(s);
 		if (s->state == KEPT_CELL_LEAVING)

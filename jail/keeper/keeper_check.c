@@ -132,10 +132,9 @@ int keeper_word_fds(const struct keeper_message *w)
 	case KEEPER_SERVE:
 	case KEEPER_DROP:
 	case KEEPER_STATS:
-	case KEEPER_RETURN:
 		return 0;
 	case KEEPER_TICKET:
-	case KEEPER_VOID:
+	case KEEPER_RECALL:
 	case KEEPER_PROXY:
 		return -1; /* ours to say */
 	case KEEPER_PROFILE:

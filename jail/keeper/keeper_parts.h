@@ -105,9 +105,9 @@ double       keeper_tend_proxies(struct keeper *k);
 /* keeper_ticket.c: cells that the door may use without us */
 /* Of one that has just become ready. The descriptors are closed. */
 void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FDS]);
-/* Before the entry leaves: nothing if it had none. */
-void keeper_call_ticket_in(struct keeper *k, struct kept_cell *s);
-/* Unless it was used, or the entry is another cell's by now: then nothing. One that was called in leaves. */
+/* The door is to close it, if it has one and has not used it. */
+void keeper_recall_ticket(struct keeper *k, struct kept_cell *s);
+/* The door sends it back with a run. Nothing happens if it was used, or the entry is another cell's by now. */
 void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *which);
 /* One of a pair of SOCK_SEQPACKET: what is sent over it, and our name with it, goes nowhere else. */
 bool         keeper_is_pair(int fd);

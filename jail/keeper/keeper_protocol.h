@@ -26,7 +26,6 @@
  *                                      the program's end of the socket to its tools if it
  *                                      has some; then the directories to show, then the
  *                                      socket for files
- *   RETURN                             none: the door does not have this ticket, or not any more
  *   STATS                              none; answered
  *
  * A profile that is sent again unchanged, with the same filter, keeps its number
@@ -39,16 +38,16 @@
  * own accord:
  *
  *   TICKET   for a cell that is ready  as in launch.h, TICKET_FDS of them
- *   VOID     a ticket is void          none; a door that has it still gives it back (RETURN)
+ *   RECALL   a ticket is void          none; a door that has it closes it
  *   PROXY    of a profile: there is a  its socket (proxy_protocol.h)
  *            brig-proxy, instead of
  *            the one before. Said before SEAL is answered, and when another one was started
  *
  * A ticket is the right to use one cell once, for a run with its profile's
- * own sizes, without asking the keeper; the supervisor then tells the keeper. A cell
- * whose ticket is out is given to no other run unless the door names it: the holder
- * of the ticket decides. All that a door can get by lying about tickets is the cells
- * that the keeper had opened for it.
+ * own sizes, without asking the keeper. A cell whose ticket is out is given to no other run
+ * unless the door names it in a RUN: the door decides. The supervisor of the cell tells the keeper
+ * what becomes of the ticket: closed unused, or used for a run that lasts (launch.h). All that a door can get by
+ * lying about tickets is the cells that the keeper had opened for it.
  *
  * A message of another size, kind, order or number of descriptors comes from a
  * broken process: the keeper says so on stderr and ends, and every run with it. A
@@ -86,8 +85,8 @@ enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_TRUST_MAX = 64 * 1024, KEEPER_P
 
 enum keeper_kind {
 	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* the reader's */
-	KEEPER_RUN, KEEPER_RETURN, KEEPER_STATS, /* the door's */
-	KEEPER_TICKET, KEEPER_VOID, KEEPER_PROXY,
+	KEEPER_RUN, KEEPER_STATS, /* the door's */
+	KEEPER_TICKET, KEEPER_RECALL, KEEPER_PROXY,
 };
 
 enum keeper_mode {
@@ -141,7 +140,6 @@ struct keeper_message {
 		struct keeper_setup   setup;
 		struct keeper_profile profile;
 		struct keeper_run     run;
-		struct keeper_cell_id cell;    /* RETURN */
 		uint64_t              reading; /* SEAL: a number that comes back */
 	};
 };
@@ -154,7 +152,7 @@ struct keeper_stats {
 	uint64_t memory_bytes;
 };
 
-/* TICKET and VOID. */
+/* TICKET and RECALL. */
 struct keeper_ticket {
 	uint32_t           kind, profile;
 	struct keeper_cell_id cell;

@@ -77,21 +77,17 @@ void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FD
 	packet_drop(fds, TICKET_FDS);
 }
 
-/* A message that is lost costs the door a try: its socket to the cell's supervisor has closed. */
-void keeper_call_ticket_in(struct keeper *k, struct kept_cell *s)
+/* The door may not listen just now: then it is told again. */
+void keeper_recall_ticket(struct keeper *k, struct kept_cell *s)
 {
-	if (s->ticketed)
-		(void)tell(k, KEEPER_VOID, s, NULL, 0);
-	s->ticketed = false;
+	if (s->ticketed && !s->recalled)
+		s->recalled = tell(k, KEEPER_RECALL, s, NULL, 0) == 0;
 }
 
 void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *which)
 {
 	struct kept_cell *s = which->number < KEEPER_CELLS_MAX ? &k->cell[which->number] : NULL;
 
-	if (!s || s->state != KEPT_CELL_READY || s->generation != which->generation)
-		return;
-	s->ticketed = false;
-	if (s->leaves)
-		kept_cell_leave(s);
+	if (s && s->state == KEPT_CELL_READY && s->generation == which->generation)
+		s->ticketed = false;
 }

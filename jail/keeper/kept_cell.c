@@ -156,16 +156,21 @@ static void drop(int *fds, size_t *n)
 	*n = 0;
 }
 
-/* Twice, when it was built before there was a zygote: it has a ticket the second time. */
+/*
+ * A cell says it once; again with a ticket, if it was built before there was a zygote; again without one, when the ticket was
+ * closed unused; and of the next cell in the place of one whose ticket was used.
+ */
 static void on_ready(struct kept_cell *s, uint32_t nth, int *fds, size_t *n)
 {
 	bool is_welcome = s->state == KEPT_CELL_BUILDING || (s->state == KEPT_CELL_READY && !s->ticketed);
 
-	s->is_next = s->state == KEPT_CELL_TAKEN && s->plain && nth == s->nth + 1;
+	s->is_next = s->state == KEPT_CELL_READY && s->ticketed && s->plain && nth == s->nth + 1;
 	s->nth += s->is_next;
+	if (s->is_next || (s->state == KEPT_CELL_READY && *n == 0 && nth == s->nth))
+		s->ticketed = false;
 	if (!(is_welcome || s->is_next) || *n != TICKET_FDS)
 		drop(fds, n);
-	if (is_welcome || s->is_next)
+	if (is_welcome)
 		s->state = KEPT_CELL_READY;
 }
 
@@ -176,7 +181,7 @@ static void on_taken(struct kept_cell *s)
 		return;
 	s->state    = KEPT_CELL_TAKEN;
 	s->ticketed = false;
-	s->since    = clock_ms(CLOCK_MONOTONIC);
+	s->since    = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
 }
 
 bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e)

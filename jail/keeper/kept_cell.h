@@ -1,12 +1,12 @@
 /*
  * kept_cell.h - one cell as the keeper sees it: ids, control groups, a socket to its supervisor
  *
- *   FREE -> BUILDING -> READY <-> TAKEN -> LEAVING -> FREE
- *              ^                              |
- *              +----------- RESTING <---------+
+ *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
+ *              ^                             |
+ *              +----------- RESTING <--------+
  *
- * An entry is opened ahead of any run, or for one; its cell is taken once. After a run that was over at once the supervisor builds
- * the next cell in its place, and the entry is READY again. When the cell is gone and the groups are empty, these and the ids rest
+ * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by ticket the supervisor builds
+ * the next cell in its place, and says READY again; the keeper hears nothing else of that run. When the cell is gone and the groups are empty, these and the ids rest
  * for the next cell of the profile (group_renew()). Where the supervisor has not closed its
  * end of the socket - it may still kill what is in the groups - or where enough
  * rest already, the groups are removed as soon as they are empty.
@@ -33,8 +33,9 @@ struct kept_cell {
 	bool                 plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
 	bool                 warm;     /* a zygote forks into it: not for commands */
 	int                  control;  /* to the supervisor, for this cell */
-	bool                 ticketed; /* READY: the holder of its ticket decides which run gets it */
-	double               leaves;   /* READY: its ticket was called in; when it leaves if no message about it comes; else 0 */
+	bool                 ticketed; /* READY: the door has its ticket, and decides which run gets it */
+	bool                 retires;  /* READY, ticketed: it leaves when the ticket is returned; no cell comes after it */
+	bool                 recalled; /* the door was told so */
 	uint64_t             generation; /* of the cells of this number */
 	uint32_t             nth;        /* cell in this place, from 0 on; see LAUNCH_READY */
 	bool                 is_next;    /* READY: with another cell than before */

@@ -10,8 +10,8 @@
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
-	LAUNCH_READY,   /* to who gives orders: the cell waits for one; with a ticket when it is warm. number: how many cells there were in its place before */
-	LAUNCH_TAKEN,   /* to who gave the ticket on: it was used */
+	LAUNCH_READY,   /* to the keeper: the cell waits for an order; with a ticket when it is warm, and again without one when the ticket was closed unused. number: how many cells there were in its place before */
+	LAUNCH_TAKEN,   /* to the keeper: a run came with the ticket, and is not over after LAUNCH_TAKEN_MS. The keeper does not hear of shorter ones */
 	LAUNCH_STARTED, /* with the streams */
 	LAUNCH_SESSION, /* of a session: number: how many of its processes were ended because it had no memory; value: whether it is frozen; of end: layers, missing, missing_why, rootfs_digest. Once when it begins, and each time */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
@@ -24,6 +24,12 @@ struct launch_message {
 	uint64_t         value;
 	struct run_end   end;
 };
+
+/*
+ * Most runs are over within this time, and the next cell is built in the place of theirs: the keeper, which would wake up beside
+ * the program, has nothing to do for them.
+ */
+enum { LAUNCH_TAKEN_MS = 15 };
 
 /* For a session to be closed in order, after its time. */
 enum { SESSION_GRACE_MS = 5000 };

@@ -276,15 +276,14 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct superv
 /* --- its place, for the next cell --- */
 
 /*
- * Only after a run that was over at once: after a longer one the keeper has another cell built already. The program has ended by itself, and
+ * Only after a run of which the keeper has not heard: after a longer one it has another cell built already. The program has ended by itself, and
  * has left no process: that PID 1 is reaped says that its groups are empty.
  */
 static bool keeps_place(const struct served_cell *c)
 {
-	enum { AT_ONCE_MS = 15 };
 	const struct watch *w = &c->watch;
 
-	return c->may_stay && c->is_left && !w->session_ms && w->has_ticket_order && w->control >= 0 && clock_ms(CLOCK_MONOTONIC) - w->asked < AT_ONCE_MS;
+	return c->may_stay && c->is_left && !w->session_ms && w->has_ticket_order && w->control >= 0 && w->tell_taken > 0;
 }
 
 static void take_place_back(struct served_cell *c)
@@ -322,6 +321,8 @@ static void leave_place(struct served_cell *c)
 bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote)
 {
 	if (!group_set_back(&c->place.group)) {
+		c->watch.control = c->place.control; /* the keeper would take its end for that of a cell that was not used */
+		watch_tell_taken(&c->watch);
 		served_cell_free(c);
 		return false;
 	}
@@ -436,6 +437,8 @@ static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 	}
 	if (keeps_place(c))
 		take_place_back(c);
+	else
+		watch_tell_taken(w);
 	cell_end(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);

@@ -125,7 +125,6 @@ static void fill(struct watch *w)
 
 void verdict_fill(struct watch *w)
 {
-	watch_tell_taken(w);
 	fill(w);
 	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);

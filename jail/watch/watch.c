@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, TAKEN_MS = 3, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
+enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
 void watch_init(struct watch *w, const struct run_order *order)
 {
@@ -435,7 +435,7 @@ bool watch_take_ticket(struct watch *w)
 		return false;
 	}
 	w->client      = fd_take(&w->ticket);
-	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + TAKEN_MS;
+	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
 	if (!is_within_ticket(w, &o.limits) || !says_yes_or_no(&o)) {
 		w->ordered = true;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
@@ -484,10 +484,11 @@ void watch_take_late_order(struct watch *w)
 	(void)hear_order(w, true);
 }
 
-/* Given back unused: the keeper may still use the cell. */
+/* A ticket that was closed unused is returned: the keeper may use the cell for another run. */
 static void on_ticket(struct watch *w)
 {
-	(void)watch_take_ticket(w);
+	if (!watch_take_ticket(w) && !w->ordered && !w->decided)
+		watch_tell_returned(w);
 }
 
 static void on_control(struct watch *w)
@@ -600,7 +601,6 @@ static double check_clocks(struct watch *w)
 	return least(deadline, w->next_cpu) - now;
 }
 
-/* The keeper has time: it would wake beside the program, which has just begun and is over before, mostly. */
 static double check_taken(struct watch *w, double left)
 {
 	double now = w->tell_taken > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;

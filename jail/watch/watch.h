@@ -44,7 +44,7 @@ struct watch {
 	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
 	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* not to be executed; given to the fork by another process */
-	double                  tell_taken; /* CLOCK_MONOTONIC ms: when who keeps us hears that the ticket was used; 0: he has */
+	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
 	bool                    told;     /* the client has the streams of a warm run */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */

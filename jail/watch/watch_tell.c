@@ -102,6 +102,11 @@ void watch_tell_taken(struct watch *w)
 	w->tell_taken = 0;
 }
 
+void watch_tell_returned(const struct watch *w)
+{
+	tell_quietly(w->control, &(struct launch_message){ .kind = LAUNCH_READY, .number = w->nth });
+}
+
 void watch_tell_ended(const struct watch *w)
 {
 	tell_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_message){ .kind = LAUNCH_ENDED, .end = w->end });

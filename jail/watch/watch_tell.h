@@ -12,7 +12,9 @@ void         watch_tell_limit(const struct watch *w, enum limit_id limit);
 void         watch_say_layers(const struct watch *w, struct run_end *ret);
 void         watch_tell_session(const struct watch *w);
 void         watch_tell_ready(struct watch *w);
-/* To who keeps the cell, if he has not heard it. */
+/* To the keeper, once. */
 void         watch_tell_taken(struct watch *w);
+/* To the keeper: the cell waits, and no ticket of it is out any more. */
+void         watch_tell_returned(const struct watch *w);
 /* The last message to the client. */
 void         watch_tell_ended(const struct watch *w);

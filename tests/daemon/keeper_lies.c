@@ -254,8 +254,6 @@ LIE(client_pipe)         { exchange(l, 0, a_pipe()); }
 LIE(client_directory)    { exchange(l, 0, opened("/usr", O_PATH)); }
 LIE(cell)                { l->message.run.cell = (struct keeper_cell_id){ .number = 0, .generation = 1 }; }
 LIE(cell_huge)           { l->message.run.cell = (struct keeper_cell_id){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
-LIE(back)                { l->message.cell = (struct keeper_cell_id){ .number = 0, .generation = 1 }; }
-LIE(back_huge)           { l->message.cell = (struct keeper_cell_id){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
 LIE(asked_nan)           { l->message.run.asked = NAN; }
 LIE(asked_never)         { l->message.run.asked = -1e308; }
 
@@ -348,15 +346,9 @@ static const struct row {
 	{ "the door: they are dropped, later",  SERVED, KEEPER_DROP, lie_as_door, ENDS },
 	{ "the reader: a run",                  SERVED, KEEPER_RUN, lie_as_reader, ENDS },
 	{ "the reader: a question",             SERVED, KEEPER_STATS, lie_as_reader, ENDS },
-	{ "the reader: a ticket back",          SERVED, KEEPER_RETURN, lie_as_reader, ENDS },
-	{ "before the seal: a ticket back",     AFTER_PROFILE, KEEPER_RETURN, lie_nothing, ENDS },
-	{ "a ticket: too short",                SERVED, KEEPER_RETURN, lie_short, ENDS },
-	{ "a ticket: with a descriptor",        SERVED, KEEPER_RETURN, lie_fd_more, ENDS },
 	{ "a ticket: given to the keeper",      SERVED, KEEPER_TICKET, lie_nothing, ENDS },
 	{ "a ticket: given with a descriptor",  SERVED, KEEPER_TICKET, lie_fd_more, ENDS },
-	{ "a ticket: called in by the door",    SERVED, KEEPER_VOID, lie_nothing, ENDS },
-	{ "a ticket: back, of no cell",         SERVED, KEEPER_RETURN, lie_back_huge, HARMLESS },
-	{ "a ticket: back, never given",        SERVED, KEEPER_RETURN, lie_back, HARMLESS },
+	{ "a ticket: recalled by the door",     SERVED, KEEPER_RECALL, lie_nothing, ENDS },
 	{ "run: too short",                     SERVED, KEEPER_RUN, lie_short, ENDS },
 	{ "run: too long",                      SERVED, KEEPER_RUN, lie_long, ENDS },
 	{ "run: a descriptor less",             SERVED, KEEPER_RUN, lie_fd_less, ENDS },
