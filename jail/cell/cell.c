@@ -48,22 +48,6 @@ void cell_init(struct cell *c)
 		c->child.shown_fd[i] = -1;
 }
 
-int cell_enter_rootless(struct cell *c, const struct run_order *order, struct err *e)
-{
-	return store_open_first(order->store, order->rootfs, &c->rootfs, e) < 0 ? -1 : rootless_enter(&c->rootless, e);
-}
-
-int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e)
-{
-	slot_done(&c->slot);
-	return slot_take(order->runtime_dir, &c->rootless.ids, first, &c->slot, e);
-}
-
-enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e)
-{
-	return group_open(&c->group, order->runtime_dir, c->slot.number, e);
-}
-
 /* --- what must be there --- */
 
 static void note(struct cell *c, bool there, uint64_t layer)
@@ -140,10 +124,8 @@ static uint64_t data_limit(const struct cell *c, const struct limits *l)
 	return c->missing & LAYER_BIT(MEMORY) && !(l->waived & LAYER_BIT(MEMORY)) ? l->memory_bytes + DATA_ROOM : RLIM_INFINITY;
 }
 
-static int limit_groups(struct cell *c, const struct run_order *order, struct err *e)
+static int open_groups(struct cell *c, struct err *e)
 {
-	if (!c->group.lent && (group_limit(&c->group, order->limits, e) < 0 || group_holds(&c->group, order->limits, e) < 0))
-		return -1;
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
 	if (group_open_joins(&c->group, e) < 0)
@@ -154,7 +136,7 @@ static int limit_groups(struct cell *c, const struct run_order *order, struct er
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-static int open_shown(struct cell *c, const struct run_order *order, struct err *e)
+static int open_shown(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	bool all_inert = true;
 
@@ -171,7 +153,7 @@ static int open_shown(struct cell *c, const struct run_order *order, struct err 
 	return 0;
 }
 
-int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e)
+int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	struct base_mounts *mounts = &c->base->mounts;
 
@@ -180,7 +162,7 @@ int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e
 	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
 }
 
-static int open_trees(struct cell *c, const struct run_order *order, struct err *e)
+static int open_trees(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	c->child.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, order->rootfs, e);
 	if (c->child.root_fd < 0)
@@ -210,7 +192,7 @@ static void close_child_ends(struct cell *c)
 		fd_closep(&c->child.shown_fd[i]);
 }
 
-static void fill_child(struct cell *c, const struct run_order *order)
+static void fill_child(struct cell *c, const struct cell_order *order)
 {
 	struct child_ctx *child = &c->child;
 
@@ -279,7 +261,7 @@ static int enter_net(struct cell *c, struct err *e)
 }
 
 /* One that is used again has the route already. */
-static int enter_own_net(struct cell *c, const struct run_order *order, struct err *e)
+static int enter_own_net(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	bool is_new = c->net.net.ns_fd < 0;
 
@@ -287,7 +269,7 @@ static int enter_own_net(struct cell *c, const struct run_order *order, struct e
 }
 
 /* PID 1 is cloned before there are sockets: it has no copy of them, not even until it closes it. */
-static int clone_in_net(struct cell *c, const struct run_order *order, struct err *e)
+static int clone_in_net(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	if (enter_own_net(c, order, e) < 0 || clone_cell(c, e) < 0)
 		return -1;
@@ -296,10 +278,10 @@ static int clone_in_net(struct cell *c, const struct run_order *order, struct er
 	return c->net.host_fd < 0 ? 0 : net_enter(c->net.host_fd, e);
 }
 
-static int open_cell(struct cell *c, const struct run_order *order, struct err *e)
+static int open_cell(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	note_optional(c);
-	if (limit_groups(c, order, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+	if (open_groups(c, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
 		return -1;
 	if (c->user_ns_fd < 0 && (c->user_ns_fd = user_ns_make(&c->slot, c->base->quotas, e)) < 0)
 		return -1;
@@ -313,7 +295,7 @@ static int open_cell(struct cell *c, const struct run_order *order, struct err *
 }
 
 /* Whatever has failed, ends of file of a PID 1 that is there already must arrive. */
-int cell_open(struct cell *c, const struct run_order *order, struct err *e)
+int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	int r = open_cell(c, order, e);
 
@@ -325,7 +307,7 @@ int cell_open(struct cell *c, const struct run_order *order, struct err *e)
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
 /* Of a rootfs from before there was one; the interpreter would report it in a way that says nothing to a user. */
-static int check_runner(const struct cell *c, const struct run_order *order, struct err *e)
+static int check_runner(const struct cell *c, const struct cell_order *order, struct err *e)
 {
 	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
@@ -349,7 +331,7 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 	return warm_ask(&c->warm, c, &rlimits, e);
 }
 
-int cell_give_order_file(struct cell *c, const struct run_order *order, bool executes, struct err *e)
+int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e)
 {
 	struct order_head order_file;
 

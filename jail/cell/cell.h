@@ -4,7 +4,7 @@
  * Everything that privilege is needed for happens between cell_open() and its
  * return, but for the program's way into the cell, which a fork server leads
  * (fork_server.h); what a cell is made of is decided before (jail/spec) and lies
- * in struct run_order.
+ * in struct cell_order.
  */
 #pragma once
 #include "base_mounts.h"
@@ -13,7 +13,7 @@
 #include "net_sockets.h"
 #include "notice.h"
 #include "rootless.h"
-#include "run_order.h"
+#include "cell_order.h"
 #include "slot.h"
 #include "store.h"
 #include "warm.h"
@@ -50,19 +50,14 @@ struct cell {
 /* After failure of a call below cell_end() and cell_reap() are still to be called. */
 void         cell_init(struct cell *c);
 
-/* What is to be looked at from the host: the rootfs, and whose ids there are. Then the user namespace of a plain user, where one is needed. */
-must_use int cell_enter_rootless(struct cell *c, const struct run_order *order, struct err *e);
-/* Ids from the slot `first` on. */
-must_use int cell_take_slot(struct cell *c, const struct run_order *order, uint32_t first, struct err *e);
-/* TAKEN: somebody else has this slot's groups; take the next one. */
-must_use enum group_answer cell_make_groups(struct cell *c, const struct run_order *order, struct err *e);
 /* Part of cell_open(), if it was not done before: what is shown, opened anew as mounts (child.shown_fd). It may wait for a file system's server. */
-must_use int cell_open_shown(struct cell *c, const struct run_order *order, struct err *e);
+must_use int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *e);
 /* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
-must_use int cell_open(struct cell *c, const struct run_order *order, struct err *e);
+/* The caller has filled in slot, rootfs, rootless, and groups that have their limits. */
+must_use int cell_open(struct cell *c, const struct cell_order *order, struct err *e);
 /* What shall run, into the cell's order file, whenever it comes. */
-must_use int cell_give_order_file(struct cell *c, const struct run_order *order, bool executes, struct err *e);
+must_use int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e);
 /* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
 must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 

@@ -81,7 +81,7 @@ struct child_ctx {
 	int                      slot_fd;
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
-	const struct sock_fprog *filter, *notifying; /* as in run_order */
+	const struct sock_fprog *filter, *notifying; /* as in cell_order */
 	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
 	int                      handed_fd[HANDED_FDS];
 	bool                     stays;      /* a zygote's fork: it goes on with what it has in memory, unless its order says that it executes */

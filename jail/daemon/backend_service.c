@@ -177,7 +177,7 @@ void backend_service_close(struct backend_service *b)
 
 /* --- runs --- */
 
-static int fill_shown(struct keeper_run *run, const struct backend_order *o, struct err *e)
+static int fill_shown(struct keeper_run *run, const struct run_order *o, struct err *e)
 {
 	run->shown_len = (uint32_t)o->shown_len;
 	for (size_t i = 0; i < o->shown_len; i++) {
@@ -190,19 +190,19 @@ static int fill_shown(struct keeper_run *run, const struct backend_order *o, str
 	return 0;
 }
 
-static bool is_warm(const struct backend_order *o)
+static bool is_warm(const struct run_order *o)
 {
-	return o->code_fd >= 0 && !o->cold && o->profile->profile.warm != WARM_NEVER;
+	return o->code_fd >= 0 && !o->cold && o->profile->warm != WARM_NEVER;
 }
 
 /* cell: of the ticket that goes back with it. */
-static int fill(struct keeper_message *message, const struct backend_order *o, const struct keeper_cell_id *cell, struct err *e)
+static int fill(struct keeper_message *message, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
 	struct keeper_run *run = &message->run;
 
 	memset(message, 0, sizeof *message);
 	message->kind    = KEEPER_RUN;
-	run->profile     = o->profile->index;
+	run->profile     = o->number;
 	run->cell        = *cell;
 	run->limits      = *o->limits;
 	run->exec_args   = *o->exec_args;
@@ -217,7 +217,7 @@ static int fill(struct keeper_message *message, const struct backend_order *o, c
 	return fill_shown(run, o, e);
 }
 
-static int send_run(int keeper, int launcher, const struct backend_order *o, const struct keeper_cell_id *cell, struct err *e)
+static int send_run(int keeper, int launcher, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
 	struct keeper_message message;
 	int                fds[PACKET_FDS_MAX], r;
@@ -244,7 +244,7 @@ static int send_run(int keeper, int launcher, const struct backend_order *o, con
 	return r < 0 ? err_set(e, ERR_PROTOCOL, "the keeper is gone: %s", strerror(errno)) : 0;
 }
 
-static int start_by_keeper(const struct backend_service *b, struct run *ret, const struct backend_order *o,
+static int start_by_keeper(const struct backend_service *b, struct run *ret, const struct run_order *o,
 			   const struct keeper_cell_id *cell, struct err *e)
 {
 	int pair[2], r;
@@ -267,12 +267,12 @@ static int start_by_keeper(const struct backend_service *b, struct run *ret, con
  * Is the name of the rootfs as it was when the cell was built? As the keeper asks for each run; a plain user's has the
  * trees of its start.
  */
-static bool is_named(const struct backend_service *b, const struct served_profile *profile, const struct keeper_ticket *message)
+static bool is_named(const struct backend_service *b, const struct profile *profile, const struct keeper_ticket *message)
 {
 	const char *const store[2] = { b->places->store[0], b->places->store[1] };
 	struct timespec   named;
 
-	return b->mode == KEEPER_USER || (store_when_named(store, profile->profile.rootfs, &named) &&
+	return b->mode == KEEPER_USER || (store_when_named(store, profile->rootfs, &named) &&
 					  named.tv_sec == message->named_s && named.tv_nsec == message->named_ns);
 }
 
@@ -288,16 +288,16 @@ static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
 }
 
 /* NULL: the keeper must be asked. Tickets of an older rootfs are closed on the way. */
-static struct ticket *take_valid(struct backend_service *b, const struct backend_order *o)
+static struct ticket *take_valid(struct backend_service *b, const struct run_order *o)
 {
 	struct ticket *t;
 
-	while ((t = ticket_box_take(&b->tickets, o->profile->index)) && !is_named(b, o->profile, &t->message))
+	while ((t = ticket_box_take(&b->tickets, o->number)) && !is_named(b, o->profile, &t->message))
 		ticket_free(t);
 	return t;
 }
 
-static void fill_launch(struct launch_order *order, const struct backend_order *o)
+static void fill_launch(struct launch_order *order, const struct run_order *o)
 {
 	memset(order, 0, sizeof *order); /* padding too */
 	order->limits      = *o->limits;
@@ -311,7 +311,7 @@ static void fill_launch(struct launch_order *order, const struct backend_order *
 }
 
 /* The run has the streams of the ticket at once. */
-static void take_over(struct ticket *t, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX])
+static void take_over(struct ticket *t, struct run *ret, const struct run_order *o, int streams[PIPES_MAX])
 {
 	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
 	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_LAUNCHER]),
@@ -319,10 +319,10 @@ static void take_over(struct ticket *t, struct run *ret, const struct backend_or
 }
 
 /* A run that cannot use the cell leaves its ticket to the next one. *cell: what the keeper can make fit. */
-static void leave_to_keeper(struct backend_service *b, const struct backend_order *o, struct ticket *t,
+static void leave_to_keeper(struct backend_service *b, const struct run_order *o, struct ticket *t,
 			    struct keeper_cell_id *cell)
 {
-	if (!fits_cell(o->limits, &o->profile->profile.limits, &t->message)) {
+	if (!fits_cell(o->limits, &o->profile->limits, &t->message)) {
 		ticket_box_put_back(&b->tickets, t);
 		return;
 	}
@@ -331,18 +331,18 @@ static void leave_to_keeper(struct backend_service *b, const struct backend_orde
 }
 
 /* True: the run is on its way. */
-static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX],
+static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct run_order *o, int streams[PIPES_MAX],
 			    struct keeper_cell_id *cell)
 {
 	struct launch_order order;
 	struct ticket      *t;
 
-	if (o->profile->profile.warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0 || o->terminals) /* such a cell has a main.py, and nothing else */
+	if (o->profile->warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0 || o->terminals) /* such a cell has a main.py, and nothing else */
 		return false;
 	fill_launch(&order, o);
 	while ((t = take_valid(b, o))) {
-		if (!fits_cell(o->limits, &o->profile->profile.limits, &t->message) ||
-		    !fits_as_it_is(o->limits, &o->profile->profile.limits)) {
+		if (!fits_cell(o->limits, &o->profile->limits, &t->message) ||
+		    !fits_as_it_is(o->limits, &o->profile->limits)) {
 			leave_to_keeper(b, o, t, cell);
 			return false;
 		}
@@ -355,7 +355,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	return false;
 }
 
-static int start(void *self, struct run *ret, const struct backend_order *o, int streams[PIPES_MAX], struct err *e)
+static int start(void *self, struct run *ret, const struct run_order *o, int streams[PIPES_MAX], struct err *e)
 {
 	struct backend_service *b    = self;
 	struct keeper_cell_id   cell = { .number = KEEPER_ANY_CELL };

@@ -136,15 +136,17 @@ static int check_files(int fd, struct denial *why)
 	return deny(why, DENIAL_bad_descriptors, "files", "is no end of socketpair(AF_UNIX, SOCK_STREAM)");
 }
 
-static int plan_mounts(struct run_plan *p, bool terminals, struct denial *why)
+/* What cannot be mounted is refused here; the process that builds the cell makes the plan of it. */
+static int check_mounts(const struct run_plan *p, bool terminals, struct denial *why)
 {
 	struct mount_wishes wishes = mount_wishes_of(&p->limits, p->profile->profile.workspace_exec);
+	struct mount_plan   ignored;
 	struct err          e;
 
 	wishes.terminals = terminals;
 	wishes.shown     = (const char *const *)p->shown;
 	wishes.shown_len = p->shown_len;
-	return mount_plan_build(&p->mounts, &wishes, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
+	return mount_plan_build(&ignored, &wishes, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
 }
 
 /* --- arguments --- */
@@ -379,7 +381,7 @@ static int build(struct run_plan *p, const struct places *places, const struct p
 		return -1;
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
-	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || plan_mounts(p, r->terminal, why) < 0 || plan_network(p, places, r, why) < 0)
+	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 || plan_network(p, places, r, why) < 0)
 		return -1;
 	return make_words(p, r, why);
 }

@@ -17,7 +17,6 @@
 struct run_plan {
 	const struct served_profile *profile;
 	struct limits                limits;
-	struct mount_plan            mounts; /* borrows the texts of shown */
 	char                        *shown[MOUNT_SHOWN_MAX]; /* "workspace/NAME" */
 	size_t                       shown_len;
 	struct exec_args             exec_args; /* fd: -1 until it is sealed */

@@ -165,15 +165,16 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 {
 	bool                 has_code = request->kind == REQUEST_run;
 	bool                 has_own_code = r->session && !r->door->is_private; /* a launcher makes nothing that it cannot remove */
-	struct backend_order order    = {
-		.profile     = plan->profile,
+	struct run_order order    = {
+		.profile     = &plan->profile->profile,
+		.policy      = &plan->profile->policy,
+		.number      = plan->profile->index,
 		.limits      = &r->limits,
 		.exec_args   = &plan->exec_args,
 		.exec_text   = plan->exec_text,
 		.code_fd     = has_code ? fds[0] : has_own_code ? plan->own_code : -1,
 		.code_len    = (uint32_t)plan->code.len,
 		.code        = plan->code.text,
-		.mounts      = &plan->mounts,
 		.shown       = (const char *const *)plan->shown,
 		.shown_fd    = fds + has_code,
 		.shown_len   = plan->shown_len,

@@ -21,7 +21,7 @@ struct fork_server {
 	int               orders;  /* where cells are registered */
 	int               signals; /* signalfd: SIGTERM */
 	int               epoll;
-	struct sock_fprog     filter, notifying; /* as in run_order */
+	struct sock_fprog     filter, notifying; /* as in cell_order */
 	bool              is_last; /* nothing is left that could ask, or there is a successor */
 	size_t            n;
 	struct fork_request **waiting; /* for their orders; FORK_SERVER_CELLS_MAX of them; a fork finds zeros */

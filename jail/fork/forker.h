@@ -9,7 +9,7 @@ struct forker {
 	uint32_t                 generation;
 	bool                     is_for_one;       /* it goes when it has forked, and with it the privilege that takes */
 	bool                     is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
-	const struct sock_fprog *filter, *notifying; /* as in run_order */
+	const struct sock_fprog *filter, *notifying; /* as in cell_order */
 };
 #define FORKER_NONE ((struct forker){ .orders = -1, .pidfd = -1 })
 

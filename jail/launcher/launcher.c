@@ -2,6 +2,7 @@
 #include "launcher.h"
 
 #include "clock.h"
+#include "fd.h"
 #include "filter_cache.h"
 #include "filter_notice.h"
 #include "group_sweep.h"
@@ -9,20 +10,42 @@
 #include "packet.h"
 #include "privilege.h"
 #include "reap.h"
-#include "verdict.h"
+#include "say.h"
+#include "served_cell.h"
 #include "watch_tell.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIE_MS_MAX = 2000 };
+enum { TURN_MS_MAX = 60000 };
 
-/* Terminal keys go to the client; an end asked of us by signal is a cancel. What else the caller left does not matter. */
+/* The two filters that the cell's program may have; they live as long as the launcher. */
+struct own_filter {
+	struct filter     filter, copy;
+	struct sock_fprog program, notifying;
+};
+
+struct launcher {
+	const struct run_order *order;
+	const struct places    *places;
+	int                     client, signals;
+	struct rootless         rootless;
+	struct own_filter       filter;
+	struct supervisor_setup setup;
+	struct cell_kind        kind;
+	struct served_cell     *cell;
+};
+
+/* The keys of a terminal reach the client; a signal that ends this process ends the run. Nothing else that the caller left is of interest. */
 static int take_signals(void)
 {
 	sigset_t set;
@@ -40,33 +63,28 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Its name, its session, its signals. */
-static void begin(struct watch *w, const struct run_order *order)
+/* --- as a keeper --- */
+
+/* The client cleans up after a launcher that was killed. */
+static int tell_slot(int client, uint32_t number, struct err *e)
 {
-	prctl(PR_SET_NAME, "brig-launcher");
-	watch_init(w, order);
-	w->signals = take_signals();
+	struct launch_message message = { .kind = LAUNCH_SLOT, .number = number };
+
+	return watch_tell(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
-/* Without it nobody could clean up after a launcher that was killed. */
-static int say_slot(const struct watch *w, struct err *e)
+static int take_groups(struct launcher *l, struct cell_place *p, struct err *e)
 {
-	struct launch_message message = { .kind = LAUNCH_SLOT, .number = w->cell.slot.number };
+	const char *runtime = l->places->runtime;
 
-	return watch_tell(w->client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
-}
-
-static int take_place(struct watch *w, struct err *e)
-{
-	if (cell_enter_rootless(&w->cell, w->order, e) < 0)
-		return -1;
-	for (uint32_t first = 0;; first = w->cell.slot.number + 1) {
-		if (cell_take_slot(&w->cell, w->order, first, e) < 0 || say_slot(w, e) < 0)
+	for (uint32_t first = 0;; first = p->slot.number + 1) {
+		slot_done(&p->slot);
+		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0 || tell_slot(l->client, p->slot.number, e) < 0)
 			return -1;
-		switch (cell_make_groups(&w->cell, w->order, e)) {
+		switch (group_open(&p->group, runtime, p->slot.number, e)) {
 		case GROUP_MADE:
-			group_sweep(&w->cell.group, &w->cell.slot, w->order->runtime_dir);
-			return 0;
+			group_sweep(&p->group, &p->slot, runtime);
+			return group_limit(&p->group, l->order->limits, e) < 0 ? -1 : group_holds(&p->group, l->order->limits, e);
 		case GROUP_TAKEN:
 			continue;
 		case GROUP_FAILED:
@@ -75,95 +93,197 @@ static int take_place(struct watch *w, struct err *e)
 	}
 }
 
-/* The filter that answers the program's calls; lives as long as the launcher. */
-struct own_filter {
-	struct filter     filter, copy;
-	struct sock_fprog program, notifying;
-};
-
-/* This launcher reuses no network, so only refused calls need a notice. */
-static int open_filter(struct own_filter *f, const struct run_order *order, struct err *e)
+/* The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. */
+static int take_place(struct launcher *l, struct cell_place *p, struct err *e)
 {
-	if (filter_open(order->policy, order->runtime_dir, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
+	const char *const store[] = { l->places->store[0], l->places->store[1] };
+
+	p->limits = *l->order->limits;
+	if (store_open_first(store, l->order->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0)
+		return -1;
+	return take_groups(l, p, e);
+}
+
+/* --- as a supervisor --- */
+
+/* No network is used again here, so only refused calls need a notice. */
+static int open_filter(struct launcher *l, struct err *e)
+{
+	struct own_filter *f = &l->filter;
+
+	if (filter_open(l->order->policy, l->places->runtime, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
 		return -1;
 	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
-	f->program = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
+	f->program   = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
 	f->notifying = (struct sock_fprog){ .len = f->copy.len, .filter = f->copy.insn };
 	return 0;
 }
 
-/* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
-static int build(struct watch *w, struct own_filter *f, struct cell_base *base, struct forker *forker, struct err *e)
+static void fill_setup(struct launcher *l)
 {
-	if ((w->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(w, e) < 0 || open_filter(f, w->order, e) < 0)
-		return -1;
-	w->served            = *w->order;
-	w->served.filter     = &f->program;
-	w->served.notifying  = &f->notifying;
-	w->order             = &w->served;
-	w->cell.base         = base;
-	if (cell_begin(base, w->cell.rootless.kind, e) < 0)
-		return -1;
-	base->mounts.trust_fd = w->order->trust_fd;
-	if (cell_open(&w->cell, w->order, e) < 0)
-		return -1;
-	*forker             = (struct forker){ .orders          = -1,
-					       .pidfd           = -1,
-					       .is_for_one      = true,
-					       .is_first_victim = w->cell.missing & LAYER_BIT(MEMORY),
-					       .filter          = &f->program,
-					       .notifying       = &f->notifying };
-	w->cell.warm.forker = forker;
-	if (w->order->files_fd >= 0 && files_start(&w->files, w->order->files_fd, &w->cell, w->order, e) < 0)
-		return -1;
-	return forker_start(forker, e);
+	const struct run_order *o = l->order;
+
+	l->setup = (struct supervisor_setup){
+		.workspace_exec   = o->profile->workspace_exec,
+		.require_all      = o->profile->require == REQUIRE_ALL,
+		.wall_ms_max      = UINT64_MAX,
+		.tool_wait_ms_max = UINT64_MAX,
+		.lifetime_ms_max  = UINT64_MAX - SESSION_GRACE_MS,
+		.has_network      = o->listeners != NULL,
+		.rootless_kind    = l->rootless.kind,
+	};
+	snprintf(l->setup.rootfs, sizeof l->setup.rootfs, "%s", o->profile->rootfs);
+	memcpy(l->setup.rootless_why, l->rootless.why, sizeof l->setup.rootless_why);
+	if (o->listeners)
+		l->setup.listeners = *o->listeners;
 }
 
-/* Until they are sent, the client is gone, or it takes too long. */
-static void send_files(struct watch *w)
+static void fill_kind(struct launcher *l, const struct cell_place *p)
 {
-	struct pollfd pid1 = { .fd = w->cell.pidfd, .events = POLLIN };
-	double        end  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX, left;
+	struct cell_kind *kind = &l->kind;
+
+	kind->setup        = &l->setup;
+	kind->filter       = &l->filter.program;
+	kind->notifying    = &l->filter.notifying;
+	kind->nets.host_fd = -1;
+	kind->forker       = (struct forker){ .orders          = -1,
+					      .pidfd           = -1,
+					      .is_for_one      = true,
+					      .is_first_victim = p->group.missing & LAYER_BIT(MEMORY),
+					      .filter          = &l->filter.program,
+					      .notifying       = &l->filter.notifying };
+}
+
+/* What fails here is told by the cell, which then cannot be built. */
+static int prepare(struct launcher *l, struct cell_place *p, struct err *e)
+{
+	if ((l->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(l, p, e) < 0 || open_filter(l, e) < 0 ||
+	    cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
+		return -1;
+	l->kind.base.mounts.trust_fd = l->order->trust_fd;
+	return 0;
+}
+
+static void fill_shown(struct supervisor_cell *message, const struct run_order *o, int fds[MOUNT_SHOWN_MAX + 1])
+{
+	message->shown_len = (uint32_t)o->shown_len;
+	for (size_t i = 0; i < o->shown_len; i++) {
+		snprintf(message->shown[i], sizeof message->shown[i], "%s", strrchr(o->shown[i], '/') + 1); /* behind "workspace/" */
+		fds[i] = o->shown_fd[i];
+	}
+	message->files        = o->files_fd >= 0;
+	fds[o->shown_len]     = o->files_fd;
+}
+
+static int open_cell(struct launcher *l, int control)
+{
+	struct supervisor_cell message = { .awaited = true, .terminals = l->order->terminals, .has_code = l->order->code_len > 0 };
+	struct cell_place      place   = CELL_PLACE_NONE;
+	int                    fds[MOUNT_SHOWN_MAX + 1];
+
+	l->kind.base = (struct cell_base){ .init_fd = -1, .mounts = BASE_MOUNTS_NONE };
+	if (prepare(l, &place, &l->kind.unfit) == 0)
+		l->kind.unfit.kind = ERR_NONE;
+	place.control = control;
+	fill_setup(l);
+	fill_kind(l, &place);
+	fill_shown(&message, l->order, fds);
+	l->cell = served_cell_open(&l->kind, &place, &message, fds, &ZYGOTE_PLACE_NONE);
+	return l->cell ? 0 : -1;
+}
+
+/* As the keeper sends it. */
+static int give_order(const struct launcher *l, int control, const struct timespec *asked)
+{
+	const struct run_order *o = l->order;
+	struct launch_order     order;
+	int                     fds[4];
+	size_t                  n = 0;
+
+	memset(&order, 0, sizeof order); /* padding too */
+	order.limits      = *o->limits;
+	order.exec_args   = *o->exec_args;
+	order.code_len    = o->code_fd < 0 ? 0 : o->code_len;
+	order.stdin_pipe  = o->stdin_pipe;
+	order.result_pipe = o->result_pipe;
+	order.tools       = o->tools_fd >= 0;
+	order.asked       = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
+	fds[n++]          = l->client;
+	fds[n++]          = o->exec_args->fd;
+	if (order.code_len)
+		fds[n++] = o->code_fd;
+	if (order.tools)
+		fds[n++] = o->tools_fd;
+	return packet_send(control, &order, sizeof order, fds, n);
+}
+
+/* --- its turns --- */
+
+static bool is_of_cell(const void *arg, pid_t pid)
+{
+	const struct served_cell *c = arg;
+
+	return cell_has_child(&c->watch.cell, pid) || c->helper == pid;
+}
+
+static _Noreturn void give_up(const char *what)
+{
+	say("brig: a launcher cannot go on: %s: %m\n", what);
+	_exit(EXIT_FAILURE); /* PID 1 dies with this process, and the client says so */
+}
+
+/* False when the cell is gone, and its end was told. */
+static bool turn(struct launcher *l)
+{
+	struct pollfd           fds[WATCH_FDS + 1];
+	struct signalfd_siginfo info;
+	double                  left;
+
+	if (l->cell->watch.decided)
+		reap_unknown(is_of_cell, l->cell); /* PID 1 is not gone as long as a fork that was not told of is not reaped */
+	served_cell_fds(l->cell, fds);
+	fds[WATCH_FDS] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
+	left           = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
+	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
+		give_up("poll");
+	if (fds[WATCH_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
+		watch_decide(&l->cell->watch, EXIT_cancelled);
+	return served_cell_hear(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
+}
+
+/* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
+static void give_up_rights(struct launcher *l)
+{
+	struct watch *w = &l->cell->watch;
 	struct err    e;
 
-	if (w->cell.pidfd >= 0)
-		poll(&pid1, 1, DIE_MS_MAX);
-	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
-		return;
-	while (w->files.state == FILES_SENDS && (left = end - clock_ms(CLOCK_MONOTONIC)) > 0) {
-		struct pollfd fds[] = { { w->files.sock, POLLIN, 0 }, { w->client, 0, 0 } };
-
-		if (poll(fds, 2, (int)left + 1) < 0 || fds[1].revents)
-			break;
-		if (fds[0].revents)
-			(void)files_hear(&w->files, &e);
-	}
-	files_close(&w->files);
+	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_drop(&e) < 0))
+		watch_fail(w, EXIT_setup_failed, &e);
 }
 
-_Noreturn void launcher_main(const struct run_order *order, int sock, const struct timespec *asked)
+_Noreturn void launcher_main(const struct run_order *order, const struct places *places, int sock, const struct timespec *asked)
 {
-	struct own_filter filter = { .program = { 0 } };
-	struct forker     forker = FORKER_NONE;
-	struct cell_base  base;
-	struct watch      w;
-	struct err        e;
+	struct launcher l = { .order = order, .places = places, .client = sock };
+	bool            is_there = true;
+	int             pair[2], r;
 
-	begin(&w, order);
-	w.client  = sock;
-	w.ordered = true;
-	w.asked   = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	if (build(&w, &filter, &base, &forker, &e) < 0 || privilege_drop(&e) < 0 ||
-	    (order->files_fd < 0 && cell_give_order_file(&w.cell, order, true, &e) < 0))
-		watch_fail(&w, EXIT_setup_failed, &e);
-	else
-		watch_cell(&w);
-	verdict_fill(&w);
-	forker_kill(&forker);
-	cell_end(&w.cell);
-	send_files(&w);
-	reap_all(); /* a fork that was not told of is among them: PID 1 is not gone as long as that is not reaped */
-	(void)!cell_reap(&w.cell, &w.end.left);
-	watch_tell_ended(&w);
+	prctl(PR_SET_NAME, "brig-launcher");
+	l.signals = take_signals();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		give_up("socketpair");
+	if (open_cell(&l, pair[1]) < 0)
+		give_up("memory");
+	while (is_there && l.cell->state == CELL_OPENS)
+		is_there = turn(&l);
+	give_up_rights(&l);
+	r = give_order(&l, pair[0], asked);
+	errno = -r;
+	if (r < 0)
+		give_up("order");
+	fd_closep(&l.client); /* the cell has it with the order */
+	while (is_there)
+		is_there = turn(&l);
+	forker_kill(&l.kind.forker);
+	reap_all();
 	_exit(EXIT_SUCCESS);
 }

@@ -33,7 +33,7 @@ static void keep_only(const struct run_order *order, int sock)
 	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
-int run_start(struct run *ret, const struct run_order *order, struct err *e)
+int run_start(struct run *ret, const struct run_order *order, const struct places *places, struct err *e)
 {
 	struct timespec asked;
 	int             pair[2];
@@ -47,14 +47,14 @@ int run_start(struct run *ret, const struct run_order *order, struct err *e)
 	pid = fork();
 	if (pid == 0) {
 		keep_only(order, pair[1]);
-		launcher_main(order, pair[1], &asked);
+		launcher_main(order, places, pair[1], &asked);
 	}
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
 		return err_sys(e, "set-up step start-launcher: fork");
 	}
-	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = order->runtime_dir,
+	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = places->runtime,
 			     .pipes = pipes_count(order->stdin_pipe, order->result_pipe) };
 	return 0;
 }

@@ -6,7 +6,9 @@
  * streams: see struct launch_message.
  */
 #pragma once
-#include "run_order.h"
+#include "exec_args.h"
+#include "limits.h"
+#include "run_end.h"
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
@@ -60,7 +62,7 @@ struct launch_ask {
 enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
- * From the keeper to a cell of a service, once, with descriptors: the socket to the client, the arguments (exec_args.h), the
+ * From the keeper, or a launcher to itself, to a cell, once, with descriptors: the socket to the client, the arguments (exec_args.h), the
  * text of the program if there is one, the program's end of the socket to its tools if it has some. Over a ticket it comes without any: that socket
  * goes to the fork with its order.
  */

@@ -45,7 +45,7 @@ struct entry_of_cell {
 
 struct supervisor {
 	struct supervisor_setup setup;
-	struct sock_fprog       filter, notifying; /* as in run_order; one behind the other */
+	struct sock_fprog       filter, notifying; /* as in cell_order; one behind the other */
 	struct kept_zygote      zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
@@ -269,9 +269,10 @@ static void hear_keeper(struct supervisor *s)
 {
 	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
-	size_t                 n, i = free_cell(s);
+	size_t                 n, used, i = free_cell(s);
 	ssize_t                got;
 	struct zygote_place    zygote = ZYGOTE_PLACE_NONE;
+	struct cell_place      place;
 
 	got = packet_receive(SUPERVISOR_FD, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
@@ -291,7 +292,8 @@ static void hear_keeper(struct supervisor *s)
 	s->kind.forker.is_first_victim = s->zygote.is_first_victim = message.missing & LAYER_BIT(MEMORY);
 	if (message.warm)
 		zygote = want_zygote(s, fds[2], message.digest);
-	s->entry[i].cell = served_cell_open(&s->kind, &message, fds, &zygote);
+	used             = cell_place_receive(&place, &message, fds);
+	s->entry[i].cell = served_cell_open(&s->kind, &place, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)
 		return; /* the keeper sees the end of its control socket */
 	if (i >= s->top)

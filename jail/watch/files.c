@@ -306,7 +306,7 @@ static _Noreturn void helper(struct job *j)
 
 /* --- the process that watches the run --- */
 
-static void fill_job(struct job *j, const struct cell *c, const struct run_order *order)
+static void fill_job(struct job *j, const struct cell *c, const struct cell_order *order)
 {
 	j->owner_id       = c->slot.init_id;
 	j->id             = c->slot.program_id;
@@ -317,7 +317,7 @@ static void fill_job(struct job *j, const struct cell *c, const struct run_order
 	j->filter         = order->filter;
 }
 
-int files_start(struct files *f, int client, const struct cell *c, const struct run_order *order, struct err *e)
+int files_start(struct files *f, int client, const struct cell *c, const struct cell_order *order, struct err *e)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
 	struct job        job;

@@ -21,7 +21,7 @@ struct files {
 #define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
 
 /* The helper is there, and waits for /workspace. client: borrowed. Whoever calls it may take any id of the cell. */
-must_use int files_start(struct files *f, int client, const struct cell *c, const struct run_order *order, struct err *e);
+must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_order *order, struct err *e);
 /* The cell is prepared; dir is borrowed. */
 void files_give_workspace(struct files *f, int dir);
 

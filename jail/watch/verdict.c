@@ -18,7 +18,7 @@ static void add_hit(struct run_end *end, enum limit_id limit, int64_t value, int
 /* tmpfs does not count what it refused: that it was full when the program ended is all that can be known. */
 static void note_full_mounts(struct watch *w)
 {
-	const struct limits *l    = w->order->limits;
+	const struct limits *l    = w->order.limits;
 	uint64_t             full = 0, inodes = 0;
 
 	for (uint32_t i = 0; i < w->program.mounts_read && i < CELL_MOUNTS; i++) {
@@ -45,7 +45,7 @@ static void note_usage(struct watch *w)
 	w->end.io_read_bytes     = u.io_read;
 	w->end.io_write_bytes    = u.io_write;
 	if (u.pids_refused > 0)
-		add_hit(&w->end, LIMIT_pids, (int64_t)w->order->limits->pids, w->end.pids_peak, u.pids_refused);
+		add_hit(&w->end, LIMIT_pids, (int64_t)w->order.limits->pids, w->end.pids_peak, u.pids_refused);
 	w->oom |= u.oom_kills > 0;
 }
 
@@ -81,7 +81,7 @@ static void judge_without_report(struct watch *w)
  */
 static bool crashed_for_memory(const struct watch *w)
 {
-	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order->limits->memory_bytes;
+	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
 }
 
 /* What ended the program, when nothing that we did: by what the kernel says alone. */
@@ -100,7 +100,7 @@ static void judge(struct watch *w)
 	w->oom |= killed && crashed_for_memory(w);
 	if (w->oom)
 		w->end.reason = EXIT_oom;
-	else if (killed && w->end.cpu_ms >= (double)w->order->limits->cpu_ms)
+	else if (killed && w->end.cpu_ms >= (double)w->order.limits->cpu_ms)
 		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than our clock */
 	else
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;

@@ -62,7 +62,7 @@ static pid_t next_pid(char **at)
 static pid_t find_victim(const struct watch *w, char *members)
 {
 	const struct figures server  = figures_of(w->cell.warm.program);
-	long                 most    = (long)(w->order->limits->memory_bytes / OF_ONE) / getpagesize(), own;
+	long                 most    = (long)(w->order.limits->memory_bytes / OF_ONE) / getpagesize(), own;
 	pid_t                largest = 0, last = 0;
 
 	for (pid_t pid; (pid = next_pid(&members)) > 0;) {

@@ -5,22 +5,20 @@
 #include "fd.h"
 #include "layer.h"
 #include "packet.h"
-#include "reap.h"
 #include "watch_tell.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, CPU_CHECK_MS_LEAST = 5, CPU_RETRY_MS = 100 };
 
-void watch_init(struct watch *w, const struct run_order *order)
+void watch_init(struct watch *w)
 {
-	*w = (struct watch){ .order = order, .lifetime_ms_max = UINT64_MAX, .client = -1, .control = -1, .signals = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 
@@ -28,7 +26,6 @@ void watch_close(struct watch *w)
 {
 	fd_closep(&w->client);
 	fd_closep(&w->control);
-	fd_closep(&w->signals);
 	fd_closep(&w->ticket);
 	files_close(&w->files);
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
@@ -41,7 +38,7 @@ bool watch_reached_memory(const struct watch *w)
 	struct group_usage u;
 
 	group_read(&w->cell.group, &u);
-	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order->limits->memory_bytes / 8 * 7;
+	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order.limits->memory_bytes / 8 * 7;
 }
 
 void watch_say_limit(const struct watch *w, enum exit_reason reason)
@@ -286,14 +283,6 @@ static void on_client(struct watch *w)
 	fd_closep(&w->client);
 }
 
-static void on_signal(struct watch *w)
-{
-	struct signalfd_siginfo info;
-
-	if (read(w->signals, &info, sizeof info) == sizeof info)
-		watch_decide(w, EXIT_cancelled);
-}
-
 /* The event comes as well when a group above the cell's has no memory: the kernel then kills what it will, in the cell or elsewhere. */
 static void end_for_memory(struct watch *w)
 {
@@ -322,7 +311,7 @@ static void on_oom_helper(struct watch *w)
 
 static void on_notice(struct watch *w)
 {
-	notice_hear(&w->cell.notice, w->order->filter, &w->end.refused);
+	notice_hear(&w->cell.notice, w->order.filter, &w->end.refused);
 }
 
 /* The program has begun to use its network. */
@@ -361,8 +350,8 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->unread             = -1;
 	w->asked              = o->asked <= now ? o->asked : now; /* a set-up from the future, or of no time at all, would never be late */
 	w->limits             = o->limits;
-	w->served.stdin_pipe  = o->stdin_pipe;
-	w->served.result_pipe = o->result_pipe;
+	w->order.stdin_pipe  = o->stdin_pipe;
+	w->order.result_pipe = o->result_pipe;
 }
 
 /* Where a zygote was asked already its fork executes what is cold, but finds the main.py that a command has not; the keeper knows. */
@@ -371,9 +360,9 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 	bool is_asked = w->cell.warm.state > WARM_PREPARED;
 
 	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
-	if (is_asked && w->served.code_fd < 0)
+	if (is_asked && w->order.code_fd < 0)
 		return err_set(e, ERR_SETUP, "the cell is not for commands");
-	return cell_give_order_file(&w->cell, &w->served, !warm, e);
+	return cell_give_order_file(&w->cell, &w->order, !warm, e);
 }
 
 static void carry_out(struct watch *w, bool warm)
@@ -391,14 +380,14 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	take_figures(w, o);
 	fd_closep(&w->ticket); /* what comes from its other end is too late */
 	w->client          = fds[0];
-	w->served.exec_args = &o->exec_args;
-	w->served.code_fd  = o->code_len ? fds[2] : -1;
-	w->served.code_len = o->code_len;
-	w->served.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
+	w->order.exec_args = &o->exec_args;
+	w->order.code_fd  = o->code_len ? fds[2] : -1;
+	w->order.code_len = o->code_len;
+	w->order.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
 	if (!is_late)
 		carry_out(w, o->warm);
-	w->served.exec_args = NULL; /* they are in the cell's hands now */
-	w->served.tools_fd = -1;
+	w->order.exec_args = NULL; /* they are in the cell's hands now */
+	w->order.tools_fd = -1;
 	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
 		close(fds[i]);
 }
@@ -499,18 +488,14 @@ static void on_control(struct watch *w)
 
 /* --- the files --- */
 
-/* A private run has its order from the start: only its order file is held back. */
 static void on_files(struct watch *w)
 {
 	struct err e;
 
 	switch (files_hear(&w->files, &e)) {
 	case FILES_GO_ON:
+	case FILES_FILLED: /* the order is read now */
 	case FILES_DONE:
-		return;
-	case FILES_FILLED:
-		if (w->control < 0 && cell_give_order_file(&w->cell, w->order, true, &e) < 0)
-			watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	case FILES_FAILED:
 		if (!w->clock.started) /* else it is missed when its files are due */
@@ -529,8 +514,8 @@ static double least(double a, double b)
 /* When to look again: the limit cannot be reached sooner than by every CPU spinning. */
 static double next_cpu_check(const struct watch *w, double used_ms)
 {
-	double left = (double)w->order->limits->cpu_ms - used_ms;
-	double cpus = (double)w->order->limits->cpus / 1000;
+	double left = (double)w->order.limits->cpu_ms - used_ms;
+	double cpus = (double)w->order.limits->cpus / 1000;
 	double wait = left / (cpus < 1 ? 1 : cpus);
 
 	return wait < CPU_CHECK_MS_LEAST ? CPU_CHECK_MS_LEAST : wait;
@@ -551,7 +536,7 @@ static double check_cpu(struct watch *w)
 
 	if (used < 0) /* a counter that could not be read once is looked at again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
-	if (used >= (double)w->order->limits->cpu_ms) {
+	if (used >= (double)w->order.limits->cpu_ms) {
 		watch_decide(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
 	}
@@ -567,7 +552,7 @@ static const char *what_is_late(const struct warm *warm)
 
 static double wall_end(const struct watch *w, double now)
 {
-	return w->session_ms ? w->clock.started + (double)w->session_ms : wall_clock_end(&w->clock, w->order->limits, now);
+	return w->session_ms ? w->clock.started + (double)w->session_ms : wall_clock_end(&w->clock, w->order.limits, now);
 }
 
 static double check_clocks(struct watch *w)
@@ -630,7 +615,6 @@ static const struct source {
 	{ AT(files.sock), on_files },
 	{ AT(control), on_control }, /* a keeper that is gone is the reason, the door's cancel a consequence */
 	{ AT(client), on_client },
-	{ AT(signals), on_signal },
 	{ AT(cell.warm.answer_fd), watch_warm_hear },
 	{ AT(cell.warm.program_fd), watch_warm_program },
 #undef AT
@@ -695,26 +679,4 @@ bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
 {
 	hear(w, fds);
 	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && (w->cell.warm.is_hard || w->cell.report_fd < 0));
-}
-
-static bool is_own_child(const void *arg, pid_t pid)
-{
-	return cell_has_child(&((const struct watch *)arg)->cell, pid);
-}
-
-void watch_cell(struct watch *w)
-{
-	struct pollfd fds[WATCH_FDS];
-
-	do {
-		double left = watch_left(w);
-
-		if (w->decided)
-			reap_unknown(is_own_child, w); /* PID 1 is not gone as long as a fork that was not told of is not reaped */
-		watch_fds(w, fds);
-		if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > 60000 ? 60000 : (int)left + 1) < 0 && errno != EINTR) {
-			fail_to_watch(w, "poll");
-			return;
-		}
-	} while (watch_hear(w, fds));
 }

@@ -2,7 +2,7 @@
  * watch.h - one run as the process that watches it sees it, from the clone to the last process.
  *
  * Everything that can end a run comes together here: the cell's own messages, its
- * control groups, the clocks, the client, a signal. The first reason stays;
+ * control groups, the clocks, the client. The first reason stays;
  * what comes later is its consequence.
  */
 #pragma once
@@ -21,20 +21,19 @@ struct program_end {
 };
 
 struct watch {
-	const struct run_order *order;
+	struct cell_order       order;
+	struct limits           limits; /* of the order */
 	struct cell             cell;
 	struct run_end          end;
-	int                     client, signals;
+	int                     client; /* -1: not known yet, or gone */
 	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
-	bool                    awaited;  /* as in launch.h */
-	int                     control;  /* of a cell of a service: brings the order; else -1 */
+	bool                    awaited;  /* as in supervisor_protocol.h */
+	int                     control;  /* brings the order; its end is that of the keeper */
 	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
 	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* that its user may ask for */
 	uint64_t                session_ms; /* LAUNCH_STAYS: its wall time; 0: it is no session */
 	bool                    is_frozen; /* the session */
 	uint32_t                victims;  /* processes of a session that were ended because it had no memory */
-	struct run_order        served;   /* what `order` points to then, and */
-	struct limits           limits;   /* its limits */
 	int                     streams[PIPES_MAX];
 	double                  asked; /* CLOCK_MONOTONIC ms */
 	struct wall_clock       clock; /* of the program */
@@ -52,11 +51,12 @@ struct watch {
 	struct files            files;
 };
 
-void watch_init(struct watch *w, const struct run_order *order);
+void watch_init(struct watch *w);
 /* After cell_reap(): what is still open of it. */
 void watch_close(struct watch *w);
 
-/* Ends the run for this reason, or for the one that was first. */
+/* Ends the run for this reason, or for the one that was first: the cell takes no order any more, and is killed. */
+void watch_decide(struct watch *w, enum exit_reason reason);
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
 /* Else it was a group above ours that had no memory: a service's, the host's. */
@@ -69,15 +69,13 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason);
  * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
  * process of the cell, or is the last one (is_alone). Fills started, streams and how the program ended.
  */
-enum { WATCH_FDS = 15 };
+enum { WATCH_FDS = 14 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
 bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
 /* There is a zygote now: a cell that was built without one may have it fork. */
 void   watch_warm_is_up(struct watch *w);
-/* Turns, until the last one. */
-void watch_cell(struct watch *w);
 
 /* What comes over a ticket: false when it is no order, but its end. */
 bool watch_take_ticket(struct watch *w);

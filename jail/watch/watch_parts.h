@@ -2,8 +2,6 @@
 #pragma once
 #include "watch.h"
 
-/* The first reason stays; the cell takes no order any more, and is killed. */
-void watch_decide(struct watch *w, enum exit_reason reason);
 /* The program runs from now on. */
 void watch_begin(struct watch *w);
 /* Of a session that has no memory: the process with most memory of its own is killed, or the youngest, if files are why. False: there is none but the two that hold it together. */

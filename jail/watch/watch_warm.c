@@ -50,7 +50,7 @@ static void ask(struct watch *w)
 		warm->asked_times = 0;
 	warm->by_forker = w->ordered && !w->is_warm_order;
 	warm->ahead    = warm->zygote.ahead && !w->ordered;
-	if (cell_ask(&w->cell, w->order->limits, &e) < 0)
+	if (cell_ask(&w->cell, w->order.limits, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 }
 
@@ -76,7 +76,7 @@ static void tell_streams(struct watch *w)
 		return;
 	w->told = true;
 	if (!w->has_ticket_order)
-		pipes_take(w->streams, client, w->order->stdin_pipe, w->order->result_pipe);
+		pipes_take(w->streams, client, w->order.stdin_pipe, w->order.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
 	if (!w->has_ticket_order && watch_tell_started(w, &e) < 0) /* whoever used a ticket has its streams, and need not be woken for what he knows */

@@ -99,8 +99,8 @@ static bool fails(const char *name)
 
 /* clang-format off */
 #define CALLS                                                                                                                    \
-	CALL(cell_take_slot,          (struct cell *c, const struct run_order *o, uint32_t first, struct err *e), (c, o, first, e))  \
-	CALL(cell_open,               (struct cell *c, const struct run_order *o, struct err *e), (c, o, e))                         \
+	CALL(slot_take,               (const char *dir, const struct id_range *ids, uint32_t first, struct slot *ret, struct err *e), (dir, ids, first, ret, e)) \
+	CALL(cell_open,               (struct cell *c, const struct cell_order *o, struct err *e), (c, o, e))                        \
 	CALL(user_ns_make,            (const struct slot *slot, bool quotas, struct err *e), (slot, quotas, e))                      \
 	CALL(privilege_forget_caller, (bool on_host, bool *no_groups, struct err *e), (on_host, no_groups, e))                   \
 	CALL(privilege_hide,          (struct err *e), (e))                                                                      \
@@ -121,7 +121,7 @@ static bool fails(const char *name)
 	CALL(peer_identify,           (struct peer *ret, struct peer_groups *groups, int sock, struct err *e), (ret, groups, sock, e)) \
 	CALL(run_id_make,             (char id[RUN_ID_LEN + 1], struct err *e), (id, e))                                             \
 	CALL(exec_args_pack,              (struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv, char *const *envp, struct err *e), (ret, text, paths, cwd, argv, envp, e)) \
-	CALL(run_start,               (struct run *ret, const struct run_order *order, struct err *e), (ret, order, e))
+	CALL(run_start,               (struct run *ret, const struct run_order *order, const struct places *places, struct err *e), (ret, order, places, e))
 #define NETWORK_CALLS                                                                                                            \
 	CALL(net_config_make,         (struct net_config *ret, const struct places *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e), (ret, places, policy, asked, e)) \
 	CALL(net_add_route,           (struct err *e), (e))                                                                          \
@@ -138,12 +138,12 @@ static bool fails(const char *name)
 CALLS NETWORK_CALLS
 #undef CALL
 
-__typeof__(cell_make_groups) __real_cell_make_groups, __wrap_cell_make_groups;
-enum group_answer __wrap_cell_make_groups(struct cell *c, const struct run_order *o, struct err *e)
+__typeof__(group_open) __real_group_open, __wrap_group_open;
+enum group_answer __wrap_group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {
-	if (!fails("cell_make_groups"))
-		return __real_cell_make_groups(c, o, e);
-	err_sys(e, "set-up step cell_make_groups");
+	if (!fails("group_open"))
+		return __real_group_open(ret, cache_dir, slot, e);
+	err_sys(e, "set-up step group_open");
 	return GROUP_FAILED;
 }
 
@@ -157,7 +157,7 @@ static void list(void)
 #define CALL(name, parameters, arguments) puts(#name);
 	CALLS
 #undef CALL
-	puts("cell_make_groups");
+	puts("group_open");
 }
 
 static void list_network(void)

@@ -6,7 +6,8 @@ import subprocess
 
 from support import brig, host
 
-ROLES = ("brig", "brigd", "launcher", "holder", "owner", "init", "forker", "program") # in the order of their birth; the holder lends --ro its user namespace, the owner makes that of the cell
+# In the order of their birth. The opener opens what --ro shows, and the holder lends it a user namespace; the owner makes that of the cell.
+ROLES = ("brig", "brigd", "launcher", "opener", "holder", "owner", "init", "forker", "program")
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
 
 CLASSES = {
@@ -101,7 +102,7 @@ HARMLESS = [
     ("launcher", "openat|write", r'/brig>, "memory.kmem|/brig/memory.kmem', "", "each cell has a bound for its sockets"),
     ("launcher", "openat|write", r'"memory.oom_control", O_WRONLY|/memory.oom_control>', "", "the kernel ends the run then, and tells it in its log"),
     ("launcher", "statfs", "max_user_namespaces", "", "the record then says missing:no-nested-ns"),
-    ("launcher", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
+    ("opener", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
     ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind: refused is null, or not"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),

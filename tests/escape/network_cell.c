@@ -88,21 +88,17 @@ static int run_it(const struct profile *p, const struct places *places, const st
 {
 	static const char *const paths[] = { "/usr/bin/python3", NULL };
 	char *const              argv[]  = { (char *)"python3", (char *)"-I", (char *)"-c", code, NULL }, *const envp[] = { NULL };
-	struct mount_wishes      wishes  = mount_wishes_of(&p->limits, p->workspace_exec);
 	struct exec_args         args;
-	struct mount_plan        mounts;
 	struct policy_bundle     policy;
 	struct run               run;
 	struct err               e;
 	char                    *text;
 	struct run_order         order = {
-		.limits = &p->limits, .exec_args = &args, .code_fd = -1, .mounts = &mounts, .files_fd = -1, .tools_fd = -1, .listeners = l->ports ? l : NULL,
-		.trust_fd = -1, .stdin_pipe = true, .workspace_exec = p->workspace_exec, .store = { places->store[0], places->store[1] }, .rootfs = p->rootfs,
-		.runtime_dir = places->runtime, .policy = &policy,
+		.profile = p, .policy = &policy, .limits = &p->limits, .exec_args = &args, .code_fd = -1, .files_fd = -1, .tools_fd = -1,
+		.listeners = l->ports ? l : NULL, .trust_fd = -1, .stdin_pipe = true,
 	};
 
-	if (profile_policy_load(&policy, places, p, &e) < 0 || mount_plan_build(&mounts, &wishes, &e) < 0 ||
-	    exec_args_pack(&args, &text, paths, NULL, argv, envp, &e) < 0 || exec_args_seal(&args, text, &e) < 0 || run_start(&run, &order, &e) < 0)
+	if (profile_policy_load(&policy, places, p, &e) < 0 || exec_args_pack(&args, &text, paths, NULL, argv, envp, &e) < 0 || exec_args_seal(&args, text, &e) < 0 || run_start(&run, &order, places, &e) < 0)
 		give_up(&e);
 	if (sock >= 0) {
 		run_network(&run, sock);

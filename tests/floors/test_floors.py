@@ -187,8 +187,8 @@ HOLDS = {
     },
     "supervisor": {
         "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
-        "jail/spec": "bpf filter_notice group_path id_range layer limits mount_plan mountinfo net_listeners policy_value program_env refusal refused_call",
-        "jail/privilege": "rootless privilege slot sub_ids surroundings",
+        "jail/spec": "bpf filter_notice group_path layer limits mount_plan mountinfo net_listeners policy_value program_env refused_call",
+        "jail/privilege": "privilege slot",
         "jail/cgroup": "group group_again group_count group_leaf group_limit group_place group_trace group_trees",
         "jail/seccomp": "notice",
         "jail/order": "order_file exec_args zygote_report",

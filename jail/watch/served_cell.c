@@ -35,20 +35,21 @@ static const int *take_leaves(struct group *g, const struct supervisor_cell *mes
 	return fds;
 }
 
-static void take_place(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds)
 {
-	struct cell_place *p = &c->place;
+	struct cell_place p = CELL_PLACE_NONE;
 
-	p->control = fds[0];
-	p->slot    = (struct slot){
-		   .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id
-	};
-	p->rootfs  = (struct store_tree){ .tree_fd = fds[2], .lock_fd = -1 };
-	p->limits     = message->limits;
-	p->user_ns_fd = -1;
-	p->oom        = GROUP_OOM_NONE;
-	memcpy(p->rootfs.digest, message->digest, sizeof p->rootfs.digest);
-	fds          = take_leaves(&p->group, message, fds + 3);
+	p.control        = fds[0];
+	p.slot           = (struct slot){ .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id };
+	p.rootfs.tree_fd = fds[2];
+	p.limits         = message->limits;
+	memcpy(p.rootfs.digest, message->digest, sizeof p.rootfs.digest);
+	*ret = p;
+	return (size_t)(take_leaves(&ret->group, message, fds + 3) - fds);
+}
+
+static void take_wishes(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+{
 	c->shown_len = message->shown_len;
 	for (uint32_t i = 0; i < message->shown_len; i++) {
 		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", message->shown[i]);
@@ -66,7 +67,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 	struct watch *w = &c->watch;
 
 	w->limits = c->place.limits;
-	w->served = (struct run_order){
+	w->order  = (struct cell_order){
 		.limits         = &w->limits,
 		.code_fd        = -1,
 		.mounts         = &c->mounts,
@@ -77,10 +78,8 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.rootfs         = kind->setup->rootfs,
 		.filter         = kind->filter,
 		.notifying      = kind->notifying,
-		.files_fd       = -1,
 		.tools_fd       = -1,
 		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
-		.trust_fd       = -1, /* base_mounts has it */
 		.code_len       = c->has_code,
 	};
 }
@@ -102,7 +101,7 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, co
 {
 	struct watch *w = &c->watch;
 
-	watch_init(w, &w->served);
+	watch_init(w);
 	w->control             = fd_take(&c->place.control);
 	w->awaited             = awaited;
 	w->asked               = clock_ms(CLOCK_MONOTONIC);
@@ -120,15 +119,15 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, co
 
 static int plan_mounts(struct served_cell *c, struct err *e)
 {
-	struct mount_wishes wishes = mount_wishes_of(&c->watch.limits, c->watch.served.workspace_exec);
+	struct mount_wishes wishes = mount_wishes_of(&c->watch.limits, c->watch.order.workspace_exec);
 
 	wishes.terminals = c->terminals;
 	wishes.shown     = c->shown_to;
-	wishes.shown_len = c->watch.served.shown_len;
+	wishes.shown_len = c->watch.order.shown_len;
 	return mount_plan_build(&c->mounts, &wishes, e);
 }
 
-/* Of a cell that failed half-way, while we were in its network or on the host, or had its id. A supervisor that cannot get back must not go on. */
+/* The cell failed half-way, while this process was in its network or on the host, or had its id. A supervisor that cannot get back must not go on. */
 static void go_back(const struct served_cell *c)
 {
 	struct err e;
@@ -136,7 +135,7 @@ static void go_back(const struct served_cell *c)
 	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.host_fd, &e) == 0 &&
 	    base_mounts_enter_own(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
 		return;
-	say("brig supervisor: it cannot leave a cell that could not be built\n");
+	say("brig: a supervisor cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
 }
 
@@ -144,7 +143,7 @@ static int start_files(struct served_cell *c, struct err *e)
 {
 	scoped_fd client = fd_take(&c->files_fd);
 
-	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.served, e);
+	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.order, e);
 }
 
 static void build(struct served_cell *c, struct cell_kind *kind)
@@ -153,9 +152,10 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = &kind->base;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.served, &e) == 0 && start_files(c, &e) == 0)
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.order, &e) == 0 && start_files(c, &e) == 0)
 		return;
-	go_back(c);
+	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */
+		go_back(c);
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
@@ -172,14 +172,14 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
 	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.host_fd, cell->base->mounts.own_fd };
-	size_t        n                         = c->watch.served.shown_len;
+	size_t        n                         = c->watch.order.shown_len;
 
 	memset(&answer, 0, sizeof answer); /* padding too */
 	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
 	else
-		(void)!cell_open_shown(cell, &c->watch.served, &answer.err);
+		(void)!cell_open_shown(cell, &c->watch.order, &answer.err);
 	answer.layers  = cell->layers;
 	answer.missing = cell->missing;
 	(void)!packet_send(sock, &answer, sizeof answer, cell->child.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
@@ -212,7 +212,7 @@ static int take_opened(struct served_cell *c, struct err *e)
 	size_t        n;
 	ssize_t       got = packet_receive(c->opening, &answer, sizeof answer, fds, ARRAY_LEN(fds), &n);
 
-	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.served.shown_len) {
+	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.order.shown_len) {
 		memcpy(cell->child.shown_fd, fds, n * sizeof *fds);
 		cell->layers |= answer.layers;
 		cell->missing |= answer.missing;
@@ -246,17 +246,33 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+static void close_place(struct cell_place *p)
+{
+	struct err ignored;
+
+	fd_closep(&p->control);
+	fd_closep(&p->user_ns_fd);
+	group_oom_close(&p->oom);
+	store_close(&p->rootfs);
+	(void)!group_close(&p->group, &ignored); /* the keeper's: there is nothing to be removed */
+	slot_done(&p->slot);
+}
+
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
 				     const struct zygote_place *zygote)
 {
 	struct served_cell *c = calloc(1, sizeof *c);
 	struct err          e;
 
 	if (!c) {
-		packet_drop((int *)fds, 3 + message->leaves + message->shown_len + message->files);
+		struct cell_place left = *place;
+
+		close_place(&left);
+		packet_drop((int *)fds, message->shown_len + message->files);
 		return NULL;
 	}
-	take_place(c, message, fds);
+	c->place = *place;
+	take_wishes(c, message, fds);
 	c->may_stay = kind->setup->warm && message->warm && !message->awaited && group_is_renewable(&c->place.group);
 	if (c->may_stay)
 		group_keep_files(&c->place.group, &c->files);
@@ -303,21 +319,6 @@ static void take_place_back(struct served_cell *c)
 	c->is_kept       = true;
 }
 
-static void leave_place(struct served_cell *c)
-{
-	struct err ignored;
-
-	if (!c->is_kept)
-		return;
-	c->is_kept = false;
-	fd_closep(&c->place.control);
-	fd_closep(&c->place.user_ns_fd);
-	group_oom_close(&c->place.oom);
-	store_close(&c->place.rootfs);
-	(void)!group_close(&c->place.group, &ignored); /* the keeper's: there is nothing to be removed */
-	slot_done(&c->place.slot);
-}
-
 bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote)
 {
 	if (!group_set_back(&c->place.group)) {
@@ -335,7 +336,8 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 
 void served_cell_free(struct served_cell *c)
 {
-	leave_place(c);
+	if (c->is_kept)
+		close_place(&c->place);
 	group_files_close(&c->files);
 	free(c);
 }
@@ -423,14 +425,17 @@ static enum served_turn hear_files(struct served_cell *c, struct cell_kind *kind
 	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : SERVED_CELL_LIVES;
 }
 
-/* Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. */
+/*
+ * Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. But of groups that
+ * this process removes it says what was left.
+ */
 static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;
 
 	watch_take_late_order(w); /* the cell may have ended by itself */
 	verdict_fill(w);
-	c->is_left = w->is_alone && w->files.state == FILES_NONE;
+	c->is_left = w->is_alone && w->files.state == FILES_NONE && w->cell.group.lent;
 	if (c->is_left) {
 		watch_tell_ended(w);
 		fd_closep(&w->client);

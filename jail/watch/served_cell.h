@@ -16,7 +16,7 @@
 /* What all cells of a profile share. */
 struct cell_kind {
 	const struct supervisor_setup *setup;
-	const struct sock_fprog       *filter, *notifying; /* as in run_order */
+	const struct sock_fprog       *filter, *notifying; /* as in cell_order */
 	struct net_pool                nets;
 	struct cell_base               base;
 	struct err                     unfit; /* why no cell can be built; kind NONE: they can */
@@ -33,6 +33,8 @@ struct cell_place {
 	struct group_oom  oom;        /* watched with the first cell */
 	struct limits     limits;
 };
+
+#define CELL_PLACE_NONE ((struct cell_place){ .control = -1, .slot.fd = -1, .user_ns_fd = -1, .rootfs = STORE_TREE_NONE, .oom = GROUP_OOM_NONE })
 
 struct served_cell {
 	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
@@ -55,8 +57,13 @@ struct served_cell {
 	pid_t             helper;
 };
 
-/* As many descriptors as the message says are taken over, whatever happens. NULL: out of memory. */
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+/* As the keeper sends it: as many descriptors of fds as the message says are the place's. The rest follow. */
+must_use size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds);
+/*
+ * Takes over the place, and as many descriptors as the message says: of what is shown, then the socket for files. NULL: out of memory.
+ * of the message only what follows `leaf`, and warm and awaited, are read.
+ */
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
 				     const struct zygote_place *zygote);
 
 /* What is to be waited for; entries whose fd is -1 are none. Sets ->wake. */

@@ -19,7 +19,7 @@ struct kept_net {
 };
 
 struct net_pool {
-	int        host_fd;   /* the supervisor's own, in which there is no cell */
+	int        host_fd;   /* the supervisor's own, in which there is no cell; -1: a launcher's, which builds one cell and does not go back */
 	size_t     max;       /* so many are kept; 0: every cell has a new one */
 	bool       is_needless; /* the filter lets no socket of a network be made */
 	struct kept_net kept[NET_POOL_MAX]; /* oldest first */
