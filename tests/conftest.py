@@ -192,9 +192,10 @@ class MustRun:
     def pytest_sessionfinish(self, session):
         if not self.is_whole() or session.shouldstop or session.shouldfail:
             return
-        for pattern in must_run_patterns(MUST_RUN.read_text()):
+        patterns, excepted = must_run_patterns(MUST_RUN.read_text())
+        for pattern in patterns:
             for name, reason in self.skipped.items():
-                if fnmatch.fnmatchcase(name, pattern):
+                if not any(fnmatch.fnmatchcase(name, other) for other in excepted) and fnmatch.fnmatchcase(name, pattern):
                     self.broken.append(f"{name} may not be skipped on this kind of machine, but was: {reason}")
             if not any(fnmatch.fnmatchcase(name, pattern) for name in self.ran | self.left_out | set(self.skipped)):
                 self.broken.append(f"{pattern}: there is no such test, but tests/must-run demands it")
@@ -207,16 +208,17 @@ class MustRun:
 
 
 def must_run_patterns(text):
-    """The patterns of every section whose needs this machine meets."""
-    wanted, patterns = True, []
+    """The patterns of every section whose needs this machine meets, and those behind "except"."""
+    wanted, patterns, excepted = True, [], []
     for line in text.splitlines():
         line = line.split("#", 1)[0].strip()
         if line.startswith("["):
             wanted = all(host.lacks(need) is None for need in line.strip("[]").split())
         elif line and wanted:
             # "[" opens a class in fnmatch, and every parametrised test has one in its name
-            patterns.append(line.replace("[", "[[]"))
-    return patterns
+            kind = excepted if line.startswith("except ") else patterns
+            kind.append(line.removeprefix("except ").replace("[", "[[]"))
+    return patterns, excepted
 
 
 # --- warm and cold runs ---------------------------------------------------------------------------------

@@ -190,47 +190,30 @@ static int fill_shown(struct keeper_run *run, const struct run_order *o, struct 
 	return 0;
 }
 
-static bool is_warm(const struct run_order *o)
-{
-	return o->code_fd >= 0 && !o->cold && o->profile->warm != WARM_NEVER;
-}
-
 /* cell: of the ticket that goes back with it. */
 static int fill(struct keeper_message *message, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
 	struct keeper_run *run = &message->run;
 
 	memset(message, 0, sizeof *message);
-	message->kind    = KEEPER_RUN;
-	run->profile     = o->number;
-	run->cell        = *cell;
-	run->limits      = *o->limits;
-	run->exec_args   = *o->exec_args;
-	run->code_len    = o->code_fd < 0 ? 0 : o->code_len;
-	run->stdin_pipe  = o->stdin_pipe;
-	run->result_pipe = o->result_pipe;
-	run->warm        = is_warm(o);
-	run->files       = o->files_fd >= 0;
-	run->tools       = o->tools_fd >= 0;
-	run->terminals   = o->terminals;
-	run->asked       = clock_ms(CLOCK_MONOTONIC);
+	message->kind  = KEEPER_RUN;
+	run->profile   = o->number;
+	run->cell      = *cell;
+	run->files     = o->files_fd >= 0;
+	run->terminals = o->terminals;
+	run_order_fill(&run->order, o, clock_ms(CLOCK_MONOTONIC));
 	return fill_shown(run, o, e);
 }
 
-static int send_run(int keeper, int launcher, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
+static int send_run(int keeper, int client, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
 	struct keeper_message message;
-	int                fds[PACKET_FDS_MAX], r;
-	size_t             n = 0;
+	int                   fds[PACKET_FDS_MAX], r;
+	size_t                n;
 
 	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill(&message, o, cell, e) < 0)
 		return -1;
-	fds[n++] = launcher;
-	fds[n++] = o->exec_args->fd;
-	if (message.run.code_len)
-		fds[n++] = o->code_fd;
-	if (o->tools_fd >= 0)
-		fds[n++] = o->tools_fd;
+	n = run_order_fds(fds, o, client);
 	for (size_t i = 0; i < o->shown_len; i++)
 		fds[n++] = o->shown_fd[i];
 	if (o->files_fd >= 0)
@@ -297,19 +280,6 @@ static struct ticket *take_valid(struct backend_service *b, const struct run_ord
 	return t;
 }
 
-static void fill_launch(struct launch_order *order, const struct run_order *o)
-{
-	memset(order, 0, sizeof *order); /* padding too */
-	order->limits      = *o->limits;
-	order->exec_args   = *o->exec_args;
-	order->code_len    = o->code_len;
-	order->stdin_pipe  = o->stdin_pipe;
-	order->result_pipe = o->result_pipe;
-	order->tools       = o->tools_fd >= 0;
-	order->warm        = is_warm(o);
-	order->asked       = clock_ms(CLOCK_MONOTONIC);
-}
-
 /* The run has the streams of the ticket at once. */
 static void take_over(struct ticket *t, struct run *ret, const struct run_order *o, int streams[PIPES_MAX])
 {
@@ -339,7 +309,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 
 	if (o->profile->warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0 || o->terminals) /* such a cell has a main.py, and nothing else */
 		return false;
-	fill_launch(&order, o);
+	run_order_fill(&order, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid(b, o))) {
 		if (!fits_cell(o->limits, &o->profile->limits, &t->message) ||
 		    !fits_as_it_is(o->limits, &o->profile->limits)) {

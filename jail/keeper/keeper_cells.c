@@ -199,11 +199,11 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 		.tree     = &p->tree,
 		.userns   = &p->userns,
 		.parent   = &k->parent,
-		.limits   = run ? &run->limits : &p->plan.limits,
+		.limits   = run ? &run->order.limits : &p->plan.limits,
 		.named    = p->named,
 		.run      = run,
 		.shown_fd = shown_fd,
-		.warm     = p->plan.warm != WARM_NEVER && (!run || run->warm),
+		.warm     = p->plan.warm != WARM_NEVER && (!run || run->order.warm),
 		.lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
@@ -229,7 +229,7 @@ static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run,
 {
 	if (s->profile != run->profile || !s->plain || s->ticketed)
 		return false;
-	return !s->warm || (run->code_len && keeper_fits_warm(&run->limits, made, s->group.missing));
+	return !s->warm || (run->order.code_len && keeper_fits_warm(&run->order.limits, made, s->group.missing));
 }
 
 static struct kept_cell *find_in(struct keeper *k, const struct keeper_run *run, enum kept_cell_state state)

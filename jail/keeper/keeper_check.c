@@ -97,11 +97,11 @@ static int check_shown(const struct keeper_run *r, struct err *e)
 
 int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *profile, struct err *e)
 {
-	if (check_bounds(&r->limits, e) < 0 || check_below(&r->limits, &profile->ceilings, e) < 0)
+	if (check_bounds(&r->order.limits, e) < 0 || check_below(&r->order.limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!exec_args_are_bounded(&r->exec_args) || r->code_len > KEEPER_CODE_MAX || r->stdin_pipe > 1 || r->result_pipe > 1 ||
-	    r->warm > 1 || r->files > 1 || r->tools > 1 || r->terminals > 1 || !limits_must_is_sane(&r->limits) ||
-	    !(r->asked >= 0) /* or no number */)
+	if (!exec_args_are_bounded(&r->order.exec_args) || r->order.code_len > KEEPER_CODE_MAX || r->order.stdin_pipe > 1 || r->order.result_pipe > 1 ||
+	    r->order.warm > 1 || r->files > 1 || r->order.tools > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) ||
+	    !(r->order.asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
 }
@@ -121,7 +121,7 @@ bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uin
 
 size_t keeper_order_fds(const struct keeper_run *r)
 {
-	return (size_t)2 + (r->code_len != 0) + (r->tools != 0);
+	return (size_t)2 + (r->order.code_len != 0) + (r->order.tools != 0);
 }
 
 int keeper_word_fds(const struct keeper_message *w)

@@ -58,8 +58,8 @@
  * that. On the reader's it means that no other profiles will come.
  */
 #pragma once
-#include "exec_args.h"
 #include "id_range.h"
+#include "launch.h"
 #include "limits.h"
 #include "mount_plan.h"
 #include "place.h"
@@ -122,16 +122,12 @@ struct keeper_cell_id {
 enum { KEEPER_ANY_CELL = KEEPER_CELLS_MAX };
 
 struct keeper_run {
-	uint32_t      profile;
-	struct keeper_cell_id cell; /* whose ticket the door has, and gives back with this */
-	struct limits limits;
-	struct exec_args      exec_args; /* fd: as received */
-	uint32_t      code_len, stdin_pipe, result_pipe;
-	uint32_t              warm; /* the arguments are python3 -I FILE ARG..., which a zygote can carry out */
-	uint32_t      shown_len;
-	char          shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
-	uint32_t      files, tools, terminals; /* 0 or 1 */
-	double        asked; /* CLOCK_MONOTONIC ms */
+	uint32_t              profile;
+	struct keeper_cell_id cell;  /* whose ticket the door has, and gives back with this */
+	struct launch_order   order; /* goes on to the supervisor */
+	uint32_t              shown_len;
+	char                  shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX]; /* below /workspace */
+	uint32_t              files, terminals; /* 0 or 1 */
 };
 
 struct keeper_message {

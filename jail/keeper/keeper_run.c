@@ -33,12 +33,12 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	if (!keeper_is_pair(fds[0]))
 		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a pair");
 	if (sealed_check(fds[1], EXEC_ARGS_BYTES_MAX, &len, e) < 0 ||
-	    (len != run->exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
+	    (len != run->order.exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");
-	if (run->code_len &&
-	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
+	if (run->order.code_len &&
+	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->order.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
-	if (run->tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
+	if (run->order.tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
 	for (uint32_t i = 0; i < run->shown_len; i++)
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
@@ -88,7 +88,7 @@ static int start_run(struct keeper *k, const struct keeper_run *run, const int *
 
 	if (keeper_open_tree(k, run->profile, e) < 0)
 		return -1;
-	if (!run->shown_len && !run->files && !run->terminals && keeper_fits_ready(&run->limits, &k->kept[run->profile].plan.limits))
+	if (!run->shown_len && !run->files && !run->terminals && keeper_fits_ready(&run->order.limits, &k->kept[run->profile].plan.limits))
 		answer = take_waiting(k, run, fds, e);
 	if (answer == KEPT_CELL_IS_GONE)
 		answer = take_new(k, run, fds, e);

@@ -55,7 +55,7 @@ static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, c
 		memcpy(cell->shown, w->run->shown, sizeof cell->shown);
 		cell->files    = w->run->files;
 		cell->terminals = w->run->terminals;
-		cell->has_code = w->run->code_len > 0;
+		cell->has_code = w->run->order.code_len > 0;
 	}
 }
 
@@ -123,18 +123,12 @@ enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_ru
 	struct launch_order order;
 	int                 r;
 
-	if (group_limit(&s->group, &run->limits, e) < 0 || group_holds(&s->group, &run->limits, e) < 0)
+	if (group_limit(&s->group, &run->order.limits, e) < 0 || group_holds(&s->group, &run->order.limits, e) < 0)
 		return KEPT_CELL_REFUSED;
-	memset(&order, 0, sizeof order);
-	order.limits      = run->limits;
-	order.exec_args   = run->exec_args;
-	order.code_len    = run->code_len;
-	order.stdin_pipe  = run->stdin_pipe;
-	order.result_pipe = run->result_pipe;
-	order.tools       = run->tools;
-	order.warm        = run->warm;
-	order.asked       = run->asked < now ? run->asked : now; /* a set-up from the future would never be late */
-	r                 = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
+	order = run->order;
+	if (order.asked > now)
+		order.asked = now; /* a set-up from the future would never be late */
+	r = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
 	if (r < 0)
 		return KEPT_CELL_IS_GONE;
 	s->state = KEPT_CELL_TAKEN;

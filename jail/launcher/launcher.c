@@ -195,25 +195,12 @@ static int open_cell(struct launcher *l, int control)
 /* As the keeper sends it. */
 static int give_order(const struct launcher *l, int control, const struct timespec *asked)
 {
-	const struct run_order *o = l->order;
-	struct launch_order     order;
-	int                     fds[4];
-	size_t                  n = 0;
+	struct launch_order order;
+	int                 fds[RUN_ORDER_FDS];
+	size_t              n = run_order_fds(fds, l->order, l->client);
 
-	memset(&order, 0, sizeof order); /* padding too */
-	order.limits      = *o->limits;
-	order.exec_args   = *o->exec_args;
-	order.code_len    = o->code_fd < 0 ? 0 : o->code_len;
-	order.stdin_pipe  = o->stdin_pipe;
-	order.result_pipe = o->result_pipe;
-	order.tools       = o->tools_fd >= 0;
-	order.asked       = (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6;
-	fds[n++]          = l->client;
-	fds[n++]          = o->exec_args->fd;
-	if (order.code_len)
-		fds[n++] = o->code_fd;
-	if (order.tools)
-		fds[n++] = o->tools_fd;
+	run_order_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
+	order.warm = false; /* there is no zygote */
 	return packet_send(control, &order, sizeof order, fds, n);
 }
 

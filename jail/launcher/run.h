@@ -15,36 +15,10 @@
  */
 #pragma once
 #include "pipes.h"
-#include "exec_args.h"
-#include "mount_plan.h"
-#include "net_listeners.h"
 #include "place.h"
-#include "policy_bundle.h"
-#include "profile.h"
-#include "run_end.h"
+#include "run_order.h"
 
 #include <sys/types.h>
-
-/* What is to be run, as the door has decided it. Everything is borrowed for the call. */
-struct run_order {
-	const struct profile       *profile;
-	const struct policy_bundle *policy; /* of a private run */
-	unsigned                    number; /* of a service: the keeper's for the profile */
-	const struct limits        *limits;
-	struct exec_args           *exec_args; /* sealed when it is sent to another process */
-	const char                 *exec_text;
-	int                         code_fd;   /* /workspace/main.py, a sealed memory file; -1: a command */
-	uint32_t                    code_len;
-	const char                 *code;
-	const char *const          *shown; /* "workspace/NAME" for each of shown_fd */
-	const int                  *shown_fd;
-	size_t                      shown_len;
-	int                         files_fd;  /* where its files come from and go to, see files.h; -1: it has none */
-	int                         tools_fd;  /* the program's end of the socket to its tools; -1: it has none */
-	const struct net_listeners *listeners; /* of a private run; NULL: no network. A service's are the profile's */
-	int                         trust_fd;  /* of a private run: certificates for programs, PEM, a sealed memory file; -1: none beyond the rootfs's own */
-	bool                        stdin_pipe, result_pipe, cold, terminals;
-};
 
 struct run {
 	int      sock;

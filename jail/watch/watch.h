@@ -46,6 +46,7 @@ struct watch {
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
 	bool                    told;     /* the client has the streams of a warm run */
+	bool                    is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the keeper is not told why */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct program_end      program;
 	struct files            files;
@@ -77,15 +78,12 @@ bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
 /* There is a zygote now: a cell that was built without one may have it fork. */
 void   watch_warm_is_up(struct watch *w);
 
-/* What comes over a ticket: false when it is no order, but its end. */
-bool watch_take_ticket(struct watch *w);
-
 /* The cell was built for a run whose order is on its way: only with it comes the socket on which a failure is told. */
 bool watch_awaits_order(const struct watch *w);
 
 /*
- * An order that was on its way when the cell ends is answered: none comes after the shutdown, so a sender knows that
- * it was not taken, and goes elsewhere. Nothing of it is carried out here, and its client hears why.
+ * After the end of the cell, whose reason stays: an order that came before it was decided is answered, so that its client hears why.
+ * Nothing of it is carried out.
  */
 void watch_take_late_order(struct watch *w);
 

@@ -109,5 +109,9 @@ void watch_tell_returned(const struct watch *w)
 
 void watch_tell_ended(const struct watch *w)
 {
-	tell_quietly(w->client >= 0 ? w->client : w->control, &(struct launch_message){ .kind = LAUNCH_ENDED, .end = w->end });
+	struct launch_message message = { .kind = LAUNCH_ENDED, .end = w->end };
+
+	if (w->client < 0 && w->is_blameless)
+		message.end.why.kind = ERR_NONE;
+	tell_quietly(w->client >= 0 ? w->client : w->control, &message);
 }

@@ -1,4 +1,4 @@
-/* watch_warm.c - from a cell that is prepared to its program: a fork is asked for, and its end is heard */
+/* watch_warm.c - from a cell that is built to the end of its program: what PID 1 and the fork report, and how a fork is asked for */
 #define _GNU_SOURCE
 #include "watch_parts.h"
 
@@ -19,12 +19,40 @@
  */
 static void leave(struct watch *w, const struct err *why)
 {
-	if (!watch_awaits_order(w))
-		watch_take_late_order(w);
-	if (w->ordered || watch_awaits_order(w))
-		watch_fail(w, EXIT_cancelled, why);
+	w->is_blameless = !w->ordered && !watch_awaits_order(w);
+	watch_fail(w, EXIT_cancelled, why);
+}
+
+/* In the place of a program a session has nothing: files of that name are its own to make. Without the right to this there is none. */
+void watch_begin_session(struct watch *w)
+{
+	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
+
+	(void)!unlinkat(workspace, "main.py", 0);
+	watch_tell_session(w);
+}
+
+static void start_clock(struct watch *w)
+{
+	w->clock.started      = clock_ms(CLOCK_MONOTONIC);
+	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
+	w->end.setup_ms = w->clock.started - w->asked;
+	if (w->session_ms)
+		watch_begin_session(w);
+}
+
+/* Twice of a cell that was built before there was a zygote: the second time with its ticket. A dying one gives none. */
+static void say_ready(struct watch *w)
+{
+	bool has_ticket = w->ticket < 0 && w->cell.warm.state != WARM_PREPARED;
+
+	w->ready = true;
+	if (w->control < 0 || w->decided)
+		return;
+	if (has_ticket && w->cell.group.files && !group_begin_peak(&w->cell.group))
+		watch_decide(w, EXIT_cancelled); /* its groups are of no use: the keeper makes others */
 	else
-		watch_decide(w, EXIT_cancelled);
+		watch_tell_ready(w);
 }
 
 /* --- preparing --- */
@@ -42,7 +70,7 @@ static void ask(struct watch *w)
 	if (warm->state != WARM_PREPARED || !warm->is_hard || w->decided)
 		return;
 	if (!w->ordered && !is_possible) {
-		watch_say_ready(w);
+		say_ready(w);
 		return;
 	}
 	w->is_warm_order &= is_possible;
@@ -83,7 +111,7 @@ static void tell_streams(struct watch *w)
 		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 
-void watch_warm_prepared(struct watch *w, const int *fds, size_t n)
+static void take_prepared(struct watch *w, const int *fds, size_t n)
 {
 	struct err e;
 
@@ -98,7 +126,7 @@ void watch_warm_prepared(struct watch *w, const int *fds, size_t n)
 	ask(w);
 }
 
-void watch_warm_hard(struct watch *w)
+static void on_hard(struct watch *w)
 {
 	w->cell.warm.is_hard = true;
 	ask(w);
@@ -110,25 +138,25 @@ static void begin(struct watch *w)
 {
 	if (!runs(w) || w->clock.started || w->decided)
 		return;
-	watch_begin(w);
+	start_clock(w);
 	fd_closep(&w->cell.warm.order_file); /* its bytes are charged to no group, and the program has its own */
 }
 
-void watch_warm_stands(struct watch *w)
+/* If it does. */
+static void begin_if_it_runs(struct watch *w)
+{
+	tell_streams(w);
+	begin(w);
+}
+
+static void on_stands(struct watch *w)
 {
 	if (w->cell.warm.stands)
 		return; /* said again: what CPU time it has used by now */
 	w->cell.warm.stands = true;
 	if (!w->ordered)
-		watch_say_ready(w);
-	watch_warm_begins(w);
-}
-
-/* If it does. */
-void watch_warm_begins(struct watch *w)
-{
-	tell_streams(w);
-	begin(w);
+		say_ready(w);
+	begin_if_it_runs(w);
 }
 
 /* An order, for a cell that is or will be prepared. */
@@ -139,6 +167,104 @@ void watch_warm_ordered(struct watch *w)
 	tell_streams(w);
 	ask(w);
 	begin(w);
+}
+
+/* What the kernel does not say is neither the cell's fault nor the client's, and the program may have started unheard. */
+static void fail_to_watch(struct watch *w, const char *what)
+{
+	struct err e;
+
+	err_sys(&e, "the run cannot be watched: %s", what);
+	watch_fail(w, EXIT_cancelled, &e);
+}
+
+/* --- what PID 1 and the fork report --- */
+
+static void on_failed_step(struct watch *w, const struct child_report *report)
+{
+	struct err e;
+	int        errnum = child_exec_errno(report);
+
+	child_explain(report, &w->cell.child, &e);
+	if (errnum)
+		w->end.exec_errno = errnum;
+	watch_fail(w, EXIT_setup_failed, &e);
+}
+
+/* PID 1 is dead. A fork that executes has done so with its last step; every step before says so itself when it fails. */
+static void on_report_end(struct watch *w, int *fd)
+{
+	struct err e;
+
+	fd_closep(fd);
+	if (fd == &w->cell.report_fd && !w->cell.warm.is_hard) {
+		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
+		watch_fail(w, EXIT_setup_failed, &e);
+	}
+	if (fd == &w->cell.warm.report_fd)
+		begin_if_it_runs(w);
+}
+
+/* Without it the network may not be used again. Of a second fork, whose filter is another one, too. */
+static void take_listener(struct watch *w, const int *fds, size_t n)
+{
+	if (w->cell.is_noticed || n != 1)
+		w->cell.notice.was_given = true;
+	w->cell.is_noticed = true;
+	notice_close(&w->cell.notice);
+	if (n)
+		w->cell.notice.listener_fd = fds[--n];
+	while (n)
+		close(fds[--n]);
+}
+
+static void on_report(struct watch *w, int *fd)
+{
+	struct child_report report;
+	int                 fds[PREPARED_FDS];
+	size_t              n;
+	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
+
+	if (got == 1 && fd == &w->cell.report_fd) {
+		packet_drop(fds, n);
+		on_hard(w);
+		return;
+	}
+	if (got != sizeof report) {
+		if (got < 0)
+			fail_to_watch(w, "the cell's report");
+		on_report_end(w, fd);
+		return;
+	}
+	if (report.message != CHILD_PREPARED && report.message != CHILD_LISTENER)
+		packet_drop(fds, n);
+	switch (report.message) {
+	case CHILD_FAILED:
+		on_failed_step(w, &report);
+		return;
+	case CHILD_PREPARED:
+		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
+		take_prepared(w, fds, n);
+		return;
+	case CHILD_LISTENER:
+		take_listener(w, fds, n);
+		return;
+	case CHILD_EXECS:
+		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
+		w->execs        = report.detail == CHILD_DETAIL_EXECS;
+		on_stands(w);
+		return;
+	}
+}
+
+void watch_hear_cell(struct watch *w)
+{
+	on_report(w, &w->cell.report_fd);
+}
+
+void watch_hear_fork(struct watch *w)
+{
+	on_report(w, &w->cell.warm.report_fd);
 }
 
 /* --- what the fork server says --- */
@@ -168,12 +294,10 @@ void watch_warm_program(struct watch *w)
 		watch_fail(w, EXIT_cancelled, &e);
 		return;
 	}
-	if (packet_is_there(w->ticket)) /* a program can be over before its order was looked at */
-		(void)watch_take_ticket(w);
 	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one message before its end */
 		watch_hear_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* its end of file may be later: a fork server has the socket open for a moment longer */
-	watch_warm_begins(w);
+	begin_if_it_runs(w);
 	if (w->ordered ? !runs(w) : !w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
@@ -191,8 +315,8 @@ void watch_warm_program(struct watch *w)
 }
 
 /*
- * The fork has read what it is to run, or has died. Who uses a ticket tells us first: one who did not has no limits that
- * we could hold him to.
+ * The fork has read what it is to run, or has died. The holder of a ticket sends its order to the supervisor first: without one
+ * there are no limits to hold the program to.
  */
 void watch_warm_read(struct watch *w)
 {
@@ -201,8 +325,6 @@ void watch_warm_read(struct watch *w)
 	w->unread = -1;
 	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one message before it read */
 		watch_hear_fork(w);
-	if (packet_is_there(w->ticket))
-		(void)watch_take_ticket(w);
 	if (!w->ordered && w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
 		leave(w, &e);
@@ -224,7 +346,7 @@ static void on_word(struct watch *w)
 		return;
 	if (w->cell.warm.state == WARM_WAITS) {
 		w->cell.warm.asked_times = 0;
-		watch_say_ready(w);
+		say_ready(w);
 	}
 	if (w->cell.warm.state == WARM_FORKS)
 		w->unread = w->cell.warm.orders[0];

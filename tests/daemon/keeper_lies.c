@@ -116,11 +116,11 @@ static struct lie honest_run(struct mad_door *d)
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
 	fd_closep(&d->run);
 	d->run     = pair[0];
-	l.message.run = (struct keeper_run){ .profile   = d->profile,
-					     .exec_args = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args },
-					     .code_len  = sizeof program - 1,
-					     .asked     = clock_ms(CLOCK_MONOTONIC) };
-	fields_preset(limits_fields, &l.message.run.limits);
+	l.message.run = (struct keeper_run){ .profile = d->profile,
+					     .order   = { .exec_args = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args },
+							  .code_len  = sizeof program - 1,
+							  .asked     = clock_ms(CLOCK_MONOTONIC) } };
+	fields_preset(limits_fields, &l.message.run.order.limits);
 	put_fd(&l, pair[1]);
 	put_fd(&l, memory(exec_args, sizeof exec_args, SEALS));
 	put_fd(&l, memory(program, sizeof program - 1, SEALS));
@@ -199,45 +199,45 @@ LIE(profile_lower)       { l->message.profile.ceilings.memory_bytes = l->message
 LIE(profile_next)        { l->message.run.profile = 1; }
 LIE(profile_huge)        { l->message.run.profile = UINT32_MAX; }
 LIE(profile_around)      { l->message.run.profile = 0x80000000; }
-LIE(memory_most)         { l->message.run.limits.memory_bytes = 1 * GIB; }
-LIE(memory_above)        { l->message.run.limits.memory_bytes = 1 * GIB + 1; }
-LIE(wall_above)          { l->message.run.limits.wall_ms = 300001; }
-LIE(pids_most)           { l->message.run.limits.pids = UINT64_MAX; }
-LIE(pids_zero)           { l->message.run.limits.pids = 0; }
-LIE(memory_zero)         { l->message.run.limits.memory_bytes = 0; }
-LIE(code_long)           { l->message.run.code_len = KEEPER_CODE_MAX + 1; }
-LIE(code_longer)         { l->message.run.code_len++; }
-LIE(code_shorter)        { l->message.run.code_len--; }
-LIE(code_huge)           { l->message.run.code_len = UINT32_MAX; }
+LIE(memory_most)         { l->message.run.order.limits.memory_bytes = 1 * GIB; }
+LIE(memory_above)        { l->message.run.order.limits.memory_bytes = 1 * GIB + 1; }
+LIE(wall_above)          { l->message.run.order.limits.wall_ms = 300001; }
+LIE(pids_most)           { l->message.run.order.limits.pids = UINT64_MAX; }
+LIE(pids_zero)           { l->message.run.order.limits.pids = 0; }
+LIE(memory_zero)         { l->message.run.order.limits.memory_bytes = 0; }
+LIE(code_long)           { l->message.run.order.code_len = KEEPER_CODE_MAX + 1; }
+LIE(code_longer)         { l->message.run.order.code_len++; }
+LIE(code_shorter)        { l->message.run.order.code_len--; }
+LIE(code_huge)           { l->message.run.order.code_len = UINT32_MAX; }
 LIE(code_pipe)           { exchange(l, 2, a_pipe()); }
 LIE(code_unsealed)       { exchange(l, 2, memory(program, sizeof program - 1, 0)); }
 LIE(code_directory)      { exchange(l, 2, opened("/usr", O_RDONLY | O_DIRECTORY)); }
 LIE(code_of_the_host)    { exchange(l, 2, opened("/etc/passwd", O_RDONLY)); }
-LIE(words_none)          { l->message.run.exec_args.argc = 0; }
-LIE(words_no_path)       { l->message.run.exec_args.paths = 0; }
-LIE(words_many)          { l->message.run.exec_args.argc = EXEC_ARGS_ARGV_MAX + 1; }
-LIE(words_huge)          { l->message.run.exec_args.argc = UINT32_MAX; }
-LIE(words_paths_huge)    { l->message.run.exec_args.paths = UINT32_MAX; }
-LIE(words_env_huge)      { l->message.run.exec_args.envc = UINT32_MAX; }
-LIE(words_around)        { l->message.run.exec_args.paths = l->message.run.exec_args.argc = l->message.run.exec_args.envc = 0x55555556; }
-LIE(words_empty)         { l->message.run.exec_args.len = 0; }
-LIE(words_long)          { l->message.run.exec_args.len = EXEC_ARGS_BYTES_MAX + 1; }
-LIE(words_longer)        { l->message.run.exec_args.len++; }
-LIE(words_more)          { l->message.run.exec_args.argc++; }
-LIE(words_fewer)         { l->message.run.exec_args.argc--; }
+LIE(words_none)          { l->message.run.order.exec_args.argc = 0; }
+LIE(words_no_path)       { l->message.run.order.exec_args.paths = 0; }
+LIE(words_many)          { l->message.run.order.exec_args.argc = EXEC_ARGS_ARGV_MAX + 1; }
+LIE(words_huge)          { l->message.run.order.exec_args.argc = UINT32_MAX; }
+LIE(words_paths_huge)    { l->message.run.order.exec_args.paths = UINT32_MAX; }
+LIE(words_env_huge)      { l->message.run.order.exec_args.envc = UINT32_MAX; }
+LIE(words_around)        { l->message.run.order.exec_args.paths = l->message.run.order.exec_args.argc = l->message.run.order.exec_args.envc = 0x55555556; }
+LIE(words_empty)         { l->message.run.order.exec_args.len = 0; }
+LIE(words_long)          { l->message.run.order.exec_args.len = EXEC_ARGS_BYTES_MAX + 1; }
+LIE(words_longer)        { l->message.run.order.exec_args.len++; }
+LIE(words_more)          { l->message.run.order.exec_args.argc++; }
+LIE(words_fewer)         { l->message.run.order.exec_args.argc--; }
 LIE(words_pipe)          { exchange(l, 1, a_pipe()); }
 LIE(words_unsealed)      { exchange(l, 1, memory(exec_args, sizeof exec_args, 0)); }
 LIE(words_of_the_host)   { exchange(l, 1, opened("/etc/passwd", O_RDONLY)); }
-LIE(stdin_flag)          { l->message.run.stdin_pipe = 2; }
-LIE(tools_flag)          { l->message.run.tools = 2; put_fd(l, a_pipe()); }
-LIE(tools_lacking)       { l->message.run.tools = 1; }
-LIE(tools_pipe)          { l->message.run.tools = 1; put_fd(l, a_pipe()); }
-LIE(tools_of_the_host)   { l->message.run.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
-LIE(tools_directory)     { l->message.run.tools = 1; put_fd(l, opened("/", O_PATH)); }
-LIE(tools_datagrams)     { l->message.run.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
-LIE(tools_network)       { l->message.run.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
-LIE(result_flag)         { l->message.run.result_pipe = 2; }
-LIE(result)              { l->message.run.result_pipe = 1; }
+LIE(stdin_flag)          { l->message.run.order.stdin_pipe = 2; }
+LIE(tools_flag)          { l->message.run.order.tools = 2; put_fd(l, a_pipe()); }
+LIE(tools_lacking)       { l->message.run.order.tools = 1; }
+LIE(tools_pipe)          { l->message.run.order.tools = 1; put_fd(l, a_pipe()); }
+LIE(tools_of_the_host)   { l->message.run.order.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
+LIE(tools_directory)     { l->message.run.order.tools = 1; put_fd(l, opened("/", O_PATH)); }
+LIE(tools_datagrams)     { l->message.run.order.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
+LIE(tools_network)       { l->message.run.order.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
+LIE(result_flag)         { l->message.run.order.result_pipe = 2; }
+LIE(result)              { l->message.run.order.result_pipe = 1; }
 LIE(shown_many)          { l->message.run.shown_len = MOUNT_SHOWN_MAX + 1; }
 LIE(shown_huge)          { l->message.run.shown_len = UINT32_MAX; }
 LIE(shown_up)            { show(l, "..", opened("/usr", O_PATH)); }
@@ -254,8 +254,8 @@ LIE(client_pipe)         { exchange(l, 0, a_pipe()); }
 LIE(client_directory)    { exchange(l, 0, opened("/usr", O_PATH)); }
 LIE(cell)                { l->message.run.cell = (struct keeper_cell_id){ .number = 0, .generation = 1 }; }
 LIE(cell_huge)           { l->message.run.cell = (struct keeper_cell_id){ .number = UINT64_MAX, .generation = UINT64_MAX }; }
-LIE(asked_nan)           { l->message.run.asked = NAN; }
-LIE(asked_never)         { l->message.run.asked = -1e308; }
+LIE(asked_nan)           { l->message.run.order.asked = NAN; }
+LIE(asked_never)         { l->message.run.order.asked = -1e308; }
 
 enum stage { FIRST, AFTER_SETUP, AFTER_PROFILE, SEALED, SERVED, REPLACED };
 enum fate { ENDS, REFUSED, HARMLESS }; /* harmless: a run may start, for nothing is wrong that matters */

@@ -44,17 +44,18 @@ class Probe:
     where: str                # the control's place: user, root, scratch
     why: str                  # when there is no control
     options: tuple            # of brig run, when the probe needs a jail of its own
+    needs: str                # of host.lacks(), what the attack cannot do without
 
     def __str__(self):
         return f"{self.id} {self.sentence}"
 
 
-def probe(row, sentence, *, jail, free=None, where="scratch", why="", options=None):
+def probe(row, sentence, *, jail, free=None, where="scratch", why="", options=None, needs=""):
     """Registers an attack under a row of rows.py."""
     assert free or why, f"{row}: {sentence}: neither a control nor a reason for having none"
 
     def register(function):
-        PROBES.append(Probe(row, sentence, function, jail, free, where, why, options))
+        PROBES.append(Probe(row, sentence, function, jail, free, where, why, options, needs))
         return function
     return register
 

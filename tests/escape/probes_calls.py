@@ -3,7 +3,7 @@ from inside import *
 from outside import equals, most_not, none_of, only, probe, signalled, values
 
 
-@probe("A1", "int 0x80 is a 32-bit call and kills", where="user",
+@probe("A1", "int 0x80 is a 32-bit call and kills", where="user", needs="int80",
        jail=signalled("SIGSYS"), free=lambda pid: isinstance(pid, int) and pid > 1)
 def int80_getpid():
     import mmap

@@ -14,6 +14,11 @@ from support import daemon as daemons
 GROUPS = (4, 24, 27) # brig is started with them, so that there is something to drop
 
 
+def skip_without(need):
+    if need and host.lacks(need):
+        pytest.skip(host.lacks(need))
+
+
 def each(probes):
     """Parametrises with sentences as names, and marks of the row."""
     return [pytest.param(p, id=str(p), marks=pytest.mark.row(p.id)) for p in probes]
@@ -94,6 +99,7 @@ def run_batch(batch, given, runner):
 @pytest.mark.parametrize("mode", ["root", "warm", *users.MODES])
 @pytest.mark.parametrize("probe", each(PROBES))
 def test_jail(jail, probe, mode, jailed):
+    skip_without(probe.needs)
     run, found = jailed(probe, mode)
     assert str(probe) in found, f"{probe}: no answer\n{run}"
     result = found[str(probe)]
@@ -116,8 +122,8 @@ def freed(needs_root, given):
 
 @pytest.mark.parametrize("probe", [pytest.param(p, id=str(p), marks=pytest.mark.control(p.id)) for p in PROBES if p.free])
 def test_control(probe, freed):
-    if probe.where == "scratch" and host.lacks("overlay"):
-        pytest.skip(host.lacks("overlay"))
+    skip_without("overlay" if probe.where == "scratch" else "")
+    skip_without(probe.needs)
     result = freed(probe)
     if not outside.holds(probe.free, result):
         pytest.fail(f"{probe}: the attack does not work without a jail, so the row proves nothing\n  result {str(result)[:1500]}", pytrace=False)

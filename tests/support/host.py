@@ -2,6 +2,7 @@
 import ctypes
 import fcntl
 import functools
+import mmap
 import os
 import pathlib
 import shutil
@@ -87,7 +88,26 @@ def lacks(need):
         return None if os.path.exists(name) else f"needs {name}: the kernel lacks the feature"
     if kind == "overlay":
         return None if "overlay" in read("/proc/filesystems") else "needs overlay file systems, for a scratch copy of the host"
+    if kind == "int80":
+        return None if answers_int80() else "needs 32-bit system calls: this kernel, or what it runs on, has none (CONFIG_IA32_EMULATION; PVM)"
+    if kind == "no":
+        return None if lacks(name) else f"needs a machine without {name}"
     raise ValueError(need)
+
+
+def answers_int80():
+    """getpid by int 0x80, in a process that may die of it."""
+    code = bytes.fromhex("b814000000cd80c3") # mov eax, 20; int 0x80; ret
+    pid = os.fork()
+    if pid == 0:
+        try:
+            page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+            page.write(code)
+            answer = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+            os._exit(answer != os.getpid())
+        finally:
+            os._exit(2)
+    return os.waitpid(pid, 0)[1] == 0
 
 
 def has_rootfs(name):

@@ -1,0 +1,29 @@
+#include "run_order.h"
+
+#include <string.h>
+
+void run_order_fill(struct launch_order *ret, const struct run_order *o, double asked)
+{
+	memset(ret, 0, sizeof *ret); /* padding too */
+	ret->limits      = *o->limits;
+	ret->exec_args   = *o->exec_args;
+	ret->code_len    = o->code_fd < 0 ? 0 : o->code_len;
+	ret->stdin_pipe  = o->stdin_pipe;
+	ret->result_pipe = o->result_pipe;
+	ret->tools       = o->tools_fd >= 0;
+	ret->warm        = o->code_fd >= 0 && !o->cold && o->profile->warm != WARM_NEVER;
+	ret->asked       = asked;
+}
+
+size_t run_order_fds(int fds[RUN_ORDER_FDS], const struct run_order *o, int client)
+{
+	size_t n = 0;
+
+	fds[n++] = client;
+	fds[n++] = o->exec_args->fd;
+	if (o->code_fd >= 0 && o->code_len)
+		fds[n++] = o->code_fd;
+	if (o->tools_fd >= 0)
+		fds[n++] = o->tools_fd;
+	return n;
+}

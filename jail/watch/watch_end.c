@@ -1,0 +1,88 @@
+/* watch_end.c - what ends a run: the first reason */
+#define _GNU_SOURCE
+#include "watch.h"
+
+#include "fd.h"
+#include "watch_tell.h"
+
+#include <sys/socket.h>
+
+void watch_init(struct watch *w)
+{
+	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	cell_init(&w->cell);
+}
+
+void watch_close(struct watch *w)
+{
+	fd_closep(&w->client);
+	fd_closep(&w->control);
+	fd_closep(&w->ticket);
+	files_close(&w->files);
+	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
+		fd_closep(&w->streams[i]);
+}
+
+/* An eighth is more than a run may have left when it meets its limit: the mark of version 2, a huge page that does not fit. */
+bool watch_reached_memory(const struct watch *w)
+{
+	struct group_usage u;
+
+	group_read(&w->cell.group, &u);
+	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order.limits->memory_bytes / 8 * 7;
+}
+
+void watch_say_limit(const struct watch *w, enum exit_reason reason)
+{
+	static const struct {
+		enum exit_reason reason;
+		enum limit_id    limit;
+	} rows[] = {
+		{ EXIT_timeout_wall, LIMIT_wall_ms },
+		{ EXIT_timeout_cpu, LIMIT_cpu_ms },
+		{ EXIT_oom, LIMIT_memory_bytes },
+	};
+
+	if (reason == EXIT_oom && !watch_reached_memory(w))
+		return; /* none of the run's */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].reason == reason)
+			watch_tell_limit(w, rows[i].limit);
+}
+
+bool watch_awaits_order(const struct watch *w)
+{
+	return w->awaited && !w->ordered && w->control >= 0;
+}
+
+/* None comes after it, so a sender knows that a later one was not taken, and goes elsewhere. What is there already is taken when the cell has ended. */
+static void stop_orders(const struct watch *w)
+{
+	if (w->ordered || watch_awaits_order(w))
+		return;
+	if (w->ticket >= 0)
+		shutdown(w->ticket, SHUT_RD);
+	if (w->control >= 0)
+		shutdown(w->control, SHUT_RD);
+}
+
+void watch_decide(struct watch *w, enum exit_reason reason)
+{
+	bool is_first = !w->decided;
+
+	stop_orders(w);
+	if (is_first) {
+		w->decided    = true;
+		w->end.reason = reason;
+	}
+	cell_kill(&w->cell);
+	if (is_first)
+		watch_say_limit(w, reason);
+}
+
+void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
+{
+	if (!w->decided)
+		w->end.why = *why;
+	watch_decide(w, reason);
+}

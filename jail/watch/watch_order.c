@@ -1,0 +1,154 @@
+/* watch_order.c - what is to be run, from the keeper over the control socket or from the holder of a ticket */
+#define _GNU_SOURCE
+#include "watch_parts.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "layer.h"
+#include "packet.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool says_yes_or_no(const struct launch_order *o)
+{
+	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->warm <= 1;
+}
+
+/* From a process of brig; checked all the same, for what it lets into the cell. */
+static bool is_sound(const struct launch_order *o, size_t fds)
+{
+	return exec_args_are_bounded(&o->exec_args) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
+}
+
+static void take_figures(struct watch *w, const struct launch_order *o)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	w->ordered            = true;
+	w->unread             = -1;
+	w->asked              = o->asked <= now ? o->asked : now; /* a set-up from the future, or of no time at all, would never be late */
+	w->limits             = o->limits;
+	w->order.stdin_pipe  = o->stdin_pipe;
+	w->order.result_pipe = o->result_pipe;
+}
+
+/* Where a zygote was asked already its fork executes what is cold, but finds the main.py that a command has not; the keeper knows. */
+static int give_order(struct watch *w, bool warm, struct err *e)
+{
+	bool is_asked = w->cell.warm.state > WARM_PREPARED;
+
+	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
+	if (is_asked && w->order.code_fd < 0)
+		return err_set(e, ERR_SETUP, "the cell is not for commands");
+	return cell_give_order_file(&w->cell, &w->order, !warm, e);
+}
+
+static void carry_out(struct watch *w, bool warm)
+{
+	struct err e;
+
+	if (give_order(w, warm, &e) < 0)
+		watch_fail(w, EXIT_setup_failed, &e);
+	else
+		watch_warm_ordered(w);
+}
+
+static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
+{
+	take_figures(w, o);
+	fd_closep(&w->ticket); /* what comes from its other end is too late */
+	w->client          = fds[0];
+	w->order.exec_args = &o->exec_args;
+	w->order.code_fd  = o->code_len ? fds[2] : -1;
+	w->order.code_len = o->code_len;
+	w->order.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
+	if (!is_late)
+		carry_out(w, o->warm);
+	w->order.exec_args = NULL; /* they are in the cell's hands now */
+	w->order.tools_fd = -1;
+	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
+		close(fds[i]);
+}
+
+/* What a ticket is good for: the cell as it was built, or less of what a clock ends. */
+static bool is_within_ticket(const struct watch *w, const struct limits *asked)
+{
+	struct limits built = w->limits;
+
+	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
+	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
+	built.output_bytes = asked->output_bytes; /* the reader of the output holds to it */
+	built.tool_wait_ms = asked->tool_wait_ms <= w->tool_wait_ms_max ? asked->tool_wait_ms : built.tool_wait_ms;
+	built.idle_ms      = asked->idle_ms; /* these two are the door's clocks; how long a session may stay is checked when it asks for that */
+	built.lifetime_ms  = asked->lifetime_ms;
+	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
+		return false;
+	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
+		return false; /* the fork has its RLIMIT_DATA */
+	built.must   = asked->must;
+	built.waived = asked->waived;
+	return memcmp(&built, asked, sizeof built) == 0;
+}
+
+bool watch_take_ticket(struct watch *w)
+{
+	struct launch_order o;
+	struct err          e;
+	size_t              n;
+	ssize_t             got = packet_receive(w->ticket, &o, sizeof o, NULL, 0, &n);
+
+	if (got != sizeof o || w->ordered) {
+		fd_closep(&w->ticket);
+		return false;
+	}
+	w->client      = fd_take(&w->ticket);
+	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
+	if (!is_within_ticket(w, &o.limits) || !says_yes_or_no(&o)) {
+		w->ordered = true;
+		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
+		watch_fail(w, EXIT_denied, &e);
+		return true;
+	}
+	take_figures(w, &o);
+	w->is_warm_order    = o.warm;
+	w->has_ticket_order = true;
+	watch_warm_ordered(w);
+	return true;
+}
+
+/* False when it is no order, but the end of the process that gives them. */
+static bool hear_order(struct watch *w, bool is_late)
+{
+	struct launch_order order;
+	int                 fds[4];
+	size_t              n;
+	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
+
+	if (got == sizeof order && !w->ordered && is_sound(&order, n)) {
+		order.exec_args.fd = fds[1];
+		take_order(w, &order, fds, is_late);
+		return true;
+	}
+	while (n)
+		close(fds[--n]);
+	return false;
+}
+
+bool watch_take_order(struct watch *w)
+{
+	return hear_order(w, false);
+}
+
+void watch_take_late_order(struct watch *w)
+{
+	if (w->ticket >= 0 && !w->ordered) {
+		shutdown(w->ticket, SHUT_RD);
+		(void)watch_take_ticket(w);
+	}
+	if (w->control < 0 || w->ordered)
+		return;
+	shutdown(w->control, SHUT_RD);
+	(void)hear_order(w, true);
+}
