@@ -331,6 +331,14 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 	return warm_ask(&c->warm, c, &rlimits, e);
 }
 
+int cell_remove_code(struct cell *c, struct err *e)
+{
+	if (unlinkat(c->warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1], "main.py", 0) < 0)
+		return err_sys(e, "set-up step remove-code");
+	c->warm.code_is_removed = true;
+	return 0;
+}
+
 int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e)
 {
 	struct order_head order_file;

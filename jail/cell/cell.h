@@ -58,6 +58,8 @@ must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct e
 must_use int cell_open(struct cell *c, const struct cell_order *order, struct err *e);
 /* What shall run, into the cell's order file, whenever it comes. */
 must_use int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e);
+/* PREPARED: a command finds no main.py. A fork that is asked for later has nothing to remove. The caller has the rights of the mounts' owner. */
+must_use int cell_remove_code(struct cell *c, struct err *e);
 /* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
 must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 

@@ -113,7 +113,7 @@ static int ask(struct warm *w, const struct cell *c, const struct child_rlimits 
 	o.program_id     = c->child.program_uid;
 	o.workspace_exec = c->child.workspace_exec;
 	o.ahead          = w->ahead;
-	o.has_code       = w->has_code;
+	o.has_code       = w->has_code || w->code_is_removed;
 	o.landlock_abi   = c->child.landlock_abi;
 	o.owner_id       = c->slot.init_id;
 	o.cpu_before_ns  = w->cpu_before_ns;

@@ -39,6 +39,7 @@ struct warm {
 	struct forker  *forker;       /* of the process that watches this cell */
 	bool            by_forker;    /* that one was asked */
 	bool            has_code;     /* main.py: not for a command */
+	bool            code_is_removed; /* nobody else has to */
 	unsigned        asked_times;  /* since one was there that waited for an order */
 	uint32_t        generation;   /* of the one that was asked, and */
 	bool            started_then; /* it still imported */

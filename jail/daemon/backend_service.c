@@ -307,8 +307,10 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	struct launch_order order;
 	struct ticket      *t;
 
-	if (o->profile->warm == WARM_NEVER || o->code_fd < 0 || o->shown_len || o->files_fd >= 0 || o->terminals) /* such a cell has a main.py, and nothing else */
-		return false;
+	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
+		return false; /* such a cell has none of these */
+	if (o->code_fd < 0 && o->tools_fd >= 0)
+		return false; /* the supervisor passes a command's order on (ticket_use()), and gets no descriptor over a ticket */
 	run_order_fill(&order, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid(b, o))) {
 		if (!fits_cell(o->limits, &o->profile->limits, &t->message) ||

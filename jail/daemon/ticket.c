@@ -93,7 +93,8 @@ void ticket_box_done(struct ticket_box *b)
 
 /*
  * The supervisor first: when the program begins, its order is there. A supervisor that has the order of a cell, and then sees
- * the end of its client, ends the cell: so when the order file cannot be sent, nothing begins.
+ * the end of its client, ends the cell: so when the order file cannot be sent, nothing begins. Of a command the supervisor tells the fork,
+ * when it has removed main.py.
  */
 bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code, int tools)
 {
@@ -107,6 +108,9 @@ bool ticket_use(const struct ticket *t, const struct launch_order *order, const 
 	};
 	struct err ignored;
 
+	if (!order->code_len)
+		return order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, NULL, &ignored) == 0 &&
+		       packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0;
 	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
 	       order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, code, &ignored) == 0 &&
 	       order_file_send(t->fd[TICKET_ORDERS], &order_file, tools) == 0;

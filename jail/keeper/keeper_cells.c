@@ -224,12 +224,12 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 
 /* --- those that wait --- */
 
-/* A cell for the forks of a zygote has a main.py, and its limits. */
+/* A cell for the forks of a zygote has limits that cannot be changed any more. */
 static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *made)
 {
 	if (s->profile != run->profile || !s->plain || s->ticketed)
 		return false;
-	return !s->warm || (run->order.code_len && keeper_fits_warm(&run->order.limits, made, s->group.missing));
+	return !s->warm || keeper_fits_warm(&run->order.limits, made, s->group.missing);
 }
 
 static struct kept_cell *find_in(struct keeper *k, const struct keeper_run *run, enum kept_cell_state state)

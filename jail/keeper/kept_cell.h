@@ -31,7 +31,7 @@ struct kept_cell {
 	enum kept_cell_state state;
 	uint32_t             profile;
 	bool                 plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
-	bool                 warm;     /* a zygote forks into it: not for commands */
+	bool                 warm;     /* a zygote forks into it */
 	int                  control;  /* to the supervisor, for this cell */
 	bool                 ticketed; /* READY: the door has its ticket, and decides which run gets it */
 	bool                 retires;  /* READY, ticketed: it leaves when the ticket is returned; no cell comes after it */

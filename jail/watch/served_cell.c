@@ -322,8 +322,6 @@ static void take_place_back(struct served_cell *c)
 bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote)
 {
 	if (!group_set_back(&c->place.group)) {
-		c->watch.control = c->place.control; /* the keeper would take its end for that of a cell that was not used */
-		watch_tell_taken(&c->watch);
 		served_cell_free(c);
 		return false;
 	}
@@ -336,8 +334,11 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 
 void served_cell_free(struct served_cell *c)
 {
-	if (c->is_kept)
+	if (c->is_kept) {
+		c->watch.control = c->place.control; /* without a word the keeper would take this for the end of a cell that was not used */
+		watch_tell_taken(&c->watch);
 		close_place(&c->place);
+	}
 	group_files_close(&c->files);
 	free(c);
 }

@@ -7,6 +7,7 @@
 #include "layer.h"
 #include "packet.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -34,15 +35,36 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->order.result_pipe = o->result_pipe;
 }
 
-/* Where a zygote was asked already its fork executes what is cold, but finds the main.py that a command has not; the keeper knows. */
+/* A zygote that was asked already has a fork that executes, or will: it takes main.py for its own, and a command has none. */
 static int give_order(struct watch *w, bool warm, struct err *e)
 {
 	bool is_asked = w->cell.warm.state > WARM_PREPARED;
 
 	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
-	if (is_asked && w->order.code_fd < 0)
-		return err_set(e, ERR_SETUP, "the cell is not for commands");
+	if (is_asked && w->order.code_fd < 0 && cell_remove_code(&w->cell, e) < 0)
+		return -1;
 	return cell_give_order_file(&w->cell, &w->order, !warm, e);
+}
+
+/*
+ * Of a command that came by ticket the holder has written the order file, and leaves it to this process to tell the fork, which waits for that and
+ * cannot remove main.py itself: it has given up its rights.
+ */
+static int pass_on_command(struct watch *w, const struct launch_order *o, struct err *e)
+{
+	struct order_head head;
+	int               r;
+
+	if (cell_remove_code(&w->cell, e) < 0)
+		return -1;
+	memset(&head, 0, sizeof head); /* padding too */
+	head.executes    = true;
+	head.exec_args   = o->exec_args;
+	head.stdin_pipe  = o->stdin_pipe;
+	head.result_pipe = o->result_pipe;
+	r                = order_file_send(w->cell.warm.orders[0], &head, -1);
+	errno            = -r;
+	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
 
 static void carry_out(struct watch *w, bool warm)
@@ -114,7 +136,10 @@ bool watch_take_ticket(struct watch *w)
 	take_figures(w, &o);
 	w->is_warm_order    = o.warm;
 	w->has_ticket_order = true;
-	watch_warm_ordered(w);
+	if (o.code_len || w->decided || pass_on_command(w, &o, &e) == 0)
+		watch_warm_ordered(w);
+	else
+		watch_fail(w, EXIT_setup_failed, &e);
 	return true;
 }
 

@@ -76,10 +76,10 @@ def cold(service, program, **keys):
     return run
 
 
-def listing(service):
+def listing(service, **keys):
     service.settle()
     with service.connect() as talk:
-        run = talk.command("ls", "-A", "/workspace")
+        run = talk.command("ls", "-A", "/workspace", **keys)
     assert run.record["exit_reason"] == "exited", str(run)
     return run.stdout
 
@@ -135,16 +135,25 @@ def test_what_fails_before_it_executes_is_told_and_nothing_has_started(service, 
 
 
 def test_a_command_finds_no_main_py(service, without):
-    assert (listing(service), without[1]) == ("", "")
+    """By ticket, in a ready cell that only the keeper can make fit, and in a cell that is built for it."""
+    for keys in {}, {"limits": {"memory_bytes": 100 << 20}}, {"limits": {"files": 99}}:
+        assert (listing(service, **keys), without[1]) == ("", ""), keys
+    with service.connect() as talk: # with no time in between
+        assert [talk.command("ls", "-A", "/workspace").stdout for _ in range(20)] == [""] * 20
+
+
+def test_its_command_stood_before(service):
+    service.settle()
+    stood = {daemons.link_of(f"/proc/{pid}/ns/pid") for pid in service.of_kind("init")}
+    with service.connect() as talk:
+        assert talk.command("readlink", "/proc/self/ns/pid").stdout.strip() in stood
 
 
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
 def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(service, cold):
     """Each such run cost the door the ticket of one, until the keeper was asked for every run."""
-    service.settle()
-    tickets = len(service.order_files())
-    assert tickets
+    assert host.poll(lambda: service.has_all_tickets("basic", READY)), service.tree()
     with service.connect() as talk:
         for _ in range(2):
             assert talk.run("print(1)", cold=cold, limits={"pids": 16}).stdout == "1\n"
-    assert host.poll(lambda: len(service.order_files()) == tickets), (tickets, service.tree())
+    assert host.poll(lambda: service.has_all_tickets("basic", READY)), service.tree()

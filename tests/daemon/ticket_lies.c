@@ -295,6 +295,20 @@ static void lie_about_tools(const struct mad_door *d, const struct ticket *t, vo
 	judge(t);
 }
 
+/* more: with an order file and a word to the fork, which are the supervisor's to send */
+static void lie_about_command(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program), command = o;
+
+	command.code_len = 0;
+	command.warm     = false;
+	send_order(t, &command);
+	more(&o);
+	if (o.tools)
+		send_order_file(t, &o, program);
+	judge(t);
+}
+
 static void lie_in_order_file(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
@@ -336,6 +350,8 @@ static const struct row {
 	{ "an order file that is none",            lie_in_order_file,       more_nothing },
 	{ "an order file with tools and no socket", lie_about_tools,    more_nothing },
 	{ "an order file with tools, which is a directory", lie_about_tools, more_sockets },
+	{ "a command, and a program too",     lie_about_command,   more_sockets },
+	{ "a command, no order file",         lie_about_command,   more_nothing },
 	{ "an order, and gone",               lie_and_leave,       more_nothing },
 	{ "a ticket used twice",              lie_twice,           more_nothing },
 	{ "a ticket used twice, for more",    lie_twice,           more_all },
