@@ -11,35 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return n && strncmp(path, dir, n) == 0 && path[n] == '/';
-}
-
+/* The tree was read before the first row: an earlier row may have removed the entry, or a directory above it. */
 static int remove_entry(int root, const struct tree_entry *entry, struct err *e)
 {
 	const char *name;
 	scoped_fd   parent = tree_open_parent(root, entry->path, &name);
 
-	if (parent < 0)
-		return err_sys(e, "prune %s", entry->path);
+	if (parent < 0 || faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "prune %s", entry->path);
 	return tree_remove(parent, name, e) < 0 ? err_wrap(e, "prune %s", entry->path) : 0;
 }
 
-/* Entries are sorted, but "a-b" comes between "a" and "a/b": what is gone below a removed directory is found by prefix. */
 static int prune_row(int root, const struct tree *t, const char *pattern, bool *matched, struct err *e)
 {
-	const char *gone = "";
-
 	for (size_t i = 0; i < t->n; i++) {
 		const struct tree_entry *entry = &t->entry[i];
 
-		if (fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_NOESCAPE) != 0 || is_below(entry->path, gone))
+		if (fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
 		*matched = true;
-		gone     = entry->path;
 		if (remove_entry(root, entry, e) < 0)
 			return -1;
 	}

@@ -18,6 +18,7 @@ class Ended(Exception):
 
 
 ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK_BYTES)) # one for all: where memory is short a new one would cost a process of the session its life
+NOTHING = memoryview(bytes(4096)) # the same
 
 
 def read_block(fd, most):
@@ -233,9 +234,9 @@ def send_bytes(fd, file, size):
             break
         write_all(fd, block)
         size -= len(block)
-    missing, ROOM_FOR_BLOCK[:] = size, bytes(BLOCK_BYTES)
+    missing = size
     while size:
-        block = ROOM_FOR_BLOCK[:min(size, BLOCK_BYTES)]
+        block = NOTHING[:min(size, len(NOTHING))]
         write_all(fd, block)
         size -= len(block)
     return missing

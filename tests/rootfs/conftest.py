@@ -10,7 +10,7 @@ import pytest
 from builder import BINARY, BUILD, REPO, Rootfs
 
 # The smallest thing that goes through every stage but compile.
-TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/bin", "/sbin", "/tmp"],
+TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/usr/share/*", "/usr/share/doc", "/bin", "/sbin", "/tmp"],
         "dirs": ["/workspace"], "generate": ["/etc/passwd = passwd"]}
 
 
