@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ESC = 0x1b, BEL = 0x07, DEL = 0x7f, ESCAPE_MAX = 4096 /* what goes on for longer is no escape but a trick to hide text */ };
+enum { ESC = 0x1b, BEL = 0x07, DEL = 0x7f, ESCAPE_MAX = 4096 /* anything longer is not an escape but an attempt to hide text */ };
 
 /* --- terminal escapes (ECMA-48) --- */
 
-/* ESC [ parameters, intermediates, one final byte. What is cut off has none. */
+/* What follows ESC [: parameters, intermediate bytes, one final byte, which is missing if the text ends first. */
 static size_t control_sequence(const unsigned char *p, const unsigned char *end)
 {
 	const unsigned char *at = p;
@@ -19,7 +19,7 @@ static size_t control_sequence(const unsigned char *p, const unsigned char *end)
 	return (size_t)(at - p) + (at < end && *at >= 0x40 && *at <= 0x7e);
 }
 
-/* A title, a link: until BEL or ESC \. One without an end hides nothing: only its introducer goes. */
+/* A window title or a link: up to BEL or ESC \. If the end is missing only the introducer is removed, so that no text is hidden. */
 static size_t control_string(const unsigned char *p, const unsigned char *end)
 {
 	for (const unsigned char *at = p; at < end && at - p < ESCAPE_MAX; at++) {
@@ -110,7 +110,7 @@ static bool is_inside(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Bytes that a character has whose first byte this is. */
+/* The length of the UTF-8 character that begins with this byte. */
 static size_t promised(unsigned char c)
 {
 	return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one long line needed is given back after it. */
+/* A larger buffer, which one long line has needed, is freed as soon as it is empty. */
 #define KEPT (128 * KIB)
 
 static void forget(struct lines *l)
@@ -41,7 +41,7 @@ void lines_filled(struct lines *l, size_t n)
 	l->end += n;
 }
 
-/* Without \r, a byte order mark and blanks before nothing. */
+/* Removes a byte order mark at the beginning and \r at the end. */
 static void trim(const char **line, size_t *len)
 {
 	if (*len >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
@@ -60,7 +60,7 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* The bytes up to a newline, or all of them, are gone from the buffer. */
+/* Consumes len bytes, and the newline after them if there is one. LINES_NONE: they are blank, or the rest of a line that was too long. */
 static enum lines_next give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
 {
 	bool skipped = l->skips;

@@ -39,7 +39,7 @@ static void give_up(struct output *o)
 	drop_all(o);
 }
 
-/* One write a line, so that a client can read them apart. false: not now. */
+/* One write() for each line, so that a client can read them apart. false: no more can be written now. */
 static bool send_some(struct output *o, struct output_line *line)
 {
 	ssize_t n = stream_end_write(&o->end, line->text + line->sent, line->len - line->sent);

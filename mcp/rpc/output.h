@@ -1,12 +1,12 @@
 /*
- * output.h - lines on their way to a client that may be slow: what it does not take yet waits here.
+ * output.h - a queue of lines for a client that may read slowly
  */
 #pragma once
 #include "stream_end.h"
 
 #include <sys/queue.h>
 
-/* More than this waiting, and the client's requests are not read until it has taken some of it. */
+/* While more bytes than this are queued, no more requests of the client are read. */
 #define OUTPUT_ENOUGH (256 * KIB)
 
 struct output_line {
@@ -19,15 +19,15 @@ struct output {
 	struct stream_end end;
 	TAILQ_HEAD(output_lines, output_line) lines;
 	size_t waiting; /* bytes */
-	bool   broken;  /* nobody reads any more: what is added is forgotten */
+	bool   broken;  /* the reader is gone, or memory was short: lines that are added are dropped */
 };
 
 void output_open(struct output *ret, int fd); /* takes fd over */
 void output_close(struct output *o);
 
-/* Takes text over and writes a newline after it; sends what can be sent at once. A line never waits for those behind it. */
+/* Takes text over, which is malloc'ed, and appends a newline. Writes at once what the client takes; lines are never held back to be joined. */
 void output_add(struct output *o, char *text, size_t len);
-/* More of what waits. */
+/* Writes more of the queue. */
 void output_send(struct output *o);
 
 static inline bool output_waits(const struct output *o)

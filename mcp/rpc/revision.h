@@ -17,7 +17,7 @@ enum revision { REVISION_2024_11_05, REVISION_2025_03_26, REVISION_2025_06_18, R
 #define REVISION_MODERN        REVISION_2026_07_28 /* the first one */
 
 const char *revision_name(enum revision r);
-/* false: none of ours. */
+/* false: not a revision that brig speaks. */
 must_use bool revision_find(const char *name, enum revision *ret);
 
 static inline bool revision_is_modern(enum revision r)

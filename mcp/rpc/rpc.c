@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What came is repeated in the sentence: a line of plain text, whatever that was. */
+/* The sentence may quote hostile input, so it is made one line of plain text. */
 int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -40,16 +40,16 @@ static bool hex4(const char *digits, unsigned *ret)
 	return true;
 }
 
-/* The unit that "\uXXXX" at `at` writes; false: it is something else. */
+/* The UTF-16 code unit that "\uXXXX" at `at` stands for; false: there is no such escape. */
 static bool utf16_unit(const char *at, const char *end, unsigned *ret)
 {
 	return end - at >= 6 && at[0] == '\\' && at[1] == 'u' && hex4(at + 2, ret);
 }
 
 /*
- * JavaScript cuts texts between the halves of a character and sends half of
- * one as \ud83d. That is no Unicode, and jansson refuses it; but who sent it
- * would wait for an answer that cannot name his id. U+FFFD is as long.
+ * JavaScript can cut a text inside a surrogate pair and send one half of it, as \ud83d. jansson refuses that, for it is not
+ * Unicode; the error would have no id, and the client would wait for its answer for ever. \ufffd, which is as long, replaces
+ * the half.
  */
 static bool mend_halves(char *bytes, size_t len)
 {
@@ -162,7 +162,7 @@ static int take_response(struct rpc_message *m, struct rpc_error *e)
 	return 0;
 }
 
-/* By what is there, before it is looked at: who must not be answered is known even when the rest is wrong. */
+/* Decided by the keys alone, before their values are checked: what must not be answered is known even if the rest is wrong. */
 static enum rpc_kind kind_of(const json_t *message)
 {
 	if (json_object_get(message, "method"))

@@ -1,7 +1,7 @@
 /*
- * rpc.h - JSON-RPC 2.0 messages: bytes become one, or one error that can be sent back.
+ * rpc.h - JSON-RPC 2.0 messages: bytes become a message, or an error that can be sent back.
  *
- * Pure. Everything is borrowed from `source`, which rpc_message_done() frees.
+ * Pure. All pointers of a message are borrowed from `source`, which rpc_message_done() frees.
  */
 #pragma once
 #include "err.h"
@@ -11,8 +11,8 @@
 /* What a client may send at once, and how deep it may nest. */
 #define RPC_MAX   (4 * MIB)
 #define RPC_DEPTH 64
-#define RPC_WEIGHT 200000 /* wire_weight(): what is asked for is text, not structure */
-/* What is sent at once: there are clients that hang up at 10 MiB. */
+#define RPC_WEIGHT 200000 /* of wire_weight(), which bounds the memory of a parsed message: requests carry text, not structure */
+/* The longest message that is sent: some clients close the connection at 10 MiB. */
 #define RPC_OUT_MAX (8 * MIB)
 #define RPC_BATCH 256 /* messages in one array */
 
@@ -50,10 +50,9 @@ struct rpc_error {
 int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...) printf_like(3, 4); /* -1 */
 
 /*
- * One message. On failure ret->id is what could be read of it, or NULL,
- * ret->kind is RPC_REQUEST unless it is surely something that is never
- * answered, and ret->source must be freed all the same. Arrays (batches) are
- * refused here; who takes them loads first, and parses each element.
+ * Parses one message. On failure ret->id is the id if it could be read, else NULL; ret->kind is RPC_REQUEST unless the message
+ * is clearly a notification or a response, which is never answered; rpc_message_done() must be called all the same. Arrays
+ * (batches) are refused: a caller that takes batches uses rpc_load(), then rpc_parse_json() on each element.
  */
 must_use json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e); /* any JSON within the bounds; NULL with *e */
 must_use int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e);
@@ -61,7 +60,7 @@ must_use int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_
 void         rpc_message_done(struct rpc_message *m);
 #define scoped_rpc scoped(rpc_message_done) struct rpc_message
 
-/* The whole message; takes result over. id NULL: left out, as of an error that belongs to nothing. */
+/* Whole messages, new references; result and params are taken over. id NULL: the message has none, as an error that answers no known request. */
 json_t *rpc_result(const json_t *id, json_t *result);
 json_t *rpc_failure(const json_t *id, struct rpc_error *e); /* takes e->data over */
 json_t *rpc_notification(const char *method, json_t *params);
@@ -69,5 +68,5 @@ json_t *rpc_request(const json_t *id, const char *method, json_t *params);
 
 /* One line without its newline, malloc'ed; NULL when memory is short. */
 char *rpc_dump(const json_t *message, size_t *len);
-/* The same of something that is sent: an answer longer than RPC_OUT_MAX becomes an error that says so. */
+/* The same for a message to a client: an answer longer than RPC_OUT_MAX becomes an error that says so. */
 char *rpc_dump_to_send(const json_t *message, size_t *len);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The same pipe or terminal, as an open file of our own. -1: it belongs to another user, or its other end is closed. */
+/* Opens the same pipe or terminal again, with an open file description of its own. -1: it belongs to another user, or its other end is closed. */
 static int open_again(int fd, bool writes)
 {
 	char path[40];
@@ -47,7 +47,7 @@ static bool is_ready(int fd, short events)
 {
 	struct pollfd on = { .fd = fd, .events = events };
 
-	return poll(&on, 1, 0) != 0; /* errors, too: the call itself tells them */
+	return poll(&on, 1, 0) != 0; /* also on an error, which the call itself then reports */
 }
 
 static ssize_t would_wait(void)

@@ -1,10 +1,9 @@
 /*
- * stream_end.h - a standard stream that we were handed: read or written without waiting, whatever it is.
+ * stream_end.h - an inherited standard stream, read and written without blocking.
  *
- * Its flags are not ours: O_NONBLOCK belongs to the open file, which the shell,
- * the client or another server may hold as well. So a pipe is opened once more
- * for us alone, a socket is asked each time, and of what is left the kernel
- * says how much can be written at once.
+ * O_NONBLOCK must not be set on it: the flag belongs to the open file description, which the shell, the client or another
+ * server may share. So a pipe or a terminal is opened again, which makes a description of its own; a socket gets MSG_DONTWAIT
+ * with each call; any other file is polled before each call.
  */
 #pragma once
 #include "err.h"
@@ -14,7 +13,7 @@
 struct stream_end {
 	int  fd;        /* owned, close-on-exec */
 	bool is_socket;
-	bool is_ours;   /* the open file is, and O_NONBLOCK is set on it */
+	bool is_ours;   /* fd has an open file description of its own, with O_NONBLOCK set */
 };
 
 /* Takes fd over, which was inherited. */
