@@ -31,7 +31,7 @@ static void dispatch(struct events *e)
 	*e->name    = 0;
 }
 
-/* What a line says of this field, or NULL; *n: the line's bytes, then the value's. */
+/* The value of this field, or NULL if the line has another one; *n: the length of the line, then of the value. */
 static const char *value_of(const char *line, size_t *n, const char *field)
 {
 	size_t skip = strlen(field);
@@ -43,7 +43,7 @@ static const char *value_of(const char *line, size_t *n, const char *field)
 	return line + skip;
 }
 
-/* Of what a line can say, only data and the event's name matter here. */
+/* Fields other than data and event are ignored. */
 static bool take_line(struct events *e)
 {
 	size_t      n = e->line_len;

@@ -61,7 +61,7 @@ static void take_one(struct exchange *x, json_t *message)
 	if (!json_is_object(message) || (ends && x->answered))
 		return;
 	if (ends && x->id && (!json_object_get(message, "id") || json_is_null(json_object_get(message, "id"))))
-		json_object_set(message, "id", x->id); /* an error that does not say whose it is: it came with this request */
+		json_object_set(message, "id", x->id); /* an error without an id belongs to the request that this response answers */
 	if (ends && x->id && json_equal(json_object_get(message, "id"), x->id)) {
 		x->answered = true;
 		learn(x, result);
@@ -86,7 +86,10 @@ static void take_message(void *owner, const char *bytes, size_t len)
 	json_decref(message);
 }
 
-/* HTTP+SSE: answers come on the stream, each with the id of a request that is remembered. Called by libcurl: what is still with it stays there. */
+/*
+ * HTTP+SSE: ends the exchange that this answer on the stream belongs to. libcurl calls this, so an exchange whose transfer
+ * still runs is not freed here.
+ */
 static void take_streamed(struct exchange *stream, json_t *message)
 {
 	struct exchange *x, *next;
@@ -135,7 +138,7 @@ static void look_at_type(struct exchange *x)
 	x->is_events = type && strncasecmp(type, "text/event-stream", 17) == 0;
 }
 
-/* No bytes are taken of a stream that is none, or whose endpoint is refused. */
+/* Data is refused if it should be an event stream and is not, or if the endpoint is refused. */
 static bool is_usable(const struct exchange *x)
 {
 	long status = 0;
@@ -188,7 +191,7 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *owner)
 		end--;
 	for (const char *p = value; p < end; p++)
 		if (*p <= 0x20 || *p >= 0x7f)
-			return n * one; /* no id that may be sent back */
+			return n * one; /* such an id cannot be sent back in a header */
 	snprintf(x->remote->session, sizeof x->remote->session, "%.*s", (int)(end - value), value);
 	return n * one;
 }
@@ -208,7 +211,7 @@ void exchange_drop(struct exchange *x)
 	free(x);
 }
 
-/* The stream of a legacy server: there is none, or it has ended and is opened again. */
+/* The stream of a legacy server has ended, and is opened again, or there is none. */
 static void listen_over(struct exchange *x, long status)
 {
 	struct remote *r = x->remote;
@@ -332,7 +335,7 @@ static const char *url_of_posts(const struct remote *r)
 	return r->sse.endpoint ? r->sse.endpoint : r->url;
 }
 
-/* Nothing is followed, nothing but HTTP is spoken, nothing is unpacked: what comes is no larger than what was sent. */
+/* No redirects, no protocol but HTTP, no decompression: the response takes no more memory than the server has sent. */
 static bool set_options(struct exchange *x)
 {
 	CURL *c  = x->easy;

@@ -1,5 +1,5 @@
 /*
- * exchange.h - one request of HTTP: its headers, and what becomes of its answer.
+ * exchange.h - one HTTP request to the server, and its response.
  */
 #pragma once
 #include "events.h"
@@ -11,29 +11,29 @@ struct exchange {
 	CURL                 *easy;
 	struct curl_slist    *headers;
 	char                 *body;     /* of a POST */
-	json_t               *id;       /* of a request; NULL: it has no answer */
+	json_t               *id;       /* of a JSON-RPC request; NULL: the message has no answer */
 	char                  method[64];
 	bool                  modern, is_listen, is_initialize;
-	bool                  is_stream, is_held, awaits; /* HTTP+SSE: its one stream; a POST that waits for the endpoint; one that was taken, and its answer comes on the stream */
-	long                  refused_with;       /* of a held one that was posted before: the status; else 0 */
-	bool                  knows_type, is_events, answered, too_large, is_refused; /* is_refused: its status says so, and its body may be anything */
-	char                 *data;     /* of one object */
+	bool                  is_stream, is_held, awaits; /* HTTP+SSE: its stream; POST waits for the endpoint; POST accepted, answer comes on the stream */
+	long                  refused_with;       /* HTTP status of the first POST of a held one, before HTTP+SSE was tried; 0: there was none */
+	bool                  knows_type, is_events, answered, too_large, is_refused; /* is_refused: HTTP error status, so any body */
+	char                 *data;     /* the body, where it is one JSON object */
 	size_t                len, room;
 	struct events         events;
 	char                  why[CURL_ERROR_SIZE];
 };
 
-/* A message on its way; message is borrowed, line is taken over. NULL: memory is short. */
+/* Sends a message; message is borrowed, line is taken over. NULL: memory is short. */
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line);
-/* A stream of what a legacy server says unasked. */
+/* Opens the stream (GET) for messages that a legacy server sends without being asked. */
 struct exchange *exchange_listen(struct remote *r);
-/* The stream of a server of HTTP+SSE. */
+/* Opens the event stream of an HTTP+SSE server. */
 struct exchange *exchange_stream(struct remote *r);
-/* The endpoint of HTTP+SSE is known, and a held one goes there. */
+/* The endpoint of HTTP+SSE is known: sends a held POST there. */
 void exchange_release(struct exchange *x);
-/* There will be no endpoint: a held one is answered, and freed. */
+/* Answers an exchange with an error, as there is no endpoint or the stream has ended, and frees it. */
 void exchange_refuse(struct exchange *x, const char *why);
-/* libcurl has done with it. It is freed, unless its answer comes by other ways. */
+/* libcurl has finished the transfer. The exchange is freed, unless it is held or its answer comes on the stream of HTTP+SSE. */
 void exchange_over(struct exchange *x, CURLcode code);
-/* Its answer is not wanted: nothing more of it is written. */
+/* Frees the exchange and aborts its transfer; nothing more of its answer is written. */
 void exchange_drop(struct exchange *x);

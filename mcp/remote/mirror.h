@@ -1,5 +1,5 @@
 /*
- * mirror.h - arguments that a server of 2026-07-28 wants in headers as well (x-mcp-header). Pure.
+ * mirror.h - headers that repeat arguments of a call, for servers of 2026-07-28 that ask for them (x-mcp-header). Pure.
  */
 #pragma once
 #include "defs.h"
@@ -8,9 +8,9 @@
 
 struct curl_slist;
 
-/* From the result of tools/list into {tool: {argument: header}}. */
+/* Adds {tool: {argument: header}} to known, from the result of tools/list. */
 void mirror_learn(json_t *known, const json_t *result);
-/* The headers of a call, behind those that there are. NULL: memory is short, and the list is gone. */
+/* Appends the headers of a call. NULL: memory is short, and the list was not freed. */
 struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *known, const json_t *params);
 
 /* "=?base64?...?=" where it is not plain ASCII; malloc'ed. */

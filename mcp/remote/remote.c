@@ -33,7 +33,7 @@ static int configure(struct remote *r, const char *line, size_t len)
 		char              *header = NULL;
 		struct curl_slist *more   = NULL;
 
-		/* One without a value is written with ';', or libcurl takes it as one to be left out. */
+		/* libcurl leaves out a header that is written as "name:"; one with an empty value is written as "name;". */
 		if (asprintf(&header, *json_string_value(value) ? "%s: %s" : "%s;%s", name, json_string_value(value)) >= 0)
 			more = curl_slist_append(r->headers, header);
 		free(header);
@@ -58,7 +58,7 @@ static struct exchange *find(const struct remote *r, const json_t *id)
 	return x;
 }
 
-/* A modern server hears that its connection is closed, an older one must be told. true: that was all. */
+/* A modern server notices that the connection is closed; a legacy server must be sent the notification. true: it is not to be sent. */
 static bool take_cancel(struct remote *r, const struct rpc_message *m)
 {
 	struct exchange *x = m->method && strcmp(m->method, "notifications/cancelled") == 0 ? find(r, json_object_get(m->params, "requestId")) : NULL;
@@ -126,7 +126,7 @@ static void take_ends(struct remote *r)
 			exchange_over(x, said->data.result);
 }
 
-/* What a legacy server says unasked comes on a stream of its own, which is opened again when it ends. */
+/* Opens the stream for messages that a legacy server sends without being asked; it is opened again when it ends. */
 static void listen_if_due(struct remote *r)
 {
 	int64_t now = now_ms();
@@ -172,7 +172,7 @@ static void turn(struct remote *r)
 
 /* --- the end --- */
 
-/* A session is given back; nobody waits long for that. */
+/* Ends the session with the server. The timeout is short: brig-mcp soon kills a server that has not exited. */
 static void say_farewell(struct remote *r)
 {
 	struct exchange *x;

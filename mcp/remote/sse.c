@@ -29,7 +29,7 @@ static bool has_same_origin(CURLU *a, CURLU *b)
 	return has_same(a, b, CURLUPART_SCHEME) && has_same(a, b, CURLUPART_HOST) && has_same(a, b, CURLUPART_PORT);
 }
 
-/* As libcurl itself resolves and reads it: there is no second opinion on which host an address names. */
+/* Resolves text relative to url. libcurl does it: a second URL parser might take another host from the same text than libcurl connects to. */
 static char *resolve(CURLU *from, CURLU *to, const char *url, const char *text)
 {
 	char *full = NULL, *made;

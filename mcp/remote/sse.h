@@ -1,10 +1,10 @@
 /*
- * sse.h - HTTP+SSE, the transport of 2024-11-05: one stream (GET) brings the address of the POSTs, its endpoint, then every answer.
+ * sse.h - HTTP+SSE, the transport of 2024-11-05: one event stream (GET) brings the URL for POSTs, the endpoint, then every
+ * answer.
  *
- * It is spoken when the entry says so, and when a server refuses an initialize
- * over Streamable HTTP with 400, 404 or 405, as the protocol has it. The
- * endpoint is of the origin of the address, or it is refused: headers with
- * secrets go along. A stream that ends is the end of the server.
+ * It is used when the entry of the server says so, and, as the protocol wants it, when a server refuses an initialize over
+ * Streamable HTTP with 400, 404 or 405. An endpoint of another origin than the URL of the server is refused: the headers of a
+ * POST contain secrets. When the stream ends, so does brig-mcp-remote.
  */
 #pragma once
 #include "defs.h"
@@ -19,19 +19,19 @@ enum sse_state { SSE_NO, SSE_WANTED, SSE_OPENS, SSE_OPEN };
 struct sse {
 	enum sse_state state;
 	char          *endpoint; /* NULL: not known yet */
-	int64_t        until_ms; /* by then it is */
+	int64_t        until_ms; /* the deadline for the endpoint */
 	bool           is_over;  /* the stream has ended, or there is none */
-	char           why[300]; /* of that, or why the endpoint is refused */
+	char           why[300]; /* why the stream has ended, or the endpoint is refused */
 };
 
-/* The first event of the stream; later ones change nothing. May be called by libcurl. */
+/* Takes the endpoint from the stream; a second one changes nothing. libcurl may call it. */
 void sse_take_endpoint(struct remote *r, const char *text, size_t len);
 void sse_done(struct remote *r);
 
-/* libcurl has done with one. true: it is kept, as HTTP+SSE is tried; as its answer comes on the stream. */
+/* libcurl has finished a transfer. true: the exchange is kept, because HTTP+SSE is tried now, or because its answer comes on the stream. */
 bool sse_begins(struct exchange *x, CURLcode code, long status);
 bool sse_awaits(struct exchange *x, long status);
 void sse_over(const struct exchange *stream, CURLcode code, long status);
 
-/* The address that a server names as its endpoint, malloc'ed. NULL: why says what is wrong with it. Pure. */
+/* The absolute URL of the endpoint that a server names, malloc'ed. NULL: why says what is wrong with it. why must be "" before. Pure. */
 char *sse_endpoint(const char *url, const char *text, size_t len, char *why, size_t why_len);

@@ -6,7 +6,7 @@
 
 enum { ENDPOINT_MS = 10 * 1000 };
 
-/* Every request is told; the process ends, and is started again as others are. */
+/* Answers every request with an error and ends the process; brig-mcp starts it again like any server that has ended. */
 static void give_up(struct remote *r, const char *why)
 {
 	struct exchange *x, *next;

@@ -1,5 +1,6 @@
 /*
- * sse_turn.h - between two turns of libcurl: the stream of HTTP+SSE is opened, what waits for its endpoint is sent, or told that there is none.
+ * sse_turn.h - what HTTP+SSE needs in each turn of the loop: it opens the stream, then sends the POSTs that wait for the
+ * endpoint, or fails them.
  */
 #pragma once
 #include "remote.h"

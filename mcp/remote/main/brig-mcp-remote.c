@@ -6,7 +6,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* It parses what the network sends, and holds secrets: it gains no rights, and no other process of the user looks into it. */
+/*
+ * This process parses data from the network and holds secrets: it must not gain privileges by an exec, and no other process of
+ * the user may read its memory.
+ */
 static int give_up_rights(void)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -1 : 0;
