@@ -29,7 +29,7 @@ static int printf_like(2, 3) wrong(struct check *c, const char *fmt, ...)
 	return -1;
 }
 
-/* What is appended to the path; the caller cuts it off again. */
+/* Appends to the path; returns its length before, to which the caller cuts it again. */
 static size_t enter(struct check *c, const char *key, size_t index)
 {
 	size_t n = strlen(c->path);
@@ -43,7 +43,7 @@ static size_t enter(struct check *c, const char *key, size_t index)
 
 /* --- one value --- */
 
-/* From 2^53 on, every double is. */
+/* Every double from 2^53 on is whole. */
 static bool is_whole(double value)
 {
 	return value >= 0x1p53 || value <= -0x1p53 || (double)(long long)value == value;
@@ -64,7 +64,7 @@ static const struct {
 	{ "object", BIT(JSON_OBJECT) },
 };
 
-/* A type that is not known is the server's to judge. A real that is whole is an integer, too. */
+/* The server judges a type that is not known here. A real that is whole is an integer, too. */
 static bool fits_type(const json_t *value, const char *type)
 {
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
@@ -160,7 +160,7 @@ static int check_keys(struct check *c, const json_t *object, const json_t *schem
 	return 0;
 }
 
-/* A circle of references ends somewhere. */
+/* References may form a cycle, so at most REFS_MAX are followed. */
 static const json_t *resolve(const struct check *c, const json_t *schema)
 {
 	const char *ref;

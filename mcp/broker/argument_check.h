@@ -1,10 +1,9 @@
 /*
  * argument_check.h - do arguments look like what a tool's schema says?
  *
- * Types, required and unknown keys, enumerations; through arrays, objects and
- * $ref within the schema. Never regular expressions, formats and combinations:
- * those are the server's to judge, and could be made to take for ever. Pure;
- * so many steps are taken, and what is left then passes.
+ * Checks types, required and unknown keys, and enumerations, through arrays, objects and $ref within the schema. Regular
+ * expressions, formats and combinations (anyOf, allOf, ...) are left to the server: a hostile schema could make them take for
+ * ever. Pure. The number of steps is bounded; what was not checked by then passes.
  */
 #pragma once
 #include "err.h"

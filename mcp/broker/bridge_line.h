@@ -1,8 +1,8 @@
 /*
  * bridge_line.h - what a program says on its bridge, and what it is answered: JSON, a line each. Pure.
  *
- * A line of a program is hostile. It has at most BRIDGE_LINE_MAX bytes, nests
- * at most 64 deep, has every key of its op and no other: else the bridge ends.
+ * A line of a program is hostile. It has at most BRIDGE_LINE_MAX bytes, nests at most 64 deep, and has every key of its op and
+ * no other. The bridge is closed at a line that does not comply.
  */
 #pragma once
 #include "err.h"
@@ -17,13 +17,13 @@ enum bridge_op { BRIDGE_CALL, BRIDGE_CANCEL, BRIDGE_FIND, BRIDGE_DESCRIBE, BRIDG
 struct bridge_request {
 	int64_t        id;
 	enum bridge_op op;
-	const char    *text;  /* name, words or under; "" of a cancel */
+	const char    *text;  /* the value of name, words or under; "" for cancel */
 	const json_t  *args;  /* an object, of a call */
 	size_t         max;   /* of find */
 	json_t        *source;
 };
 
-/* *ret is to be freed also when it failed. */
+/* After a failure, too, bridge_request_done() must be called. */
 must_use int bridge_request_parse(struct bridge_request *ret, const char *line, size_t len, struct err *e);
 void         bridge_request_done(struct bridge_request *r);
 #define scoped_bridge_request scoped(bridge_request_done) struct bridge_request
@@ -39,5 +39,8 @@ const char *tool_outcome_name(enum tool_outcome o);
 json_t *bridge_answer(const char *key, json_t *value);
 json_t *bridge_error(enum tool_outcome kind, const char *fmt, ...) printf_like(2, 3);
 
-/* The line of a body, with its id and without a newline; takes body over. Malloc'ed; an answer that is too long becomes an error, and *outcome limit. */
+/*
+ * The line of an answer, with its id and without a newline, malloc'ed; takes body over. If it is too long it becomes an error,
+ * and *outcome TOOL_OUTCOME_limit.
+ */
 char *bridge_dump(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome);

@@ -114,7 +114,7 @@ void broker_gather(struct broker *b, struct gathering *g, const char *under)
 	const struct tool_server *only = *under ? broker_server_of(b, under) : NULL;
 
 	g->n    = b->entries.n;
-	g->left = 1; /* of ours: done() comes when all were asked */
+	g->left = 1; /* held by this function, so that done() is not called before all servers were asked */
 	g->wait = calloc(g->n + 1, sizeof *g->wait);
 	for (size_t i = 0; g->wait && i < g->n; i++) {
 		g->wait[i] = (struct server_wait){ .over = one_is_over, .owner = g };

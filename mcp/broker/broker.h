@@ -1,8 +1,8 @@
 /*
  * broker.h - what all runs share: the servers, the policy, the audit.
  *
- * One for each brig-mcp that was given --servers. It belongs to the loop's
- * thread; runs have a bridge each (tool_bridge.h), which must be closed first.
+ * A brig-mcp that was given --servers has one. Only the thread of the loop uses it. Each run has a bridge to it
+ * (tool_bridge.h), which must be closed first.
  */
 #pragma once
 #include "tool_audit.h"
@@ -13,7 +13,7 @@ struct broker_settings {
 	const char        *file;  /* --servers */
 	const char        *audit; /* a path, or "" */
 	bool               audit_arguments;
-	uint64_t           call_ms, ask_ms; /* that a call, and a question to a person, may take */
+	uint64_t           call_ms, ask_ms; /* the most time of a call, and of a question to a person */
 	uint64_t           calls_max;       /* of one run */
 	uint64_t           calls_rate;      /* of one run in a second; 0: any number */
 	struct tool_policy policy;
@@ -25,7 +25,7 @@ struct broker {
 	struct server_entries  entries;
 	struct tool_server    *server;   /* as many as entries */
 	struct tool_audit      audit;
-	int64_t                calls;    /* so far: their numbers in the audit */
+	int64_t                calls;    /* so far; a call's number in the audit comes from it */
 	uint64_t               consents;
 };
 
@@ -38,7 +38,7 @@ struct tool_server *broker_server_of(struct broker *b, const char *name);
 /* The tool by either name, of a server that has been listed; NULL: none. */
 const struct catalog_tool *broker_tool(struct broker *b, const char *name);
 
-/* Until each of the servers of `under` ("": all) is ready, or cannot be. done() may come at once. */
+/* Waits until each server of `under` ("": all) is ready, or has failed. done() may be called before broker_gather() returns. */
 struct gathering {
 	void              (*done)(void *owner);
 	void               *owner;
@@ -48,7 +48,7 @@ struct gathering {
 void broker_gather(struct broker *b, struct gathering *g, const char *under);
 void gathering_leave(struct gathering *g); /* may be called on one that is zero or done */
 
-/* Of those that are ready now. */
+/* Of every server that has been listed, also while it is not running. */
 json_t *broker_find(struct broker *b, const char *words, size_t max); /* the best first: catalog_brief() */
 json_t *broker_names(struct broker *b, const char *under);            /* sorted */
 json_t *broker_troubles(struct broker *b);                            /* "github: why it is not there" */

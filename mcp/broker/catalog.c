@@ -110,7 +110,7 @@ static int by_full(const void *a, const void *b)
 	return r ? r : strcmp(x->name, y->name);
 }
 
-/* Sorted: those of one name stand together, and keep their order whatever else there is. */
+/* The tools are sorted, so that equal names are adjacent, and get the same numbers whatever other tools there are. */
 static int number_alike(struct catalog *c)
 {
 	for (size_t i = 0, first = 0, n = 1; i + 1 < c->n; i++) {
@@ -130,7 +130,7 @@ static int number_alike(struct catalog *c)
 	return 0;
 }
 
-/* A number may have made a name that another has by itself. */
+/* A numbered name may be the name of another tool: one of the two is left out. */
 static void drop_twins(struct catalog *c)
 {
 	size_t kept = 0;

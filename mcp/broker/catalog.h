@@ -1,9 +1,8 @@
 /*
  * catalog.h - the tools of one server, as programs know them. Pure.
  *
- * All of it comes from the server and is hostile: names become names of
- * Python, texts lose what a terminal obeys, and what is too large or has no
- * usable name is left out. Tools whose names become the same are numbered.
+ * All of it comes from the server and is hostile: names are made Python identifiers, terminal escapes are removed from texts,
+ * and a tool that is too large or has no usable name is left out. Tools that get the same name are numbered.
  */
 #pragma once
 #include "server_entry.h"
@@ -14,10 +13,10 @@ enum { CATALOG_MAX = 10000, TOOL_NAME_MAX = 128, TOOL_LINE_MAX = 200, TOOL_ABOUT
 struct catalog_tool {
 	const char *name;       /* as the server calls it */
 	char       *full;       /* "github.search_issues": server and tool as a program calls them */
-	char       *own;        /* "github.search-issues": with the names of file and server */
+	char       *own;        /* "github.search-issues": the server as in the file, the tool as the server calls it */
 	json_t     *definition; /* as the server sent it */
 	char       *line, *about, *signature; /* clean; the first of them is one line */
-	bool        read_only, destructive;   /* readOnlyHint, destructiveHint; what is not said counts as false and true */
+	bool        read_only, destructive;   /* readOnlyHint, destructiveHint; if missing: false, true */
 };
 
 struct catalog {
@@ -35,6 +34,6 @@ const struct catalog_tool *catalog_find(const struct catalog *c, const char *nam
 /* How well the words fit; 0: not at all. */
 unsigned                   catalog_rank(const struct catalog_tool *t, const char *words);
 
-/* As the bridge and find_tools tell it; new references. */
+/* As the bridge and find_tools report a tool; new references. */
 json_t *catalog_brief(const struct catalog_tool *t); /* name, summary, signature */
 json_t *catalog_whole(const struct catalog_tool *t); /* name, description, inputSchema, outputSchema */

@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 
 #define READ_AT_ONCE (64 * KIB)
-#define WAITING_MAX  (16 * MIB) /* of what the other side does not read */
+#define WAITING_MAX  (16 * MIB) /* bytes that the server has not read */
 
 /* --- out --- */
 
@@ -125,7 +125,7 @@ static struct rpc_ask *find(const struct rpc_client *c, const json_t *id)
 	return a;
 }
 
-/* From the first one each time, and none that is asked meanwhile: who is told may forget any other. */
+/* A callback may forget other requests, so each search begins at the first one; requests that callbacks have made do not end. */
 static void end_all(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
 {
 	int64_t         last = c->id;
@@ -199,8 +199,8 @@ static void take_message(struct rpc_client *c, json_t *source, const char *line,
 }
 
 /*
- * Of a line that cannot be read: the request that it seems to answer. A guess, by which a server can end no requests but
- * its own; without it the caller would wait for nothing.
+ * The open request that an unreadable line seems to answer: its caller would wait for its time-out otherwise. A wrong guess
+ * ends no more than another request to the same server.
  */
 static struct rpc_ask *guess(const struct rpc_client *c, const char *line, size_t len)
 {
@@ -287,7 +287,7 @@ static void reads_ready(void *owner)
 
 void rpc_client_drain(struct rpc_client *c)
 {
-	size_t left = 4 * RPC_MAX; /* who has started others may have left a writer behind */
+	size_t left = 4 * RPC_MAX; /* a child that the server has left behind may still write */
 
 	while (c->open && !c->ended && left) {
 		char   *room = lines_room(&c->lines, READ_AT_ONCE);

@@ -39,7 +39,7 @@ void word_of(const char *name, char *ret, size_t max)
 
 /* --- ${NAME} --- */
 
-/* Behind "${": the name, and what stands in for it. NULL: no such thing. */
+/* p: behind "${". Returns the closing brace and finds the name and its preset, which may be NULL. NULL: no valid reference. */
 static const char *variable_end(const char *p, size_t *name_len, const char **preset)
 {
 	const char *end = strchr(p, '}');
@@ -68,7 +68,7 @@ static void expand_one(FILE *out, const char *p, size_t name_len, const char *pr
 		snprintf(missing, len, "%s", name);
 }
 
-/* As other clients do it; a value is not looked at again. missing: the last variable that is not set, or untouched. */
+/* Expands variables as other clients do; their values are not expanded again. missing: the last variable that is not set, or untouched. */
 static char *expand(const char *text, char *missing, size_t len)
 {
 	char       *made = NULL;
@@ -108,7 +108,7 @@ static int wrong(struct parse *p, const char *key, const char *expected)
 	return err_set(p->e, ERR_BAD_SPEC, "mcpServers.%.60s.%.60s: expected %s", p->entry->name, key, expected);
 }
 
-/* A text of the file as it counts: a new reference that is kept. NULL with *e. */
+/* A text of the file with its variables expanded; a new reference. NULL with *e. */
 static json_t *take_text(struct parse *p, const char *key, const json_t *value)
 {
 	char    missing[128] = "", *text;
@@ -216,7 +216,7 @@ static const struct {
 	enum server_kind kind;
 } other_names[] = { { "streamable-http", SERVER_http }, { "streamableHttp", SERVER_http }, { "streamable_http", SERVER_http }, { "local", SERVER_stdio } };
 
-/* Without a type the key tells it. SERVER_KINDS: it is none. */
+/* Without a type, the key that the entry has decides. SERVER_KINDS: unknown. */
 static enum server_kind kind_of(const json_t *said)
 {
 	const json_t *type = json_object_get(said, "type") ? json_object_get(said, "type") : json_object_get(said, "transport");
@@ -283,7 +283,7 @@ static int take_entry(struct parse *p, const json_t *said)
 
 /* --- all of them --- */
 
-/* A client's own file has us in it as well: we would start ourselves, and so on. */
+/* A client's own file may list brig-mcp, too, which would then start itself, again and again. */
 static bool is_ourselves(const json_t *said)
 {
 	const char *command = json_string_value(json_object_get(said, "command")), *name = command ? strrchr(command, '/') : NULL;

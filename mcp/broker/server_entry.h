@@ -1,13 +1,12 @@
 /*
- * server_entry.h - the file of --servers: an object mcpServers, as clients have it, becomes entries.
+ * server_entry.h - the entries of the file of --servers, an object mcpServers as in the files of clients.
  *
  *     {"mcpServers": {"github": {"command": "npx", "args": ["-y", "..."], "env": {"TOKEN": "${GITHUB_TOKEN}"}, "cwd": "/srv"},
  *                     "search": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}}}
  *
- * Pure but for the environment, from which ${NAME} and ${NAME:-preset} are
- * taken. What makes no sense is an error. Keys that are not known, entries that
- * are switched off, and variables that are not set are notes: a file that
- * others clients read as well must not be in the way of its other servers.
+ * Pure, except that ${NAME} and ${NAME:-preset} are taken from the environment. An invalid entry is an error. An unknown key,
+ * an entry that is switched off and a variable that is not set are only notes: other clients read the file as well, and what
+ * only they understand must not keep its other servers from being used.
  */
 #pragma once
 #include "err.h"
@@ -25,7 +24,7 @@ enum server_kind {
 
 struct server_entry {
 	const char      *name;                  /* as in the file */
-	char             word[SERVER_NAME_MAX + 8]; /* what a program calls it: a name of Python */
+	char             word[SERVER_NAME_MAX + 8]; /* its name in programs: a Python identifier */
 	enum server_kind kind;
 	const char      *cwd, *url;             /* NULL: none */
 	const json_t    *argv;                  /* of stdio: command, then args */
@@ -43,5 +42,5 @@ struct server_entries {
 must_use int server_entries_parse(struct server_entries *ret, const char *bytes, size_t len, struct err *e);
 void         server_entries_done(struct server_entries *s);
 
-/* A name of Python made of a name: letters, digits and '_', at most max bytes of it; never a word of the language. */
+/* Makes a Python identifier of a name: letters, digits and '_', at most max bytes, never a keyword. ret has max + 1 bytes. */
 void word_of(const char *name, char *ret, size_t max);

@@ -16,7 +16,7 @@
 
 /* --- its environment --- */
 
-/* A name that ends with '*' stands for all that begin so. */
+/* A '*' at the end stands for any rest of the name. */
 static const char *const handed_on[] = { "HOME", "LOGNAME", "USER", "SHELL", "TERM", "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_*",
 					 "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
 					 "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS" };
@@ -108,7 +108,7 @@ static char **argv_stdio(const struct server_entry *entry)
 	return argv;
 }
 
-/* Of the build tree, or where it was installed. */
+/* The program of the build tree, or else the installed one. */
 static char **argv_http(const struct server_entry *entry)
 {
 	struct places places;
@@ -212,7 +212,7 @@ static int open_pipes(int ours[3], int theirs[3])
 			return -1;
 		ours[fd]   = pair[mine];
 		theirs[fd] = pair[!mine];
-		fcntl(ours[fd], F_SETFL, O_NONBLOCK); /* each end of a pipe is an open file of its own */
+		fcntl(ours[fd], F_SETFL, O_NONBLOCK); /* of this end only: each end of a pipe has an open file description of its own */
 	}
 	return 0;
 }
@@ -275,7 +275,7 @@ void server_process_reap(struct server_process *p, char *how, size_t len)
 {
 	int status = 0;
 
-	server_process_signal(p, SIGKILL); /* what it has left; it is a zombie itself, so the number is still its own */
+	server_process_signal(p, SIGKILL); /* what is left of its group; it is not reaped yet, so no other group has its id */
 	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status))

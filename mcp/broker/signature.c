@@ -90,7 +90,7 @@ static void put_choices(struct writer *w, const json_t *values)
 	fputs(json_array_size(values) > CHOICES_MAX ? ", ...]" : "]", w->out);
 }
 
-/* Names of types, or schemas. */
+/* list: names of types, or schemas. */
 static void put_union(struct writer *w, const json_t *list, const json_t *schema, int depth)
 {
 	for (size_t i = 0; i < json_array_size(list) && i < CHOICES_MAX; i++) {
@@ -187,7 +187,7 @@ static void put_result(struct writer *w, const json_t *output)
 	put_type(w, output, 0);
 }
 
-/* What is too long keeps its end. */
+/* A signature that is too long loses its middle, and keeps its result. */
 static void cut(char *text, size_t len)
 {
 	char tail[80];

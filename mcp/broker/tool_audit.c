@@ -44,7 +44,7 @@ void tool_audit_close(struct tool_audit *a)
 	stream_end_close(&a->end);
 }
 
-/* A line of a file is whole or is told to be missing; to a pipe no more than it takes at once. */
+/* false: the line was not written as a whole, and counts as lost. A write to stderr does not block. */
 static bool write_line(struct tool_audit *a, const char *line, size_t len)
 {
 	if (a->is_file)
@@ -117,7 +117,7 @@ void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const 
 	json_object_set_new(entry, "verdict", json_string(verdict));
 	json_object_set_new(entry, "why", json_string(why));
 	json_object_set_new(entry, "args_sha256", json_string(digest));
-	if (a->arguments && (a->is_file || json_dumpb(arguments, NULL, 0, JSON_ENSURE_ASCII) < PIPE_BUF / 2)) /* what stderr takes whole */
+	if (a->arguments && (a->is_file || json_dumpb(arguments, NULL, 0, JSON_ENSURE_ASCII) < PIPE_BUF / 2)) /* stderr takes so much in one write */
 		json_object_set(entry, "args", (json_t *)arguments);
 	put(a, entry);
 }

@@ -14,26 +14,26 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-enum { BURST_S = 2 }; /* what so many seconds allow may begin at once */
+enum { BURST_S = 2 }; /* so many seconds' worth of the rate limit may begin at once */
 #define READ_AT_ONCE (64 * KIB)
 #define WEIGHT_MAX   2000000 /* of the arguments under way together (wire_weight()): about 128 MiB */
 
 enum item_state { ITEM_NEW, ITEM_HELD, ITEM_UNDER_WAY, ITEM_LOOKS, ITEM_OVER };
 
-/* One id. */
+/* One request of the program. */
 struct bridge_item {
 	TAILQ_ENTRY(bridge_item) link;
 	struct tool_bridge      *bridge;
 	int64_t                  id;
 	enum bridge_op           op;
 	enum item_state          state;
-	char                    *text;   /* of a lookup; of a held call its name */
-	char                    *args;   /* of a held call, as JSON */
+	char                    *text;   /* the text of a lookup; the name of a held call */
+	char                    *args;   /* the arguments of a held call, as JSON */
 	size_t                   max, weight;
 	int64_t                  began_us;
 	struct tool_call         call;
 	struct gathering         gathering;
-	struct loop_timer        later;  /* of one that is over: it is freed when nobody has it in hand */
+	struct loop_timer        later;  /* frees it when it is over and no caller uses it any more */
 };
 
 static int64_t now_us(void)
@@ -73,9 +73,9 @@ static void call_over(struct bridge_item *i, enum tool_outcome outcome)
 
 	b->failed += outcome != TOOL_OUTCOME_ok && outcome != TOOL_OUTCOME_denied;
 	b->denied += outcome == TOOL_OUTCOME_denied;
-	if (!i->call.name) /* it was held, or one too many */
+	if (!i->call.name) /* it never began: it was held, or beyond a limit */
 		return;
-	if (i->call.own) /* a tool that is there */
+	if (i->call.own) /* the tool exists */
 		count_name(b, i->call.name);
 	if (json_array_size(b->listed) < BRIDGE_LISTED)
 		json_array_append_new(b->listed, json_pack("{ss sf ss}", "name", i->call.name, "ms", (double)(now_us() - i->began_us) / 1000, "verdict",
@@ -83,7 +83,7 @@ static void call_over(struct bridge_item *i, enum tool_outcome outcome)
 	b->events->ended(b->owner, &i->call, tool_outcome_name(outcome));
 }
 
-/* A call may end within its start, so its memory goes a moment later. */
+/* A call may end inside of tool_call_start(), so its memory is freed in the next turn of the loop. */
 static void item_over(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;
@@ -177,7 +177,7 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 	line = json_pack("{sI so}", "id", (json_int_t)item_of(c)->id, "progress", told);
 	text = rpc_dump(line, &len);
 	json_decref(line);
-	if (len < 16 * KIB && !output_waits(&b->out)) /* news or nothing */
+	if (len < 16 * KIB && !output_waits(&b->out)) /* progress that cannot be sent now is dropped */
 		send_line(b, text, len);
 	else
 		free(text);
@@ -191,7 +191,7 @@ static void on_call_asks(void *owner, struct tool_call *c)
 	b->events->asks(b->owner);
 }
 
-/* The kernel knows of its end before our loop does: a person's yes must not come between. */
+/* Asks the kernel, which knows before the loop does: a person's consent may arrive after the program has ended and before the loop has seen it. */
 static bool is_program_gone(void *owner)
 {
 	const struct tool_bridge *b  = owner;
@@ -220,7 +220,7 @@ static bool has_room(const struct tool_bridge *b, const struct bridge_item *i)
 	return b->under_way < BRIDGE_UNDER_WAY && (!b->under_way || b->weight + i->weight <= WEIGHT_MAX);
 }
 
-/* What waits for this only, waits on the program's own time: no call is under way. */
+/* The rate limit. A wait for it alone counts against the program's wall time, for no call is under way. */
 static bool is_due(struct tool_bridge *b)
 {
 	double  rate = (double)b->calls.broker->settings.calls_rate;
@@ -257,7 +257,7 @@ static struct bridge_item *first_held(const struct tool_bridge *b)
 	return i;
 }
 
-/* The oldest of those that wait has its turn. One that ends at once comes back here, and must not pile up. */
+/* Begins held calls, oldest first. A call that ends at once calls this function again, which must not recurse. */
 static void go_on(struct tool_bridge *b)
 {
 	struct bridge_item *i;

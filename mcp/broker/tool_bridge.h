@@ -1,10 +1,10 @@
 /*
- * tool_bridge.h - the outside end of one run's socket to its tools: lines of its program in, calls, answers out.
+ * tool_bridge.h - brig-mcp's end of the socket of a run to its tools: reads requests of the program, calls servers, writes
+ * answers.
  *
- * The program is hostile: a line that is none ends the bridge, and with it
- * all of its calls. So many calls are under way, the others wait for their
- * turn, as text; so many begin in a second; so many calls and bytes a run has
- * in all. From a program that does not read answers, nothing more is read.
+ * The program is hostile: an invalid line closes the bridge and ends all of its calls. At most BRIDGE_UNDER_WAY calls are under
+ * way; the others are held, as text, until it is their turn. The calls that begin in a second, and the calls and bytes of a
+ * run, are limited. While a program does not read its answers, its requests are not read.
  */
 #pragma once
 #include "tool_call.h"
@@ -14,7 +14,7 @@ enum { BRIDGE_UNDER_WAY = 64, BRIDGE_LOOKUPS = 10000, BRIDGE_NAMES_KEPT = 50, BR
 
 struct bridge_item;
 
-/* One question to a person, as long as it is open. */
+/* An open question to a person. */
 struct consent {
 	uint64_t    number;
 	const char *text; /* valid until the question is settled */
@@ -22,7 +22,7 @@ struct consent {
 
 struct tool_bridge_events {
 	void (*asks)(void *owner);            /* a question to a person was opened or settled */
-	void (*busy)(void *owner, bool busy); /* the first call is under way; none is any more */
+	void (*busy)(void *owner, bool busy); /* true: a first call is under way; false: none is any more */
 	void (*ended)(void *owner, const struct tool_call *c, const char *outcome);
 };
 
@@ -33,34 +33,37 @@ struct tool_bridge {
 	struct loop_source                   reads, writes;
 	struct lines                         lines;
 	struct output                        out;
-	bool                                 open, writes_wait, rests; /* rests: it is not read until it has read */
-	bool                                 goes_on;      /* those that wait are having their turn */
-	TAILQ_HEAD(bridge_items, bridge_item) items;  /* every id that has no answer yet */
+	bool                                 open, writes_wait, rests; /* rests: requests are not read until the program has read its answers */
+	bool                                 goes_on;      /* go_on() is running */
+	TAILQ_HEAD(bridge_items, bridge_item) items;  /* every id without an answer, and answered ones until they are freed */
 	size_t                               under_way, weight;
-	double                               due;          /* calls that may begin at once; grows with time */
-	int64_t                              due_us;       /* as of then */
-	struct loop_timer                    pace;         /* until one is due */
+	double                               due;          /* calls that the rate limit lets begin now; grows with time */
+	int64_t                              due_us;       /* when due was computed */
+	struct loop_timer                    pace;         /* runs out when the rate limit lets the next call begin */
 	size_t                               lookups;
 	uint64_t                             bytes_in, bytes_out;
 	size_t                               n, failed, denied;
 	int64_t                              busy_since_us;
-	int64_t                              wait_us;     /* that at least one was under way */
-	json_t                              *names;      /* name: calls */
+	int64_t                              wait_us;     /* time during which at least one call was under way */
+	json_t                              *names;      /* {name: number of calls} */
 	json_t                              *listed;     /* the first BRIDGE_LISTED calls, as in the record */
-	char                                 broken[200]; /* why it was ended; "": it was not */
+	char                                 broken[200]; /* the error that closed it; "": none */
 	void                                *owner;
 };
 
 /* Takes fd over. run is borrowed. b must not move. */
 must_use int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const char *run, const struct tool_bridge_events *events,
 			      void *owner, struct err *e);
-/* The run has ended. What it has counted stays. May be called twice. */
+/* For the end of the run: closes the socket and drops its calls. Its counters stay. May be called twice. */
 void         tool_bridge_close(struct tool_bridge *b);
 void         tool_bridge_done(struct tool_bridge *b);
 
-/* The open questions, the oldest first: how many were put into ret. */
+/* Puts the open questions into ret, oldest first, and returns their number. */
 size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, size_t max);
-/* To the question of that number; one that is not open any more changes nothing. After RUN and NO, those about the same tool are settled, too. */
+/*
+ * Answers the question of that number; does nothing if it is not open any more. CONSENT_RUN and CONSENT_NO also answer the open
+ * questions about the same tool.
+ */
 void   tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer, const char *why);
 
 /* {"n", "failed", "denied", "names": {name: n}, "wait_ms", "bytes", "calls": [{"name", "ms", "verdict"}]}; a new reference. */

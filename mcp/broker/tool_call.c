@@ -41,7 +41,7 @@ static void end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 	c->all->ended(c->all->owner, c, body, outcome);
 }
 
-/* It never came to the server; the reason is written down in its place. */
+/* The call is not sent to the server; the audit gets the reason instead. */
 static void refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
 {
 	if (!c->is_audited)
@@ -158,7 +158,7 @@ static void write_down(struct tool_call *c, const char *verdict, const char *why
 
 /* --- a person is asked --- */
 
-/* Between question and answer the server may have ended, or have made another tool of it. */
+/* Between question and answer the server may have ended, or changed the tool. */
 static bool is_the_same(const struct tool_call *c)
 {
 	const struct catalog_tool *now = catalog_find(&c->server->catalog, c->name);
@@ -213,7 +213,10 @@ static void on_expired(void *owner)
 	tool_call_consent(owner, CONSENT_CANNOT, "none has answered in time (--ask-timeout)");
 }
 
-/* All of it is ours but the arguments, which are JSON in ASCII: no newline, no character that hides or turns others. */
+/*
+ * The names are plain text (catalog.c, server_entry.c). The arguments are the program's, as JSON in ASCII: no newline, and no
+ * character that hides or reorders others.
+ */
 static char *question_of(const struct tool_call *c, const char *why)
 {
 	size_t len  = 0;

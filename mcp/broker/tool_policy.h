@@ -1,11 +1,9 @@
 /*
  * tool_policy.h - may a program call this tool? Pure.
  *
- * Patterns of "server.tool", where '*' stands for any text and '?' for one
- * character. The strictest that fits counts: deny, then ask, then allow. What
- * no pattern fits is judged by `other`, which usually goes by what the tool
- * says about itself: one that only reads is allowed, one that says that it
- * destroys nothing too; every other is asked for.
+ * Patterns match "server.tool", where '*' stands for any text and '?' for one character. The strictest list with a match
+ * decides: deny, then ask, then allow. A tool that no pattern matches is judged by `other`. By default (hints) it is allowed if
+ * it says that it only reads or that it destroys nothing; else a person is asked.
  */
 #pragma once
 #include "catalog.h"
@@ -25,5 +23,5 @@ enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct ca
 
 /* '*' and '?'; a text of n characters and a pattern of m take at most n times m steps. */
 bool tool_pattern_fits(const char *pattern, const char *text);
-/* Can it be one? A pattern without a '.' fits nothing but "*". */
+/* Is this a valid pattern? It has a '.' or is "*", and has neither blanks nor control characters. */
 bool tool_pattern_is(const char *pattern);

@@ -16,7 +16,7 @@ enum {
 	START_MS   = 30 * 1000, /* npx may have to fetch it */
 	PROBE_MS   = 3 * 1000,
 	PAGES_MAX  = 200,
-	RELIST_MS  = 1000, /* between two lists, however often it says that something has changed */
+	RELIST_MS  = 1000, /* between two fetches of the list, however often the server says that it has changed */
 	REST_MS    = 1000,
 	RESTS_MAX  = 6,    /* doublings */
 	LINES_MAX_TOLD = 50,
@@ -25,9 +25,9 @@ enum {
 	LINE_SHOWN = 400,
 };
 
-/* --- what it says beside the protocol --- */
+/* --- its log --- */
 
-/* A value of its environment or headers is not written into a log; those that are short stand for too much else. */
+/* Values of its environment and headers may be secrets, and are masked in the log. Short ones are not: they would match too much else. */
 static void hide_values(char *line, const json_t *secrets)
 {
 	const char *name;
@@ -63,7 +63,7 @@ static void count_anew_after_a_while(struct tool_server *s)
 	s->told = s->told_noise = 0;
 }
 
-/* One line of its own words, within a bound of so many in so long. */
+/* Logs a line of the server's output, or about the server: at most LINES_MAX_TOLD of them in LINES_MS. */
 static void tell(struct tool_server *s, const char *what, const char *bytes, size_t len)
 {
 	size_t n;
@@ -117,7 +117,7 @@ static void on_errors(void *owner)
 	}
 }
 
-/* --- who waits --- */
+/* --- waiting for it --- */
 
 void server_wait_leave(struct server_wait *w)
 {
@@ -126,7 +126,7 @@ void server_wait_leave(struct server_wait *w)
 	w->server = NULL;
 }
 
-/* Nobody waits anew meanwhile: it is ready, or it rests. */
+/* A callback adds no waiter: the server is ready or rests, so tool_server_need() answers at once. */
 static void wake(struct tool_server *s, const char *why)
 {
 	struct server_wait *w;
@@ -146,13 +146,13 @@ static void on_rested(void *owner)
 	s->state = TOOL_SERVER_OFF;
 }
 
-/* Nothing of it is in the loop any more; a process that is left is killed and reaped. */
+/* Takes the timers, stderr and the pidfd out of the loop; kills and reaps a process that is left. */
 static void put_away(struct tool_server *s, char *how, size_t len)
 {
 	loop_timer_clear(s->loop, &s->patience);
 	loop_timer_clear(s->loop, &s->relist);
 	if (s->errors_wait)
-		on_errors(s); /* its last words */
+		on_errors(s); /* its last lines */
 	close_errors(s);
 	if (s->exits_wait)
 		loop_remove(s->loop, &s->exits);
@@ -181,7 +181,7 @@ static void fail(struct tool_server *s, const char *why)
 	loop_timer_set(s->loop, &s->patience, REST_MS << doubled);
 	snprintf(s->why, sizeof s->why, "%s", text);
 	tell(s, "", text, strlen(text));
-	rpc_client_close(&s->rpc, s->why); /* tells the calls */
+	rpc_client_close(&s->rpc, s->why); /* ends the open calls */
 	wake(s, s->why);
 }
 
@@ -197,14 +197,14 @@ static void on_exit_of(void *owner)
 	s->exits_wait = false;
 	server_process_reap(&s->process, how, sizeof how);
 	snprintf(why, sizeof why, "the server has ended (%s)", how);
-	rpc_client_drain(&s->rpc); /* what it has answered before its end counts */
+	rpc_client_drain(&s->rpc); /* takes the answers that it wrote before it ended */
 	if (s->state != TOOL_SERVER_READY && s->state != TOOL_SERVER_STARTS)
 		return;
 	if (!probing) {
 		fail(s, why);
 		return;
 	}
-	s->no_probe = true; /* an old one that does not stand a question it does not know */
+	s->no_probe = true; /* an older server, which exits at a request that it does not know */
 	put_away(s, how, sizeof how);
 	rpc_client_close(&s->rpc, why);
 	start(s);
@@ -217,7 +217,7 @@ static void on_silence(void *owner)
 	if (s->process.pidfd < 0 && s->process.pid > 0)
 		fail(s, "the server has closed its output");
 	else if (s->state == TOOL_SERVER_READY || s->state == TOOL_SERVER_STARTS)
-		server_process_signal(&s->process, SIGTERM); /* it speaks no more; its end is told soon, or it is late */
+		server_process_signal(&s->process, SIGTERM); /* its output has ended: on_exit_of() is called soon, or on_late() */
 	if (s->state == TOOL_SERVER_READY) {
 		s->state = TOOL_SERVER_STARTS;
 		loop_timer_set(s->loop, &s->patience, REST_MS);
@@ -244,7 +244,7 @@ static json_t *with_meta(const struct tool_server *s, json_t *params)
 	return params;
 }
 
-/* What once said that it changes something is never taken for harmless again, whatever a later list says. */
+/* A tool that was once not read-only, or once destructive, stays so whatever a later list says: the policy relies on it. */
 static void remember(struct tool_server *s)
 {
 	for (size_t i = 0; i < s->catalog.n && json_object_size(s->strict) < 5 * CATALOG_MAX; i++) {
@@ -308,7 +308,7 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *said, const c
 	const char         *cursor = json_string_value(json_object_get(said, "nextCursor"));
 
 	if (end == RPC_END_LOST)
-		return; /* who has lost it knows more */
+		return; /* the function that closed the client has reported the reason */
 	if (end != RPC_END_RESULT || !json_is_array(tools)) {
 		char text[200];
 
@@ -316,7 +316,7 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *said, const c
 		if (s->state == TOOL_SERVER_STARTS)
 			fail(s, text);
 		else
-			tell(s, "", text, strlen(text)); /* the list that there was goes on */
+			tell(s, "", text, strlen(text)); /* the earlier list stays in use */
 		return;
 	}
 	json_array_extend(s->pages, (json_t *)tools);
@@ -342,7 +342,7 @@ static void list_page(struct tool_server *s, const char *cursor)
 		fail(s, "the server does not read");
 }
 
-/* However often it says so, one list a second is fetched. */
+/* At most one list is fetched in RELIST_MS, however often the server says that it has changed. */
 static void list_again(struct tool_server *s)
 {
 	int64_t since = loop_now_ms() - s->listed_ms;
@@ -357,10 +357,10 @@ static void list_again(struct tool_server *s)
 
 static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *said, const char *why)
 {
-	(void)owner, (void)end, (void)said, (void)why; /* it says no more when its list changes */
+	(void)owner, (void)end, (void)said, (void)why; /* the server does not report changes of its list any more */
 }
 
-/* Of a modern server one subscribes to what others tell unasked. */
+/* A modern server reports changes of its list to subscribers only; a legacy one does it unasked. */
 static void subscribe(struct tool_server *s)
 {
 	json_t *params = json_pack("{s{sb}}", "notifications", "toolsListChanged", 1);
@@ -424,7 +424,7 @@ static bool has_modern(const json_t *versions)
 	return false;
 }
 
-/* Any answer but the right one, and none, is that of an older server. */
+/* Any other answer, or none in time, is that of an older server. */
 static void on_discovered(void *owner, enum rpc_end end, const json_t *said, const char *why)
 {
 	struct tool_server *s = owner;
@@ -556,7 +556,7 @@ void tool_server_init(struct tool_server *s, const struct server_entry *entry, s
 	TAILQ_INIT(&s->waits);
 }
 
-/* Until all have gone, or the time is over. */
+/* Waits until all processes have ended, for at most ms, and reaps those that have. */
 static void wait_for_ends(struct tool_server *s, size_t n, int ms)
 {
 	int64_t end = loop_now_ms() + ms, left;

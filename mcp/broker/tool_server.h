@@ -1,11 +1,10 @@
 /*
- * tool_server.h - one server: started when it is first needed, greeted in the newest revision that it has, its list of tools kept up to
- * date, started again when it has died.
+ * tool_server.h - one server: started when it is first needed, spoken to in the newest revision that it has, its list of tools
+ * kept up to date, started again after it has ended.
  *
- * Nothing is started before a program or a client asks for a tool: clients
- * start brig-mcp twice, or only to list its tools. One that died, or could not
- * be started, is left alone for a moment, which doubles each time; who asks
- * meanwhile is told so at once.
+ * Nothing is started before a program or a client asks for a tool: clients start brig-mcp twice, or only to list its tools. A
+ * server that has ended or could not be started rests, for a time that doubles with each failure; calls in that time fail at
+ * once.
  */
 #pragma once
 #include "catalog.h"
@@ -22,11 +21,11 @@ enum tool_server_state {
 	TOOL_SERVER_RESTS,    /* until its back-off is over */
 };
 
-/* Who waits for it. Called once; may free itself. why: NULL when it is ready, else a sentence. */
+/* Waits for the server to be ready. over() is called once, and may free the struct. why: NULL when the server is ready, else a sentence. */
 struct server_wait {
 	void                    (*over)(void *owner, struct tool_server *s, const char *why);
 	void                     *owner;
-	struct tool_server       *server; /* NULL: waits for nothing */
+	struct tool_server       *server; /* NULL: it does not wait */
 	TAILQ_ENTRY(server_wait)  link;
 };
 
@@ -41,20 +40,20 @@ struct tool_server {
 	struct loop_source         exits, errors; /* its pidfd, its stderr */
 	struct lines               said;          /* stderr */
 	bool                       exits_wait, errors_wait;
-	unsigned                   told, told_noise; /* lines of stderr, and on stdout what is no message, within a while */
+	unsigned                   told, told_noise; /* lines that were logged since told_since_ms; of them those of stdout that are not messages */
 	int64_t                    told_since_ms;
 	enum revision              revision;
-	bool                       no_probe;      /* it went away when it was asked what it is */
+	bool                       no_probe;      /* it has exited when it was sent server/discover, so that is not sent again */
 	bool                       probing, listens;
 	struct rpc_ask             greeting, listing, subscription;
-	struct loop_timer          patience;      /* of a start; of a rest; between two lists */
-	json_t                    *pages;         /* definitions so far */
+	struct loop_timer          patience;      /* the deadline of a start; the end of a rest; the time to exit after its output has ended */
+	json_t                    *pages;         /* definitions of tools, from the pages fetched so far */
 	unsigned                   page;
 	bool                       stale;         /* the list has changed while it was fetched */
 	int64_t                    listed_ms;
 	struct loop_timer          relist;
 	struct catalog             catalog;
-	json_t                    *strict;        /* names of tools that have once said that they change something */
+	json_t                    *strict;        /* {name: destructive} of tools that were once not read-only; see remember() */
 	unsigned                   failures;
 	int64_t                    rests_until_ms;
 	char                       why[300];      /* of the last failure */
@@ -63,14 +62,14 @@ struct tool_server {
 
 void tool_server_init(struct tool_server *s, const struct server_entry *entry, struct loop *loop, void (*log)(void *owner, const char *line),
 		      void *log_owner);
-/* Told at once when it is ready already, or rests. */
+/* w->over() is called before this returns if the server is ready or rests. */
 void tool_server_need(struct tool_server *s, struct server_wait *w);
-void server_wait_leave(struct server_wait *w); /* may be called on one that waits for nothing */
+void server_wait_leave(struct server_wait *w); /* may be called on one that does not wait */
 
-/* A tools/call of a server that is ready; takes arguments over. Refused as lost when it does not read. */
+/* Sends a tools/call to a server that is ready; takes arguments over. false: the server does not read its input, and nothing is sent. */
 must_use bool tool_server_call(struct tool_server *s, struct rpc_ask *a, const char *tool, json_t *arguments, uint64_t ms);
-/* It has answered: what was wrong before is forgiven. */
+/* It has answered a call: the next rest is short again. */
 void          tool_server_is_well(struct tool_server *s);
 
-/* All of them at once: their input ends, and what has not gone soon is killed. */
+/* Ends all servers at once: closes their inputs, and kills those that have not exited soon. */
 void tool_servers_close(struct tool_server *s, size_t n);

@@ -27,7 +27,7 @@ static bool is_all_text(const json_t *content)
 	return true;
 }
 
-/* One block after the other, a line each; a NUL in one is a character like others. */
+/* The texts of the blocks, joined by newlines. A text may contain NUL. */
 static json_t *joined(const json_t *content)
 {
 	char   *text = NULL;

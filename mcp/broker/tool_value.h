@@ -1,10 +1,9 @@
 /*
- * tool_value.h - what a server has answered to tools/call, as a program gets it. Pure.
+ * tool_value.h - the result of a tools/call, as a program gets it. Pure.
  *
- * structuredContent if there is some; else the text, if there is nothing but
- * text. Else a list of the blocks in their order: a text as text, an image, a
- * sound or a file as a bundle of MIME types, {"image/png": "<base64>"}, with
- * "uri" and "name" where it has them.
+ * It is structuredContent if there is any, or the text if all blocks are text, or else a list of the blocks in their order: a
+ * text as text; an image, a sound or a file as a bundle of MIME types, {"image/png": "<base64>"}, with "uri" and "name" where
+ * it has them.
  */
 #pragma once
 #include "defs.h"
