@@ -18,7 +18,7 @@ static enum route refuse(struct refusal *ret, int status, const char *code, cons
 	va_start(args, fmt);
 	(void)vsnprintf(ret->text, sizeof ret->text, fmt, args);
 	va_end(args);
-	text_make_plain(ret->text); /* what came is repeated in it */
+	text_make_plain(ret->text); /* it may quote the request */
 	return ROUTE_REFUSED;
 }
 
@@ -86,7 +86,7 @@ bool admission_foreign(const struct admission *a, const char *origin)
 	return origin && listed(a->allow_origin, origin);
 }
 
-/* A page that this host itself serves, at whatever port. "null" is what sandboxed frames and files say. */
+/* Also pages of this host, at any port. "null" is the origin of sandboxed frames and of files, and is refused. */
 bool admission_origin(const struct admission *a, const char *origin)
 {
 	const char *rest;
@@ -122,7 +122,7 @@ static bool is_json(const char *type)
 	return type && !strncasecmp(type, json, sizeof json - 1) && (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
 }
 
-/* Two lengths are how requests are smuggled past whoever stands in front of us. */
+/* With two lengths, a proxy in front of this server might see another end of the request than this server does: request smuggling. */
 static bool length_is_plain(const struct http_head *h)
 {
 	const char *length = h->content_length;

@@ -1,10 +1,9 @@
 /*
- * http_admission.h - who is let in, decided from the head of a request alone.
+ * http_admission.h - is a request let in? Decided from its head alone.
  *
- * Pure. Both Host and Origin are held against fixed lists: Host alone would not
- * stop a page elsewhere from posting to localhost, and an Origin that merely
- * has to equal Host is fooled by a name that was pointed at us afterwards
- * (DNS rebinding).
+ * Pure. Host and Origin are both compared with fixed lists. A check of Host alone would let a page of any site post to
+ * localhost. A check that Origin equals Host could be defeated by DNS rebinding: the name of an attacker's page is made to
+ * point at this host afterwards.
  */
 #pragma once
 #include "http_head.h"
@@ -13,7 +12,7 @@
 #include <jansson.h>
 
 struct admission {
-	char               address[256];  /* that we listen at: it may be in Host; empty: any */
+	char               address[256];  /* that the server listens at, allowed in Host; "": it listens at all, and none is allowed by this */
 	const json_t      *allow_origin;  /* texts, exactly as browsers write them; borrowed */
 	const json_t      *allow_host;    /* names, or name:port; borrowed */
 	struct token       token;
@@ -25,7 +24,7 @@ enum route { ROUTE_REFUSED, ROUTE_MCP, ROUTE_HEALTH, ROUTE_METRICS, ROUTE_PREFLI
 struct refusal {
 	int         status;
 	const char *code;      /* one word, for the metrics */
-	const char *allow;     /* of 405; else NULL */
+	const char *allow;     /* the header Allow of a 405; else NULL */
 	char        text[320]; /* what to do instead */
 };
 
@@ -33,7 +32,7 @@ enum route admission_decide(const struct admission *a, const struct http_head *h
 
 bool admission_host(const struct admission *a, const char *host);
 bool admission_origin(const struct admission *a, const char *origin);
-/* One that was configured: a browser's page that is not of this host, and has to be told that it may read. */
+/* Is this an origin of --allow-origin? Its pages are told (CORS) that they may read the answer. */
 bool admission_foreign(const struct admission *a, const char *origin);
 
 /* An address that only this host can reach; "localhost" is one. */

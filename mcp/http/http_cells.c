@@ -37,7 +37,7 @@ static void on_lost(void *owner, const struct err *why)
 	cells_done(owner);
 }
 
-/* Something was learnt over a connection: there is one. */
+/* Asks over an open connection only: launcher_learnt() is empty without one. */
 void cells_ask(struct cells *c, struct mcp *m)
 {
 	struct err e;

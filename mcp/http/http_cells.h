@@ -1,8 +1,8 @@
 /*
- * http_cells.h - how many cells of brigd stand ready, for the metrics.
+ * http_cells.h - how many cells of brigd are ready, for the metrics.
  *
- * Asked when somebody wants metrics, told the next time: who scrapes does not
- * wait for brigd, and never starts one.
+ * brigd is asked when the metrics are read; they have its answer when they are read again. So reading them neither waits for
+ * brigd nor starts one.
  */
 #pragma once
 #include "launcher.h"

@@ -1,8 +1,8 @@
 /*
- * http_head.h - the header fields of one request that anything depends on.
+ * http_head.h - the header fields of a request that the server uses.
  *
- * Pure. Values without the blanks around them. A field that decides something
- * and comes twice is a fault: two readers would believe two different ones.
+ * Pure. Values are without the blanks around them. A field that appears twice is a fault: a proxy and this server might each
+ * use another one.
  */
 #pragma once
 #include "defs.h"
@@ -10,7 +10,7 @@
 enum { HEAD_PARAMS_MAX = 32 };
 
 struct head_param {
-	char *name, *value; /* of Mcp-Param-NAME, as it was written */
+	char *name, *value; /* of a header Mcp-Param-NAME, as it was written */
 };
 
 struct http_head {
@@ -22,7 +22,7 @@ struct http_head {
 	char              fault[128];         /* a sentence; empty: none */
 };
 
-/* Sets the fault where two readers could read it differently: a name that is none, a control character. */
+/* Sets the fault if the name is not a token, or the value has a control character: another server could read such a field differently. */
 void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len);
 
 void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
@@ -30,5 +30,5 @@ void head_done(struct http_head *h);
 
 /* Case does not matter; NULL: it was not sent. */
 const char *head_param(const struct http_head *h, const char *name);
-/* May the answer be an event stream? Who sends no Accept takes everything. */
+/* May the answer be an event stream? Without a header Accept it may. */
 bool head_takes_events(const struct http_head *h);

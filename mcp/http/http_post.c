@@ -68,7 +68,7 @@ void http_post_leave(struct http_post *p)
 	p->connection = NULL;
 	p->wire       = NULL;
 	p->gone       = true;
-	p->pending++; /* the calls' ends must not free it under our feet */
+	p->pending++; /* so that the end of the last call does not free p here */
 	if (p->modern)
 		calls_cancel_all(p->server->mcp, &p->channel);
 	p->pending--;
@@ -92,7 +92,7 @@ void http_post_abort(struct http_post *p)
 	resume(p);
 }
 
-/* A client that has shut down its half only is rare, and modern clients never do. */
+/* Legacy clients may shut down their sending side and still read the answer, which is rare; modern ones never do. */
 void http_post_peer_ended(struct http_post *p)
 {
 	if (p->modern && p->suspended)
@@ -135,7 +135,7 @@ static void refuse_busy(struct http_post *p)
 	metrics_refused(p->server->mcp->metrics, p->refusal.code);
 }
 
-/* What is refused is read to its end where that is near: an answer before it would be lost with the connection. */
+/* The body of a refused request is read to its end, if it is no longer than twice the limit: the client might lose an answer that was sent before. */
 bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 {
 	size_t max = p->server->admission.body_max;
@@ -225,7 +225,7 @@ static void begin_stream(struct http_post *p)
 	json_array_clear(p->answers);
 }
 
-/* Who takes no events is told the end only. */
+/* A client that does not accept events gets the answer only. */
 static void post_send(struct channel *ch, struct call *c, const json_t *message)
 {
 	struct http_post *p = (struct http_post *)ch;
@@ -247,7 +247,7 @@ static void call_over(struct http_post *p)
 		if (p->batch && !p->streams && json_array_size(p->answers))
 			set_answer(p, p->answers, 200);
 		if (!p->status)
-			p->status = 202; /* cancelled: there is no answer to this request any more */
+			p->status = 202; /* a notification, or a request that was cancelled: there is no answer */
 		resume(p);
 	}
 	free_if_over(p);
@@ -275,7 +275,7 @@ static void post_call_gone(struct channel *ch, struct call *c)
 
 /* --- from bytes to calls --- */
 
-/* Of a tool that takes a session: balancers send the call where the header says. */
+/* For a tool that takes a session: load balancers choose the server by the header. */
 static int check_session_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
 	const char        *name = strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
@@ -296,7 +296,7 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	return rules_check(&p->head, m, e) < 0 ? -1 : check_session_header(p, m, e);
 }
 
-/* --- sessions: nothing is kept for one. Its id tells the calls of one legacy client from those of another, who counts alike. --- */
+/* --- MCP sessions: no state is kept for them. The id tells the calls of two legacy clients apart that use the same request ids. --- */
 
 static void session_begin(struct http_post *p)
 {
@@ -308,7 +308,7 @@ static void session_begin(struct http_post *p)
 		(void)snprintf(p->session + 2 * i, 3, "%02x", raw[i]);
 }
 
-/* What a client has said of itself is in its session's id: it can lie to itself alone. */
+/* That a client can ask a person is part of its session's id. A client that changes the id misleads only itself. */
 static const char elicits_mark[] = "-e";
 
 static bool session_elicits(const char *id)
@@ -318,7 +318,7 @@ static bool session_elicits(const char *id)
 	return n > sizeof elicits_mark && strcmp(id + n - (sizeof elicits_mark - 1), elicits_mark) == 0;
 }
 
-/* One that we have given out: nobody can guess it. Another one, which a client made up, keeps nothing apart. */
+/* Is it of the form of the ids of this server? These are random, so no other client knows them. Ids of another form do not make an owner. */
 static bool session_is_ours(const char *id)
 {
 	size_t n = id ? strspn(id, "0123456789abcdef") : 0;
@@ -326,14 +326,14 @@ static bool session_is_ours(const char *id)
 	return n == 32 && (!id[n] || strcmp(id + n, elicits_mark) == 0);
 }
 
-/* Two clients with one token choose the same names for sessions of execute_code. */
+/* The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code. */
 static void session_own(struct http_post *p)
 {
 	if (session_is_ours(p->head.session_id))
 		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal, p->head.session_id);
 }
 
-/* Called with the answer to initialize. */
+/* Called after initialize, which has set channel.elicits. */
 static void session_mark(struct http_post *p)
 {
 	if (*p->session && p->channel.elicits)
@@ -469,7 +469,7 @@ static void take_body(struct http_post *p)
 	struct rpc_error e;
 	json_t          *source = rpc_load(p->body ? p->body : "", p->body_len, &e);
 
-	p->pending++; /* what ends while we are still here must not answer, or free it */
+	p->pending++; /* so that a call that ends at once neither answers nor frees p */
 	if (!source) {
 		fail(p, NULL, &e, 400);
 	} else if (json_is_array(source)) {
@@ -490,7 +490,7 @@ static void add_header(struct MHD_Response *r, const char *name, const char *val
 	(void)MHD_add_response_header(r, name, value);
 }
 
-/* Pages of configured origins may read the answer; nobody else's may. */
+/* Only pages of configured origins may read the answer. */
 static void add_origin(const struct http_post *p, struct MHD_Response *r)
 {
 	if (!admission_foreign(&p->server->admission, p->head.origin))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a header can carry: text without a NUL. */
+/* A header carries UTF-8 text without NUL. */
 static char *decode_text(const char *text, size_t len)
 {
 	size_t used = 0;
@@ -47,7 +47,7 @@ static int unsupported(struct rpc_error *e, const char *asked)
 
 static enum http_era claimless(const struct http_head *h, enum revision *legacy, struct rpc_error *e)
 {
-	/* What the revision of 2025-03-26 lacks is this header. */
+	/* Revision 2025-03-26 does not have this header. */
 	*legacy = REVISION_2025_03_26;
 	if (!h->protocol_version)
 		return HTTP_ERA_LEGACY;

@@ -19,18 +19,18 @@
 #define HEAD_MAX      (16 * KIB)
 #define MEMORY_MAX    (48 * KIB) /* of one connection: the head, and what is being sent */
 #define FIRST_HEAD_MS 15000
-#define NEXT_HEAD_MS  60000 /* also how long a connection may be kept for later */
+#define NEXT_HEAD_MS  60000 /* also how long an idle connection is kept */
 #define BODY_MS       30000
-#define ANSWER_MS     300000 /* to read what is not a stream */
-#define SILENT_S      60    /* without a byte moving, while somebody is to read or write */
-#define ENDED_MS      2000  /* for what a peer sent before its end */
+#define ANSWER_MS     300000 /* for the client to read an answer that is not a stream */
+#define SILENT_S      60    /* without a byte sent or received, while one of them is expected */
+#define ENDED_MS      2000  /* for requests that the peer sent before it closed */
 #define TICK_MS       1000
 #define WAIT_MAX_MS   60000
-#define LAST_MS       1000  /* for answers of a server that ends */
+#define LAST_MS       1000  /* for the last answers, when the server ends */
 
 /* --- libmicrohttpd in our loop --- */
 
-/* When it wants to be called again. It does not count connections that were resumed while it ran. */
+/* When libmicrohttpd wants to be called again. It does not consider connections that were resumed while it ran. */
 static int64_t wait_wanted(const struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
@@ -51,12 +51,12 @@ static void run(void *owner)
 		(void)MHD_run(s->daemon);
 		wait = wait_wanted(s);
 	} while (wait == 0 && ++turns < 8);
-	loop_timer_set(&s->mcp->loop, &s->timer, wait ? wait : 1); /* the others have their turn */
+	loop_timer_set(&s->mcp->loop, &s->timer, wait ? wait : 1); /* other sources of the loop are served in between */
 }
 
 /* --- connections --- */
 
-/* libmicrohttpd reads the end and closes. */
+/* libmicrohttpd then reads end of file, and closes the connection. */
 static void cut(struct http_connection *c)
 {
 	c->cut = true;
@@ -104,7 +104,7 @@ static bool is_local(const struct sockaddr_storage *peer)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)peer)->sin6_addr);
 }
 
-/* On loopback everybody has one address, often that of a proxy. Elsewhere nobody gets more than half the places. */
+/* A peer address gets at most half of the places, except on loopback, where all clients have one address, as behind a proxy. */
 static bool has_too_many(const struct http_server *s, const struct http_connection *mine)
 {
 	const struct http_connection *c;
@@ -115,7 +115,7 @@ static bool has_too_many(const struct http_server *s, const struct http_connecti
 	return !is_local(&mine->peer) && n > 1 && n > s->mcp->settings->max_connections / 2;
 }
 
-/* The half of a connection that we write may still be open: a client of a legacy era may be waiting there. */
+/* The peer has shut down its sending side. A legacy client may still wait for the answer. */
 static void peer_ended(void *owner)
 {
 	struct http_connection *c    = owner;
@@ -243,9 +243,9 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 }
 
 /*
- * Before the body was sent; the connection ends with it. Where the body is on
- * its way already it is read first, as far as it is not endless: what is sent
- * to a closed connection would take the answer with it.
+ * May the request be refused before its body is read? The connection is closed then. A body that is already being sent is read
+ * first, up to a limit: data that arrives at a closed socket makes the kernel reset the connection, and the client loses the
+ * answer.
  */
 static bool refuse_early(const struct http_server *s, const struct http_post *p)
 {
@@ -340,7 +340,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 
 /* --- the end --- */
 
-/* Posts without a connection belong to calls whose client has gone: their answers have no way to it. */
+/* Posts without a connection belong to calls of clients that are gone: nothing can be sent to these. */
 static void end_if_drained(struct http_server *s)
 {
 	const struct http_post *p;
@@ -429,7 +429,7 @@ static int admission_set(struct http_server *s, struct err *e)
 	return 0;
 }
 
-/* A path has one spelling, and ends where it ends. */
+/* %XX in a path is not decoded: a path has one spelling, and no %00 that would end it. */
 static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char *text)
 {
 	(void)owner;
@@ -437,7 +437,7 @@ static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char 
 	return strlen(text);
 }
 
-/* Connections above the limit are let in for as long as it takes to make room. */
+/* 16 more connections than the limit are accepted, until others have been closed for them. */
 static struct MHD_Daemon *daemon_start(struct http_server *s, int listener)
 {
 	const unsigned connections = (unsigned)s->mcp->settings->max_connections + 16;
@@ -496,7 +496,7 @@ int http_open(struct http_server *ret, struct mcp *m, struct err *e)
 	return 0;
 }
 
-/* libmicrohttpd ends the process when it is stopped with a suspended connection. */
+/* Suspended connections are resumed first: libmicrohttpd aborts the process if one is left when it is stopped. */
 void http_close(struct http_server *s)
 {
 	struct http_post *p, *next;

@@ -1,8 +1,7 @@
 /*
  * http_token.h - the bearer token that lets clients in.
  *
- * Only its digest is kept, so that it cannot come out of here, and digests are
- * compared: how long the comparison takes says nothing about the token.
+ * struct token has only its digest, so that the token cannot leak from it. Digests are compared in constant time.
  */
 #pragma once
 #include "err.h"
@@ -10,7 +9,7 @@
 enum { TOKEN_MIN = 32, TOKEN_MAX = 4096 };
 
 struct token {
-	bool          wanted; /* false: everybody is let in */
+	bool          wanted; /* false: clients need none */
 	unsigned char digest[32];
 };
 
@@ -20,5 +19,5 @@ must_use int token_set(struct token *ret, const char *text, struct err *e);
 /* authorization: the value of the header, or NULL. */
 bool token_fits(const struct token *t, const char *authorization);
 
-/* Whose handles these are, for struct channel: the same for the same token, and nothing can be learnt from it. */
+/* The principal for struct channel: the same for the same token. The token cannot be derived from it. */
 void token_principal(const struct token *t, char *ret, size_t size);

@@ -20,7 +20,7 @@ static void end(void *owner)
 	http_drain(server, server->mcp->settings->drain_ms);
 }
 
-/* The bytes themselves: our own /proc/PID/environ shows what the kernel put there, not what unsetenv() has left. */
+/* Overwrites the bytes of the token, which /proc/PID/environ would still show after unsetenv(). */
 static void forget_token(void)
 {
 	char *token = getenv("SANDBOX_API_TOKEN");
