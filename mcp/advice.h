@@ -1,9 +1,9 @@
 /*
- * advice.h - what to do about an exception that says too little by itself in a jail. Pure.
+ * advice.h - what to do about an exception whose message misleads in a jail. Pure.
  */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 
-/* error: of a record; hostile. "": nothing that the exception does not say. */
+/* error: the record's, hostile. "": there is nothing to add to the message. */
 const char *advice_of(const json_t *error, bool has_stdin);

@@ -1,13 +1,13 @@
 /*
- * attend.h - one call that waits for one run: progress while it lasts, its result, or a handle when it lasts longer.
+ * attend.h - one call waits for one run: it reports progress, and ends with the result, or with a handle if the run takes
+ * longer
  */
 #pragma once
 #include "call.h"
 #include "execution.h"
 
 /*
- * Answers the call when the run has ended, or in wait_ms with what there is
- * so far and a handle; 0: never before the end. A call that is cancelled
- * ends a run that has no handle. The run may have ended already.
+ * Answers the call when the run has ended, or after wait_ms with the output so far and a handle; 0: never before the end. A
+ * call that is cancelled ends a run that has no handle. The run may have ended before.
  */
 void attend(struct call *c, struct execution *x, uint64_t wait_ms);

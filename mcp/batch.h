@@ -1,8 +1,8 @@
 /*
- * batch.h - several messages in one array, which are answered by one array: revision 2025-03-26 and no other.
+ * batch.h - several messages in one array, answered by one array: only revision 2025-03-26 has that.
  *
- * A channel that takes them gives the batch to dispatch() as its data of each
- * call, and tells it what becomes of them.
+ * A channel that supports batches passes the batch to dispatch() as channel_data of each of its calls, and reports how they end
+ * with batch_answer() and batch_gone().
  */
 #pragma once
 #include "method.h"
@@ -10,7 +10,7 @@
 struct batch {
 	json_t *answers;
 	size_t  pending;
-	/* All are answered: answers is an array, or NULL when there is nothing to say. Borrowed; the batch is gone afterwards. */
+	/* All calls have ended. answers: an array, or NULL if there is nothing to answer; borrowed. The batch is freed afterwards. */
 	void  (*done)(void *owner, const json_t *answers);
 	void   *owner;
 };
@@ -21,9 +21,12 @@ static inline bool batch_is_taken(const struct channel *ch, const json_t *loaded
 	return json_is_array(loaded) && ch->legacy == REVISION_2025_03_26;
 }
 
-/* Works on all of it; takes array over. done() is called before this returns, or later. -1: nothing of it is a batch, *e is its answer. */
+/*
+ * Dispatches all messages; takes array over. done() is called before this returns, or later. -1: the array is empty or too
+ * long, or memory is short; *e is its answer.
+ */
 must_use int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers), void *owner,
 			    struct rpc_error *e);
-/* Of the channel's operations answer and gone, when channel_data is a batch. */
+/* For the operations answer and gone of a channel, if channel_data is a batch. */
 void batch_answer(struct batch *b, const json_t *message);
 void batch_gone(struct batch *b);

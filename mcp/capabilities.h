@@ -1,5 +1,6 @@
 /*
- * capabilities.h - what the first generation of the published server told about itself, for the two tools that tell it
+ * capabilities.h - what the first generation of the published server said about itself, for get_sandbox_info and
+ * list_capabilities
  */
 #pragma once
 #include "survey.h"

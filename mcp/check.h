@@ -1,11 +1,11 @@
 /*
  * check.h - brig-mcp --check: what a client would see, in words for people.
  *
- * A server is asked through the same dispatcher as those of clients: who it is,
- * what it can do, and twice to run one program, in a real jail.
+ * The requests go through the same dispatcher as those of clients: what the server is, which tools it has, and one program,
+ * which is run twice in a real jail.
  */
 #pragma once
 #include "settings.h"
 
-/* Prints while it goes. -1: something is missing or wrong; *e says what, and what to type. */
+/* Prints each step when it is done. -1: something is missing or wrong; *e says what, and what to type. */
 must_use int check_run(const struct settings *s, FILE *out, struct err *e);

@@ -10,8 +10,7 @@
 const char *choice_profile(const struct settings *s);
 
 /*
- * What a run may import: a new list, or NULL for anything. The server's list
- * (--allowed-imports, else with --imports=enforce the profile's) narrowed by
- * the call's; an empty list of the call is one that was not said.
+ * What a run may import: a new list, or NULL for anything. The list of the server (--allowed-imports, else with
+ * --imports=enforce the profile's) is narrowed by that of the call; an empty list of the call counts as none.
  */
 json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked);

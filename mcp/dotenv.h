@@ -1,15 +1,14 @@
 /*
  * dotenv.h - the file .env: NAME=VALUE a line, read and never executed.
  *
- *   # a comment, and empty lines             are passed over
- *   [export] NAME = VALUE                    blanks around all of them are dropped
- *   VALUE of no quotes                       up to the end of the line, or to a # behind a blank
- *   'VALUE'                                  as it stands, up to the next '; may span lines
+ *   # a comment, and empty lines             are skipped
+ *   [export] NAME = VALUE                    blanks around each of them are dropped
+ *   VALUE without quotes                     up to the end of the line, or to a # after a blank
+ *   'VALUE'                                  as it is, up to the next '; may span lines
  *   "VALUE"                                  likewise, with \n \t \r \" \\ \$
  *
- * $NAME and `command` stand for themselves. Such files hold lines of other
- * programs, in other programs' spelling: what cannot be read is told with its
- * line and its name, if it has one, and the next line can be.
+ * $NAME and `command` are not expanded. Such files have lines for other programs, in the syntax of those: a line that cannot be
+ * read is reported with its number and its name, if it has one, and reading goes on with the next.
  *
  * Pure.
  */
@@ -18,9 +17,9 @@
 
 struct dotenv {
 	const char *at, *end;
-	unsigned    line; /* of the row that was read last; 0: none yet */
-	unsigned    next; /* the one to be read; 1 is the first */
-	char       *name, *value; /* of that row; owned. name is "" where none could be read, value NULL after DOTENV_BAD */
+	unsigned    line; /* number of the line of the last row; 0: none was read yet */
+	unsigned    next; /* number of the next line; the first one is 1 */
+	char       *name, *value; /* of the last row; owned. name is "" if none could be read, value is NULL after DOTENV_BAD */
 };
 
 enum dotenv_step { DOTENV_END, DOTENV_ROW, DOTENV_BAD };
@@ -28,6 +27,6 @@ enum dotenv_step { DOTENV_END, DOTENV_ROW, DOTENV_BAD };
 /* bytes: borrowed until dotenv_done(). */
 void dotenv_init(struct dotenv *d, const char *bytes, size_t len);
 void dotenv_done(struct dotenv *d);
-/* BAD: *e says what is wrong with d->line. Memory that is short ends it, with *e of kind LIMIT. */
+/* BAD: *e says what is wrong with line d->line. If memory is short the reading ends, with *e of kind LIMIT. */
 must_use enum dotenv_step dotenv_next(struct dotenv *d, struct err *e);
 #define scoped_dotenv scoped(dotenv_done) struct dotenv

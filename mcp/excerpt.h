@@ -1,7 +1,7 @@
 /*
- * excerpt.h - of a long text its beginning and its end, and an exact sentence about the rest.
+ * excerpt.h - the beginning and the end of a long text, and a sentence that says exactly how much is left out.
  *
- * Never cut inside a character; what is said to be shown is what is shown.
+ * It is never cut inside a character.
  */
 #pragma once
 #include "defs.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 struct excerpt {
-	const char *head; /* clean text (clean.h); all of it, unless there is a tail */
+	const char *head; /* clean text (clean.h); the whole text if there is no tail */
 	size_t      head_len;
-	const char *tail; /* the end of what was written, where more was than was kept; NULL: head is all */
+	const char *tail; /* the end of the text, if more was written than was kept; NULL: head is all */
 	size_t      tail_len;
-	uint64_t    bytes; /* that were written, when there is a tail */
+	uint64_t    bytes; /* bytes that were written, if there is a tail */
 };
 
 enum { EXCERPT_LEAST = 256 };
@@ -21,5 +21,5 @@ enum { EXCERPT_LEAST = 256 };
 /* Prints at most max bytes, max >= EXCERPT_LEAST. */
 void excerpt_print(FILE *out, const struct excerpt *x, size_t max);
 
-/* Bytes that it would take without a cut; more than any max when something is missing already. */
+/* Bytes that it takes without a cut; larger than any max if a part was not kept. */
 size_t excerpt_wants(const struct excerpt *x);

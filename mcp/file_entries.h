@@ -1,21 +1,21 @@
 /*
- * file_entries.h - entries of files as they come from a jail, in pieces of any size (brig-protocol(7), FILES).
+ * file_entries.h - parses entries of files from a jail, in pieces of any size (brig-protocol(7), FILES).
  *
- * Pure. All of it is hostile: names are plain paths and kinds are known when they are told, and that is all that is sure. How much
- * may come is for the reader to bound, who says when it is enough.
+ * Pure. All of it is hostile. When an entry is reported its name is a plain path and its kind is known; nothing else is
+ * certain. The reader must limit how much may come, and stops the parsing when it has enough.
  */
 #pragma once
 #include "file_stream.h"
 
 struct file_entries_reader {
-	/* What a header says: a file, whose bytes follow; a match that is left out; one that is listed. false: enough has come. */
+	/* An entry: a file, whose bytes follow; a match that was left out; or one of a listing. false: enough has come. */
 	bool (*entry)(void *owner, const struct file_entry *entry, const char *name);
 	bool (*bytes)(void *owner, const char *bytes, size_t len);
 };
 
-/* Zero at first. */
+/* Zero it before the first use. */
 struct file_entries {
-	struct file_entry entry; /* that comes, and how much of it has: header, name, then left bytes */
+	struct file_entry entry; /* the entry that is being read; first its header, then its name, then `left` bytes of the file */
 	size_t            header_at, name_at;
 	uint64_t          left;
 	char              name[FILE_NAME_BYTES + 1];
@@ -23,9 +23,9 @@ struct file_entries {
 
 enum file_entries_answer {
 	ENTRIES_GO_ON,
-	ENTRIES_ENOUGH, /* the reader said so */
-	ENTRIES_END,    /* of the list; what follows is not looked at */
-	ENTRIES_BROKEN, /* *e says what makes no sense */
+	ENTRIES_ENOUGH, /* a function of the reader returned false */
+	ENTRIES_END,    /* the end of the list; bytes after it were ignored */
+	ENTRIES_BROKEN, /* *e says what is invalid */
 };
 
 must_use enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len, const struct file_entries_reader *reader, void *owner,

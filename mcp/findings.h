@@ -1,21 +1,23 @@
 /*
- * findings.h - what the static check said, in the words of validate_code.
+ * findings.h - the result of the static check, as validate_code reports it.
  *
- * Advice and policy: a program that passes is not safe, and one that does not
- * may be harmless.
+ * It is advice and policy: a program that passes is not safe, and one that does not pass may be harmless.
  */
 #pragma once
 #include "call.h"
 #include "execution.h"
 
-/* The object of validate_code, from a run of mode check that has ended; new reference. When the check itself failed it says so, and is not valid. */
+/*
+ * The object that validate_code answers with; new reference. x: a run of mode check that has ended. If the check itself failed
+ * the object says so, and is not valid.
+ */
 json_t *findings_json(const struct execution *x);
 
-/* {valid, errors, message}: of findings_json(), for a refusal of execute_code. */
+/* {valid, errors, message} of a findings_json(), for a refusal of execute_code. */
 json_t *findings_short(const json_t *findings);
 
 /*
- * Starts the check of arguments' code, as brigd's mode check, with the modules that the arguments and the profile (its
- * explained reply) allow; `a` attends it. The execution, or NULL with *e.
+ * Starts a check of the code in arguments, brigd's mode check, with the modules that the arguments and the profile (explained)
+ * allow; `a` attends it. NULL with *e.
  */
 must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct attendant *a, struct err *e);

@@ -1,7 +1,7 @@
 /*
- * frames.h - a traceback as the author of a program needs it: of many library frames in a row the last one.
+ * frames.h - a traceback for the author of a program: of several library frames in a row only the last is kept.
  *
- * Pure, and only about lines: what a program made up instead of a traceback comes out as it was.
+ * Pure. It looks at lines only: a text of a program that is no traceback is not changed.
  */
 #pragma once
 

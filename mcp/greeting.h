@@ -1,11 +1,12 @@
 /*
- * greeting.h - the profiles that a call may name, for the instructions of a handshake: those whose rootfs is built here.
+ * greeting.h - the profiles that a call may name, for the instructions of a handshake: those whose rootfs is built on this
+ * host.
  *
- * From the files of this host, read once a handshake. brigd is not asked: clients start a server twice, or only to list its
- * tools, and nothing is connected to or started before a tool is called. A service that refuses one of these says so then.
+ * They are read from files, at each handshake. brigd is not asked: clients start a server twice, or only to list its tools, and
+ * brigd is neither connected to nor started before a tool is called. A service may still refuse one of these profiles then.
  */
 #pragma once
 #include "mcp.h"
 
-/* "The argument profile may name data-science (numpy, pandas), ... " or "". Without a path of this host. */
+/* "The argument profile may name data-science (numpy, pandas), ... " or "". It contains no path of this host. */
 json_t *greeting_profiles(const struct mcp *m);

@@ -3,5 +3,5 @@
 #include "call.h"
 #include "execution.h"
 
-/* NULL: the call was answered, with what to do instead. */
+/* NULL: there is no such run; the call was answered, with what to do instead. */
 struct execution *handle_call_find(struct call *c, const json_t *arguments);

@@ -11,10 +11,10 @@
 enum { IMAGES_MAX = 4 };
 
 /*
- * The images go to the gallery. Returns what stands for the result in the text: a new reference; the result itself when it is no
- * image and has none in it.
+ * Adds the images to the gallery. Returns what stands for the result in the text, a new reference: the result itself if it
+ * neither is an image nor contains one.
  */
 json_t *image_take(const json_t *result, struct gallery *g);
 
-/* The text with a word in the place of each long data URL of an image; malloc'ed, NULL when memory is short. */
+/* The text with each long data URL of an image replaced by a short description; malloc'ed, NULL when memory is short. */
 char *image_name_in_text(const char *text, size_t len, size_t *ret_len);

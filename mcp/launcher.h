@@ -1,51 +1,48 @@
 /*
- * launcher.h - the one connection to brigd, and who waits for what on it.
+ * launcher.h - the one connection to brigd, and the questions that are open on it.
  *
- * Made at the first question, made anew after it broke. Many questions are open
- * at once, told apart by their tags. Nothing here waits: what the socket does not
- * take at once is sent later, and a private brigd that is going is reaped
- * when it has gone.
+ * It is made for the first question, and made again after it broke. Many questions are open at once; tags tell their answers
+ * apart. Only connecting and launcher_destroy() wait: what the socket does not take at once is sent later, and a private brigd
+ * whose connection has ended is reaped when it has exited.
  */
 #pragma once
 #include "datagram.h"
 #include "mcp.h"
 
 /*
- * One question. Its owner fills the first four; message and descriptors stay
- * the owner's, and must live until it is answered. A question stays open until
- * launcher_forget(), for a run has several answers. One that has none yet when
- * the connection breaks is asked again over a new one, once: a brigd that was
- * about to go when it was asked is nobody's fault.
+ * One question. Its owner fills the first four members; message and descriptors stay the owner's, and must live until it is
+ * answered. It stays open until launcher_forget(), for a run has several answers. If the connection breaks before the first
+ * answer, the question is asked again over a new connection, once: brigd may just have been exiting when it was asked.
  */
 struct question {
-	/* The datagram is the launcher's; descriptors may be taken (fd_take()). May ask, and may forget this one. */
+	/* d: the launcher's; its descriptors may be taken (fd_take()). May ask questions, and may forget this one. */
 	void       (*answered)(void *owner, struct datagram *d);
-	/* The connection broke; forgotten already. */
+	/* The connection broke; the question is not open any more. */
 	void       (*lost)(void *owner, const struct err *why);
 	void        *owner;
 	const json_t *message; /* without a tag */
 
 	const int              *fds;
 	size_t                  fds_len;
-	uint64_t                tag; /* the launcher's; 0: not asked */
+	uint64_t                tag; /* set by the launcher; 0: not asked */
 	bool                    sent, heard, repeated;
-	bool                    waits; /* for its first answer */
+	bool                    waits; /* it was sent, and has no answer yet */
 	TAILQ_ENTRY(question)   link;
 };
 
 struct launcher *launcher_create(struct mcp *m); /* asks nothing yet; NULL: no memory */
-/* Ends the connection, and with it all of its runs. Waits until a private brigd has gone. Every question must be forgotten. */
+/* Closes the connection, which ends all runs. Waits until private brigds have exited. Every question must be forgotten before. */
 void launcher_destroy(struct launcher *l);
 
-/* -1: no brigd can be reached; *e says why, and what to do. */
+/* -1: brigd cannot be reached; *e says why, and what to do. */
 must_use int launcher_ask(struct launcher *l, struct question *q, struct err *e);
 void         launcher_forget(struct launcher *l, struct question *q); /* may be called on one that was not asked */
 
-/* A request whose answer nobody waits for: cancel. Takes it over. Lost when the connection is: then everything has ended. */
+/* Sends a request whose answer is ignored, as cancel. Takes message over. It is lost if the connection breaks, which ends all runs anyway. */
 void launcher_tell(struct launcher *l, json_t *message);
 
-/* The brigd of this connection: its socket's path, or the program's if it is private. NULL: there is none. */
+/* The brigd of this connection: the path of its socket, or of its program if it is private. NULL: there is no connection. */
 const char *launcher_server(const struct launcher *l, bool *is_private);
 
-/* What was learnt over this connection, by names of those who keep it there (facts.h); emptied when it breaks. Borrowed. */
+/* Answers that are kept for this connection, by keys of facts.h; cleared when it breaks. Borrowed. */
 json_t *launcher_learnt(struct launcher *l);

@@ -1,7 +1,7 @@
 /*
- * mcp.h - what all parts of one brig-mcp share: the loop, the settings, who is being served.
+ * mcp.h - what all parts of a brig-mcp share: the loop, the settings, the calls under way.
  *
- * One thread. main() owns it; everybody else has a pointer.
+ * There is one thread. main() owns the struct; all others have a pointer.
  */
 #pragma once
 #include "loop.h"
@@ -23,18 +23,18 @@ struct mcp {
 	struct loop            loop;
 	const struct settings *settings;
 	struct launcher       *launcher;   /* the connection to brigd; made at the first tool call */
-	struct executions     *executions; /* runs that have a handle */
-	struct named_sessions       *sessions;   /* of clients, by their names */
-	struct artifacts      *artifacts;  /* where what no reply can hold is written; NULL: nowhere */
+	struct executions     *executions; /* all runs */
+	struct named_sessions       *sessions;   /* sessions of clients, by name */
+	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct metrics        *metrics;
-	struct broker         *broker;     /* the tools of programs; NULL: they have none */
-	TAILQ_HEAD(elicitation_list, elicitation) elicitations; /* that clients were asked and have not answered; see asking.h */
+	struct broker         *broker;     /* the tools that programs can call; NULL: none */
+	TAILQ_HEAD(elicitation_list, elicitation) elicitations; /* questions that clients were sent and have not answered; see asking.h */
 	TAILQ_HEAD(call_list, call) calls;
 	struct rates           rates;      /* tool calls by principal */
 	json_t                *tool_list[REVISION_COUNT]; /* see tool_list.c */
-	bool                   ends;       /* the loop is to be left */
+	bool                   ends;       /* the loop must be left */
 };
 
-/* The loop is open, nothing else is done yet. settings are borrowed. */
+/* Opens the loop, and what the settings want of broker and artifacts; brigd is not asked yet. settings are borrowed. */
 must_use int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e);
 void         mcp_close(struct mcp *m);

@@ -1,9 +1,9 @@
 /*
- * missing.h - a program that imports what is not there: where it is, or what is there instead.
+ * missing.h - a program has imported a module that is not there: tells which profile has it, or what there is instead
  */
 #pragma once
 #include "call.h"
 #include "outcome.h"
 
-/* True: it ended for want of a module, and the call will be answered when the profiles were asked; *o is taken over. */
+/* true: it ended because a module is missing; the call will be answered when the profiles were asked. *o is taken over then. */
 bool missing_answer(struct call *c, struct outcome *o, const struct answer_wish *wish);

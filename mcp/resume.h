@@ -1,12 +1,11 @@
 /*
- * resume.h - a client of 2026-07-28 calls again, with what a person has answered: the run that has waited goes on.
+ * resume.h - a client of 2026-07-28 calls again, with a person's answer: the run that waited for it goes on.
  */
 #pragma once
 #include "call.h"
 
 /*
- * A tools/call with requestState, which is one of ours, not used before, of the
- * same principal, tool and arguments: it attends the run that has asked. Else
- * the call ends with an error, and nothing happens.
+ * Handles a tools/call with a requestState. If the state was given to the same principal, for the same tool and arguments, and
+ * was not used before, the call attends the run that has asked. Otherwise the call ends with an error, and nothing changes.
  */
 void resume_call(struct call *c);

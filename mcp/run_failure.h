@@ -3,7 +3,7 @@
 #include "defs.h"
 
 struct failure {
-	char code[24];  /* of denial.def, or "lost"; "": nothing failed */
-	char field[80]; /* the key of the request that it is about */
+	char code[24];  /* of denial.def, or "lost", "cancelled"; "": nothing failed */
+	char field[80]; /* the key of the request that was wrong */
 	char text[600];
 };

@@ -4,11 +4,11 @@
 #pragma once
 #include "mcp.h"
 
-/* Names that clients show; INSTRUCTIONS_MAX characters are all that models are bothered with. */
+/* The name that clients show, and the most bytes of the instructions: they cost a model's attention. */
 #define SELF_NAME        "brig"
 #define INSTRUCTIONS_MAX 1800
 
 json_t *self_info(enum revision revision);                                /* serverInfo */
 json_t *self_capabilities(void);
-json_t *self_versions(void);                                              /* the modern ones: the others are for initialize */
+json_t *self_versions(void);                                              /* the modern revisions; legacy ones are negotiated by initialize */
 json_t *self_instructions(const struct mcp *m);

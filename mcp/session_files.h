@@ -1,5 +1,5 @@
 /*
- * session_files.h - files are moved into an open session or out of it, beside its calls.
+ * session_files.h - moves files into an open session or out of it, at the same time as its calls.
  */
 #pragma once
 #include "named_session.h"
@@ -12,13 +12,16 @@ struct session_files {
 	json_t                       *message;
 	struct transfer               transfer;
 	struct loop_timer             patience;
-	char                         *out; /* owned, until it goes */
+	char                         *out; /* owned, until transfer has it */
 	size_t                        out_len;
 	const struct transfer_events *events;
 	void                         *owner;
 };
 
-/* Takes out over: the two lists that go, each with its end. events->ended() comes later, once, unless it was stopped. f must not move. */
+/*
+ * Takes out over: two lists of entries, each with its end, that are sent: first the files to put, then the requests.
+ * events->ended() comes later, once, unless session_files_stop() was called. f must not move.
+ */
 void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len, const struct transfer_events *events, void *owner);
-/* Nothing more is told. May be called on one that is zero, or over. */
+/* No function of events is called any more. May be called on one that is zero, or over. */
 void session_files_stop(struct session_files *f);

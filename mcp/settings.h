@@ -1,19 +1,16 @@
 /*
- * settings.h - how one brig-mcp was told to work, and by whom.
+ * settings.h - the settings of a brig-mcp, and where each comes from.
  *
- * One row a setting (settings.def). What was said last does not count, but
- * who said it: an option over the environment, that over the file .env, that
- * over the configuration file, that over the preset. What a stronger one
- * covers is not looked at: a mistake there cannot be in the way.
+ * There is one row for each setting (settings.def). A setting may be given in several places. The strongest one counts, not the
+ * last: an option before the environment, then the file .env, then the configuration file, then the preset. A value that a
+ * stronger place overrides is not parsed, so a mistake in it does no harm.
  *
- * A setting has one name in three spellings: --max-timeout, the variable
- * BRIG_MCP_MAX_TIMEOUT, the key max_timeout. The SANDBOX_* names of the row
- * are variables too; ours goes before them.
+ * A setting has one name in three spellings: --max-timeout, the variable BRIG_MCP_MAX_TIMEOUT, the key max_timeout. The
+ * SANDBOX_* names of the row are variables, too, but BRIG_MCP_* comes before them.
  *
- * Values are written the same way everywhere: seconds ("30", "1.5", "250ms"),
- * sizes ("8K", "128m", bytes), true/false (1/0, yes/no, on/off), lists with
- * commas. A number, boolean or list of the configuration file stands for its
- * text. An empty text says nothing.
+ * Values are written the same way everywhere: seconds ("30", "1.5", "250ms"), sizes ("8K", "128m", bytes), true/false (1/0,
+ * yes/no, on/off), lists with commas. A number, boolean or list in the configuration file is taken as its text. An empty text
+ * counts as not given.
  */
 #pragma once
 #include "option.h"
@@ -22,7 +19,7 @@
 
 enum setting_origin { ORIGIN_PRESET, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENVIRONMENT, ORIGIN_OPTION };
 
-/* What the struct has for a row. */
+/* Types of the members of the struct. */
 #define FIELD_BOOL_T   bool
 #define FIELD_COUNT_T  uint64_t
 #define FIELD_SIZE_T   uint64_t
@@ -34,7 +31,7 @@ enum setting_origin { ORIGIN_PRESET, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENVIRONM
 
 enum { REPLY_JSON, REPLY_TEXT };
 enum { IMPORTS_ADVISE, IMPORTS_ENFORCE };
-/* Of other_tools, as in tool_policy.h. */
+/* Values of other_tools, as in tool_policy.h. */
 enum { SETTING_TOOLS_HINTS, SETTING_TOOLS_ALLOW, SETTING_TOOLS_ASK, SETTING_TOOLS_DENY };
 enum { SETTING_SERVER_ANY, SETTING_SERVER_PRIVATE, SETTING_SERVER_SERVICE };
 
@@ -48,18 +45,18 @@ enum setting_id {
 #define SETTINGS_CONFIG_VARIABLE SETTINGS_VARIABLE "CONFIG" /* as --config */
 #define SETTINGS_TOKEN_MIN 32         /* characters */
 #define SETTINGS_FILE_MAX  (64 * KIB) /* of .env, and of the configuration file */
-#define SETTING_NAME_MAX   64         /* as it is spelt anywhere */
+#define SETTING_NAME_MAX   64         /* in any spelling */
 
 struct settings {
 #define SETTING(member, type, option, older, min, max, preset, doc) type##_T member;
 #include "settings.def"
 	enum setting_origin origin[SETTING_COUNT];
-	const char         *where[SETTING_COUNT]; /* "--timeout", "SANDBOX_TIMEOUT in the environment"; NULL of a preset */
-	json_t             *kept;                 /* what the texts above are borrowed from */
-	json_t             *notes;                /* texts for stderr: what is no mistake, but should be known */
+	const char         *where[SETTING_COUNT]; /* "--timeout", "SANDBOX_TIMEOUT in the environment"; NULL: a preset */
+	json_t             *kept;                 /* owns the texts above */
+	json_t             *notes;                /* texts for stderr, about what is no mistake but should be known */
 	const char         *config;               /* --config */
-	const char         *token_file;           /* where the token is to be read from; NULL: it was said itself, or not. What is typed, everybody can see */
-	/* What is done, instead of serving. */
+	const char         *token_file;           /* the file that holds the token, as others could see a token that is typed; NULL: none was named */
+	/* What to do instead of serving. */
 	bool                print_config, check, help, version;
 };
 
@@ -69,25 +66,23 @@ void settings_done(struct settings *s);
 #define scoped_settings scoped(settings_done) struct settings
 
 /*
- * All sources in their order, then whether it makes sense together; the files
- * and the environment are read here. Whoever said --help or --version gets
- * that, whatever else is wrong. The error says where it was said and what to
- * write.
+ * Reads all sources, strongest first, then checks whether the settings fit together; the files and the environment are read
+ * here. With --help or --version only the options are read. *e says where a mistake was made and what to write.
  */
 must_use int settings_load(struct settings *s, int argc, char **argv, struct err *e);
-/* What brig-mcp exits with after settings_load() has failed: 2, or 1 where an HTTP server has no token, or a weak one. */
+/* The exit status after settings_load() has failed: 2, or 1 if an HTTP server has no token, or a weak one. */
 int          settings_status(const struct err *e);
 
 void settings_print(const struct settings *s, FILE *out); /* --print-config: each value and where it comes from */
 void settings_help(FILE *out);                            /* --help */
 void settings_print_mdoc(FILE *out);                      /* the same for the manual */
 
-/* After this neither a program that we start nor its /proc knows the token; settings_load() has it no more either. */
+/* Removes the token from the environment, so that programs that are started later do not get it. A later settings_load() does not find it. */
 void settings_hide_token(void);
 
 /* --- the parts of settings_load(); pure --- */
 
-/* By id; behind them what only the command line has. Ends with a NULL name. */
+/* By id; after those, options that exist only on the command line. Ends with a NULL name. */
 extern const struct option_row setting_rows[];
 extern const struct setting_texts {
 	const char *older; /* names of variables, separated by spaces */
@@ -97,17 +92,17 @@ extern const struct setting_texts {
 enum setting_spelling { SPELT_OPTION, SPELT_VARIABLE, SPELT_KEY };
 char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len); /* returns buf */
 int   setting_find(enum setting_spelling how, const char *name);    /* an id, or -1 */
-int   setting_nearest(enum setting_spelling how, const char *name); /* what may have been meant, or -1 */
+int   setting_nearest(enum setting_spelling how, const char *name); /* an id with a similar name, or -1 */
 
 bool settings_is_ours(const char *variable); /* BRIG_MCP_* and SANDBOX_* */
 
-/* Who says it, and where in words that can stand before an error. */
+/* Where a value comes from, as a text that can stand before an error. */
 struct said {
 	enum setting_origin origin;
 	const char         *where; /* NULL of a preset */
-	bool                older; /* by a name that is not ours */
+	bool                older; /* by a name that is not brig's */
 };
-/* One value; nothing happens if somebody stronger has spoken. */
+/* Sets one value; does nothing if a stronger place has set it. */
 must_use int setting_say(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e);
 
 must_use int settings_take_options(struct settings *s, int argc, char **argv, struct err *e);
@@ -116,4 +111,4 @@ must_use int settings_take_variables(struct settings *s, enum setting_origin ori
 				     struct err *e);
 must_use int settings_take_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e);
 must_use int settings_take_file(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e);
-must_use int settings_judge(struct settings *s, struct err *e); /* conflicts; settles what follows from other settings */
+must_use int settings_judge(struct settings *s, struct err *e); /* refuses conflicts; sets what follows from other settings */

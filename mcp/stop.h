@@ -1,5 +1,5 @@
 /*
- * stop.h - SIGTERM, SIGINT and SIGHUP end the server, in their turn of the loop.
+ * stop.h - SIGTERM, SIGINT and SIGHUP end the server: they become an event of the loop.
  */
 #pragma once
 #include "mcp.h"
@@ -11,6 +11,6 @@ struct stop {
 	void              *owner;
 };
 
-/* SIGPIPE is ignored from here on. s must not move. */
+/* Also ignores SIGPIPE and SIGXFSZ. s must not move. */
 must_use int stop_open(struct stop *s, struct loop *loop, void (*asked)(void *owner), void *owner, struct err *e);
 void         stop_close(struct stop *s);

@@ -9,23 +9,23 @@
 #include "call.h"
 
 struct tool {
-	const char            *name, *title, *description; /* for models, who pay for each word: all of tools/list is to have 1300 tokens at most */
+	const char            *name, *title, *description; /* for models, which pay for each word: all of tools/list may have 1300 tokens */
 	const char            *manual;       /* the same for the manual; NULL: as in description */
-	const char            *with_sessions; /* what its description says where there are sessions; NULL: nothing */
-	const char            *with_servers; /* what its description says with --servers, behind their names; NULL: nothing */
+	const char            *with_sessions; /* appended to its description if there are sessions; NULL: nothing */
+	const char            *with_servers; /* appended to its description with --servers, after the names of these; NULL: nothing */
 	const struct argument *arguments;   /* rows end with a NULL name */
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
-	bool                   leaves_nothing; /* read_only as well, unless a setting says no: what it changes ends with the call */
-	bool                   unbounded;   /* is no call too many: it ends others */
-	bool                   in_words;    /* with --reply text: in words only, without outputSchema and structuredContent */
-	bool                   resumes;     /* its answer may be a question of a run; with requestState its call goes on there (resume.h) */
-	bool                   brokered;    /* there with --servers only */
-	bool                   in_session;  /* there with sessions only */
+	bool                   leaves_nothing; /* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
+	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
+	bool                   in_words;    /* with --reply text it answers in words only, without outputSchema and structuredContent */
+	bool                   resumes;     /* its answer may be a question of a run; a call with requestState continues that run (resume.h) */
+	bool                   brokered;    /* offered only with --servers */
+	bool                   in_session;  /* offered only if there are sessions */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
 	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
-	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is one too many; NULL: why as text, isError */
+	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is over a limit; NULL: with why as text, isError */
 };
 
 extern const struct tool *const tools[]; /* tools.def; ends with NULL */
@@ -33,20 +33,23 @@ extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 const struct tool *tool_find(const char *name);
 json_t            *tool_json(const struct tool *t, const struct mcp *m, enum revision revision); /* as in tools/list; new reference */
 
-/* Is it here, by the settings? */
+/* Is it offered, with these settings? */
 bool               tool_is_offered(const struct tool *t, const struct mcp *m);
 /* Does it take a session, so that a header may repeat its name? */
 bool               tool_takes_session(const struct tool *t, const struct mcp *m);
 
-/* All that are listed, as in the member "tools" of tools/list; made once, borrowed. NULL: memory is short. */
+/* The member "tools" of tools/list; made once, borrowed. NULL: memory is short. */
 json_t *tools_list(struct mcp *m, enum revision revision);
 void    tools_done(struct mcp *m);
 
-/* For a call that does not answer at once: size bytes of zeros, its ->work, and what frees them when it is cancelled. NULL: memory is short, and the call was told so. */
+/*
+ * For a call that does not answer at once: sets its ->work, size bytes of zeros, and its ->cancel, which must free it. NULL:
+ * memory is short, and the call was answered so.
+ */
 must_use void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *));
 
-/* What a tools/call answers; all of these end the call. `content` blocks are taken over. */
+/* Answers of a tools/call; each ends the call. `content`, `structured` and `data` are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);
-/* structured: NULL or an object, dropped where the revision has none. Blocks that it does not know become text. */
+/* structured: an object or NULL; left out if the revision has no structuredContent. Blocks that the revision does not know become text. */
 void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error);
 void tool_answer_data(struct call *c, json_t *data, bool is_error); /* as compact JSON text, and structured */
