@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Parts of messages of what needs a network, whatever library says so. */
+/* Parts of the messages that libraries give when there is no network. */
 static const char *const network[] = { "Temporary failure in name resolution", "Name or service not known", "No address associated with hostname",
 				       "Network is unreachable", "No route to host" };
 

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Warnings about arguments that nobody knows; of more the rest is silent. */
+/* Warnings about unknown arguments; more than these are not reported. */
 #define UNKNOWN_MAX 8
 #define TEXT_SHOWN  60
 
-/* --- what was meant: a new reference, or the value itself where that is not clear --- */
+/* --- what was meant: a new reference, which is the value itself if that is not clear --- */
 
-/* Models write numbers as texts now and then. The whole text, or it is none. */
+/* Models sometimes write a number as a text. The whole text must be the number. */
 static bool number_of(const json_t *given, double *ret)
 {
 	const char *text = json_string_value(given);
@@ -49,7 +49,7 @@ static json_t *meant_milli(const json_t *given)
 	return json_real((double)(uint64_t)(value * 1000 + 0.5) / 1000);
 }
 
-/* Without a unit it is MiB, as a number and as a text: nobody means 128 bytes. */
+/* A size without a unit is in MiB, as a number and as a text: 128 is never meant as bytes. */
 static json_t *meant_size(const json_t *given)
 {
 	const char *text = json_string_value(given);
@@ -72,7 +72,7 @@ static json_t *meant_bool(const json_t *given)
 	return json_incref((json_t *)given);
 }
 
-/* Lists and objects come as their JSON in a text now and then. */
+/* Models sometimes send a list or an object as a text with its JSON. */
 static json_t *meant_many(const json_t *given)
 {
 	const char *text  = json_string_value(given);
@@ -120,7 +120,7 @@ static void names_of(const struct argument *rows, char *ret, size_t len)
 		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", rows[i].field.name);
 }
 
-/* What models ask for because other sandboxes have it; a name ends the list. */
+/* Arguments that other sandboxes have; a NULL ends each list of names. */
 static const struct {
 	const char *names[12];
 	const char *advice;
@@ -156,7 +156,7 @@ static const char *nearest_of(const struct argument *rows, const char *name)
 	return found;
 }
 
-/* Behind "was ignored". Advice is about programs: for tools that take one. */
+/* The words after "was ignored". The advice is about programs, so only tools that run one (they have stdin) get it. */
 static void say_instead(const struct argument *rows, const char *name, const char *names, char *ret, size_t len)
 {
 	const char *advice = find_row(rows, "stdin") ? advice_for(name) : NULL, *nearest = nearest_of(rows, name);
@@ -230,9 +230,9 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 	return taken;
 }
 
-/* --- the schema: the portable part of it, since each client knows another one --- */
+/* --- the schema: only what all clients understand --- */
 
-/* What an object of a list has, by names and types alone. */
+/* The schema of an object in a list: names and types alone. */
 static json_t *items_of(const struct field *table)
 {
 	json_t *properties = json_object();
@@ -256,7 +256,7 @@ static json_t *schema_of(const struct field *f)
 		json_object_set_new(schema, "type", json_string("string")); /* a union with numbers is refused by some clients */
 	if (!*f->doc)
 		json_object_del(schema, "description");
-	json_object_del(schema, "minimum"); /* who is outside of them is told so; all others would read them */
+	json_object_del(schema, "minimum"); /* a call out of bounds gets an error that says so; in the schema every model would have to read them */
 	json_object_del(schema, "maximum");
 	return schema;
 }

@@ -43,14 +43,14 @@ void artifacts_destroy(struct artifacts *a)
 	free(a);
 }
 
-/* No leading dot: it would be hidden, or lead upwards. */
+/* A leading dot becomes '_': the file would be hidden, or the name would be "..". */
 static void make_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
 {
 	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t            n     = strlen(like);
 
 	if (n > ARTIFACT_NAME_MAX)
-		like += n - ARTIFACT_NAME_MAX; /* its end has the kind */
+		like += n - ARTIFACT_NAME_MAX; /* the end is kept, as it has the file's type */
 	for (n = 0; *like; like++, n++)
 		name[n] = strchr(may, *like) && !(n == 0 && *like == '.') ? *like : '_';
 	if (!n)

@@ -24,7 +24,7 @@ bool asking_can(const struct call *c)
 	return c->revision >= REVISION_2025_06_18 && c->channel->elicits;
 }
 
-/* A form with one choice; what is not chosen is no. */
+/* A form with one choice, which is preset to no. */
 static json_t *form_of(const struct consent *question)
 {
 	json_t *choice = json_pack("{ss ss s[sss] s[sss] ss}", "type", "string", "title", "Allow it?", "enum", "no", "once", "run", "enumNames", "No",
@@ -34,7 +34,7 @@ static json_t *form_of(const struct consent *question)
 			 "answer");
 }
 
-/* false: it is no answer. Whoever declines or goes away has said no. */
+/* false: this is not a valid answer. To decline or to cancel counts as no. */
 static bool read_answer(const json_t *said, enum consent_answer *ret)
 {
 	const char *action = json_string_value(json_object_get(said, "action"));
@@ -64,7 +64,7 @@ static void make_secret(char *ret, size_t digits)
 		(void)snprintf(ret + 2 * i, 3, "%02x", raw[i]);
 }
 
-/* --- who is asked --- */
+/* --- sending the question --- */
 
 static bool is_open(const struct execution *x, uint64_t number)
 {
@@ -87,7 +87,7 @@ static void take_back(struct elicitation *e)
 	free(e);
 }
 
-/* all: else those alone that nobody waits for any more. */
+/* all: false: only those whose question is not open any more. */
 static void take_back_of(struct execution *x, bool all)
 {
 	struct elicitation *e, *next;
@@ -126,7 +126,7 @@ void asking_look(struct execution *x)
 		if (!a->asks)
 			continue;
 		attended = true;
-		if (a->asks(a->owner, x)) /* it may have gone with that */
+		if (a->asks(a->owner, x)) /* a may be freed by now */
 			return;
 	}
 	if (attended)
@@ -172,7 +172,7 @@ void asking_elicit(struct call *c, struct execution *x)
 	json_decref(id);
 }
 
-/* Only the principal that was asked can have the id; a client of another does not get the benefit of a doubt. */
+/* Only the principal that was asked can know the id. A response of another principal is ignored even if it has the id. */
 static struct elicitation *find(struct mcp *m, const struct channel *ch, const json_t *id)
 {
 	struct elicitation *e;

@@ -30,12 +30,12 @@ static void visit_end(struct visit *v)
 	free(v);
 }
 
-/* The answer is made before the run may go with its last attendant. */
+/* The outcome is made before the visit ends, which may free the run. */
 static void answer(struct visit *v)
 {
 	struct call          *c = v->call;
 	const struct execution *x = v->execution;
-	const struct answer_wish wish = x->wish; /* but for its warnings, which end with the run */
+	const struct answer_wish wish = x->wish; /* its warnings must not be used: they are freed with the run */
 	scoped_outcome        o;
 
 	outcome_of(&o, x);
@@ -52,7 +52,7 @@ static void on_ended(void *owner, struct execution *x)
 	answer(owner);
 }
 
-/* Where no handle can be given the call goes on waiting. */
+/* If the run cannot get a handle the call goes on waiting. */
 static void on_waited(void *owner)
 {
 	struct visit *v = owner;
@@ -68,7 +68,7 @@ static void cancel(struct call *c)
 
 /* --- a person is asked --- */
 
-/* The call ends with the question; the run goes on, and has a handle by which the next call finds it. */
+/* The call ends with the question. The run goes on, with a handle by which the next call finds it. */
 static void answer_with_question(struct visit *v)
 {
 	struct call *c      = v->call;
@@ -149,7 +149,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		answer(v);
 		return;
 	}
-	if (x->tools.bridge.open) /* it may have asked already, when nobody was there */
+	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */
 		loop_timer_set(&c->mcp->loop, &x->asks, 0);
 	if (wait_ms)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which one is taken for all. */
+/* In order of preference. */
 static const char *const pictures[] = { "image/png", "image/jpeg" };
 static const char *const texts[]    = { "text/plain", "text/markdown", "text/latex", "text/html" };
 
-/* No client shows them: for a file, if there is a place for it. */
+/* No client shows these types: they are saved as a file, if there is a directory for it. */
 static const struct other {
 	const char *type, *ending;
 	bool        is_base64;
@@ -95,7 +95,7 @@ static json_t *take_other(const json_t *bundle, struct gallery *g)
 	return NULL;
 }
 
-/* Behind the text: "Figure({...})\n[application/vnd..., saved as ...]" */
+/* Puts other after the text: "Figure({...})\n[application/vnd..., saved as ...]" */
 static json_t *join(json_t *text, json_t *other)
 {
 	json_t *both;

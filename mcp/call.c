@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The answer must reach the client in a later read than progress does, or clients forget whom the progress was for. */
+/* Clients forget whose progress it is if they get it in the same read as the answer, so the answer is sent this much later. */
 #define APART_MS    3
 #define PROGRESS_MS 250
 
@@ -188,7 +188,7 @@ struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const
 	TAILQ_FOREACH(c, &m->calls, link) {
 		if (!is_legacy_of(c, ch, id))
 			continue;
-		if (found) /* two clients count alike: nobody knows whose is meant */
+		if (found) /* two clients use the same ids: it is not known which call is meant */
 			return NULL;
 		found = c;
 	}
@@ -205,7 +205,7 @@ static struct call *find_first(struct mcp *m, const struct channel *ch)
 	return c;
 }
 
-/* From the first one each time: what one of them was waiting for may end others. */
+/* Each search begins at the first call, as the end of one may end others. */
 void calls_cancel_all(struct mcp *m, const struct channel *ch)
 {
 	struct call *c;
@@ -226,7 +226,7 @@ static void fail(struct call *c, const char *why)
 	call_failure(c, &e);
 }
 
-/* From the first one each time, as above. Those that have an answer already are about to go. */
+/* Searches as calls_cancel_all() does. Calls that have an answer wait only for it to be sent. */
 void calls_fail_all(struct mcp *m, const char *why)
 {
 	struct call *c;

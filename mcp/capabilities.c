@@ -14,7 +14,7 @@ static const json_t *preset(const struct survey *s)
 	return json_object_get(s->profiles, s->preset);
 }
 
-/* Those that are there: what is missing is told elsewhere. */
+/* The layers that are in force; missing ones are reported by other keys. */
 static json_t *features(const struct survey *s)
 {
 	json_t *list = json_array();

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a run may take on top of its own time: a rootfs that was never read, a slow machine. */
+/* The time that a run may take beyond its own limit: on a slow machine, or with a rootfs that was never read before. */
 #define PATIENCE_MS 30000
 
 #define PROGRAM "print('hello from a jail')\n6 * 7\n"
@@ -74,7 +74,7 @@ static int wait_for_answer(struct check *k, const char *method, struct err *e)
 	return 0;
 }
 
-/* As bytes, the way a client's come. */
+/* The request is parsed from bytes, as those of clients are. */
 static int send_request(struct check *k, const json_t *request, struct err *e)
 {
 	size_t             len;
@@ -157,7 +157,7 @@ static const char *first_text(const json_t *result)
 	return text ? text : "";
 }
 
-/* Why there is no reply that is one: of what brigd or the host lacks, doctor knows more. */
+/* Says why there is no valid reply, and refers to brig doctor if the reason is the host or brigd. */
 static int tell_error(const json_t *result, const json_t *reply, const char *error, struct err *e)
 {
 	const char *hint   = json_string_value(json_object_get(reply, "hint"));
@@ -168,7 +168,7 @@ static int tell_error(const json_t *result, const json_t *reply, const char *err
 		       host ? "; type: brig doctor" : "");
 }
 
-/* What the program printed, or why it did not. */
+/* Checks what the program has printed and returned. */
 static int judge_reply(const json_t *result, const json_t *reply, struct err *e)
 {
 	const char *error = json_string_value(json_object_get(reply, "error")), *said = json_string_value(json_object_get(reply, "stdout"));
@@ -193,7 +193,7 @@ static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, s
 	return ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
 }
 
-/* With a short --yield-after a client is told to go on waiting: as long as it pleases, since the run has an end. */
+/* With a short --yield-after the answer may be "running": this waits again until the run ends, as it has a time limit. */
 static json_t *result_at_last(struct check *k, struct err *e)
 {
 	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss sb}", "code", PROGRAM, "format", "json", "detail", 1), e);
@@ -227,7 +227,7 @@ static json_t *run_once(struct check *k, struct err *e)
 	return NULL;
 }
 
-/* Layers without "missing:", or those with it, and without that. */
+/* Prints the layers that are in force, or those that are missing, without the prefix "missing:". */
 static void show_layers(struct check *k, const char *what, const json_t *layers, bool missing)
 {
 	static const char head[] = "missing:";
@@ -277,7 +277,7 @@ static int show_run(struct check *k, struct err *e)
 	return 0;
 }
 
-/* Those that can be started, and why the others cannot. */
+/* Prints the tools of the servers. A server that cannot be started is an error. */
 static int show_servers(struct check *k, struct err *e)
 {
 	scoped_json *said = k->mcp.broker ? call_tool(k, "find_tools", json_pack("{ss si}", "query", "", "limit", 50), e) : json_object();
@@ -296,7 +296,7 @@ static int show_servers(struct check *k, struct err *e)
 	return 0;
 }
 
-/* What to put into a client's file: clients may have another PATH. */
+/* Prints what to put into a client's file, with the whole path, as the client may have another PATH. */
 static void show_end(struct check *k)
 {
 	char    path[PATH_MAX] = "brig-mcp";

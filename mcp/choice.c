@@ -13,7 +13,7 @@ const char *choice_profile(const struct settings *s)
 	return s->filesystem ? "filesystem" : s->profile;
 }
 
-/* "os" holds "os.path", and itself. */
+/* Is name the module itself, or a package that has it? "os" has "os.path". */
 static bool holds(const char *module, const char *name)
 {
 	size_t n = strlen(module);
@@ -54,7 +54,7 @@ static json_t *narrowed(const json_t *base, const json_t *asked)
 	return base ? intersect(base, asked) : json_copy((json_t *)asked);
 }
 
-/* The operator's own list; NULL: he has none. */
+/* The list of --allowed-imports; NULL: there is none. */
 static const json_t *server_list(const struct settings *s)
 {
 	return json_array_size(s->allowed_imports) ? s->allowed_imports : NULL;

@@ -108,7 +108,10 @@ static char unescape(char c)
 	return p ? to[p - from] : 0;
 }
 
-/* Behind the opening quote; d->at is left behind the closing one, or where it was: there is none, and the line is all. */
+/*
+ * d->at is after the opening quote, and afterwards after the closing one. If that is missing d->at does not move, so that only
+ * this line is skipped.
+ */
 static int take_quoted(struct dotenv *d, char quote, struct err *e)
 {
 	char       *to = d->value = malloc((size_t)(d->end - d->at) + 1);
@@ -134,7 +137,7 @@ static int take_quoted(struct dotenv *d, char quote, struct err *e)
 	return 0;
 }
 
-/* A comment begins behind a blank: "a#b" is a value. */
+/* A comment begins after a blank: "a#b" is a value. */
 static int take_plain(struct dotenv *d, struct err *e)
 {
 	const char *end = end_of_line(d), *p = d->at;

@@ -20,7 +20,7 @@ size_t excerpt_wants(const struct excerpt *x)
 	return x->tail ? SIZE_MAX / 4 : x->head_len;
 }
 
-/* Characters where all of them are here; of what was not kept only the bytes were counted. */
+/* Counts characters if the whole text is here. Of output that was not kept only the number of bytes is known. */
 static void print_sentence(FILE *out, const struct excerpt *x, uint64_t first, uint64_t last)
 {
 	const char *what  = x->tail ? "bytes" : "characters";

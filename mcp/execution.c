@@ -17,9 +17,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-enum { PLACE_WAIT_MS = 60 * 1000, INTERRUPT_MS = 2 * 1000, /* as brigd gives a call that is out of time */ INTERRUPTED = 130 /* the status of a call that did not catch it */ };
+enum { PLACE_WAIT_MS = 60 * 1000, INTERRUPT_MS = 2 * 1000, /* like brigd at a timeout */ INTERRUPTED = 130 /* exit status of an interrupted call */ };
 
-/* --- the end of one --- */
+/* --- its end --- */
 
 static void close_pipe(struct execution_pipe *p)
 {
@@ -79,10 +79,10 @@ static bool is_wanted(const struct execution *x)
 	return !TAILQ_EMPTY(&x->attendants) || *x->handle;
 }
 
-/* Who is told leaves; what was said is all there is. */
+/* Closes everything, then tells the attendants; each of them leaves inside of its ended(). */
 static void end(struct execution *x)
 {
-	struct attendant *a, *next, last = { 0 }; /* so that nobody who leaves is the last one */
+	struct attendant *a, *next, last = { 0 }; /* an attendant of this function, so that x is not freed when the others have left */
 
 	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
@@ -102,7 +102,7 @@ static void end(struct execution *x)
 		a->ended(a->owner, x);
 	}
 	TAILQ_REMOVE(&x->attendants, &last, link);
-	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not here: x is in somebody's hand */
+	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* in the next turn of the loop: it may free x, which callers still use */
 	if (!is_wanted(x))
 		destroy(x);
 }
@@ -124,7 +124,7 @@ static void on_not_stopped(void *owner)
 	launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, x->stopped));
 }
 
-/* Of a call in a session. */
+/* Interrupts a call in a session. If it does not end, on_not_stopped() cancels it. */
 static void interrupt(struct execution *x, const char *reason)
 {
 	if (x->stopped)
@@ -135,7 +135,7 @@ static void interrupt(struct execution *x, const char *reason)
 	loop_timer_set(&x->mcp->loop, &x->patience, INTERRUPT_MS);
 }
 
-/* reason: a text that stays. */
+/* reason: must outlive x, as a string constant does. */
 static void stop(struct execution *x, const char *reason)
 {
 	if (x->turn.mcp)
@@ -144,13 +144,13 @@ static void stop(struct execution *x, const char *reason)
 		launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, reason));
 }
 
-/* Once: what is read until the program is dead would ask again and again. */
+/* Cancels once: output that is read until the program is dead would cancel again and again. */
 void execution_cancel(struct execution *x, const char *reason)
 {
 	if (x->cancelled || x->state == EXECUTION_ENDED)
 		return;
 	x->cancelled = true;
-	run_tools_close(&x->tools); /* what a dying program has asked for is not done any more, whoever says yes now */
+	run_tools_close(&x->tools); /* tool calls of a program that is being killed must not be done, even if a person allows one now */
 	if (*x->id)
 		stop(x, reason);
 	else if (!x->question.tag || !x->question.sent)
@@ -190,7 +190,7 @@ static void on_readable(void *owner)
 
 	switch (stream_read(&p->stream)) {
 	case STREAM_GOES_ON:
-	case STREAM_BROKEN: /* of what was read that is all */
+	case STREAM_BROKEN: /* what was read before is kept */
 		break;
 	case STREAM_FLOOD:
 		on_flood(p->execution, &p->stream);
@@ -200,7 +200,7 @@ static void on_readable(void *owner)
 		close_pipe(p);
 	else if (stream_rests(p->stream.little)) {
 		loop_want(&p->execution->mcp->loop, &p->source, 0);
-		loop_timer_set(&p->execution->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* its moments are whole milliseconds */
+		loop_timer_set(&p->execution->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* loop timers have whole milliseconds */
 	}
 }
 
@@ -211,7 +211,7 @@ static void on_rested(void *owner)
 	loop_want(&p->execution->mcp->loop, &p->source, EPOLLIN);
 }
 
-/* fd: -1 where there is no such stream. */
+/* fd: -1: there is no such stream. */
 static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
 {
 	struct err ignored;
@@ -223,7 +223,7 @@ static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uin
 	p->source      = (struct loop_source){ .fd = fd, .ready = on_readable, .owner = p };
 	p->rest        = (struct loop_timer){ .due = on_rested, .owner = p };
 	if (loop_add(&x->mcp->loop, &p->source, &ignored) < 0)
-		fd_closep(&p->stream.fd); /* no memory in the kernel; the output is lost, and nothing else */
+		fd_closep(&p->stream.fd); /* the kernel has no memory; only the output is lost */
 }
 
 static void on_writable(void *owner)
@@ -233,7 +233,7 @@ static void on_writable(void *owner)
 
 	if (n > 0)
 		x->input_at += (size_t)n;
-	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all of it, or nobody reads on */
+	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all was written, or the program has closed its end */
 		close_input(x);
 }
 
@@ -258,7 +258,7 @@ static void on_ask_now(void *owner)
 	asking_look(owner);
 }
 
-/* Without them the program's calls fail, as all else of it goes on. */
+/* Without a bridge the program's calls of tools fail, and the run goes on. */
 static void open_tools(struct execution *x, int fd)
 {
 	x->asks = (struct loop_timer){ .due = on_ask_now, .owner = x };
@@ -289,7 +289,7 @@ static void on_started(void *owner, struct run_start *start)
 		stop(x, "cancelled");
 }
 
-/* Its id, for a cancel meanwhile. */
+/* The run waits for a place. Its id is kept, so that it can be cancelled meanwhile. */
 static void on_waiting(void *owner, const char *run, const char *why)
 {
 	struct execution *x = owner;
@@ -310,7 +310,7 @@ static void on_limit(void *owner, const char *name, uint64_t value)
 	x->limit_value = value;
 }
 
-/* Our own word: only we read the pipes. */
+/* Figures that brigd cannot know: brig-mcp reads the pipes. */
 static void fill_figures(struct execution *x)
 {
 	const struct stream *out = &x->out.stream, *err = &x->err.stream;
@@ -322,7 +322,7 @@ static void fill_figures(struct execution *x)
 	json_object_set_new(x->record, "truncated", json_boolean(stream_is_truncated(out) || stream_is_truncated(err)));
 }
 
-/* Hostile: what is no report of that kind is none. */
+/* The report is hostile: an invalid one is ignored, and the record says so. */
 static void take_report(struct execution *x)
 {
 	const struct stream *s = &x->report.stream;
@@ -344,7 +344,7 @@ static void take_report(struct execution *x)
 		program_report_complain(x->record, &why);
 }
 
-/* In a session it was interrupted, and has ended by itself: the reason is ours. */
+/* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
 static void tell_stopped(struct execution *x)
 {
 	const char *reason = json_string_value(json_object_get(x->record, "exit_reason"));
@@ -369,7 +369,7 @@ static void on_ended(void *owner, const json_t *event)
 	fill_figures(x);
 	take_report(x);
 	tell_stopped(x);
-	if (x->state == EXECUTION_WAITS) /* the figure of those that run is of started ones */
+	if (x->state == EXECUTION_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
 	end(x);
@@ -393,7 +393,7 @@ static void on_refused(void *owner, const json_t *answer)
 
 	if (x->state != EXECUTION_WAITS || (!x->cancelled && turns_again(x, error)))
 		return;
-	if (busy && x->cancelled) { /* while it waited for a place, mostly */
+	if (busy && x->cancelled) { /* mostly while it waited for a place */
 		fail(x, "cancelled", NULL, "cancelled before it had started");
 		return;
 	}
@@ -408,7 +408,7 @@ static void on_answer(void *owner, struct datagram *d)
 	run_talk_hear(&talk, owner, d);
 }
 
-/* A run that has not started had no effect, and was asked for twice: nobody knows more. */
+/* The connection broke. A run that has not started has had no effect, and the launcher has already asked twice. */
 static void on_lost(void *owner, const struct err *why)
 {
 	struct execution *x = owner;
@@ -463,13 +463,13 @@ static bool on_file_bytes(void *owner, const char *bytes, size_t len)
 	return true;
 }
 
-/* What could not be put is told by the run, which does not begin then. */
+/* An error is ignored here: if the files could not be put, brigd does not start the run, and its record says why. */
 static void on_files_moved(void *owner, const struct err *why)
 {
 	(void)owner, (void)why;
 }
 
-/* Asked once: a brigd that went away may have read some of them. */
+/* The question is not repeated over a new connection: the brigd that went away may have read some of the files. */
 static int add_files(struct execution *x, const struct execution_order *order, struct err *e)
 {
 	static const struct transfer_events events = { .read = { on_file, on_file_bytes }, .ended = on_files_moved };
@@ -488,7 +488,7 @@ static int add_files(struct execution *x, const struct execution_order *order, s
 	return transfer_open(&x->transfer, x->mcp, pair[0], order->files, order->files_len, &events, x, e);
 }
 
-/* A jail of its own, for which it may have to wait. */
+/* Asks for a run with a jail of its own, which may have to wait for a place. */
 static int ask_alone(struct execution *x, const struct execution_order *order, struct err *e)
 {
 	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
@@ -535,7 +535,7 @@ static int fill(struct execution *x, const struct execution_order *order, struct
 	return x->fd[0] < 0 ? -1 : 0;
 }
 
-/* Where the files go is where they are freed. */
+/* ask_in_session() and ask_alone() take order->files over, even if they fail. */
 static int begin(struct execution *x, const struct execution_order *order, struct err *e)
 {
 	if (fill(x, order, e) == 0)

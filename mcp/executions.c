@@ -18,7 +18,7 @@ static bool is_kept(const struct execution *x)
 	return *x->handle && x->state == EXECUTION_ENDED && TAILQ_EMPTY(&x->attendants);
 }
 
-/* How much is kept, and whose end is longest ago. */
+/* Counts what is kept, and returns the one that ended first. */
 static struct execution *look_through(const struct executions *all, size_t *n, uint64_t *bytes)
 {
 	struct execution *x, *oldest = NULL;
@@ -55,7 +55,7 @@ static void forget_stale(void *owner)
 	loop_timer_clear(&all->mcp->loop, &all->stale);
 }
 
-/* Nobody attends it: whoever comes and goes is the last who leaves. */
+/* An attendant that comes and leaves at once makes execution_leave() free or cancel it. */
 void executions_drop(struct execution *x)
 {
 	struct attendant last = { 0 };
@@ -65,7 +65,7 @@ void executions_drop(struct execution *x)
 	execution_leave(x, &last);
 }
 
-/* Of one that waits for a place, whose run has no id yet. */
+/* A random UUID, for a run that has no id yet. */
 static void make_handle(char *ret, size_t len)
 {
 	unsigned char b[16] = { 0 };

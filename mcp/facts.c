@@ -21,14 +21,14 @@ void fact_forget(struct fact *f)
 	f->message = NULL;
 }
 
-/* It may be the owner's last moment: f is not touched afterwards. */
+/* known() may free f: it is not touched afterwards. */
 static void tell(struct fact *f, const json_t *reply, const struct err *why)
 {
 	fact_forget(f);
 	f->known(f->owner, reply, why);
 }
 
-/* Where the host keeps its profiles is nobody's affair: "does not exist in /etc/brig/profiles; there are: ..." */
+/* Removes the folder from "does not exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients. */
 static void say_why(struct err *why, enum err_kind kind, const char *field, const char *message)
 {
 	const char *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
@@ -39,7 +39,7 @@ static void say_why(struct err *why, enum err_kind kind, const char *field, cons
 		err_set(why, kind, "%s%s%s", field ? field : "", field ? ": " : "", message);
 }
 
-/* What the client can mend is a bad specification, anything else is not his affair. */
+/* An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. */
 static void refuse(struct fact *f, const json_t *error)
 {
 	const char *code = json_string_value(json_object_get(error, "code"));

@@ -18,7 +18,7 @@ static enum file_entries_answer broken(const char *what, struct err *e)
 	return ENTRIES_BROKEN;
 }
 
-/* The header and the name are there. */
+/* The header and the name are complete. */
 static enum file_entries_answer take_entry(struct file_entries *f, const struct file_entries_reader *reader, void *owner, struct err *e)
 {
 	struct file_entry entry = f->entry;

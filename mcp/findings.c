@@ -45,7 +45,7 @@ static json_t *list_or_null(json_t *list)
 	return json_null();
 }
 
-/* A syntax error is one of the errors, too, for who reads nothing else. */
+/* A syntax error is also one of the errors, for clients that read no other key. */
 static json_t *errors_of(const json_t *said)
 {
 	json_t       *list   = sentences(json_object_get(said, "errors"));
@@ -72,7 +72,7 @@ static json_t *analysis_of(const json_t *said)
 			 copy_of(said, "estimated_complexity"));
 }
 
-/* Flat, and wrapped. Takes errors, warnings and recommendations over. */
+/* The findings, both flat and as the object "validation". Takes error, errors and warnings over. */
 static json_t *make(const json_t *said, bool valid, const char *message, json_t *error, json_t *errors, json_t *warnings)
 {
 	const json_t *syntax = json_object_get(said, "syntax_error");
@@ -88,7 +88,7 @@ static json_t *make(const json_t *said, bool valid, const char *message, json_t 
 			 "imports", imports, "validation", wrapped, "analysis", analysis_of(said), "recommendations", recommendations);
 }
 
-/* The parser was brought down by what it read, or nothing could be run. */
+/* For a check that has no result: its parser crashed or was killed by a limit, or nothing could be run. */
 static json_t *make_unchecked(const struct execution *x)
 {
 	const char *reason = x->record ? text_of(x->record, "exit_reason") : "";

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_LEAST = 3 }; /* fewer are shown */
+enum { ROW_LEAST = 3 }; /* a row of fewer frames is kept */
 
 static size_t line_length(const char *text)
 {
@@ -27,7 +27,7 @@ static bool is_library(const char *line)
 	return begins(line, "  File \"/usr/") || begins(line, "  File \"<frozen ");
 }
 
-/* With its source line and what stands below that. */
+/* The length of a frame: its line, the source line, and what is printed below that. */
 static size_t frame_length(const char *text)
 {
 	size_t n = line_length(text);
@@ -37,7 +37,7 @@ static size_t frame_length(const char *text)
 	return n;
 }
 
-/* How long the row of library frames is that begins here, how many they are, and where the last one begins. */
+/* The length of the row of library frames that begins here, their number, and where the last one begins. */
 static size_t row_length(const char *text, size_t *frames, size_t *last)
 {
 	size_t n = 0;

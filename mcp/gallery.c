@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With the signature of each, as base64. */
+/* The types that clients show, with their first bytes in base64. */
 static const struct kind {
 	const char *type, *ending, *begins;
-	const char *then; /* at the twelfth character */
+	const char *then; /* what follows at character 12; "": anything */
 } kinds[] = {
 	{ "image/png", "png", "iVBORw0KGg", "" },
 	{ "image/jpeg", "jpg", "/9j/", "" },
@@ -54,7 +54,7 @@ bool gallery_shows(const char *type, const char *data, size_t len)
 
 	if (!kind || !begins_with(data, len, kind->begins) || (*kind->then && (len <= 12 || !begins_with(data + 12, len - 12, kind->then))))
 		return false;
-	return program_report_is_base64(data, len); /* one bad character, and clients refuse the whole answer */
+	return program_report_is_base64(data, len); /* clients refuse the whole answer for one bad character */
 }
 
 /* --- where it goes --- */

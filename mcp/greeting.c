@@ -25,7 +25,7 @@ static int is_profile(const struct dirent *entry)
 	return n > sizeof ending - 1 && n < NAME_LEN_MAX && strcmp(entry->d_name + n + 1 - sizeof ending, ending) == 0;
 }
 
-/* NULL: not to be read, or no object. */
+/* NULL: it cannot be read, or is not JSON. */
 static json_t *load(const char *folder, const char *file)
 {
 	scoped_bytes text = { 0 };
@@ -45,7 +45,7 @@ static bool is_built(const struct places *at, const json_t *profile)
 	return rootfs && store_when_named(store, rootfs, &when);
 }
 
-/* A description says what is there first, and details behind ';' or in brackets. */
+/* Most descriptions begin with what the profile has; details follow after ';' or in brackets, and are left out. */
 static int brief_len(const char *description)
 {
 	const char *bracket = strstr(description, " (");
@@ -63,7 +63,7 @@ static bool is_trusted(const char *folder)
 	return *folder && stat(folder, &st) == 0 && !(st.st_mode & S_IWOTH);
 }
 
-/* found: name -> the text for the model. The first folder that has a name has the profile. */
+/* Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later ones. */
 static void look_into(const char *folder, const struct places *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;
@@ -110,7 +110,7 @@ json_t *greeting_profiles(const struct mcp *m)
 	struct places at;
 	struct err    ignored;
 
-	json_object_set_new(seen, choice_profile(m->settings), json_true()); /* what a call has that names none */
+	json_object_set_new(seen, choice_profile(m->settings), json_true()); /* the default profile need not be named */
 	if (places_find(&at, &ignored) == 0)
 		for (size_t i = 0; i < ARRAY_LEN(at.profiles); i++)
 			look_into(at.profiles[i], &at, seen, found);

@@ -71,7 +71,7 @@ static bool is_list_of_images(const json_t *list)
 	return n > 0 && n <= IMAGES_MAX;
 }
 
-/* --- images where they cannot be shown --- */
+/* --- images in places where they cannot be shown --- */
 
 static json_t *name_inside(const json_t *value);
 
@@ -94,7 +94,7 @@ static json_t *name_in_object(const json_t *object)
 	return made;
 }
 
-/* A megabyte of base64 tells a model nothing. Reports are not nested deeply (wire.h). */
+/* Replaces each image inside of the value by words, as base64 tells a model nothing. Recursion is bounded: wire.h limits the nesting of reports. */
 static json_t *name_inside(const json_t *value)
 {
 	struct image image;
@@ -108,7 +108,7 @@ static json_t *name_inside(const json_t *value)
 
 enum { TEXT_LEAST = 200 }; /* base64 that is shorter is shown */
 
-/* How long the data URL is that begins here; 0: none does, or it is short. */
+/* The length of the data URL that begins here; 0: there is none, or its base64 is shorter than TEXT_LEAST. */
 static size_t url_length(const char *text, size_t len, const char **type)
 {
 	size_t n;

@@ -14,19 +14,18 @@
 #include <sys/wait.h>
 
 /*
- * brigd keeps so many answers for us and no more: then it hangs up, and every
- * run is lost. So no more is asked than has room in the socket, with the
- * longest of answers, the one to explain, for each.
+ * brigd queues a bounded number of answers for a client; beyond it brigd closes the connection, and every run is lost. So no
+ * more questions are open than have room in the socket for the longest answer, that to explain.
  */
 enum { QUESTIONS_AT_ONCE = 16 };
 
-/* What nobody waits for, until it is sent. */
+/* A request whose answer is ignored, until it is sent. */
 struct word {
 	json_t            *message;
 	TAILQ_ENTRY(word)  link;
 };
 
-/* A private brigd whose connection has ended, until it has gone. */
+/* A private brigd whose connection has ended, until it has exited. */
 struct leaving {
 	struct loop_source  source; /* a pidfd */
 	struct launcher    *launcher;
@@ -44,11 +43,11 @@ struct launcher {
 	TAILQ_HEAD(, word)   words;
 	TAILQ_HEAD(, leaving) gone;
 	uint64_t             tag;
-	json_t              *learnt;  /* of this connection */
+	json_t              *learnt;  /* answers that are kept for this connection */
 	size_t               unanswered;
-	bool                 blocked; /* the socket takes no more for now */
-	struct err           last_word; /* kind NONE: brigd has said none */
-	struct err           closed;    /* why nobody was let in, a moment ago */
+	bool                 blocked; /* the socket is full */
+	struct err           last_word; /* why brigd ends, if it has said so; else of kind NONE */
+	struct err           closed;    /* why the last attempt to connect failed */
 	int64_t              closed_ms;
 };
 
@@ -98,14 +97,14 @@ static void on_gone(void *owner)
 	leaving_done(owner);
 }
 
-/* It cleans up after its runs before it goes, which may take a while: others are served meanwhile. */
+/* A private brigd cleans up after its runs before it exits, which may take a while; the loop goes on meanwhile. */
 static void see_off(struct launcher *l, pid_t pid)
 {
 	struct leaving *g = calloc(1, sizeof *g);
 	struct err      ignored;
 
 	if (!g)
-		return; /* a zombie more, until we go */
+		return; /* it stays a zombie until brig-mcp exits */
 	*g = (struct leaving){ .source = { .fd = pidfd_open(pid, 0), .ready = on_gone, .owner = g }, .launcher = l, .pid = pid };
 	TAILQ_INSERT_TAIL(&l->gone, g, link);
 	if (g->source.fd >= 0 && loop_add(&l->mcp->loop, &g->source, &ignored) < 0)
@@ -158,7 +157,7 @@ static void lose(struct launcher *l, struct question *q, const struct err *why)
 		q->lost(q->owner, &e);
 }
 
-/* Whoever is told may ask at once, and forget any other: each of those that were open is looked for anew. */
+/* A callback may ask again at once, and forget any other question, so each search begins at the first one; new questions have higher tags. */
 static void break_off(struct launcher *l, const struct err *why)
 {
 	uint64_t         last = l->tag;
@@ -188,7 +187,7 @@ static void is_answered(struct launcher *l, struct question *q)
 	q->waits = false;
 }
 
-/* About no question: why it cannot serve, before it goes. */
+/* An error without a tag is about no question: it says why brigd cannot serve, before it exits. */
 static void keep_last_word(struct launcher *l, const json_t *answer)
 {
 	const char *text = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
@@ -207,7 +206,7 @@ static struct question *find(struct launcher *l, const json_t *tag)
 	return NULL;
 }
 
-/* Of a question that was forgotten the descriptors are closed with the datagram. */
+/* If the question was forgotten, the descriptors are closed with the datagram. */
 static void on_answer(struct launcher *l, struct datagram *d)
 {
 	const json_t    *tag = json_object_get(d->answer.source, "tag");
@@ -244,9 +243,9 @@ static void on_server(void *owner)
 		on_silence(l);
 		return;
 	case DATAGRAM_BROKEN:
-		if (e.errnum == EAGAIN) /* it could only be written to */
+		if (e.errnum == EAGAIN) /* nothing to read: the socket had become writable */
 			return;
-		l->last_word = e; /* whoever talks nonsense is not asked again */
+		l->last_word = e; /* questions are not repeated to a brigd whose messages are invalid */
 		break_off(l, &e);
 		return;
 	}
@@ -254,10 +253,10 @@ static void on_server(void *owner)
 
 /* --- asking --- */
 
-/* Nobody else is served meanwhile. */
+/* Connecting blocks the loop. */
 enum { CONNECT_MS = 1000 };
 
-/* A door that was closed a moment ago is closed: a hundred calls do not wait at it one after the other. */
+/* After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for as long. */
 static int reach(struct launcher *l, struct err *e)
 {
 	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
@@ -324,7 +323,7 @@ static bool is_gone(const struct err *e)
 	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
 }
 
-/* Questions that cannot be sent are lost alone: too large for a datagram, say. */
+/* A question that cannot be sent, as one too large for a datagram, fails alone. */
 static void send_questions(struct launcher *l)
 {
 	struct question *q, *next;
@@ -334,11 +333,11 @@ static void send_questions(struct launcher *l)
 		next = TAILQ_NEXT(q, link);
 		if (q->sent || send_question(l, q, &e) >= 0)
 			continue;
-		if (is_gone(&e)) /* of them all; its end is heard next, and what was not answered is asked again */
+		if (is_gone(&e)) /* the connection is gone: its end is read next, and unanswered questions are asked again */
 			return;
 		launcher_forget(l, q);
 		q->lost(q->owner, &e);
-		next = TAILQ_FIRST(&l->open); /* who was told may have forgotten any other */
+		next = TAILQ_FIRST(&l->open); /* lost() may have forgotten any other question */
 	}
 }
 
@@ -356,7 +355,7 @@ static void send_words(struct launcher *l)
 	}
 }
 
-/* Cancels first: they are short and make room. */
+/* Requests without an answer go first: most are cancels, which are short and make room. */
 static void send_waiting(struct launcher *l)
 {
 	l->blocked = false;
@@ -367,7 +366,7 @@ static void send_waiting(struct launcher *l)
 		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
 }
 
-/* A connection whose end nobody has heard yet is ended here, and the question asked over a new one. */
+/* If brigd has closed the connection and the loop has not read that yet, it is ended here, and the question is asked over a new one. */
 static int send_first(struct launcher *l, struct question *q, struct err *e)
 {
 	int r = l->blocked ? 0 : send_question(l, q, e);
@@ -410,7 +409,7 @@ void launcher_tell(struct launcher *l, json_t *message)
 		json_decref(message);
 		return;
 	}
-	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag)); /* so that its answer is nobody's, and no last word */
+	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag)); /* so that the answer is ignored, even if it is an error */
 	w->message = message;
 	TAILQ_INSERT_TAIL(&l->words, w, link);
 	send_words(l);

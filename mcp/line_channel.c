@@ -7,8 +7,8 @@
 #include <sys/epoll.h>
 
 #define READ_AT_ONCE (64 * KIB)
-#define PATIENCE_MS  1500 /* for what was asked before the end */
-#define FLUSH_MS     300  /* for a client that reads its last answers slowly */
+#define PATIENCE_MS  1500 /* for calls that came before end of file */
+#define FLUSH_MS     300  /* for a client that reads the last answers slowly */
 
 static struct line_channel *of(struct channel *ch)
 {
@@ -27,7 +27,7 @@ static bool has_calls(const struct line_channel *l)
 	return false;
 }
 
-/* Called from within answers as well: what is done here cancels nothing. */
+/* Cancels nothing, because it is also called inside of answers. */
 static void look_whether_done(struct line_channel *l)
 {
 	if (l->out.broken || (l->over && !output_waits(&l->out) && !has_calls(l)))
@@ -54,14 +54,14 @@ static void be_patient(struct line_channel *l)
 		loop_timer_set(&l->mcp->loop, &l->patience, PATIENCE_MS);
 }
 
-/* --- who is waited for --- */
+/* --- what the loop waits for --- */
 
 static bool takes_requests(const struct line_channel *l)
 {
 	return !l->over && l->out.waiting <= OUTPUT_ENOUGH;
 }
 
-/* What cannot be waited for is a plain file, which is ready. */
+/* epoll does not take a plain file, which is always ready. */
 static void wait_for(struct line_channel *l, uint32_t events)
 {
 	struct err e;
@@ -74,7 +74,7 @@ static void wait_for(struct line_channel *l, uint32_t events)
 		loop_timer_set(&l->mcp->loop, &l->again, 1);
 }
 
-/* Not merely unwanted but removed: epoll tells of a hung-up end for ever, wanted or not. */
+/* Removes the descriptor: epoll reports EPOLLHUP for ever, even if no event is wanted. */
 static void wait_no_more(struct line_channel *l)
 {
 	if (l->reads_wait)
@@ -82,7 +82,7 @@ static void wait_no_more(struct line_channel *l)
 	l->reads_wait = false;
 }
 
-/* Of a client that does not read only the end is heard: it may have gone. */
+/* While no requests are taken, because the client does not read its answers, only the end of the input is waited for. */
 static void wait_for_requests(struct line_channel *l)
 {
 	if (l->over || l->ended || (l->hung_up && !takes_requests(l)))
@@ -113,7 +113,7 @@ static void send_message(struct line_channel *l, const json_t *message)
 	update(l);
 }
 
-/* Progress is news or nothing: a client that does not read does not get it later. */
+/* Progress and log messages are dropped if the client does not read. */
 static bool is_news(const json_t *message)
 {
 	const char *method = json_string_value(json_object_get(message, "method"));
@@ -128,7 +128,7 @@ static void on_send(struct channel *ch, struct call *c, const json_t *message)
 		send_message(of(ch), message);
 }
 
-/* The call is in the list still: whether it was the last is looked at when it is gone. */
+/* The call is still in the list, so look_whether_done() must be called after it is gone. */
 static void look_later(struct line_channel *l)
 {
 	if (l->over)
@@ -265,7 +265,7 @@ static void go_on(void *owner)
 	update(l);
 }
 
-/* Nothing was wanted, so it is an error: the other end is closed. */
+/* poll() without events reports errors only: the client has closed its end. */
 static bool is_hung_up(const struct line_channel *l)
 {
 	struct pollfd on = { .fd = l->out.end.fd };

@@ -11,7 +11,7 @@
 
 #include <sys/resource.h>
 
-/* A run has five descriptors for as long as it is started, a POST one; what does not fit is lost with all that runs. */
+/* A running run has five descriptors, a POST one. A shortage of them could break the connection to brigd, and end all runs. */
 static void raise_files(void)
 {
 	struct rlimit files;

@@ -1,4 +1,4 @@
-/* method_discover.c - what a modern client asks first, or never */
+/* method_discover.c - server/discover, which a modern client may call first, or never */
 #include "method.h"
 #include "self.h"
 

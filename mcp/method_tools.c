@@ -39,7 +39,7 @@ static void refuse(struct call *c, const struct tool *t, const char *why)
 		tool_answer_text(c, why, true);
 }
 
-/* The call that asks is among those that are counted. */
+/* calls_count() includes this call. */
 static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t len)
 {
 	const struct settings *s = c->mcp->settings;
@@ -76,7 +76,7 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 	return found;
 }
 
-/* A member of the call's, so that they live as long. NULL with *e. */
+/* The arguments, owned by c->params, so that they live as long as the call. NULL with *e. */
 static const json_t *take_arguments(struct call *c, struct rpc_error *e)
 {
 	const json_t *given = json_object_get(c->params, "arguments");

@@ -7,7 +7,7 @@
 
 #define LABEL_MAX 64
 
-/* One more than can be told apart is there for "other". */
+/* The last element of each array is for "other". */
 struct ended {
 	char     reason[LABEL_MAX], profile[LABEL_MAX];
 	uint64_t n;
@@ -143,7 +143,7 @@ static void print_refused(const struct refused *row, FILE *out)
 	exposition_count(out, "brig_mcp_refused_total", labels, row->n);
 }
 
-/* The row after the last is "other": it has a count when something did not fit. */
+/* If all elements but one are in use, the one after them is "other". It has a count if something did not fit. */
 void metrics_print(const struct metrics *m, FILE *out)
 {
 	if (!m)

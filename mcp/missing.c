@@ -18,7 +18,10 @@ struct want {
 	char               name[NAME_MAX_SHOWN + 1];
 };
 
-/* "No module named 'numpy'", whatever of it was wanted: what the program says, so any text may come. With a dot, numpy is there. */
+/*
+ * The module of "No module named 'numpy'", which Python also says if numpy.linalg was wanted. The program may have written any
+ * text there. false: not such a message, or a name with a dot, whose package is there.
+ */
 static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
 {
 	static const char before[] = "No module named '";
@@ -38,7 +41,7 @@ static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
 
 /* --- where it is --- */
 
-/* Debian's names of packages are modules' in lower case, with '-' for '_'. */
+/* Debian names a package like its module, in lower case and with '-' for '_'. */
 static bool is_packed_as(const char *package, const char *module)
 {
 	for (; *package && *module; package++, module++)
@@ -71,7 +74,7 @@ static const char *find(const struct survey *s, const char *name, const char *bu
 
 /* --- what is there instead --- */
 
-/* The profile with most libraries, and those; a new list, NULL: none has any. */
+/* The libraries of the profile that has most, a new list, and *ret, that profile. NULL: no profile has any. */
 static json_t *find_richest(const struct survey *s, const char **ret)
 {
 	const char *profile;
@@ -136,7 +139,7 @@ static void known(struct call *c, const struct survey *s, const struct err *why,
 {
 	struct want *w = owner;
 
-	(void)why; /* the program's error stays what it is */
+	(void)why; /* the reply then has the program's error without advice */
 	if (s)
 		advise(w, s);
 	reply(c, &w->outcome, &w->wish);

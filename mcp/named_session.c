@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_MS = 100, WHY_TIMES = 20 }; /* while brigd closes one, it has no word for it */
+enum { WHY_MS = 100, WHY_TIMES = 20 }; /* brigd cannot tell why a session has ended while it still closes it, so it is asked again */
 
 /* --- its life --- */
 
@@ -33,7 +33,7 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 	snprintf(s->name, sizeof s->name, "%s", name);
 	TAILQ_INIT(&s->uses);
 	TAILQ_INSERT_TAIL(&m->sessions->all, s, link);
-	pump_soon(s); /* it goes again unless something enters it now */
+	pump_soon(s); /* frees it if it is not used by then */
 	return s;
 }
 
@@ -50,7 +50,7 @@ void named_session_destroy(struct named_session *s)
 	free(s);
 }
 
-/* Nothing wants it, and there is nothing to be told about it. */
+/* Frees it if it is not used, and no call must be told about its end. */
 static void destroy_if_done(struct named_session *s)
 {
 	if (TAILQ_EMPTY(&s->uses) && s->state == SESSION_CLOSED && (s->is_over || !*s->lost))
@@ -62,7 +62,7 @@ static void pump_soon(struct named_session *s)
 	loop_timer_set(&s->mcp->loop, &s->pump, 0);
 }
 
-/* --- what wants something of it --- */
+/* --- its uses --- */
 
 static void take_out(struct session_use *u)
 {
@@ -99,13 +99,13 @@ static void refuse(struct named_session *s, const struct failure *f, bool calls_
 {
 	struct session_use *u;
 
-	while ((u = first_that_waits(s, calls_too))) { /* looked for anew: whoever is told may take others along */
+	while ((u = first_that_waits(s, calls_too))) { /* searched again each time: refused() may remove other uses */
 		take_out(u);
 		u->refused(u->owner, f);
 	}
 }
 
-/* Whoever is told may leave, enter, and end it. */
+/* ready() and refused() may leave and enter the session, and end it. */
 static void on_pump(void *owner)
 {
 	struct named_session *s = owner;
@@ -138,7 +138,7 @@ static void fail(struct named_session *s, const char *code, const char *field, c
 
 static void open_again(struct named_session *s);
 
-/* reason: in words, or "". */
+/* reason: words, or "". */
 static void lose(struct named_session *s, const char *reason)
 {
 	launcher_forget(s->mcp->launcher, &s->question);
@@ -154,9 +154,9 @@ static void lose(struct named_session *s, const char *reason)
 		open_again(s);
 }
 
-/* --- why it ended: brigd remembers it, and says it to whoever asks for what is gone --- */
+/* --- why it ended: brigd remembers it, and says it when it is asked for a session that is gone --- */
 
-/* "session 6f0c... has ended: it was idle for 600 s"; NULL: it says nothing of that, as while the session is being closed. */
+/* The reason in "session 6f0c... has ended: it was idle for 600 s". NULL: there is none, as while brigd still closes the session. */
 static const char *reason_in(const char *message)
 {
 	static const char before[] = " has ended: ";
@@ -260,7 +260,7 @@ static void on_limit(void *owner, const char *name, uint64_t value)
 	(void)owner, (void)name, (void)value;
 }
 
-/* One that never was open could not be built. */
+/* A session that ends before it is open could not be built. */
 static void on_ended(void *owner, const json_t *event)
 {
 	struct named_session *s      = owner;
@@ -277,7 +277,7 @@ static void on_ended(void *owner, const json_t *event)
 	fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
 }
 
-/* brigd names the place in a list that the client never saw: "env[0]". */
+/* An error of brigd names a variable by its place in a list that the client never saw, "env[0]". Returns that variable, NAME=VALUE. */
 static const char *variable_of(const struct named_session *s, const char *field)
 {
 	unsigned i;
@@ -367,7 +367,7 @@ void named_session_leave(struct session_use *u)
 	if (!s)
 		return;
 	take_out(u);
-	pump_soon(s); /* for the next one, or to be done with it */
+	pump_soon(s); /* the next use has its turn, or the session is freed */
 }
 
 void named_session_end(struct named_session *s)

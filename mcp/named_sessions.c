@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_KEPT = 256 }; /* whose end was not told; of more the oldest is forgotten */
+enum { LOST_KEPT = 256 }; /* lost sessions whose owners were not told; if there are more the oldest is forgotten */
 
 struct named_sessions *named_sessions_create(struct mcp *m)
 {
@@ -43,7 +43,7 @@ struct named_session *named_sessions_find(struct mcp *m, const char *owner, cons
 	return s;
 }
 
-/* The open ones; and of the lost ones the oldest, if there are too many. */
+/* Counts the open ones. *stale: the oldest of the lost ones if there are too many of these, else NULL. */
 static size_t count(const struct named_sessions *all, struct named_session **stale)
 {
 	struct named_session *s, *oldest = NULL;

@@ -47,7 +47,7 @@ uint64_t order_most_wall(const struct settings *s, const json_t *explained)
 	return least_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
 }
 
-/* What somebody has set counts; the preset of ours gives way to the profile's, which knows what it is for. */
+/* A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it fits the profile's use. */
 uint64_t order_preset_wall(const struct settings *s, const json_t *explained)
 {
 	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
@@ -91,7 +91,7 @@ static int take_memory(const struct settings *s, const json_t *asked, const json
 		       text_from_size(most, may, sizeof may));
 }
 
-/* Who gives a program more time means time to compute, too. */
+/* A program that gets more wall time gets as much CPU time. */
 static uint64_t cpu_for(uint64_t wall_ms, const json_t *explained)
 {
 	uint64_t own = fact_limit(explained, "limits", "cpu_ms");
@@ -107,7 +107,7 @@ static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t outpu
 
 /* --- the rest --- */
 
-/* brigd sees NAME=VALUE, and would set another variable. What else is wrong with a name it says itself. */
+/* brigd gets NAME=VALUE, so a '=' in the name would set another variable. It finds other errors in a name itself. */
 static int check_variables(const json_t *map, struct err *e)
 {
 	const char   *key;
@@ -162,7 +162,7 @@ static bool flag(const json_t *arguments, const char *name, bool preset)
 	return json_is_boolean(value) ? json_is_true(value) : preset;
 }
 
-/* A person may take longer than what a profile gives to calls of tools. */
+/* Raises the time that tool calls may take by that of a person's answer. */
 static void put_tools(json_t *message, const struct settings *s, const json_t *explained)
 {
 	uint64_t own = fact_limit(explained, "limits", "tool_wait_ms"), most = fact_limit(explained, "ceilings", "tool_wait_ms");
@@ -180,7 +180,10 @@ static void fill_wish(const struct settings *s, const json_t *arguments, struct 
 	wish->capture = flag(arguments, "capture_output", true);
 }
 
-/* A jail's own limits: a preset of memory need not be held at any price. */
+/*
+ * Limits of the jail, not of a call. A limit in the message must be enforced, or brigd refuses it; so memory is left out if
+ * neither the call nor the settings ask for it.
+ */
 static void put_jail(json_t *message, const struct settings *s, const json_t *asked)
 {
 	if (!json_is_integer(json_object_get(asked, "memory_limit")) && !s->memory_bytes)

@@ -17,9 +17,8 @@
 #include <string.h>
 
 /*
- * A reply is one line, whose text is JSON inside of JSON; clients close the
- * connection at 10 MiB. So much of it may be each stream: as much as 1 MiB of
- * newlines needs.
+ * The most bytes of each stream in a reply. A reply is one line, with JSON inside of JSON, and clients close the connection at
+ * 10 MiB. 1 MiB of newlines takes 3 MiB.
  */
 #define STREAM_DUMPED_MAX (3 * MIB)
 
@@ -57,7 +56,7 @@ static void take_stream(struct outcome_stream *ret, const struct stream *s, bool
 	ret->is_cut = is_cut || fits < ret->len;
 }
 
-/* As it was written to stderr, but for the frames. */
+/* The traceback as it was written to stderr, without most library frames. */
 static void take_traceback(struct outcome *o)
 {
 	const json_t *raw = json_object_get(json_object_get(o->record, "error"), "traceback");
@@ -71,7 +70,7 @@ static void take_traceback(struct outcome *o)
 	free(plain);
 }
 
-/* Of a reply that is not in detail. */
+/* Replaces data URLs of images, in a reply without detail. */
 static void name_images(struct outcome_stream *s)
 {
 	size_t len = 0;
@@ -121,7 +120,7 @@ static const char *seconds_text(uint64_t ms, char *buf, size_t len)
 	return text_from_milli(ms, buf, len);
 }
 
-/* What the program raised, as the published server's clients read it. */
+/* What the program raised, in the form that clients of the published server expect. */
 static void say_exception(struct outcome *o, const json_t *error)
 {
 	const char *type = text_of(error, "type"), *message = text_of(error, "message");
@@ -134,7 +133,7 @@ static void say_exception(struct outcome *o, const json_t *error)
 		say(ERROR_OF(o), "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
-/* Whatever the program showed is shown; a figure is not if the runner in the jail is of an older brig. */
+/* Why nothing is shown although the program made an image or a figure: the image is too large, or the rootfs has a runner of an older brig. */
 static void say_figure(struct outcome *o)
 {
 	const char *repr = text_of(o->record, "result_repr");
@@ -159,7 +158,7 @@ static void say_refused(struct outcome *o, const json_t *error)
 			say(HINT_OF(o), "The jail refused %.200s; trying again does not help.", words);
 }
 
-/* Before other hints: it is the proxy's word, and says which host, not only that there is none. */
+/* This hint comes before others: it is from brig-proxy, and names the host. */
 static void say_network(struct outcome *o)
 {
 	char words[NETWORK_WORDS_MAX];
@@ -351,7 +350,7 @@ static void say_variable(char *buf, size_t len, const struct execution *x)
 	}
 }
 
-/* Whether it was refused, could not be, or was underway when it was lost. */
+/* The exit_reason of a failure: it was refused, was not possible, or was lost while it ran. */
 static const char *reason_of(const char *code)
 {
 	static const struct {
@@ -387,7 +386,7 @@ static void say_running(struct outcome *o, const struct execution *x)
 	say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
 }
 
-/* What is no JSON is what Python prints for it; what can show itself is shown. */
+/* A value that is not JSON is shown as Python prints it; a value with a bundle is shown by that. */
 static void take_result(struct outcome *o, const json_t *bundle)
 {
 	const json_t *result = json_object_get(o->record, "result"), *repr = json_object_get(o->record, "result_repr");
@@ -409,7 +408,7 @@ static void take_displays(struct outcome *o, const json_t *list)
 	}
 }
 
-/* Behind those about the arguments, which others share. */
+/* Appends to the warnings about the arguments. That list is shared, so it is copied. */
 static void take_left_out(struct outcome *o, const json_t *list)
 {
 	json_t *all = json_array_size(list) ? json_array() : NULL;

@@ -5,7 +5,7 @@
 
 #define MINUTE_MS 60000.0
 
-/* A place for somebody new: a free one, or that of who was quiet longest. */
+/* The element for a new principal: a free one, or that of the principal that was quiet longest. */
 static struct rate *take_place(struct rates *r)
 {
 	struct rate *quiet = r->rate;

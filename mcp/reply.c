@@ -22,8 +22,8 @@ static void answer_text(struct call *c, const struct outcome *o)
 }
 
 /*
- * Structured, too, but for what clients would lose by it: those that read structuredContent show no images beside it, and
- * what is in detail may be so large that twice of it is more than a client takes.
+ * The object is also structuredContent, with two exceptions: clients that read structuredContent show no images beside it; and
+ * with detail the object may be so large that clients do not take it twice.
  */
 static void answer_json(struct call *c, const struct outcome *o, const struct answer_wish *wish)
 {

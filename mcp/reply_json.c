@@ -25,7 +25,7 @@ static json_t *text_or_null(const char *text)
 	return *text ? json_string(text) : json_null();
 }
 
-/* Prose of the program's: without what it would do to a terminal. Results are data, and stay what they are. */
+/* A text of the program, without terminal escapes. A value that is not a text is not changed. */
 static json_t *prose(const json_t *value)
 {
 	size_t  len;
@@ -40,7 +40,7 @@ static json_t *prose(const json_t *value)
 	return made;
 }
 
-/* Of the exception: a key of the record's error. An error of ours is none of the program's. */
+/* A key of the program's exception. If the tool has failed it is null, as the error of the record is brig's. */
 static json_t *raised(const struct outcome *o, const char *key)
 {
 	const json_t *value = o->is_failure ? NULL : json_object_get(recorded(o, "error"), key);
@@ -110,7 +110,7 @@ static json_t *brief_stdout(const struct outcome *o)
 	return brief_stream(&o->out, o->out.len);
 }
 
-/* What Python has written there last is the key traceback. */
+/* Without the traceback at its end, which has a key of its own. */
 static json_t *brief_stderr(const struct outcome *o)
 {
 	return brief_stream(&o->err, o->err.len - o->traceback_len);
@@ -284,7 +284,7 @@ static json_t *warnings(const struct outcome *o)
 	return json_array_size(o->warnings) ? json_incref(o->warnings) : json_null();
 }
 
-/* A run that has called nothing says nothing of it. */
+/* null if the program has called no tools. */
 static json_t *tool_calls(const struct outcome *o)
 {
 	const json_t *all = recorded(o, "tool_calls");
@@ -304,7 +304,7 @@ static json_t *brief_tool_calls(const struct outcome *o)
 	return made;
 }
 
-/* As much of each as all of them have room for. */
+/* All texts together have at most max bytes, as `cut` counts them. */
 static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max), size_t max)
 {
 	json_t *made = json_array();
@@ -342,7 +342,7 @@ static json_t *profile(const struct outcome *o)
 	return text_or_null(o->profile);
 }
 
-/* Of ours: nothing, an empty list or object, false. */
+/* null, false, an empty list or object: a key of brig's own is left out then. */
 static bool says_nothing(const json_t *value)
 {
 	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) || (json_is_object(value) && !json_object_size(value));
@@ -353,9 +353,9 @@ enum when { ALWAYS, SAID, IN_DETAIL };
 /* clang-format off */
 static const struct {
 	const char *key;
-	enum when   when; /* ALWAYS: a published server has it. SAID: unless it says nothing, or detail is wanted */
-	json_t   *(*make)(const struct outcome *o);  /* NULL: the record's own, or null */
-	json_t   *(*brief)(const struct outcome *o); /* unless detail is wanted; NULL: the same */
+	enum when   when; /* ALWAYS: a published server has it. SAID: if it says something, or with detail. IN_DETAIL: with detail */
+	json_t   *(*make)(const struct outcome *o);  /* NULL: the record's value of the key, or null */
+	json_t   *(*brief)(const struct outcome *o); /* without detail; NULL: the same */
 } rows[] = { /* how it ended comes first: of a long reply the rest may not be read */
 	{ "success",           ALWAYS,    success,           NULL },
 	{ "error",             ALWAYS,    error,             NULL },
@@ -411,7 +411,7 @@ static void put(json_t *object, const struct outcome *o, size_t i, bool detail)
 	json_decref(value);
 }
 
-/* As the published server did; a text without its quotes is not what Python would print. */
+/* Appends repr() of the result to stdout, as the published server did; so a text has its quotes. */
 static void echo_result(json_t *object, const struct outcome *o)
 {
 	const json_t *repr = recorded(o, "result_repr"), *out = json_object_get(object, "stdout");

@@ -96,7 +96,7 @@ static void print_tool_calls(FILE *out, const json_t *calls)
 		fprintf(out, ", %" JSON_INTEGER_FORMAT " denied", json_integer_value(json_object_get(calls, "denied")));
 }
 
-/* In one line: a message may have many. */
+/* Prints in one line: a message may have many. */
 static void print_line(FILE *out, const char *text, size_t max)
 {
 	size_t n = clean_cut(text, strlen(text), max);
@@ -107,7 +107,7 @@ static void print_line(FILE *out, const char *text, size_t max)
 		fputs("...", out);
 }
 
-/* What a program has said about itself may have escapes. */
+/* A text of a program may have terminal escapes. */
 static void print_flat(FILE *out, const char *text, size_t max)
 {
 	size_t len;
@@ -146,7 +146,7 @@ static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes };
 }
 
-/* A text as Python writes it, so that 42 and '42' differ; one that is too long for that as it is, and the words for an image. */
+/* A text is printed as Python writes it, so that 42 and '42' differ; without quotes if its repr() was cut, or if it stands for an image. */
 static char *result_text(const struct outcome *o)
 {
 	const char *repr = text_of(o->record, "result_repr");
@@ -201,7 +201,7 @@ static void add(struct section *list, size_t *n, const char *title, struct excer
 		free(owned);
 }
 
-/* Clean, and the caller's text is freed. */
+/* Adds a clean copy, and frees text. */
 static void add_owned(struct section *list, size_t *n, const char *title, char *text)
 {
 	size_t len   = 0;
@@ -224,7 +224,7 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 	return n;
 }
 
-/* Small ones get what they want, the others share the rest alike. */
+/* Small sections get the room that they want; the others share the rest equally. */
 static void share_room(struct section *list, size_t n, size_t room)
 {
 	size_t open = n; /* those that have not got their room yet */
@@ -297,7 +297,7 @@ char *reply_text(const struct outcome *o, size_t max)
 	fclose(out);
 	clean = clean_text(text, len, true, &len); /* a record's text may have a NUL; the rest is clean already */
 	free(text);
-	if (clean && len > max) /* a room so small that not even the least of everything fits */
+	if (clean && len > max) /* max is so small that not even the least of each section fits */
 		clean[clean_cut(clean, len, max)] = 0;
 	return clean;
 }

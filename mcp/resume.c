@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What the state was given out for. */
+/* Was the state given out for this tool and these arguments? */
 static bool is_same(const struct call *c, const struct execution *x)
 {
 	return json_equal(json_object_get(c->params, "name"), json_object_get(x->round_of, "name")) &&
@@ -29,7 +29,7 @@ static void on_ended(void *owner, struct execution *x)
 	(void)owner, (void)x;
 }
 
-/* A handle that only the question needed goes: if this client cancels now, the run ends as it does with any call. */
+/* Takes away a handle that only the question needed, so that the run ends if this client cancels now, as with any other call. */
 static void go_on(struct call *c, struct execution *x)
 {
 	struct attendant meanwhile = { .ended = on_ended };

@@ -56,7 +56,7 @@ static json_t *take_said(const json_t *arguments)
 	return asked;
 }
 
-/* Who wants another profile needs another session. */
+/* An open session keeps its profile: a call with another one is refused. */
 static int check_profile(const struct named_session *s, const json_t *said, struct err *e)
 {
 	const json_t *profile = json_object_get(said, "profile"), *own = json_object_get(s->asked, "profile");
@@ -66,7 +66,7 @@ static int check_profile(const struct named_session *s, const json_t *said, stru
 	return err_set(e, ERR_BAD_SPEC, "profile: session \"%s\" has %s; use another session, or end it first with end_session", s->name, json_string_value(own));
 }
 
-/* Of an open one, which no call changes. */
+/* For an open session: warns of arguments that differ from its own, which no call changes. */
 static json_t *compare(const struct named_session *s, const json_t *said, json_t *warnings, struct err *e)
 {
 	if (check_profile(s, said, e) < 0)

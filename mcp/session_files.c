@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 60 * 1000 }; /* what sends them is in the jail, and may never be done */
+enum { PATIENCE_MS = 60 * 1000 }; /* the sender is in the jail, and may never end */
 
 void session_files_stop(struct session_files *f)
 {

@@ -52,7 +52,7 @@ static void say_why(const struct outcome *o, char *buf, size_t len)
 
 #define NOTE(o) (o)->session_note, sizeof(o)->session_note
 
-/* A call that nobody has cancelled was so with all of its session. */
+/* A call that ended as cancelled, but not by the client, has ended with its whole session. */
 static void say_lost(struct outcome *o, bool stopped)
 {
 	char why[80];

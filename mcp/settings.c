@@ -7,7 +7,7 @@ const struct setting_texts setting_texts[SETTING_COUNT] = {
 #include "settings.def"
 };
 
-/* A row whose preset is no value of it is our own fault, which tests/unit/test_settings.c finds. */
+/* A preset that its own row refuses is a bug, which tests/unit/test_settings.c finds. */
 void settings_init(struct settings *s)
 {
 	static const struct said nobody = { .origin = ORIGIN_PRESET };

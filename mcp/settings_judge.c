@@ -17,7 +17,7 @@ static bool is_said(const struct settings *s, enum setting_id id)
 	return s->origin[id] != ORIGIN_PRESET;
 }
 
-/* Whoever lowers the most means the usual as well; whoever says both has contradicted himself. */
+/* If only max_timeout was set, and is the smaller one, timeout is lowered to it. If both were set they contradict each other. */
 static int judge_timeout(struct settings *s, struct err *e)
 {
 	char asked[32], most[32], option[SETTING_NAME_MAX];
@@ -53,7 +53,7 @@ static int judge_missing(const struct settings *s, struct err *e)
 	return 0;
 }
 
-/* The published switches are profiles here, and a run has one. */
+/* The switches of the published server are profiles here, and a run has one profile. */
 static int judge_profile(struct settings *s, struct err *e)
 {
 	static const struct {
@@ -207,7 +207,7 @@ static int judge_http(struct settings *s, struct err *e)
 	return judge_token(s, e);
 }
 
-/* Which modules a program may import is for a run to say: what an earlier call of a session has imported stays. */
+/* Restricted imports cannot be enforced in a session: modules that an earlier call has imported stay. */
 static int judge_sessions(struct settings *s, struct err *e)
 {
 	enum setting_id bound = is_said(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;

@@ -37,7 +37,7 @@ static void note(struct settings *s, const char *text)
 	json_array_append_new(s->notes, json_string(text));
 }
 
-/* What a stranger may have put here, or what is there for other programs, must not keep us from starting. NULL: it may be read. */
+/* Why .env is not read; NULL: it may be read. Such a file is not an error: another user may have put it there, or it is for other programs. */
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != geteuid() && st->st_uid != 0)
@@ -51,7 +51,7 @@ static const char *distrust(const struct stat *st)
 
 static int take_dotenv(struct settings *s, struct err *e)
 {
-	scoped_fd    fd = open(".env", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); /* a fifo must not hold us up */
+	scoped_fd    fd = open(".env", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); /* a FIFO must not block */
 	scoped_bytes b  = { 0 };
 	struct stat  st;
 	const char  *why;
@@ -73,7 +73,7 @@ static int take_dotenv(struct settings *s, struct err *e)
 
 /* --- the configuration file --- */
 
-/* A home that is closed to us is another user's: su and sudo leave HOME as it was. */
+/* A file that this user may not read counts as missing, unless it was named: su and sudo leave HOME as it was, which is another user's. */
 static bool is_not_there(struct settings *s, const char *path, bool is_named, const struct err *e)
 {
 	char text[PATH_MAX + 64];
@@ -97,7 +97,7 @@ static int take_file(struct settings *s, const char *path, bool is_named, struct
 	return settings_take_file(s, path, b.data, b.len, e) < 0 ? -1 : 1;
 }
 
-/* The one that was named must be there; of the usual ones the first that is. */
+/* A file that was named must exist. Otherwise the first one that exists is read: the user's, or that in /etc. */
 static int take_config(struct settings *s, struct err *e)
 {
 	const char *variable = getenv(SETTINGS_CONFIG_VARIABLE), *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
@@ -122,7 +122,7 @@ static int take_config(struct settings *s, struct err *e)
 
 /* --- the token --- */
 
-/* Nobody else may know it. Root's file for a group is how services share one: 0640 is fine. */
+/* Others must not be able to read or write the token. Its group may read it: services share a file of root with mode 0640. */
 static int check_token_file(int fd, const char *path, struct err *e)
 {
 	struct stat st;

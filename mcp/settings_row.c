@@ -1,4 +1,4 @@
-/* settings_row.c - the rows of the settings: as options, by their names, and how one takes the text that somebody said */
+/* settings_row.c - the rows of the settings: as options, by name, and how a row takes a text */
 #include "settings.h"
 #include "nearest.h"
 #include "text.h"
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* --- a text becomes the value, if nobody stronger has spoken --- */
+/* --- a text becomes the value, unless a stronger place has set it --- */
 
 /* A copy that lives as long as the settings. NULL with *e: it is not UTF-8. */
 static const char *keep(struct settings *s, const char *text, size_t len, struct err *e)
@@ -63,13 +63,13 @@ static int take_text(struct settings *s, const struct field *f, const char *text
 	return field_from_text(f, kept, s, e);
 }
 
-/* The first of one place counts, but of options the last: people put theirs behind those of a script. */
+/* Of two values from the same place the first one counts; of options the last, as people append theirs to those of a script. */
 static bool is_covered(const struct settings *s, enum setting_id id, enum setting_origin origin)
 {
 	return s->origin[id] > origin || (s->origin[id] == origin && origin != ORIGIN_OPTION && origin != ORIGIN_PRESET);
 }
 
-/* Ours name a file that holds the secret: what is typed can be seen by everybody. */
+/* brig's own names for the token take a file that holds it, as others can see what is typed. SANDBOX_API_TOKEN takes the token itself. */
 static int take(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e)
 {
 	static const struct field token_file = { .type = FIELD_STR, .offset = offsetof(struct settings, token_file), .max = FIELD_ANY };
@@ -179,7 +179,7 @@ static const char *const others[] = {
 	[SETTING_TOOLS_HINTS] = "hints", [SETTING_TOOLS_ALLOW] = "allow", [SETTING_TOOLS_ASK] = "ask", [SETTING_TOOLS_DENY] = "deny", NULL,
 };
 
-/* What a row has beside its line in settings.def, by its place. A switch takes a value behind '='. */
+/* What a row has beside its line in settings.def. A switch takes an optional value after '='. */
 #define CHOICES(id) \
 	(id) == SETTING_reply ? replies : (id) == SETTING_imports ? imports : (id) == SETTING_server ? servers : (id) == SETTING_other_tools ? others : NULL
 #define ARG(id, type) (id) == SETTING_token || (id) == SETTING_servers || (id) == SETTING_tool_audit ? "FILE" : (id) == SETTING_artifacts ? "DIR" : (type) == FIELD_BOOL ? "" : NULL

@@ -8,10 +8,9 @@
 #include <string.h>
 
 /*
- * A file .env may come with a folder that somebody else has written. It may say
- * how programs run, which the profile bounds, but not open a port, nor choose
- * who may come through it; and not start programs outside of a jail, say which
- * of their tools may be called, which hosts are reached, or where files are written.
+ * A file .env may come with a folder that a stranger has written. It may set how programs run, which the profile bounds. It
+ * must not open a port, nor choose who may connect to it, nor start programs outside of a jail, nor say which of their tools
+ * may be called, which hosts may be reached, or where files are written.
  */
 static const enum setting_id never_in_dotenv[] = {
 	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,
@@ -51,7 +50,7 @@ static int take_variable(struct settings *s, enum setting_id id, const char *nam
 	return setting_say(s, id, &by, text, e);
 }
 
-/* Ours, then the older ones in the row's order: the first that is said counts. */
+/* First BRIG_MCP_*, then the older names in the order of the row: the first that is set counts. */
 static int take_names(struct settings *s, enum setting_id id, enum setting_origin origin, const json_t *names, const json_t *lines,
 		      struct err *e)
 {
@@ -71,7 +70,7 @@ static int take_names(struct settings *s, enum setting_id id, enum setting_origi
 	return 0;
 }
 
-/* BRIG_MCP_ is ours alone, so that a slip of the pen is told; SANDBOX_ is not. */
+/* Refuses unknown names with BRIG_MCP_, which must be typing errors: no other program has such names, as some have with SANDBOX_. */
 static int refuse_unknown(const json_t *names, const json_t *lines, struct err *e)
 {
 	const char *name;
@@ -109,7 +108,7 @@ bool settings_is_ours(const char *name)
 	return strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) == 0 || strncmp(name, "SANDBOX_", 8) == 0;
 }
 
-/* Lines of other programs are none of our business, in whatever spelling. Of a name that is there twice the last counts. */
+/* Lines for other programs are ignored, even if they cannot be read. If a name appears twice, the last one counts. */
 static int collect(struct dotenv *d, json_t *names, json_t *lines, struct err *e)
 {
 	enum dotenv_step step;
@@ -141,7 +140,7 @@ int settings_take_dotenv(struct settings *s, const char *bytes, size_t len, stru
 
 /* --- the configuration file --- */
 
-/* Behind the text that begins at p, a quote. */
+/* The end of the JSON text whose opening quote is at p. */
 static const char *text_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -149,7 +148,7 @@ static const char *text_end(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* Of a key of the outermost object, in bytes that are known to be JSON; 0: it is written with escapes. */
+/* The line of a key of the outermost object; the bytes must be valid JSON. 0: not found, as the key is written with escapes. */
 static unsigned line_of(const char *bytes, size_t len, const char *key)
 {
 	const char *end = bytes + len;

@@ -21,7 +21,7 @@ int stop_open(struct stop *s, struct loop *loop, void (*asked)(void *owner), voi
 
 	*s = (struct stop){ .loop = loop, .asked = asked, .owner = owner };
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error, not a death */
+	signal(SIGXFSZ, SIG_IGN); /* beyond the file size limit a write fails, and does not kill the process */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);

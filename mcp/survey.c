@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The published tiers. */
+/* The profiles for the tiers of the published server. */
 static const char *const tiers[] = { "basic", "data-science", "network", "filesystem" };
 
 struct work {
@@ -203,7 +203,7 @@ void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const stru
 		tool_answer_text(c, why->text, true);
 }
 
-/* A rootfs that is there has a manifest with packages. */
+/* A rootfs that is built has a manifest with packages. */
 const json_t *survey_profile(const struct survey *s, const char *name)
 {
 	const json_t *found = json_object_get(s->profiles, name);
@@ -237,7 +237,7 @@ json_t *survey_modules_beyond(const struct survey *s, const char *name)
 
 /* --- packages: a distribution's names and versions become those of their authors --- */
 
-/* Parts of the standard library that Debian packs apart. */
+/* Parts of the standard library that Debian has in packages of their own. */
 static const char *const parts[] = { "minimal", "distutils", "lib2to3", "gdbm", "tk", "venv", "pkg-resources" };
 
 static const char *python_name(const char *package)

@@ -24,7 +24,7 @@ static bool has_package(const json_t *packages, const char *name)
 	return false;
 }
 
-/* Of what basic has not, by the names that are imported where a profile says them, else by those of the packages. */
+/* Python, and the packages that the profile basic does not have, with their versions. */
 static void print_libraries(FILE *out, const struct survey *s, const char *name)
 {
 	json_t     *packages = survey_packages(s, name), *basic = survey_packages(s, "basic");

@@ -22,7 +22,7 @@ static json_t *describe_link(const json_t *block)
 	return json_sprintf("[resource: %s at %s]", text_of(block, "name"), text_of(block, "uri"));
 }
 
-/* Blocks that are younger than some revisions: a client drops the whole result for one that it does not know. */
+/* Types of blocks that older revisions do not have: a client drops the whole result for one that it does not know. */
 static const struct younger {
 	const char   *type;
 	enum revision since;

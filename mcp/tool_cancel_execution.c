@@ -1,4 +1,4 @@
-/* tool_cancel_execution.c - end a run that execute_code had to leave behind */
+/* tool_cancel_execution.c - end a run for which execute_code has answered "running" */
 #include "attend.h"
 #include "handle_call.h"
 #include "tool.h"
@@ -11,7 +11,7 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-/* Attended first: what has not started yet ends inside of the cancel. */
+/* The run is attended first: one that has not started ends inside of execution_cancel(). */
 static void call(struct call *c, const json_t *given)
 {
 	struct err        e;

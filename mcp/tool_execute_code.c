@@ -56,15 +56,15 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-/* One call, until its program is asked for. */
+/* One call, until its run is started. */
 struct work {
 	struct call      *call;
 	json_t           *arguments; /* checked */
 	json_t           *warnings;
 	struct fact       fact;
 	json_t           *explained;
-	const char       *session; /* its name, of the arguments; "": none */
-	json_t           *asked;   /* what that has, or is to have; NULL without */
+	const char       *session; /* its name, borrowed from arguments; "": none */
+	json_t           *asked;   /* what the session has, or is to have; NULL: no session */
 	struct execution *check;
 	struct attendant  checked;
 };
@@ -87,7 +87,7 @@ static void cancel(struct call *c)
 	work_free(c->work);
 }
 
-/* Of a call that came to nothing: as it was said, for some other argument may have been the mistake. */
+/* Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one may be wrong. */
 static void answer_outcome(struct call *c, const struct outcome *o)
 {
 	const struct settings *s         = c->mcp->settings;
@@ -129,7 +129,7 @@ static int take_files(const struct work *w, struct execution_order *order, struc
 	return json_array_size(files) && !order->files ? -1 : 0;
 }
 
-/* With all that is to be sent; nothing of it is kept when it fails. */
+/* Fills in the rest of the order and starts it. order->message is taken over, even if it fails. */
 static struct execution *start(struct work *w, struct execution_order *order, struct err *e)
 {
 	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
@@ -154,7 +154,7 @@ static struct execution *start_alone(struct work *w, struct answer_wish *wish, s
 	return order_run(w->call->mcp->settings, w->arguments, w->explained, &order.message, wish, e) < 0 ? NULL : start(w, &order, e);
 }
 
-/* Entered within this call, or the session is gone again. */
+/* A new session must be entered before the loop turns again, which start() does. */
 static struct execution *start_in_session(struct work *w, struct answer_wish *wish, struct err *e)
 {
 	struct execution_order order = { 0 };
@@ -205,7 +205,7 @@ static void refuse_findings(struct work *w, json_t *findings)
 	answer_outcome(c, &o);
 }
 
-/* Nothing was checked: that says nothing about the program. */
+/* The check could not be run, which says nothing about the program. */
 static void answer_unchecked(struct work *w, const struct execution *x)
 {
 	struct call   *c = w->call;
@@ -283,7 +283,7 @@ static int take_session(struct work *w, struct err *e)
 	return *w->session && !w->asked ? -1 : 0;
 }
 
-/* What models send instead of code is told in the published words. */
+/* An empty or too long text is refused in the words of the published server. */
 static int take(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
@@ -315,7 +315,7 @@ static void call(struct call *c, const json_t *given)
 		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
 }
 
-/* Counted by who refuses. */
+/* The caller has counted it in the metrics. */
 static void refuse_call(struct call *c, const char *why)
 {
 	answer_refused(c, why, false);

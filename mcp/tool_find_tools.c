@@ -1,4 +1,4 @@
-/* tool_find_tools.c - which tools of other servers a program can call; there with --servers only */
+/* tool_find_tools.c - which tools of other servers a program can call; offered only with --servers */
 #define _GNU_SOURCE
 #include "broker.h"
 #include "tool.h"

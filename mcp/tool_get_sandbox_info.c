@@ -8,11 +8,11 @@
 #include <string.h>
 
 /* clang-format off */
-/* What programs of the published server look at first; every model would read the other keys here. */
+/* Only the keys that programs made for the published server look at first: every model has to read this schema. */
 static const char schema[] = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"},\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
 			     "\"required\":[\"success\",\"packages\"]}";
 
-/* All of Python's are there; these are the ones that the published server let through. */
+/* The builtins that the published server allowed; here all of Python's exist. */
 static const char *const builtins[] = {
 	"abs", "all", "any", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "filter", "float", "frozenset", "hash", "hex", "int",
 	"isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "oct", "ord", "pow", "print", "range", "repr", "reversed",

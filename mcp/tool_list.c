@@ -34,7 +34,7 @@ static json_t *schema_of(const char *text)
 	return json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 }
 
-/* All four are said: what is left out counts as destructive and as reaching into the world. */
+/* All four hints are given: a missing one counts as destructive, or as open world. */
 static json_t *annotations_of(const struct tool *t, const struct mcp *m, enum revision revision)
 {
 	bool    reaches   = t->leaves_nothing && m->broker; /* its programs can do what the tools of the servers can */
@@ -62,7 +62,7 @@ static json_t *description_of(const struct tool *t, const struct mcp *m)
 	return made;
 }
 
-/* Balancers send the calls of a session to one server by that header; on stdio there are none. */
+/* Load balancers send the calls of a session to one server by this header, over HTTP. Without sessions the argument is removed. */
 static void annotate_session(json_t *schema, const struct mcp *m, enum revision revision)
 {
 	json_t *properties = json_object_get(schema, "properties"), *session = json_object_get(properties, SESSION_ARGUMENT);

@@ -27,7 +27,7 @@ struct work {
 	json_t              *arguments;
 	struct session_files files;
 	json_t              *found; /* rows of path and bytes */
-	size_t               n;     /* that came, with those that are not in found */
+	size_t               n;     /* entries that came, with those that are not in found */
 };
 
 static void work_free(struct work *w)
@@ -105,7 +105,7 @@ static void on_over(void *owner, const struct err *why)
 		answer(w);
 }
 
-/* A program in the jail sends them, and may never be done. */
+/* The sender is in the jail, and may never end: at most LISTED_MAX entries are taken. */
 static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct work *w   = owner;

@@ -1,4 +1,4 @@
-/* tool_read_file.c - a file of a session: text as text, an image as one */
+/* tool_read_file.c - a file of a session: text as text, an image as an image */
 #define _GNU_SOURCE
 #include "base64.h"
 #include "clean.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As much as an image may have in a reply; with a directory for artifacts, what goes there. */
+/* Bytes that are kept of a file: as many as an image in a reply may have, or as a file in the directory for artifacts. */
 #define KEPT_BYTES  (GALLERY_ROOM / 4 * 3)
 #define SAVED_BYTES (64 * MIB)
 enum { TAIL = 8 * 1024 };
@@ -31,14 +31,14 @@ static const struct argument rows[] = {
 struct work {
 	struct call         *call;
 	json_t              *arguments;
-	const char          *path; /* of the arguments */
+	const char          *path; /* borrowed from arguments */
 	struct session_files files;
-	bool                 found, below; /* it is there; or a directory is, which has files */
-	uint64_t             left_out;     /* the reason, + 1 */
+	bool                 found, below; /* the file was found; it is a directory with files */
+	uint64_t             left_out;     /* the reason why it was left out + 1; 0: it was not */
 	uint64_t             bytes, seen;
-	char                *data; /* the first of them */
+	char                *data; /* its first bytes */
 	size_t               len, room, keep;
-	char                 tail[TAIL]; /* the last, of those that are not in data */
+	char                 tail[TAIL]; /* its last bytes, of those that are not in data */
 	size_t               tail_len;
 };
 
@@ -80,7 +80,7 @@ static void refuse(struct work *w, const char *why)
 	tool_answer_text(c, text, true);
 }
 
-/* --- as what it is shown --- */
+/* --- the form of the answer --- */
 
 static const char *image_type(const struct work *w)
 {
@@ -95,7 +95,7 @@ static const char *image_type(const struct work *w)
 	return NULL;
 }
 
-/* false: it is none that clients show. */
+/* false: it is not an image that clients show. */
 static bool answer_image(struct work *w)
 {
 	const char *type   = w->len == w->bytes ? image_type(w) : NULL;
@@ -188,13 +188,13 @@ static void on_over(void *owner, const struct err *why)
 	}
 }
 
-/* One is asked for, and that is all that is taken. */
+/* Takes only the file that was asked for. */
 static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct work *w = owner;
 
 	if (w->found)
-		return entry->kind == FILE_LEFT; /* behind its bytes: it changed meanwhile */
+		return entry->kind == FILE_LEFT; /* after its bytes: it was changed while it was read */
 	if (strcmp(name, w->path) != 0) {
 		w->below = true;
 		return false;

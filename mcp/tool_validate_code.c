@@ -18,7 +18,7 @@ static const struct argument rows[] = {
 	{ { 0 }, false, NULL },
 };
 
-/* What a program looks at first; every model would read the other keys here. */
+/* Only the key that a program looks at first: every model has to read this schema. */
 static const char schema[] = "{\"type\":\"object\",\"properties\":{\"valid\":{\"type\":\"boolean\"}},\"required\":[\"valid\"]}";
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* tool_wait_execution.c - go on waiting for a run that execute_code had to leave behind */
+/* tool_wait_execution.c - wait for a run for which execute_code has answered "running" */
 #include "attend.h"
 #include "handle_call.h"
 #include "tool.h"

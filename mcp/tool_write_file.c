@@ -25,13 +25,13 @@ static const struct argument rows[] = {
 struct work {
 	struct call         *call;
 	json_t              *arguments;
-	const char          *session; /* of the arguments */
+	const char          *session; /* borrowed from arguments */
 	json_t              *asked;
 	struct fact          fact;
 	struct session_files files;
-	char                *out; /* until it goes */
+	char                *out; /* until files has it */
 	size_t               out_len;
-	uint64_t             left_out; /* the reason, + 1 */
+	uint64_t             left_out; /* the reason why it was left out + 1; 0: it was not */
 };
 
 static void work_free(struct work *w)

@@ -29,7 +29,7 @@ static bool is_sent(const struct transfer *t)
 	return t->out_at == t->out_len;
 }
 
-/* Nobody who reads no more is an error: what comes says what became of it. */
+/* It is no error if the other end stops reading: what it sends says what became of the files. */
 static void send_some(struct transfer *t)
 {
 	ssize_t n = is_sent(t) ? 0 : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -71,7 +71,7 @@ static void on_put(void *owner, const struct err *why)
 		go(t);
 }
 
-/* They are kept: this session may turn out to be gone. */
+/* Sends a copy: the files are needed again if this session turns out to be gone. */
 static void put(struct turn *t)
 {
 	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_put };
@@ -108,7 +108,10 @@ static void on_refused(void *owner, const struct failure *f)
 	fail(owner, copy.code, copy.field, copy.text);
 }
 
-/* A session that opens takes its time, which is bounded elsewhere: who waits for that waits for no other call. */
+/*
+ * patience_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for which
+ * there are other limits.
+ */
 static void on_late(void *owner)
 {
 	struct turn                *t = owner;

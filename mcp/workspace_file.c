@@ -41,7 +41,7 @@ const char *workspace_file_path(const char *path, struct err *e)
 	return NULL;
 }
 
-/* In brackets, which every reader of patterns understands alike. */
+/* Special characters are put into brackets, which all implementations of patterns read alike. */
 char *workspace_file_pattern(const char *path)
 {
 	char  *made = malloc(4 * strlen(path) + 1);

@@ -16,12 +16,12 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-/* Above what libraries and children think of as theirs. */
+/* Above the numbers that libraries and children use. */
 #define PROTOCOL_FD 10
 
 /*
- * The protocol's two ends, out of everybody's way: what a library prints goes
- * to stderr, what a child reads is empty. Before anything else runs.
+ * Moves the two descriptors of the protocol away from 0 and 1: what a library prints goes to stderr then, and what a child
+ * reads is empty. It must come first.
  */
 static int move_streams(int *in, int *out)
 {
@@ -42,7 +42,7 @@ static void say_notes(const struct settings *s)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
 }
 
-/* What is printed for people goes where stdout was. */
+/* Prints for people, to the original stdout. */
 static int say_on_stdout(int out, const struct settings *s)
 {
 	if (dup2(out, STDOUT_FILENO) < 0)
@@ -57,7 +57,7 @@ static int say_on_stdout(int out, const struct settings *s)
 	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
 
-/* With the same words; it reads them again. */
+/* Executes brig-mcp-http with the same arguments, which it parses again. */
 static int become_http(char **argv, struct err *e)
 {
 	struct places places;
@@ -85,7 +85,7 @@ static int turn(struct mcp *m, struct err *e)
 	return 0;
 }
 
-/* A server shows no prompt: without a word, a user at a terminal would wait for it. */
+/* A user at a terminal would wait for a prompt, which a server does not show. */
 static void say_what_it_waits_for(int in)
 {
 	if (isatty(in))
@@ -120,7 +120,7 @@ static int serve(const struct settings *s, int in, int out, struct err *e)
 	return r;
 }
 
-/* Over neither: the server asks itself. */
+/* With neither stdio nor HTTP: brig-mcp sends the requests to itself. */
 static int check(const struct settings *s, int out, struct err *e)
 {
 	if (dup2(out, STDOUT_FILENO) < 0)
