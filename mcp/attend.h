@@ -1,6 +1,5 @@
 /*
- * attend.h - one call waits for one run: it reports progress, and ends with the result, or with a handle if the run takes
- * longer
+ * attend.h - one call waits for one run: progress meanwhile, then its result, or a handle if it takes longer
  */
 #pragma once
 #include "call.h"

@@ -73,7 +73,7 @@ void call_cancel(struct call *c);
  * NULL; total <= 0: unknown.
  */
 void call_progress(struct call *c, double progress, double total, const char *message);
-/* A notification of any kind that belongs to the call; takes params over. */
+/* Sends a notification that belongs to the call; takes params over. */
 void call_notify(struct call *c, const char *method, json_t *params);
 
 /* The call of the channel with this id, or NULL. */

@@ -1,6 +1,5 @@
 /*
- * capabilities.h - what the first generation of the published server said about itself, for get_sandbox_info and
- * list_capabilities
+ * capabilities.h - what the first generation of the published server said about itself
  */
 #pragma once
 #include "survey.h"

@@ -100,7 +100,7 @@ static void take_cancelled(struct mcp *m, struct channel *ch, const struct rpc_m
 {
 	struct call *c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
 
-	if (c) /* else it has just ended */
+	if (c) /* NULL: the call has just ended */
 		call_cancel(c);
 }
 

@@ -1,4 +1,4 @@
-/* run_failure.h - why something was not done, in brigd's words or ours */
+/* run_failure.h - why something was not done, in words of brigd or brig-mcp */
 #pragma once
 #include "defs.h"
 

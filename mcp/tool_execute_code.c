@@ -1,4 +1,4 @@
-/* tool_execute_code.c - run a program, and tell all about it */
+/* tool_execute_code.c - run a program, and report its output, its result and how it ended */
 #include "attend.h"
 #include "executions.h"
 #include "facts.h"

@@ -1,4 +1,4 @@
-/* tool_validate_code.c - read a program, execute nothing, tell what was found */
+/* tool_validate_code.c - check a program without executing it, and report the findings */
 #include "facts.h"
 #include "findings.h"
 #include "order.h"

@@ -202,7 +202,7 @@ static int take_url(struct parse *p, const json_t *said)
 	return wrong(p, "url", "an address that begins with https:// or http://");
 }
 
-/* --- which kind, and what else it says --- */
+/* --- its kind, and the other keys --- */
 
 static const struct {
 	const char *name, *key;

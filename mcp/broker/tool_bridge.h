@@ -1,6 +1,5 @@
 /*
- * tool_bridge.h - brig-mcp's end of the socket of a run to its tools: reads requests of the program, calls servers, writes
- * answers.
+ * tool_bridge.h - brig-mcp's end of the socket of a run to its tools: requests of the program in, answers out.
  *
  * The program is hostile: an invalid line closes the bridge and ends all of its calls. At most BRIDGE_UNDER_WAY calls are under
  * way; the others are held, as text, until it is their turn. The calls that begin in a second, and the calls and bytes of a
@@ -17,11 +16,11 @@ struct bridge_item;
 /* An open question to a person. */
 struct consent {
 	uint64_t    number;
-	const char *text; /* valid until the question is settled */
+	const char *text; /* valid until the question is answered or has expired */
 };
 
 struct tool_bridge_events {
-	void (*asks)(void *owner);            /* a question to a person was opened or settled */
+	void (*asks)(void *owner);            /* a question to a person was opened or closed */
 	void (*busy)(void *owner, bool busy); /* true: a first call is under way; false: none is any more */
 	void (*ended)(void *owner, const struct tool_call *c, const char *outcome);
 };

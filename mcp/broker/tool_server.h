@@ -1,6 +1,8 @@
 /*
- * tool_server.h - one server: started when it is first needed, spoken to in the newest revision that it has, its list of tools
- * kept up to date, started again after it has ended.
+ * tool_server.h - one server: its process, started when it is first needed, its list of tools, its calls
+ *
+ * It is spoken to in the newest revision that it has. Its list of tools is kept up to date, and it is started again after it
+ * has ended.
  *
  * Nothing is started before a program or a client asks for a tool: clients start brig-mcp twice, or only to list its tools. A
  * server that has ended or could not be started rests, for a time that doubles with each failure; calls in that time fail at

@@ -601,7 +601,7 @@ enum MHD_Result http_post_go_on(struct http_post *p)
 	if (p->too_large)
 		return refuse_size(p);
 	if (!p->began)
-		take_body(p); /* an analyser says that it frees p: it does not, because the connection holds p until http_post_leave() */
+		take_body(p); /* a static analyser reports that this frees p: it does not, as the connection holds p until http_post_leave() */
 	if (p->gone)
 		return MHD_NO;
 	if (p->streams)

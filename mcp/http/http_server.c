@@ -28,7 +28,7 @@
 #define WAIT_MAX_MS   60000
 #define LAST_MS       1000  /* for the last answers, when the server ends */
 
-/* --- libmicrohttpd in our loop --- */
+/* --- libmicrohttpd in the loop --- */
 
 /* When libmicrohttpd wants to be called again. It does not consider connections that were resumed while it ran. */
 static int64_t wait_wanted(const struct http_server *s)

@@ -14,7 +14,7 @@ struct exchange {
 	json_t               *id;       /* of a JSON-RPC request; NULL: the message has no answer */
 	char                  method[64];
 	bool                  modern, is_listen, is_initialize;
-	bool                  is_stream, is_held, awaits; /* HTTP+SSE: its stream; POST waits for the endpoint; POST accepted, answer comes on the stream */
+	bool                  is_stream, is_held, awaits; /* HTTP+SSE: its stream; POST waits for the endpoint; POST taken, answer comes on the stream */
 	long                  refused_with;       /* HTTP status of the first POST of a held one, before HTTP+SSE was tried; 0: there was none */
 	bool                  knows_type, is_events, answered, too_large, is_refused; /* is_refused: HTTP error status, so any body */
 	char                 *data;     /* the body, where it is one JSON object */

@@ -1,10 +1,10 @@
 /*
- * sse.h - HTTP+SSE, the transport of 2024-11-05: one event stream (GET) brings the URL for POSTs, the endpoint, then every
- * answer.
+ * sse.h - HTTP+SSE, the transport of 2024-11-05
  *
- * It is used when the entry of the server says so, and, as the protocol wants it, when a server refuses an initialize over
- * Streamable HTTP with 400, 404 or 405. An endpoint of another origin than the URL of the server is refused: the headers of a
- * POST contain secrets. When the stream ends, so does brig-mcp-remote.
+ * One event stream (GET) brings first the URL for POSTs, the endpoint, then every answer. It is used when the entry of the
+ * server says so, and, as the protocol wants it, when a server refuses an initialize over Streamable HTTP with 400, 404 or 405.
+ * An endpoint of another origin than the URL of the server is refused: the headers of a POST contain secrets. When the stream
+ * ends, so does brig-mcp-remote.
  */
 #pragma once
 #include "defs.h"

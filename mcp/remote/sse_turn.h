@@ -1,6 +1,5 @@
 /*
- * sse_turn.h - what HTTP+SSE needs in each turn of the loop: it opens the stream, then sends the POSTs that wait for the
- * endpoint, or fails them.
+ * sse_turn.h - HTTP+SSE in each turn of the loop: opens the stream, then sends the POSTs that wait for its endpoint
  */
 #pragma once
 #include "remote.h"

@@ -201,7 +201,7 @@ void rpc_message_done(struct rpc_message *m)
 	*m = (struct rpc_message){ .kind = RPC_REQUEST };
 }
 
-/* --- ours --- */
+/* --- messages to send --- */
 
 static json_t *message_of(const json_t *id)
 {

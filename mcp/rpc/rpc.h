@@ -25,7 +25,7 @@ enum {
 	RPC_INTERNAL            = -32603,
 	RPC_HEADER_MISMATCH     = -32020,
 	RPC_UNSUPPORTED_VERSION = -32022,
-	/* Ours, from brig-mcp-remote to brig-mcp: there is no answer, or it is too large. */
+	/* Of brig, from brig-mcp-remote to brig-mcp: there is no answer, or it is too large. */
 	RPC_NO_ANSWER           = -31001,
 	RPC_TOO_LARGE           = -31002,
 };
