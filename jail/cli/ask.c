@@ -79,7 +79,7 @@ static int put(const char *bytes, size_t len, void *into)
 	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
 }
 
-/* Names of clients are their own, and this may be printed to a terminal. */
+/* Clients choose their own names, and the output may be a terminal, so everything but ASCII is escaped. */
 void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");

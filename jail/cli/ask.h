@@ -1,7 +1,7 @@
 /*
- * ask.h - one question to the brigd that runs here, one answer: what brig ps, kill and stats have in common.
+ * ask.h - one request to the running service and its reply: shared by brig ps, kill, stats and others.
  *
- * A private brigd would know of no runs, so none is started.
+ * These commands never start a private brigd: it would know of no runs.
  */
 #pragma once
 #include "client_protocol.h"
@@ -13,22 +13,25 @@ struct ask {
 };
 extern const struct option_row ask_options[];
 
-/* The words behind the options, as many as wanted; -1: *status says how brig ends, and all is told. line: how to write it. */
+/*
+ * Parses the options, and checks that `wanted` words follow. Returns the index of the first word in argv. -1: everything is
+ * printed, and brig exits with *status. line: the usage line.
+ */
 int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status);
 
-/* Takes the request over. The reply, a new reference, or NULL. */
+/* Consumes the reference to request; NULL is an error. Returns a new reference to the reply, or NULL. */
 must_use json_t *ask(json_t *request, struct err *e);
 
-/* Several, over one connection: open, ask_on() as often as is wanted, server_close(). */
+/* Several requests over one connection: ask_open(), any number of ask_on(), server_close(). */
 must_use int     ask_open(struct server *ret, struct err *e);
 must_use json_t *ask_on(struct server *server, json_t *request, struct err *e);
 
-/* A row's number; its text, fit for a terminal, in buf: comm is a name that a process chose. */
+/* The integer of a row; a text of it in buf, made safe for a terminal, because a process chooses its own comm. */
 json_int_t ask_figure(const json_t *row, const char *key);
 char      *ask_text(const json_t *text, char *buf, size_t len);
 
-/* As an object without what only the protocol needs. */
+/* Prints the reply as JSON, after removing the keys that only the protocol needs. */
 void ask_print_json(json_t *reply);
 
-/* A request without arguments; prints the reply with --json as JSON, else with print. How brig ends. */
+/* Sends a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */
 int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply));

@@ -1,4 +1,4 @@
-/* audit_cmd.c - brig audit: what was run or refused on this host, by whom, and what it cost */
+/* audit_cmd.c - brig audit: what was run or refused on this host, for which user, and what it cost */
 #define _GNU_SOURCE
 #include "audit_filter.h"
 #include "command.h"
@@ -78,7 +78,7 @@ static bool is_known(const struct files *f, const struct stat *st)
 	return false;
 }
 
-/* A pipe must not hold us up. ENOENT is kept in e->errnum. */
+/* O_NONBLOCK: opening a FIFO must not block. For a missing file e->errnum is ENOENT. */
 static int open_one(struct files *f, const char *path, struct err *e)
 {
 	int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -86,7 +86,7 @@ static int open_one(struct files *f, const char *path, struct err *e)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "%s", path);
-	if (!S_ISREG(st.st_mode) || is_known(f, &st)) { /* it was renamed while we looked */
+	if (!S_ISREG(st.st_mode) || is_known(f, &st)) { /* the file was renamed meanwhile, and is open already */
 		close(fd);
 		return S_ISREG(st.st_mode) ? 0 : err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
 	}
@@ -101,7 +101,7 @@ static int open_one(struct files *f, const char *path, struct err *e)
 	return 0;
 }
 
-/* The youngest first, and all before one is read: what is renamed meanwhile is not missed. A gap is one that a crash left. */
+/* Opens the youngest first, and all before any is read, so that a rotation meanwhile hides no file. A crash can leave a gap in the numbers. */
 static int open_all(struct files *f, const char *file, struct err *e)
 {
 	char path[sizeof f->path[0]];
@@ -123,7 +123,7 @@ static void close_all(struct files *f)
 
 /* --- lines --- */
 
-/* The next line, without its newline. false: there is none. What is longer than a line may be is skipped, and len is then larger than max. */
+/* Reads the next line, without its newline. False: end of file. Of a line longer than max the rest is skipped, and *len is max + 1. */
 static bool next_line(FILE *in, char *line, size_t max, size_t *len)
 {
 	int c;
@@ -149,7 +149,7 @@ static bool print_entry(const struct asked *a, const struct audit_entry *entry)
 	return fwrite(text, 1, len, stdout) == len;
 }
 
-/* What is printed is made of what was understood: nothing of a file reaches the terminal as it is. */
+/* Prints from the parsed entry: no byte of the file reaches the terminal unchecked. */
 static void take_line(const struct asked *a, const char *path, unsigned long long number, const char *line, size_t len,
 		      struct found *found)
 {
@@ -164,7 +164,7 @@ static void take_line(const struct asked *a, const char *path, unsigned long lon
 	json_decref(from);
 }
 
-/* An empty line is where brigd was started again. */
+/* Skips empty lines: after a start brigd writes a newline first, because a crash may have cut the last line. */
 static int read_file(const struct asked *a, FILE *in, const char *path, struct found *found, struct err *e)
 {
 	char   line[AUDIT_LINE_MAX];
@@ -198,7 +198,7 @@ static int read_all(const struct asked *a, struct err *e)
 
 /* --- which file --- */
 
-/* The one key of the configuration that is asked for here. 1: it names no file. */
+/* Reads audit.file from the configuration. 1: there is no configuration, or it names no file. */
 static int find_file(char file[4096], struct err *e)
 {
 	scoped_bytes bytes = { 0 };

@@ -1,4 +1,4 @@
-/* check_cmd.c - brig check: a program is read in a jail and not executed; what is against the profile's rules is said */
+/* check_cmd.c - brig check: reads a program in a jail without executing it, and reports what is against the profile's rules */
 #include "check_report.h"
 #include "command.h"
 #include "one_run.h"
@@ -41,7 +41,7 @@ int check_main(int argc, char **argv)
 	struct request r;
 	int            status;
 
-	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to tell, not a death */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the caller's file size limit fails, and does not kill brig */
 	request_init(&r, BY_CHECK);
 	r.mode = MODE_check;
 	status = main_of(&r, argc, argv);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fit for a terminal, whatever it says. */
+/* Prints the text made safe for a terminal. */
 static void print_text(const char *text)
 {
 	char *plain = strdup(text);
@@ -46,7 +46,7 @@ static void print_findings(const struct run_client *c, const json_t *report)
 		print_finding(c, json_array_get(warnings, i), "warning: ");
 }
 
-/* One that contradicts itself is not believed to be good. */
+/* A report that contradicts itself counts as invalid. */
 static bool is_valid(const json_t *report)
 {
 	return json_is_true(json_object_get(report, "valid")) && json_array_size(json_object_get(report, "errors")) == 0 &&
@@ -62,7 +62,7 @@ static int tell(const struct run_client *c, const json_t *report)
 	return is_valid(report) ? STATUS_OK : STATUS_FAILED;
 }
 
-/* A program that is too much for the parser is no valid one, nor is it known to be invalid. */
+/* STATUS_DENIED, for a program that the checker could not finish is known neither to be valid nor to be invalid. */
 static int tell_failure(const struct run_client *c, const json_t *record, const struct err *why)
 {
 	enum exit_reason reason;

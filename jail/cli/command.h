@@ -11,11 +11,11 @@ int check_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
-int metrics_main(int argc, char **argv); /* brig-metrics' */
+int metrics_main(int argc, char **argv); /* executes brig-metrics */
 int reload_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
-int doctor_command(int argc, char **argv); /* brig-doctor's */
+int doctor_command(int argc, char **argv); /* executes brig-doctor */
 int rootfs_main(int argc, char **argv);

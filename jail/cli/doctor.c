@@ -39,7 +39,7 @@ static int help(void)
 	return 0;
 }
 
-/* Paths come from the environment: they may hold anything, and cut short they may end inside a letter. */
+/* Paths come from the environment: they may have any bytes, and where they were cut they may end inside a UTF-8 character. */
 static void make_printable(char *text)
 {
 	bool utf8 = text_is_utf8(text, strlen(text));
@@ -71,7 +71,7 @@ static int checkup_run(struct checkup *c)
 	return 0;
 }
 
-/* Goes on at column `at`, breaks at blanks, hangs below its beginning. What has no blanks stays whole, for copying. */
+/* Prints text from column `at` on, breaks lines at blanks and indents them to `at`. A long word stays whole, so that it can be copied. */
 static void print_wrapped(int at, const char *text)
 {
 	int indent = at;
@@ -99,7 +99,7 @@ static unsigned compare(const struct finding *a, const struct finding *b)
 	return (strcmp(a->cause, b->cause) == 0 ? SAME_CAUSE : 0) | (strcmp(a->fix, b->fix) == 0 ? SAME_FIX : 0);
 }
 
-/* The first row above that has said all of it already, or NULL. */
+/* The name of the first row above that has the same cause or fix, or both, as `what` says; or NULL. */
 static const char *told_by(const struct finding *all, size_t i, unsigned what)
 {
 	for (size_t j = 0; j < i; j++)
@@ -108,7 +108,7 @@ static const char *told_by(const struct finding *all, size_t i, unsigned what)
 	return NULL;
 }
 
-/* Everything is told once: forty rows may wait for one thing. */
+/* Prints each cause and each fix once: one missing thing can fail forty rows. */
 static void print_reasons(const struct finding *all, size_t i)
 {
 	const char *both = told_by(all, i, SAME_CAUSE | SAME_FIX), *fix = told_by(all, i, SAME_FIX);

@@ -1,4 +1,4 @@
-/* doctor.h - brig doctor: what of this host a jail can be built with */
+/* doctor.h - brig doctor: tests what this host offers to jails */
 #pragma once
 
 /* argv[0] is "doctor". 0: the default profile can run; 1: it cannot; 2: usage. */

@@ -130,7 +130,7 @@ static void print_steps(enum child_table table, const char *title, FILE *out)
 		fprintf(out, "  %-22s %s\n", child_step_name(table, i), child_step_reason(table, i));
 }
 
-/* In lines as wide as others. otherwise: what it means that there is no list. */
+/* Wraps the names at WIDTH columns. otherwise: the text to print if there is no list. */
 static void print_names(const json_t *names, const char *title, const char *otherwise, FILE *out)
 {
 	enum { WIDTH = 110 };
@@ -198,7 +198,7 @@ static void print_rest(const struct explain *x, FILE *out)
 	policy_explain(x->policy, out);
 }
 
-/* Those that are written to, and how much fits. */
+/* Prints the writable mounts and their sizes. */
 static void print_writable(const struct explain *x, FILE *out)
 {
 	char size[32];
@@ -242,7 +242,7 @@ static void print_short(const struct explain *x, FILE *out)
 static void print_text(const struct explain *x, FILE *out)
 {
 	fprintf(out, "profile   %s: %s\n", x->profile.name, x->profile.description);
-	if (x->place < PROFILES_PRESET) /* what brig did not bring along */
+	if (x->place < PROFILES_PRESET) /* not a profile that came with brig */
 		fprintf(out, "from      %s/%s.json\n", x->places.profiles[x->place], x->profile.name);
 	fprintf(out, "rootfs    %s\npolicy    %s\n", x->profile.rootfs, x->profile.policy);
 	print_limits(x, out);

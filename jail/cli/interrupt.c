@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The one thing that a signal handler must reach: the messages are ready, send() may be called there. */
+/* Static, because the signal handler reads it. The messages are prepared, so that the handler only calls send(). */
 struct message {
 	size_t len;
 	char   text[128];
@@ -60,12 +60,12 @@ void interrupt_disarm(void)
 
 void interrupt_arm(int sock, const char *run, bool is_call)
 {
-	interrupt_disarm(); /* one that waited has begun */
+	interrupt_disarm(); /* it may be armed already, from when the run waited */
 	atomic_signal_fence(memory_order_seq_cst);
 	to.sock = sock;
 	fill(&to.cancel, "cancel", run);
 	fill(&to.interrupt, is_call ? "interrupt" : "cancel", run);
-	atomic_signal_fence(memory_order_release); /* what the handler reads is there before it is told so */
+	atomic_signal_fence(memory_order_release); /* the handler must not see `armed` before the messages */
 	armed = 1;
 	if (caught)
 		ask_for_end();

@@ -1,22 +1,23 @@
 /*
- * interrupt.h - Ctrl-C and its like end the run, and not only brig.
+ * interrupt.h - SIGINT, SIGTERM and SIGHUP end the run, and not only brig.
  *
- * The first signal asks brigd to cancel, or Ctrl-C to interrupt a call of a
- * session, whose interpreter stays; a second one ends brig itself, and
- * brigd then cleans up alone. What the caller ignores stays ignored (nohup).
+ * The first signal makes brig ask brigd to cancel the run. SIGINT interrupts a
+ * call of a session instead, so that its interpreter stays. A second signal ends
+ * brig itself, and brigd then cleans up alone. A signal that brig's caller
+ * ignores stays ignored (nohup).
  */
 #pragma once
 #include "defs.h"
 
-/* From now on a signal is remembered. */
+/* Installs the handlers: a signal is remembered until interrupt_arm(). */
 void interrupt_catch(void);
 
-/* Now the run has a name: a signal asks for its end over the socket, one that came before does so at once. is_call: Ctrl-C interrupts it. */
+/* The run's id is known: from now on a signal sends a request over sock; a signal that came before sends it at once. is_call: SIGINT interrupts. */
 void interrupt_arm(int sock, const char *run, bool is_call);
 void interrupt_disarm(void); /* before the socket is closed */
 
-/* Which one came; 0: none. */
+/* The last signal; 0: none. */
 int interrupt_caught(void);
 
-/* Of what was blocked before brig began, and no longer is: mask as the kernel has it. One that came meanwhile is caught now. */
+/* Restores the signal mask that early.c replaced (the kernel's 64 bits). A signal that came meanwhile is delivered now. */
 void interrupt_let_in(uint64_t mask);

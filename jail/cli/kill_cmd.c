@@ -1,4 +1,4 @@
-/* kill_cmd.c - brig kill: end a run, whoever waits for it */
+/* kill_cmd.c - brig kill: ends a run of any client of this user */
 #include "ask.h"
 #include "command.h"
 #include "run_talk.h"

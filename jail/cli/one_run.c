@@ -23,7 +23,7 @@ static int carry_out(struct server *server, struct request *r, tell_fn *tell)
 	return status;
 }
 
-/* A server, and no privilege: both were seen to before main(), or are now. */
+/* Connects and drops privilege, unless early.c has done both. */
 static int reach(struct server *server, const struct request *r, struct err *e)
 {
 	if (early_run.connected) {
@@ -43,7 +43,7 @@ int one_run_failure(struct request *r, const struct err *why, tell_fn *tell)
 	return tell(&none);
 }
 
-/* What comes after the drop is hostile data, and brigd's own word. */
+/* Privilege is dropped before any data from the program, which is hostile, or from brigd arrives. */
 int one_run(struct request *r, tell_fn *tell)
 {
 	struct server server = SERVER_NONE;
@@ -86,7 +86,7 @@ static int parse(struct request *r, const struct option_row *rows, int argc, cha
 	return n;
 }
 
-/* So many are left behind options and session. */
+/* left: the number of words after the options and the session. */
 static int check_words(const struct request *r, int left, const struct one_run_way *way, struct err *e)
 {
 	bool is_said = r->code || r->module;
@@ -122,7 +122,7 @@ int one_run_main(int argc, char **argv, const struct one_run_way *way)
 	struct request r;
 	int            status;
 
-	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to tell, not a death */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the caller's file size limit fails, and does not kill brig */
 	request_init(&r, way->by);
 	status = main_of(&r, argc, argv, way);
 	request_done(&r);

@@ -1,26 +1,26 @@
-/* one_run.h - a request is carried out, and told of: what brig run, exec and check have in common, and calls of a session */
+/* one_run.h - carries out one request and reports its end: shared by brig run, exec, check, and brig session open, run and exec */
 #pragma once
 #include "run_client.h"
 
-/* Prints what came of it, and returns what brig exits with. */
+/* Prints the result, and returns brig's exit status. */
 typedef int tell_fn(const struct run_client *c);
 
-/* A command whose words are options, a session perhaps, and what is to be run. */
+/* A command whose arguments are options, the session if it has one, and what to run. */
 struct one_run_way {
 	enum request_by by;
-	const char     *line, *what; /* how to write it, and what for */
+	const char     *line, *what; /* the usage line; what the command does */
 	int           (*take)(struct request *, char **words, int n, struct err *);
 	tell_fn        *tell;
 };
 
-/* How brig ends. */
+/* Returns brig's exit status, as all functions below. */
 int one_run_main(int argc, char **argv, const struct one_run_way *way);
 
-/* Connects, gives up privilege, runs, tells. */
+/* Connects, drops privilege, carries the request out, and calls tell(). */
 int one_run(struct request *r, tell_fn *tell);
 
-/* No request was sent: why. */
+/* Calls tell() for a request that was never sent. */
 int one_run_failure(struct request *r, const struct err *why, tell_fn *tell);
 
-/* Of a command line that makes no sense. */
+/* For a command line that cannot be understood: STATUS_USAGE. */
 int one_run_complain(const char *command, const struct err *e);

@@ -1,4 +1,4 @@
-/* other_cmd.c - brig rootfs, brig doctor and brig metrics: programs of their own under the name that people look for */
+/* other_cmd.c - brig rootfs, brig doctor and brig metrics: commands that are separate programs */
 #include "command.h"
 #include "place.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beside ourselves, as brigd is, else where it was installed. */
+/* Executes the program that is in brig's own directory, as for brigd, or else the installed one. */
 static int become(const char *name, const char *installed, char **argv)
 {
 	char  path[PLACE_MAX + 32];

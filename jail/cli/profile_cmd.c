@@ -15,7 +15,7 @@ static int fail(const struct err *e)
 	return STATUS_FAILED;
 }
 
-/* What brig did not bring along. */
+/* Names the directory of a profile that did not come with brig. */
 static void print_origin(const struct places *places, const char *name)
 {
 	unsigned place = profile_file_find(places, name);
@@ -54,7 +54,7 @@ static int list(const struct places *places, char **words)
 	return status;
 }
 
-/* The file, and the policy that it names. */
+/* Checks a profile, and the policy that it names. */
 static int check_one(const struct places *places, const char *word, struct err *e)
 {
 	scoped_profile       p      = { 0 };

@@ -1,4 +1,4 @@
-/* ps_cmd.c - brig ps: the runs of the brigd that runs here */
+/* ps_cmd.c - brig ps: the runs of the running service */
 #include "ask.h"
 #include "command.h"
 #include "page.h"

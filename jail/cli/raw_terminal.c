@@ -9,9 +9,9 @@
 
 static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT, SIGWINCH };
 
-/* The modes of the caller, and what the handler notes. */
+/* The caller's terminal modes, signal actions and signal mask; then the flags that the handler sets. */
 static struct {
-	bool             is_open, is_caught; /* raw; signals are remembered, and stay so */
+	bool             is_open, is_caught; /* the terminal is raw; the handlers are installed */
 	struct termios   before;
 	struct sigaction actions[ARRAY_LEN(numbers)];
 	sigset_t         outside; /* the mask while signals may come */
@@ -41,7 +41,7 @@ static int enter(void)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
-/* No SA_RESTART: a write to a terminal that is stuck must come back. */
+/* No SA_RESTART: a signal must interrupt a write to a terminal that accepts nothing. */
 static void catch(sigset_t *ours)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -73,11 +73,11 @@ int raw_terminal_open(struct err *e)
 	return err_sys(e, "the terminal's modes cannot be set");
 }
 
-/* The signals stay ours: what comes now ends nothing but the wait for the last word. */
+/* The handlers stay: a signal that comes now only ends the wait for brigd's last message. */
 void raw_terminal_close(void)
 {
 	if (at.is_open) {
-		tcflush(STDIN_FILENO, TCIFLUSH); /* an answer that the jail made the terminal give is no command for the caller's shell */
+		tcflush(STDIN_FILENO, TCIFLUSH); /* an answer that the jail made the terminal send must not become a command of the caller's shell */
 		tcsetattr(STDIN_FILENO, TCSANOW, &at.before);
 	}
 	at.is_open = false;
@@ -104,7 +104,7 @@ void raw_terminal_size(uint64_t *rows, uint64_t *columns)
 	*columns = size.ws_col;
 }
 
-/* SIGSTOP, as SIGTSTP is caught. The shell that started brig has the terminal meanwhile, with its own modes. */
+/* Uses SIGSTOP, because SIGTSTP is caught. Meanwhile the shell that started brig has the terminal, in the modes from before. */
 static void stop(void)
 {
 	stops = 0;
@@ -124,7 +124,7 @@ static enum raw_terminal_event take_signals(void)
 		stop();
 	resized = 0;
 	if (at.is_open)
-		enter(); /* after a stop that was not ours, too */
+		enter(); /* also after a SIGSTOP from outside, when the shell has changed the modes */
 	return RAW_TERMINAL_RESIZED;
 }
 

@@ -1,9 +1,9 @@
 /*
- * raw_terminal.h - the caller's terminal in raw mode: every key is for the program behind brig, and brig's caller gets it back as it was
+ * raw_terminal.h - the caller's terminal in raw mode, so that every key goes to the program in the jail; restored afterwards
  *
- * From raw_terminal_open() to raw_terminal_done() signals that would end brig are remembered instead, so that there is no way
- * out which leaves the terminal raw but SIGKILL. They can come while this process waits (raw_terminal_wait(), raw_terminal_show())
- * and at no other time. There is one terminal: its state is this file's.
+ * From raw_terminal_open() to raw_terminal_done() signals that would end brig are remembered instead, so that only SIGKILL can
+ * leave the terminal raw. They are delivered while this process waits (raw_terminal_wait(), raw_terminal_show()) and at no other
+ * time. There is one terminal: its state is static in raw_terminal.c.
  */
 #pragma once
 #include "defs.h"
@@ -16,20 +16,20 @@
 bool raw_terminal_is_there(void);
 
 must_use int raw_terminal_open(struct err *e);
-void         raw_terminal_close(void); /* may be called twice, and before it is open; signals are still remembered */
-void         raw_terminal_done(void);  /* closes it; signals do again what they did before */
+void         raw_terminal_close(void); /* restores the modes; signals are still remembered. May be called twice, and when it is not open */
+void         raw_terminal_done(void);  /* closes it; signals have their former effect again */
 
-/* Rows and columns as the terminal says them; as they were where it does not know. */
+/* Sets both to the terminal's size; leaves them as they are where it is unknown. */
 void raw_terminal_size(uint64_t *rows, uint64_t *columns);
 
 enum raw_terminal_event {
 	RAW_TERMINAL_READY,
-	RAW_TERMINAL_RESIZED, /* or it was stopped and goes on: the size may be another one */
+	RAW_TERMINAL_RESIZED, /* or brig was stopped and continued: the size may have changed */
 	RAW_TERMINAL_ENDS,    /* a signal asks for the end */
 };
 
-/* poll() without a limit of time. Any event but READY: revents say nothing. Stops the process itself when SIGTSTP asks for that. */
+/* poll() without a timeout. revents are valid only after RAW_TERMINAL_READY. Stops the process when SIGTSTP came. */
 enum raw_terminal_event raw_terminal_wait(struct pollfd *fds, size_t n);
 
-/* As write() to standard output; a signal cuts it short. */
+/* Like write() to standard output; a signal interrupts it. */
 ssize_t raw_terminal_show(const char *text, size_t len);

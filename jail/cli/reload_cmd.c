@@ -1,4 +1,4 @@
-/* reload_cmd.c - brig reload: the brigd that runs here reads its configuration and profiles again */
+/* reload_cmd.c - brig reload: makes the running service read its configuration and profiles again */
 #include "ask.h"
 #include "command.h"
 

@@ -25,7 +25,7 @@ enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_N
 
 /* --- the record --- */
 
-/* Of a run that nobody else gave one. */
+/* For a run to which brigd gave no id. */
 static void make_run_id(char id[RUN_ID_LEN + 1])
 {
 	unsigned char b[16] = { 0 };
@@ -37,7 +37,7 @@ static void make_run_id(char id[RUN_ID_LEN + 1])
 		 b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Nothing but the reason is known. */
+/* A record of a run of which only the reason for its end is known. */
 static json_t *bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
 {
 	struct record record;
@@ -74,7 +74,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* brigd's sentence, with what the caller wrote in the place of the key that it is about. */
+/* brigd's message, after the option that the user wrote for the key it is about. */
 static json_t *record_of_refusal(const struct run_client *c)
 {
 	const json_t *error = json_object_get(c->refused, "error");
@@ -97,7 +97,7 @@ static json_t *record_of_refusal(const struct run_client *c)
 	return bare_record(c->request, "", EXIT_setup_failed, &e);
 }
 
-/* Only we read it. */
+/* Only the client reads the output, so brigd cannot count it. */
 static void fill_output(const struct run_client *c, json_t *record)
 {
 	if (!c->started)
@@ -134,7 +134,7 @@ static json_t *output_text(const struct stream *s)
 	return j;
 }
 
-/* What nobody could read is no success. */
+/* -1, with a message, if the record cannot be written: brig's exit status must show it. */
 static int write_json(int to, const json_t *object)
 {
 	size_t len  = 0;
@@ -142,7 +142,7 @@ static int write_json(int to, const json_t *object)
 	int    r;
 
 	if (text)
-		text[len] = '\n'; /* in the place of the end: whole or not at all */
+		text[len] = '\n'; /* replaces the NUL, so that one write has everything */
 	r = text ? file_write_all(to, text, len + 1) : -1;
 	if (r < 0)
 		fprintf(stderr, "brig: the record cannot be written: %m\n");
@@ -168,7 +168,7 @@ json_t *report_of_program(const struct run_client *c, enum program_report_kind k
 	return NULL;
 }
 
-/* NULL: it did not come that far, it was a command or executed by the interpreter itself; or why says what is wrong. */
+/* NULL: the program did not get that far, or ran without the guest runner (a command or a script); otherwise *why says what is wrong. */
 static json_t *read_report(const struct run_client *c, struct err *why)
 {
 	return c->report.seen || c->report.unread ? report_of_program(c, PROGRAM_REPORT_run, why) : NULL;
@@ -190,7 +190,7 @@ static int print_record(const struct run_client *c, const json_t *record, const 
 	return r;
 }
 
-/* Where --json and --record want it. */
+/* Writes the record for --json and --record. */
 static int put_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
 	int printed = c->request->json ? print_record(c, record, report, why) : 0;
@@ -198,14 +198,14 @@ static int put_record(const struct run_client *c, const json_t *record, const js
 	return c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0 ? -1 : printed;
 }
 
-/* --- told to people --- */
+/* --- messages for people --- */
 
 static bool is_exec_error(const struct run_client *c)
 {
 	return json_is_string(json_object_get(c->ended, "exec_error"));
 }
 
-/* The kernel refused a step: the host is not as it should be. */
+/* True if the kernel refused a set-up step: then the host lacks something. */
 static bool points_to_doctor(const struct run_client *c, const json_t *record)
 {
 	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
@@ -214,7 +214,7 @@ static bool points_to_doctor(const struct run_client *c, const json_t *record)
 	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
-/* In brackets behind the layers that are missing for it. */
+/* Prints the missing layers, then the reason in brackets. */
 static void print_missing(const json_t *row)
 {
 	const json_t *layers = json_object_get(row, "layers");
@@ -231,7 +231,7 @@ static void print_missing(const json_t *row)
 		fprintf(stderr, " (%s)", why);
 }
 
-/* Not those that this kernel has for nobody: they are in the record only. */
+/* False for layers that this kernel lacks for root as well: only the record names them. */
 static bool is_for_root(const json_t *row)
 {
 	const char *first = json_string_value(json_array_get(json_object_get(row, "layers"), 0));
@@ -242,7 +242,7 @@ static bool is_for_root(const json_t *row)
 	return *json_string_value(json_object_get(row, "why"));
 }
 
-/* What root would have had, or nothing would have run. Once, for the record says it too. */
+/* Names the layers that only root has, in one line. For root there is nothing to say: its run is refused if one is missing. */
 static void print_losses(const struct run_client *c)
 {
 	const json_t *lost   = json_object_get(c->ended, "lost");
@@ -270,7 +270,7 @@ static void print_left(const struct run_client *c)
 	fprintf(stderr, "brig: left behind: %s\n", e.text);
 }
 
-/* A flood that was ended for another reason was no limit. */
+/* The limit that ended the run; "" if the run was cancelled, even if its output exceeded the limit meanwhile. */
 static const char *limit_behind(const struct run_client *c, const json_t *record)
 {
 	enum exit_reason reason;
@@ -280,7 +280,7 @@ static const char *limit_behind(const struct run_client *c, const json_t *record
 	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit;
 }
 
-/* brigd's sentence about what could not be executed has no name in it: the words of a run are not for its log. */
+/* brigd's message about a command that cannot be executed does not name it, to keep arguments of runs out of brigd's log. */
 static void print_refusal(const struct run_client *c, const json_t *record, const char *why)
 {
 	static const char unnamed[] = "the program ";
@@ -303,12 +303,12 @@ static int status_of(const struct run_client *c, const json_t *record)
 		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
 	if (c->out.broken || c->err.broken)
 		return STATUS_SIGPIPE;
-	if (summary_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) && interrupt_caught() == SIGINT) /* busy: while it waited */
+	if (summary_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) && interrupt_caught() == SIGINT) /* busy: the run waited */
 		return STATUS_SIGINT;
 	return summary_status(record);
 }
 
-/* One story on stderr: a refusal in words, an unusual end as a summary. */
+/* Prints why there was no run, or the summary of an unusual end. */
 void report_print_story(const struct run_client *c, const json_t *record)
 {
 	int              broken = c->out.broken ? c->out.broken : c->err.broken;
@@ -316,7 +316,7 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	enum exit_reason reason;
 
 	if (broken == EPIPE && !c->request->verbose)
-		return; /* brig run ... | head: nobody wants to hear more */
+		return; /* brig run ... | head: like other commands, brig ends without a message */
 	if (broken)
 		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
 	if (*summary_error(record, why, sizeof why) && !c->started) {
@@ -331,7 +331,7 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	print_left(c);
 }
 
-/* Of a call: its value where nobody asked for JSON, and its pictures. */
+/* Prints the value of a call, unless --json prints it, and saves its pictures. */
 static int tell_result(const struct run_client *c, const json_t *report, const struct err *why)
 {
 	int status = STATUS_OK;

@@ -22,7 +22,7 @@
 
 #define AT(member) offsetof(struct request, member)
 
-/* Ours, whose texts live as long as we do. */
+/* The entry "NAME=VALUE" of brig's own environment, whose texts are never freed, or NULL. */
 static const char *find_own(const char *name)
 {
 	size_t n = strlen(name);
@@ -44,12 +44,12 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 
 /* clang-format off */
 enum {
-	CELLS  = BY_RUN | BY_EXEC | BY_OPEN | BY_SHELL,      /* a cell is made: what it is like can be said */
+	CELLS  = BY_RUN | BY_EXEC | BY_OPEN | BY_SHELL,      /* makes a cell: has the options that describe it */
 	RUNS   = BY_RUN | BY_EXEC | BY_CALL | BY_COMMAND,    /* something runs, and has a record */
 	STARTS = CELLS | RUNS,
 };
 
-/* What is a call's own, what only a session has; all others are of the cell. The profile's ceiling is known to brigd. */
+/* Which commands have a limit: some belong to a session, some also to a call, all others to the cell. brigd checks the profile's ceiling. */
 #define IS(member, other) (offsetof(struct limits, member) == offsetof(struct limits, other))
 #define OF_LIMIT(member) (IS(member, idle_ms) || IS(member, lifetime_ms) ? BY_OPEN | BY_SHELL : IS(member, wall_ms) || IS(member, cpu_ms) ? STARTS : IS(member, output_bytes) ? STARTS & ~BY_SHELL : CELLS)
 #define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
@@ -132,7 +132,7 @@ void request_done(struct request *r)
 
 /* --- the message --- */
 
-/* JSON is UTF-8, what a shell hands over may be anything. */
+/* -1: text is not UTF-8, which JSON needs; a shell can pass any bytes. */
 static int put_text(json_t *list, const char *text)
 {
 	return json_array_append_new(list, json_string(text));
@@ -167,7 +167,7 @@ static int put_env(struct request *r, struct err *e)
 	return r->env[i] ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(r->env[i]), r->env[i]) : 0;
 }
 
-/* What is no name may be no text either; the error lists those that are. */
+/* A value that is no name of a profile may not be UTF-8 either. Loading it fails, with an error that lists the profiles. */
 static int put_profile(struct request *r, struct err *e)
 {
 	struct profile unused;
@@ -188,10 +188,10 @@ static void put_limits(struct request *r)
 			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
 }
 
-/* One --ro: what is shown, and as what. */
+/* One --ro: the path on the host, and the name in /workspace. */
 struct shown {
-	char *whole; /* owned: its path without links; NULL: there is no such thing, errno */
-	const char *name; /* in one of these two */
+	char *whole; /* owned: the path without symbolic links; NULL: it cannot be resolved, see errno */
+	const char *name; /* points into whole or into the option's text */
 };
 
 static void shown_done(struct shown *s)
@@ -200,7 +200,7 @@ static void shown_done(struct shown *s)
 }
 #define scoped_shown scoped(shown_done) struct shown
 
-/* "PATH:NAME", but where the whole text is a path. The name of a path is its last part. */
+/* Splits "PATH:NAME", unless the whole text is an existing path. The default name is the path's last component. */
 static struct shown shown_of(const char *text)
 {
 	struct shown s     = { .whole = realpath(text, NULL) };
@@ -221,7 +221,7 @@ static struct shown shown_of(const char *text)
 	return s;
 }
 
-/* "DIR:../x" is no path; when DIR is one, it was meant as a name. */
+/* "DIR:../x" is not split at the colon, because of the slash. If DIR exists, "../x" was meant as the name. */
 static int refuse_shown(const char *text, struct err *e)
 {
 	int         errnum = errno;
@@ -254,15 +254,15 @@ static int put_shown(struct request *r, struct err *e)
 	return 0;
 }
 
-/* "-" is our own standard input. */
+/* "-" is brig's own standard input. */
 static int open_input(const char *path)
 {
 	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 /*
- * As for a Python of the host: what is piped in, or a file, is for the program. A terminal is not, nor a device like
- * /dev/null: a program that reads its input would wait for keys.
+ * As with python3 on the host, a pipe, a socket or a file is the program's input. A terminal is not, because a program that
+ * reads its input would wait for keys; nor is a device like /dev/null.
  */
 void request_take_stdin(struct request *r)
 {
@@ -286,7 +286,7 @@ static int open_stdin(struct request *r, struct err *e)
 	return 0;
 }
 
-/* A list that nothing was said for is not in the message. */
+/* An empty list is left out of the message. */
 static int put_texts(struct request *r, const char *key, const char *option, const char *const *texts, struct err *e)
 {
 	json_t *list = json_array();
@@ -302,7 +302,7 @@ static int put_texts(struct request *r, const char *key, const char *option, con
 	return 0;
 }
 
-/* A number is a descriptor: one that the program's output does not go to, or it could write a record of its own. */
+/* A number is a descriptor. 0 to 2 are refused: the program's output goes there, so the program could forge a record. */
 static int open_record(struct request *r, struct err *e)
 {
 	const char *to = r->record_to;
@@ -321,7 +321,7 @@ static int open_record(struct request *r, struct err *e)
 	return r->record_fd < 0 ? err_sys(e, "--record %s", to) : 0;
 }
 
-/* What a cell is made of; only what was asked is said. */
+/* The keys that describe a cell. A key for which there was no option is left out. */
 static int put_cell(struct request *r, struct err *e)
 {
 	if (put_profile(r, e) < 0 || put_shown(r, e) < 0)
@@ -333,7 +333,7 @@ static int put_cell(struct request *r, struct err *e)
 	return put_texts(r, "allow_missing", "--allow-missing", r->allow_missing, e) < 0 ? -1 : put_texts(r, "network", "--net", r->network, e);
 }
 
-/* What a program starts with that has a process of its own. */
+/* The keys for a program that gets its own process: environment, stdin, working directory. */
 static int put_start(struct request *r, struct err *e)
 {
 	if (put_env(r, e) < 0 || open_stdin(r, e) < 0)
@@ -351,7 +351,6 @@ static int put_run(struct request *r, struct err *e)
 	return open_record(r, e) < 0 || put_cell(r, e) < 0 || put_start(r, e) < 0 || run_files_open(r, e) < 0 ? -1 : 0;
 }
 
-/* In which session. */
 static int put_call(struct request *r, struct err *e)
 {
 	put_limits(r);
@@ -364,9 +363,9 @@ static int put_call(struct request *r, struct err *e)
 	return open_record(r, e);
 }
 
-/* --- a program that lies in a directory which is shown --- */
+/* --- a program in a directory of --ro --- */
 
-/* The rest of a whole path behind a whole directory, or NULL. */
+/* The part of path after folder, from the slash on, or NULL. Both are absolute and without symbolic links. */
 static const char *path_below(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);
@@ -397,7 +396,7 @@ static bool is_same(const char *a, const char *b)
 	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-/* Unless --ro has said so. */
+/* Adds folder to the --ro directories, unless it is one already. */
 static int show_once(struct request *r, const char *folder, struct err *e)
 {
 	size_t n = 0;
@@ -411,7 +410,7 @@ static int show_once(struct request *r, const char *folder, struct err *e)
 	return 0;
 }
 
-/* As `python3 DIR`, which wants the first of these, and as people name it. In buf; path itself when it is no directory. */
+/* For a directory: the path, in buf, of its __main__.py, which `python3 DIR` runs, or else of its main.py. Otherwise path itself. */
 static int find_file(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
 {
 	static const char *const names[] = { "__main__.py", "main.py" };
@@ -419,7 +418,7 @@ static int find_file(struct request *r, const char *path, char *buf, size_t len,
 
 	*ret = path;
 	if (stat(path, &st) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* open() says it, too */
+		return errno == ENOENT ? 0 : err_sys(e, "%s", path); /* open() will fail with the same error */
 	if (!S_ISDIR(st.st_mode) || r->by != BY_RUN)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -430,7 +429,7 @@ static int find_file(struct request *r, const char *path, char *buf, size_t len,
 	return err_set(e, ERR_BAD_SPEC, "%s: is a directory without __main__.py or main.py; name a Python file", path);
 }
 
-/* What is to be read, and how it will be called inside. */
+/* Finds the file to read (*ret), and its path in the jail (r->in_shown). */
 static int place_program(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
 {
 	char *whole;
@@ -451,7 +450,7 @@ static int place_program(struct request *r, const char *path, char *buf, size_t 
 
 /* --- the program --- */
 
-/* Looked at by brigd, but not before all of it was sent: what is much too large is refused here. */
+/* brigd checks the size too, but only after everything was sent, so a file that is much too large is refused here. */
 static int read_program(struct request *r, const char *path, struct bytes *ret, struct err *e)
 {
 	scoped_fd   fd = open_input(path);
@@ -476,7 +475,7 @@ static int seal_program(struct request *r, const char *text, size_t len, struct 
 
 static int put_file(struct request *r, const char *path, struct err *e)
 {
-	char         buf[4096]; /* PATH_MAX, whose header has the name of ours */
+	char         buf[4096]; /* PATH_MAX; its header has the same name as brig's limits.h */
 	const char  *file;
 	scoped_bytes text = { 0 };
 
@@ -486,8 +485,8 @@ static int put_file(struct request *r, const char *path, struct err *e)
 }
 
 /*
- * As python3 -m finds it: the working directory comes first. The last statement is no expression, whose value would be
- * reported as the program's.
+ * Searches the working directory first, as python3 -m does. The last statement is `pass`, because the value of a last
+ * expression would be reported as the program's result.
  */
 static int put_module(struct request *r, struct err *e)
 {
@@ -556,7 +555,7 @@ int request_take_open(struct request *r, struct err *e)
 	return put_cell(r, e) < 0 ? -1 : put_env(r, e);
 }
 
-/* Of the limits, those that a call has. */
+/* Removes the limits that a call does not have. */
 static void keep_limits_of_call(json_t *limits)
 {
 	for (const struct field *f = limits_fields; f->name; f++)
@@ -564,7 +563,7 @@ static void keep_limits_of_call(json_t *limits)
 			json_object_del(limits, f->name);
 }
 
-/* Programs ask it what the terminal can do. One that is no text is none that a program knows. */
+/* Programs read TERM to learn what the terminal can do. A value that is not UTF-8 is left out: no program knows it. */
 static void put_kind_of_terminal(json_t *message)
 {
 	const char *entry = find_own("TERM");
@@ -581,7 +580,7 @@ int request_take_terminal(struct request *r, const char *session, char *const *w
 	r->program = words[0];
 	r->message = json_pack("{ss sb sI sI}", "op", "exec", "terminal", 1, "rows", (json_int_t)rows, "columns", (json_int_t)columns);
 	put_limits(r);
-	if (!r->session) /* they were said when it was opened, and so was the environment */
+	if (!r->session) /* this command opened the session, with the other limits */
 		keep_limits_of_call(json_object_get(r->message, "limits"));
 	if (json_object_set_new(r->message, "session", json_string(session)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
@@ -593,9 +592,9 @@ int request_take_terminal(struct request *r, const char *session, char *const *w
 	return 0;
 }
 
-/* --- and back --- */
+/* --- keys of the message as options --- */
 
-/* The text that "ro[3]" is about, when it is one of ours. */
+/* The text that a field such as "ro[3]" means; NULL if it is no item of this list. */
 static const char *item_of(const char *field, const char *list, const char *const *texts)
 {
 	char          end[2];

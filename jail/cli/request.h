@@ -1,19 +1,20 @@
 /*
- * request.h - what a command of brig that starts something was asked, and the message made of it.
+ * request.h - the options of a brig command that starts something, and the message to brigd made from them.
  *
- * request_init(), options_parse(), request_take_program(), _command() or _open(), then
- * message and fd are ready to be sent; request_done() frees everything. Only
- * what the message cannot carry is refused here: the rest is for brigd to
- * judge, whose answer request_name_field() puts into the words of the caller.
+ * After request_init(), options_parse(), and request_take_program(), _command()
+ * or _open(), message and fd are ready to be sent; request_done() frees
+ * everything. Only what the message cannot carry is refused here. brigd judges
+ * the rest; request_name_field() turns a key in its refusal into the option that
+ * the user wrote.
  */
 #pragma once
 #include "client_protocol.h"
 #include "limits.h"
 #include "option.h"
 
-enum { FILES_ASKED_MAX = 63 }; /* fewer than the protocol's, for --out is one more */
+enum { FILES_ASKED_MAX = 63 }; /* one less than FILE_GETS_MAX, because --out is one more */
 
-/* The commands, as bits: each has some of the options. */
+/* The commands, as bits: an option says to which of them it belongs. */
 enum request_by {
 	BY_RUN     = 1,  /* brig run */
 	BY_EXEC    = 2,  /* brig exec */
@@ -30,56 +31,56 @@ enum request_by {
 };
 
 struct request {
-	/* asked */
+	/* from the command line */
 	enum request_by by;
-	const char   *session;                    /* of a call: its id or name; NULL: the run has a cell of its own */
-	const char   *name;                       /* of a session that is opened; NULL: it has none */
-	const char   *context;                    /* NULL: the session's preset */
-	const char   *artifacts;                  /* where pictures go; NULL: nowhere */
+	const char   *session;                    /* id or name of the session that is called; NULL: the run has a cell of its own */
+	const char   *name;                       /* of the session to open; NULL: it has none */
+	const char   *context;                    /* NULL: the default, main */
+	const char   *artifacts;                  /* the directory for pictures; NULL: none are saved */
 	const char   *profile;                    /* NULL: that of the session */
 	struct limits limits;                     /* FIELD_UNSAID: the profile's default */
-	const char   *env[PROTOCOL_ENV_MAX + 1];  /* these three end with NULL */
+	const char   *env[PROTOCOL_ENV_MAX + 1];  /* every array of texts here ends with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */
 	const char   *allow_missing[3];
 	const char   *network[PROTOCOL_NETWORK_MAX + 1]; /* --net */
 	const char   *code, *module; /* -c and -m */
-	const char   *program;    /* the file or directory, "stdin", the command, or how else it was asked for */
-	char         *in_shown;   /* owned: where the program lies below /workspace, "proj/main.py"; NULL: it is main.py there */
+	const char   *program;    /* for messages: the file or directory, "stdin", the command, "--code", "--module", or the session */
+	char         *in_shown;   /* owned: the program's path below /workspace where a --ro directory has it, "proj/main.py"; NULL: main.py */
 	const char   *workdir;    /* NULL: /workspace */
-	const char   *stdin_path; /* NULL: empty; "-": ours */
-	const char   *record_to;  /* a file or the number of a descriptor; NULL: the record is not kept */
-	int           record_fd;
-	uint64_t      wait_ms;    /* for a place */
-	uint64_t      max_bytes;  /* of what is got out of a session */
+	const char   *stdin_path; /* NULL: empty; "-": brig's own stdin */
+	const char   *record_to;  /* a file or the number of a descriptor; NULL: the record is not written */
+	int           record_fd;  /* owned; -1: none */
+	uint64_t      wait_ms;    /* how long to wait when a quota is used up */
+	uint64_t      max_bytes;  /* the most that brig session get copies */
 	bool          json, verbose, quiet, cold, private, why, detach, terminal;
-	enum run_mode mode;       /* of a program: who executes it */
+	enum run_mode mode;       /* of a program */
 
-	/* made of it */
+	/* made from it */
 	json_t *message;
-	int     fd[PROTOCOL_FDS_MAX];
+	int     fd[PROTOCOL_FDS_MAX]; /* owned: the descriptors of the message */
 	size_t  fds;
 	int     stdin_fd;
-	int     files_sock;   /* our end; -1 */
-	bool    has_files_fd; /* the last of fd is the other end */
+	int     files_sock;   /* the client's end of the socket for files; -1: none */
+	bool    has_files_fd; /* the last of fd is brigd's end */
 };
 
-/* The options of a command; of several, those of any of them. */
+/* The options of a command, or of all commands whose bits are in `by`. */
 enum { REQUEST_OPTIONS_MAX = 64 };
 void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX]);
 
 void         request_init(struct request *r, enum request_by by);
 void         request_done(struct request *r);
-/* The program of a run or call, or what is to be checked: a file, "-" for stdin, or NULL for what -c or -m named. words: the program's arguments. */
+/* The program to run, to call or to check: a file, "-" for stdin, or NULL when -c or -m gave it. words: the program's arguments. */
 must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec and brig session exec. */
 must_use int request_take_command(struct request *r, char **words, int n, struct err *e);
-/* A session: of brig session open, which outlives the connection, or of brig shell, with terminals. */
+/* The session of brig session open, which outlives the connection, or of brig shell, which has terminals and ends with it. */
 must_use int request_take_open(struct request *r, struct err *e);
-/* A command at a terminal of so many rows and columns, in a session. In the place of the message that is there, with its descriptors. */
+/* A command at a terminal of this size, in a session. Replaces the message that is there, and closes its descriptors. */
 must_use int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e);
-/* For a program: brig's own standard input, where nothing else was said and it is one that is meant for it. */
+/* Gives the program brig's own standard input if there is no --stdin, and it is a pipe, a socket or a file. */
 void         request_take_stdin(struct request *r);
 
-/* A key of the message as the caller wrote it: "limits.pids" -> "--pids", "ro[0]" -> "--ro DIR"; "" when it has no name of his. */
+/* A key of the message as the user wrote it: "limits.pids" -> "--pids", "ro[0]" -> "--ro DIR"; "" if the command line has no name for it. */
 char *request_name_field(const struct request *r, const char *field, char *buf, size_t len);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Forms of a value that are files and no text. */
+/* The forms of a displayed value that are saved as files. */
 static const struct form {
 	const char *mime, *extension;
 	bool        is_base64;
@@ -44,7 +44,7 @@ static void print_text(const json_t *text)
 	putchar('\n');
 }
 
-/* A picture that was displayed is told of as one; of the value there is a text beside it. */
+/* Displayed pictures are left to result_tell(). The value of the last expression has a text even if it is a picture. */
 int result_print(const json_t *report)
 {
 	const json_t *displays = json_object_get(report, "displays"), *bundle = json_object_get(report, "bundle");
@@ -78,7 +78,7 @@ static unsigned call_of(const char *name)
 	return sscanf(name, "call-%7u-%7u%c", &call, &n, &dot) == 3 && dot == '.' ? call : 0;
 }
 
-/* One more than those that are there. */
+/* One more than the highest number in the directory. */
 static unsigned next_call(int dir)
 {
 	DIR           *list = fdopendir(dup(dir));
@@ -105,7 +105,7 @@ static int open_gallery(struct gallery *g, const char *folder)
 	return 0;
 }
 
-/* Another brig may be at the same: its files stay. */
+/* Another brig may write to this directory at the same time: its files are not overwritten. */
 static int create(struct gallery *g, const char *extension, char *name, size_t len)
 {
 	int fd = -1;
@@ -124,7 +124,7 @@ static int write_bytes(struct gallery *g, const struct form *form, const void *b
 	return fd < 0 ? -1 : file_write_all(fd, bytes, len);
 }
 
-/* -1: that is told. */
+/* -1: a message was printed. */
 static int write_form(struct gallery *g, const struct form *form, const json_t *datum)
 {
 	size_t len     = json_string_length(datum);
@@ -142,7 +142,7 @@ static int write_form(struct gallery *g, const struct form *form, const json_t *
 	return r;
 }
 
-/* In all its forms under one number. */
+/* Writes all forms of a picture, with the same number. */
 static void write_picture(struct gallery *g, const json_t *bundle)
 {
 	for (const struct form *f = forms; f->mime; f++)

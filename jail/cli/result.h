@@ -1,16 +1,16 @@
 /*
- * result.h - what a call of a session displayed, for people: text as a notebook prints it, pictures as files
+ * result.h - prints what a call of a session displayed: text as a notebook does, pictures as files
  *
- * All of it is the program's own word, and is passed on as its output is. Names of files are ours.
+ * All of it comes from the program and is passed on as its output is. brig chooses the names of the files.
  */
 #pragma once
 #include "request.h"
 
-/* What was displayed and the value of the last expression, as text, on standard output. -1: it cannot be written. */
+/* Prints what was displayed and the value of the last expression, as text, on standard output. -1: it cannot be written. */
 must_use int result_print(const json_t *report);
 
-/* On standard error: pictures, which are written into the directory that was named, and what the runner left out. False: one was not written. */
+/* Writes pictures into the directory of --artifacts; names them, and what the runner left out, on stderr. False: one could not be written. */
 bool result_tell(const struct request *r, const json_t *report);
 
-/* What became of interpreter and session, when that is not what the caller thinks. session: of a record. */
+/* Says on stderr when the session has ended or the interpreter was lost or replaced. session: that key of the record. */
 void result_tell_state(const json_t *session);

@@ -95,11 +95,11 @@ static void name_limit(struct run_client *c, const char *name, uint64_t value)
 	snprintf(c->limit, sizeof c->limit, "--%s %s", limits_option(f->name), text);
 }
 
-/* Once: what is read until the program is dead would ask again and again. */
+/* Sends one request only: output that is read until the program is dead would send it again and again. */
 static void cancel(struct run_client *c, const char *reason)
 {
 	json_t    *request = run_talk_cancel(c->run, reason);
-	struct err ignored; /* whoever is gone will be missed by the loop */
+	struct err ignored; /* the loop notices a closed connection */
 
 	if (!c->cancelled)
 		(void)!datagram_send(c->server.sock, request, NULL, 0, &ignored);
@@ -119,7 +119,7 @@ static void on_output(struct run_client *c, struct stream *stream)
 		cancel(c, "output_limit");
 		return;
 	case STREAM_BROKEN:
-		if (stream != &c->report) /* without it the run is what it is: the record says what is missing */
+		if (stream != &c->report) /* the run goes on without a report; --json says why it is missing */
 			cancel(c, "cancelled");
 		return;
 	}
@@ -145,7 +145,7 @@ static void on_started(void *owner, struct run_start *start)
 	interrupt_arm(c->server.sock, c->run, c->request->session);
 }
 
-/* In a terminal: a prompt that does not come back is a riddle. */
+/* Tells a user at a terminal why nothing happens. */
 static void on_waiting(void *owner, const char *run, const char *why)
 {
 	const struct run_client *c = owner;
@@ -160,7 +160,7 @@ static void on_waiting(void *owner, const char *run, const char *why)
 	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
 }
 
-/* One that Ctrl-C asked to end before it was open has no one who knows of it: then the end is waited for. */
+/* If a signal came before the session was open, brig will not print its name: it cancels the session, and waits for the end. */
 static void on_opened(void *owner, const json_t *event)
 {
 	struct run_client *c = owner;
@@ -191,7 +191,7 @@ static void on_refused(void *owner, const json_t *answer)
 
 static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
-/* " (killed by SIGKILL)", of one that was ours. */
+/* How a private brigd ended, as " (killed by SIGKILL)"; "" for exit status 0, and for a service. */
 static const char *tell_status(int status, char *buf, size_t len)
 {
 	*buf = 0;
@@ -202,7 +202,7 @@ static const char *tell_status(int status, char *buf, size_t len)
 	return buf;
 }
 
-/* A service that systemd tried to start for us, and gave up: what we sent was not read. */
+/* True if systemd failed to start the service: then the request was never read. */
 static bool blame_service(struct run_client *c)
 {
 	char why[360];
@@ -214,7 +214,7 @@ static bool blame_service(struct run_client *c)
 	return true;
 }
 
-/* Not refused: nobody knows whether the program had started. */
+/* The connection ended without an answer. This is not a refusal: the program may have started. */
 static void on_silence(struct run_client *c)
 {
 	char how[48];
@@ -245,7 +245,7 @@ static void on_server(struct run_client *c)
 
 /* --- the loop --- */
 
-/* Its fd, or -1 while it rests; *wait_ms is then no longer than that. */
+/* The stream's descriptor for poll(), or -1 during a rest (stream_rest.h), which *wait_ms then limits. */
 static int fd_of(const struct stream *stream, int *wait_ms)
 {
 	if (stream->fd < 0 || stream->rests_ms == 0 || stream->rests_ms <= clock_ms(CLOCK_MONOTONIC))
@@ -283,7 +283,7 @@ static void attend(struct run_client *c)
 		on_server(c);
 }
 
-/* A brigd that could not serve says why before it goes, and hears nothing. */
+/* The request could not be sent. A brigd that cannot serve says why before it closes the connection, so that is read here. */
 static void hear_last_word(struct run_client *c)
 {
 	struct err    sent = c->lost;
@@ -343,9 +343,10 @@ void run_client_take_up(struct run_client *c, const struct early *early)
 }
 
 /*
- * Until brigd has cleaned up and the last byte is read. Every process of the
- * cell is dead by then; the pipes need not be closed, for a program may have
- * sent its end of one to somebody outside, through a socket that --ro shows.
+ * Returns when brigd has cleaned up and the last byte is read. Every process of
+ * the cell is dead by then. The pipes are drained without waiting for end of
+ * file: a program may have sent its end of one to a process outside, through a
+ * socket that --ro shows.
  */
 void run_client_run(struct run_client *c)
 {

@@ -1,10 +1,11 @@
 /*
- * run_client.h - one run as its client sees it: from the request to the end.
+ * run_client.h - the client's side of one run, from the request to the end.
  *
- * Output is passed on or kept, stdin is pumped, a flood and a signal become a
- * cancel. run_client_run() returns when the run has ended, was refused, or
- * nobody is left who could tell: one of opened, ended, refused and lost is then set.
- * The connection is closed; run_client_done() waits for a private brigd.
+ * It passes output on or keeps it, writes stdin, and cancels the run when a
+ * signal comes or the output exceeds its limit. run_client_run() returns when the
+ * run has ended, was refused, or the connection is lost: one of opened, ended,
+ * refused and lost is then set. The connection is closed; run_client_done()
+ * waits for a private brigd.
  */
 #pragma once
 #include "early.h"
@@ -17,24 +18,24 @@ struct run_client {
 	struct server         server;
 	struct request       *request;
 	struct stream         out, err;
-	struct stream         report; /* of the guest runner: hostile, too */
+	struct stream         report; /* from the guest runner; as hostile as output */
 	int                   stdin_from, stdin_to; /* -1: closed */
-	char                 *pending; /* what waits to be written to stdin; NULL: there is no stdin */
+	char                 *pending; /* owned: a buffer of bytes to be written to stdin; NULL: there is no stdin */
 	size_t                pending_at, pending_len;
 	bool                  sent, started, cancelled;
 	char                  run[RUN_ID_LEN + 1]; /* "": not started */
-	char                  limit[48]; /* "--timeout 0.5": the one that ended it; "": none did */
+	char                  limit[48]; /* "--timeout 0.5": the limit that ended the run; "": none did */
 	struct run_files      moving;
 	json_t               *files;   /* of the record; NULL: none were asked for */
-	json_t               *opened;  /* the event of a session; it is then the end of what is heard */
-	json_t               *ended;   /* the event */
-	json_t               *refused; /* the error */
-	struct err            lost;    /* kind NONE: nothing was */
+	json_t               *opened;  /* the event `opened` of a session, after which brig reads no more */
+	json_t               *ended;   /* the event `ended` */
+	json_t               *refused; /* brigd's reply with the error */
+	struct err            lost;    /* why nothing more can come from brigd; kind NONE: it can */
 };
 
-/* Takes the server and the request's stdin over. */
+/* Takes over the server and the request's stdin_fd. */
 void run_client_init(struct run_client *c, struct server *server, struct request *request);
-/* Of a run that began early (early.h): after interrupt_catch(). */
+/* Takes up a run that began early (early.h). Call it after interrupt_catch(). */
 void run_client_take_up(struct run_client *c, const struct early *early);
 void run_client_run(struct run_client *c);
 void run_client_done(struct run_client *c);

@@ -1,4 +1,4 @@
-/* run_cmd.c - brig run and brig exec: from words to a run */
+/* run_cmd.c - brig run and brig exec */
 #include "command.h"
 #include "one_run.h"
 #include "report.h"

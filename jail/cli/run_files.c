@@ -25,7 +25,7 @@ enum { ROWS_MAX = 10000, ENTRIES_MAX = 200000 }; /* more than the inodes of a /w
 
 /* --- what was asked for --- */
 
-/* "PATH:NAME" or "PATTERN:LOCAL"; second: behind the last colon, or NULL. */
+/* "PATH:NAME" or "PATTERN:LOCAL"; second: the part after the last colon, or NULL. */
 struct pair {
 	char       *first; /* owned */
 	const char *second;
@@ -44,7 +44,7 @@ static struct pair split(const char *text)
 	return (struct pair){ .first = colon ? strndup(text, (size_t)(colon - text)) : strdup(text), .second = colon ? colon + 1 : NULL };
 }
 
-/* A path with a colon in it is a path. Its name is its last component. */
+/* An existing path is not split, even if it has a colon. Its name is its last component. */
 static struct pair put_of(const char *text)
 {
 	struct stat st;
@@ -66,7 +66,7 @@ bool run_files_are_wanted(const struct request *r)
 	return *r->put || *r->get || r->out;
 }
 
-/* How it was written: of a run as options, in a session as words. */
+/* The option's name for messages; "" in a session, whose commands have plain arguments instead. */
 static const char *option(const struct request *r, const char *name)
 {
 	return r->session ? "" : name;
@@ -157,7 +157,7 @@ static int put_file(const struct giver *g, int dir, const char *path, const char
 
 static int put_tree(const struct giver *g, int dir, const char *name);
 
-/* A link is not followed: what it leads to may be anywhere. */
+/* A link is not followed: its target may be anywhere. */
 static int put_entry(const struct giver *g, int dir, const char *last, const char *name)
 {
 	struct stat st;
@@ -268,9 +268,9 @@ static bool is_directory(const char *path)
 	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-/* Where it goes: below dir (which is made), or the file that was named. */
+/* Where a file is written: below dir, which is created, or to the file that the user named. */
 struct target {
-	char       *dir; /* owned; NULL: path is what the caller wrote */
+	char       *dir; /* owned; NULL: path is what the user wrote */
 	const char *path;
 	bool        replace; /* it was asked for by its name */
 };
@@ -290,7 +290,7 @@ static bool find_target(struct taker *t, const char *name, struct target *ret)
 		if (!p.second)
 			ret->dir = strdup(".");
 		else if (is_same && !is_directory(p.second))
-			ret->path = p.second; /* in the request's own text */
+			ret->path = p.second; /* points into the request's text */
 		else {
 			ret->dir  = strdup(p.second);
 			ret->path = name[n] ? name + n + 1 : slash ? slash + 1 : name;
@@ -304,7 +304,7 @@ static bool find_target(struct taker *t, const char *name, struct target *ret)
 	return true;
 }
 
-/* What a program makes executable is not executable here. */
+/* The file is never executable, even if the program made it so. */
 static int open_target(const struct target *to)
 {
 	scoped_fd dir = -1;
@@ -317,7 +317,7 @@ static int open_target(const struct target *to)
 	return dir < 0 ? -1 : file_stream_create(dir, to->path, false, to->replace);
 }
 
-/* The bytes come whether there is a place for them or not. -1: no more can be read. */
+/* Reads all bytes of the file even if it cannot be written, because the next entry follows them. -1: nothing more can be read. */
 static int take_file(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	struct target to = { .path = NULL };
@@ -356,7 +356,7 @@ static void tell_missing(struct taker *t)
 	}
 }
 
-/* Its bytes came before it, and NULs in the place of those that were not there any more. */
+/* The file's bytes came already, with NULs for those that had vanished: marks its row. False: the last row is of another file. */
 static bool mark_changed(struct taker *t, const char *name)
 {
 	size_t  n    = json_array_size(t->rows);
@@ -379,7 +379,7 @@ static void take_left(struct taker *t, const char *name, uint64_t why)
 		add_row(t, name, json_null(), NULL, file_left_name((enum file_left)why));
 }
 
-/* -1: nothing more is taken. */
+/* -1: stop reading. */
 static int take_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	switch (entry->kind) {
@@ -403,7 +403,7 @@ static int take_entry(struct taker *t, int sock, const struct file_entry *entry,
 	}
 }
 
-/* A program of a session may have changed what sends them: neither bytes nor names go on for ever. */
+/* A program of the session may control the sender, so the number of entries is limited, as t->left limits the bytes. */
 static void take_files(struct taker *t, int sock)
 {
 	struct file_entry entry;
@@ -422,7 +422,7 @@ static void take_files(struct taker *t, int sock)
 		add_row(t, "", json_null(), NULL, "cut");
 }
 
-/* Ctrl-C is brig's to hear: what there is comes, or the end. */
+/* Ignores SIGINT and SIGTERM, which brig itself handles: this process copies until the stream ends. */
 static _Noreturn void move(const struct request *r, int sock, int rows)
 {
 	struct taker t    = { .request = r, .rows = json_array(), .left = UINT64_MAX };
@@ -449,11 +449,11 @@ static _Noreturn void give(const struct request *r, const char *list, int sock)
 	signal(SIGPIPE, SIG_IGN);
 	if (send_files(r, sock) == 0 && send_patterns(r, list, sock) == 0)
 		_exit(EXIT_SUCCESS);
-	shutdown(sock, SHUT_WR); /* or both sides would wait for what does not come */
+	shutdown(sock, SHUT_WR); /* otherwise both sides would wait for each other */
 	_exit(EXIT_FAILURE);
 }
 
-/* One process gives and one takes: brigd may have much to say of what it was given. */
+/* One process sends while the other receives: the other side may answer at length before it has read everything. */
 json_t *run_files_exchange(const struct request *r, const char *list, int sock, int *sent)
 {
 	struct taker t      = { .request = r, .list = list, .rows = json_array(), .left = r->max_bytes };
@@ -466,7 +466,7 @@ json_t *run_files_exchange(const struct request *r, const char *list, int sock, 
 		take_files(&t, sock);
 	else
 		add_row(&t, "", json_null(), NULL, strerror(errno));
-	shutdown(sock, SHUT_RDWR); /* of what was not taken to its end nothing more is given */
+	shutdown(sock, SHUT_RDWR); /* if reading stopped early, this ends the sender */
 	while (giver > 0 && waitpid(giver, &status, 0) < 0 && errno == EINTR)
 		;
 	*sent = giver > 0 && status == 0 ? 0 : -1;

@@ -1,37 +1,37 @@
 /*
  * run_files.h - --put, --get and --out: files into /workspace before the program starts, and out of it when it has ended
  *
- * A process of its own moves them, so that neither side waits for the other: brigd's end of the socket goes with the request
- * (file_stream.h). What comes out is written below the directory that was asked for, or as the file that was named, and over
- * no file that was not. brig session put, get and files do the same over a socket that brigd opens.
+ * A separate process moves them, so that neither side waits for the other; brigd gets its end of the socket with the request
+ * (file_stream.h). Files that come out are written below the directory that was asked for, or to the file that was named; an
+ * existing file is overwritten only if it was asked for by name. brig session put, get and files use a socket that brigd opens.
  */
 #pragma once
 #include "request.h"
 
-/* What is put must be there, and the socket is added to the request as its last descriptor. */
+/* Checks the options, and adds brigd's end of a new socket to the request as its last descriptor. */
 must_use int run_files_open(struct request *r, struct err *e);
 bool         run_files_are_wanted(const struct request *r);
-/* The first half of that, where no socket is to be made. */
+/* Only the check: files to put must exist, names and patterns must be valid. */
 must_use int run_files_check(const struct request *r, struct err *e);
 
 struct run_files {
-	pid_t pid;  /* of that process; 0: none */
-	int   rows; /* its report */
+	pid_t pid;  /* of the process that moves files; 0: none */
+	int   rows; /* owned: a memory file for its report */
 };
 #define RUN_FILES_NONE ((struct run_files){ .rows = -1 })
 
-/* Before the request is sent. */
+/* Starts the process. Call it before the request is sent. */
 must_use int run_files_start(struct run_files *f, struct request *r, struct err *e);
-/* After it was sent, or could not be: brigd alone has its end. */
+/* Closes this process's copy of brigd's end. Call it after the request was sent, or could not be. */
 void         run_files_sent(struct request *r);
-/* The run has ended: rows for "files" of the record, or NULL. A new reference. */
+/* After the end of the run: waits for the process. Rows for "files" of the record, a new reference, or NULL. */
 json_t      *run_files_finish(struct run_files *f);
 
 /*
- * In a session: puts and gets what the request says, and asks for what matches `list` (NULL: for nothing), whose rows have no
- * saved. Returns when all came; a new reference. -1 in *sent: not all was put, which is told.
+ * In a session: puts and gets what the request says, and lists what matches `list` (NULL: nothing); "saved" of listed rows is null.
+ * Returns the rows, a new reference, when everything has come. *sent is -1 if not everything was put; the message is then printed.
  */
 json_t      *run_files_exchange(const struct request *r, const char *list, int sock, int *sent);
 
-/* For people: what is not "saved", or "put". True when something that was asked for is not there now. */
+/* Says on stderr which files were left out; done: "saved" or "put", for the message. True when one was. */
 bool         run_files_tell(const json_t *rows, const char *done, bool is_quiet);

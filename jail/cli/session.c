@@ -1,4 +1,4 @@
-/* session.c - the words of a command of brig session, and the way to the service */
+/* session.c - the command line of brig session, and its connection to the service */
 #include "session.h"
 
 #include "privilege.h"

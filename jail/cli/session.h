@@ -1,16 +1,16 @@
 /*
  * session.h - brig session: what its commands have in common.
  *
- * A session stays in a service when brig has ended; a private brigd would end with the command, so none is started.
+ * A session stays in the service after brig has ended. A private brigd would end with the command, so none is started.
  */
 #pragma once
 #include "option.h"
 #include "server.h"
 
-/* The first word that is no option is the session's name, NULL: there is none; options may stand on both sides of it. As options_parse(). */
+/* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
 must_use int session_words(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
-/* To the service, with an error that says how to have one; then gives up privilege. */
+/* Connects to the service, then drops privilege. The error says how to start a service where there is none. */
 must_use int session_connect(struct server *ret, struct err *e);
 
 /* argv[0] is "session run" and so on. */

@@ -1,4 +1,4 @@
-/* session_cmd.c - brig session: one word chooses what is done with a cell that stays */
+/* session_cmd.c - brig session: chooses the subcommand; close, interrupt and list */
 #include "session.h"
 
 #include "ask.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- commands that are one question --- */
+/* --- commands that are one request --- */
 
 static int tell(const char *command, const struct ask *a, json_t *reply, const struct err *e)
 {
@@ -69,7 +69,7 @@ static json_t *interrupt_run(struct server *server, const char *run, struct err 
 	return NULL;
 }
 
-/* A call that has ended meanwhile is no mistake of the caller's. The last reply. */
+/* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
 static json_t *interrupt_all(struct server *server, const json_t *session, const char *word, struct err *e)
 {
 	const json_t *running = json_object_get(session, "running");
@@ -153,7 +153,7 @@ static void print_sessions(const json_t *sessions)
 		print_session(json_array_get(sessions, i));
 }
 
-/* What else is in the reply are runs: brig ps. */
+/* Removes the runs from the reply; brig ps prints them. */
 static void keep_sessions(json_t *reply)
 {
 	json_object_del(reply, "runs");

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the three differ in. */
+/* What differs between the three commands. */
 struct way {
 	enum request_by by;
 	const char     *line, *what;
@@ -23,7 +23,7 @@ struct way {
 	int           (*tell)(const struct request *, json_t *rows);
 };
 
-/* --- what is asked --- */
+/* --- the command line --- */
 
 static int take_words(const char **into, char **words, int n, struct err *e)
 {
@@ -58,7 +58,7 @@ static int take_list(struct request *r, const char **list, char **words, int n, 
 	return fault ? err_set(e, ERR_BAD_SPEC, "%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", *list, fault) : 0;
 }
 
-/* --- what came --- */
+/* --- output --- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -85,7 +85,7 @@ static int put_bytes(const char *bytes, size_t len, void *into)
 	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
 }
 
-/* As it is, or in quotes with escapes where a terminal would not show it. */
+/* Prints the name unchanged, or in quotes with escapes if a terminal would not show it. */
 static void print_file_name(const json_t *name)
 {
 	const char *text = json_string_value(name);
@@ -108,7 +108,7 @@ static void print_row(const json_t *row)
 	print_file_name(json_object_get(row, "name"));
 }
 
-/* A name that is none says that the list was cut. */
+/* A row with an empty name says that the list was cut. */
 static bool is_cut(const json_t *row)
 {
 	return !*json_string_value(json_object_get(row, "name"));
@@ -148,7 +148,7 @@ static int tell_get(const struct request *r, json_t *rows)
 	return run_files_tell(rows, "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
 }
 
-/* --- brig session put and its like --- */
+/* --- brig session put, get and files --- */
 
 static int open_socket(struct server *server, const struct request *r, struct err *e)
 {
@@ -170,7 +170,7 @@ static int fail(const char *command, const struct err *e)
 	return STATUS_FAILED;
 }
 
-/* The connection stays until all is done: a session may end with it. */
+/* The connection stays open until everything is copied: a session may end with it. */
 static int move(const char *command, struct request *r, const char *list, const struct way *way)
 {
 	struct server server = SERVER_NONE;

@@ -16,7 +16,7 @@ static int take_open(struct request *r, char **words, int n, struct err *e)
 	return request_take_open(r, e);
 }
 
-/* By what it is called later. */
+/* Prints what later commands call the session: its name, or else its id. */
 static void print_name(const json_t *event)
 {
 	const json_t *name = json_object_get(event, "name");

@@ -15,7 +15,7 @@
 
 enum { KEY_LEAVES = 0x1d, LEAVES = 3, LEAVES_MS = 1000 }; /* Ctrl-], as with machinectl shell */
 
-/* What is started where no command was named: the first that the rootfs has. */
+/* Without a command, the first of these that the rootfs has is started. */
 static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char *)"python3", (char *)"-q" } };
 
 static bool is_over(const struct shell *s)
@@ -23,7 +23,7 @@ static bool is_over(const struct shell *s)
 	return s->c.ended || s->c.refused || s->c.lost.kind != ERR_NONE;
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
 static void send_message(struct shell *s, const json_t *message)
 {
@@ -70,7 +70,10 @@ static void resize(struct shell *s)
 		ask(s, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
 }
 
-/* Once; the second time nothing is waited for. The rest of the output is dropped: the terminal may be one that takes no more. */
+/*
+ * The first time it cancels the command, and brig waits for its end; the second time brig does not wait. The rest of the output is
+ * dropped, because the terminal may accept no more.
+ */
 static void leave(struct shell *s)
 {
 	raw_terminal_close();
@@ -105,12 +108,12 @@ static void on_started(void *owner, struct run_start *start)
 		err_set(&s->c.lost, ERR_PROTOCOL, "brigd broke the protocol: %s", s->c.started ? "a second start" : "a terminal without its streams");
 		return;
 	}
-	s->c.out.fd   = fd_take(&start->fd[RUN_STDOUT]); /* nothing comes on stderr */
+	s->c.out.fd   = fd_take(&start->fd[RUN_STDOUT]); /* a terminal has one stream for both */
 	s->c.stdin_to = fd_take(&start->fd[RUN_STDIN]);
 	snprintf(s->c.run, sizeof s->c.run, "%s", start->run);
 	s->c.started = raw_terminal_open(&s->c.lost) == 0;
 	say_hello(s);
-	resize(s); /* it may have changed since */
+	resize(s); /* the size may have changed since the request */
 }
 
 static void on_waiting(void *owner, const char *run, const char *why)
@@ -188,7 +191,7 @@ static void hear_server(struct shell *s)
 
 /* --- keys --- */
 
-/* Three in a row within a second. They are typed as well: the program may want one of them. */
+/* True at the third Ctrl-] in a row within a second. One or two are passed on: the program may use the key. */
 static bool asks_to_leave(struct shell *s, const char *text, size_t len)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -206,7 +209,7 @@ static bool asks_to_leave(struct shell *s, const char *text, size_t len)
 	return false;
 }
 
-/* What there is no room for is lost, as at a terminal whose program does not read: the key that leaves must be heard. */
+/* Keys that do not fit are dropped, as a terminal does when its program does not read: brig must keep reading to see Ctrl-]. */
 static void read_keys(struct shell *s)
 {
 	char    text[sizeof s->typed.text];
@@ -230,7 +233,7 @@ static void type(struct shell *s)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n < 0) { /* it reads no more; how it ended is told soon */
+	if (n < 0) { /* the command reads no more; brigd will report its end */
 		fd_closep(&s->c.stdin_to);
 		s->typed.len = 0;
 		return;
@@ -269,7 +272,7 @@ static void show(struct shell *s)
 	memmove(s->shown.text, s->shown.text + n, s->shown.len);
 }
 
-/* What is in the pipe when the call has ended is all that it wrote. */
+/* The call has ended, so what is in the pipe now is the rest of its output. */
 static void show_rest(struct shell *s)
 {
 	while (s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE) {
@@ -319,7 +322,7 @@ static void attend(struct shell *s)
 		hear_server(s);
 }
 
-/* Its record is not ours to tell, but nothing of it is left when it has come. */
+/* Closes the session that this command opened, and waits for its end, so that nothing of it is left. Its record is not printed. */
 static void close_own(struct shell *s)
 {
 	struct err lost = s->c.lost;
@@ -352,7 +355,7 @@ void shell_run(struct shell *s)
 	raw_terminal_close();
 	fd_closep(&s->c.out.fd);
 	fd_closep(&s->c.stdin_to);
-	s->shown.len = s->typed.len = 0; /* nothing has a place to go */
+	s->shown.len = s->typed.len = 0; /* their descriptors are closed */
 	close_own(s);
 	fd_closep(&s->c.server.sock);
 	raw_terminal_done();

@@ -1,30 +1,30 @@
 /*
- * shell.h - a command at a terminal of a session: keys go to it, and what it writes to the caller's terminal, as it is
+ * shell.h - a command at a terminal of a session: passes keys to it, and its output unchanged to the caller's terminal
  *
- * The session is one that is open, or opened for this command and closed with it. What comes out of the jail is not looked at: it can
- * do with the terminal what any program's output can.
+ * The session is open already, or is opened for this command and closed after it. The output is not filtered: it can do to the
+ * terminal what any program's output can.
  */
 #pragma once
 #include "run_client.h"
 
 struct shell {
-	struct run_client c;           /* how it ends: ended, refused or lost; c.request: options, and the message that was sent last */
-	char        *const *words;     /* the command; NULL: a shell that the rootfs has */
+	struct run_client c;           /* its ended, refused or lost says how the shell ends; c.request: options, and the last message sent */
+	char        *const *words;     /* the command; NULL: the first shell that the rootfs has */
 	int                 words_len;
-	char                own[RUN_ID_LEN + 1]; /* the session that is closed at the end; "": one that was there */
+	char                own[RUN_ID_LEN + 1]; /* the session that this command opened and closes; "": it was open before */
 	bool                is_own_over;
-	size_t              next;      /* of the shells, the one to be tried */
+	size_t              next;      /* index of the shell that is tried */
 	struct {
 		size_t len;
 		char   text[4096];
-	} typed, shown;                /* on their way */
-	unsigned            leaves;    /* how often the key that leaves was pressed, one after the other */
-	double              left_ms;   /* when first */
+	} typed, shown;                /* keys for the program; output for the terminal */
+	unsigned            leaves;    /* how often Ctrl-] was pressed in a row */
+	double              left_ms;   /* when it was pressed first, CLOCK_MONOTONIC */
 	bool                is_leaving;
 };
 
-/* Takes the server over. words: stay the caller's. Without a session in the request, its message must be ready to open one. */
+/* Takes over the server; words stay the caller's. Without a session in the request, its message must be one that opens a session. */
 void shell_init(struct shell *s, struct server *server, struct request *request, char *const *words, int words_len);
-/* Until it has ended; s->c then says how, as run_client_run() does. The terminal is as it was. */
+/* Returns when the command has ended, with the terminal restored; s->c says how it ended, as after run_client_run(). */
 void shell_run(struct shell *s);
 void shell_done(struct shell *s);

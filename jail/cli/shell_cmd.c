@@ -19,7 +19,7 @@ static void usage(const struct option_row *rows)
 	puts("\nOptions are for a session of its own; --env, --workdir and --quiet can be said with SESSION, too.");
 }
 
-/* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: how many words are behind, which are the command, or OPTIONS_FAILED, OPTIONS_HELP. */
+/* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: returns the number of words of COMMAND, OPTIONS_FAILED or OPTIONS_HELP. */
 static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
 	int n = options_parse(rows, argc, argv, r, e), more;
@@ -38,7 +38,7 @@ static int parse(struct request *r, const struct option_row *rows, int argc, cha
 	return argc - n - 1;
 }
 
-/* What a session is like was said when it was opened. */
+/* Refuses options that describe a cell if the session is open already. */
 static int check_options(struct request *r, struct err *e)
 {
 	const char *option = r->profile ? "--profile" : *r->shown ? "--ro" : *r->allow_missing ? "--allow-missing" : *r->network ? "--net" : r->cold ? "--cold" : r->private ? "--private" : NULL;

@@ -1,4 +1,4 @@
-/* stats_cmd.c - brig stats: what the brigd that runs here has done, and what it costs */
+/* stats_cmd.c - brig stats: what the running service has done, and what it costs */
 #include "ask.h"
 #include "command.h"
 #include "page.h"
@@ -14,7 +14,7 @@ static void print_up(const json_t *reply, FILE *out)
 		fprintf(out, "config      read %" JSON_INTEGER_FORMAT " s ago\n", ask_figure(reply, "rules_age_ms") / 1000);
 }
 
-/* Of an object whose values are counts. */
+/* The sum of an object's values, which are counts. */
 static json_int_t sum(const json_t *counts)
 {
 	json_int_t  n = 0;
@@ -48,7 +48,7 @@ static void print_runs(const json_t *reply, FILE *out)
 		fputc('\n', out);
 }
 
-/* Where there are none, nothing is said of them. */
+/* Prints nothing if there were none. */
 static void print_calls(const json_t *calls, FILE *out)
 {
 	if (sum(calls) > 0)

@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Another screen, no cursor, and what is too long after all ends at the margin; and back. */
+/* The alternate screen, no cursor, no line wrap; and back. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
@@ -48,7 +48,7 @@ static void leave(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &at.before);
 }
 
-/* Blocked before anything is changed: whichever comes is taken between two pages. */
+/* Signals are blocked before the terminal is changed, and handled between two pages. */
 int terminal_open(struct err *e)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
@@ -74,7 +74,7 @@ void terminal_close(void)
 
 /* --- drawing --- */
 
-/* Bytes of one line that fit; a letter of several bytes is not cut. */
+/* How many bytes of the line fit; a character of several bytes is not cut. */
 static size_t fitting(const char *line, size_t len, size_t columns)
 {
 	size_t n = 0, wide = 0;
@@ -119,7 +119,7 @@ void terminal_draw(const char *text, size_t len)
 
 /* --- waiting --- */
 
-/* Its own stop is the one that cannot be caught: the terminal is given back before, and taken again after. */
+/* Uses SIGSTOP, because SIGTSTP is blocked. The terminal is restored before, and taken again after. */
 static void stop(void)
 {
 	leave();
@@ -138,7 +138,7 @@ static enum terminal_event take_signal(void)
 	return info.ssi_signo == SIGTSTP || info.ssi_signo == SIGWINCH ? TERMINAL_RESIZED : TERMINAL_END;
 }
 
-/* The end of keys is the end: nobody could say another word. */
+/* End of file ends the page: no key could end it any more. */
 static enum terminal_event take_key(char *key)
 {
 	if (read(STDIN_FILENO, key, 1) == 1)
@@ -153,7 +153,7 @@ enum terminal_event terminal_wait(int ms, char *key)
 	if (poll(fds, ARRAY_LEN(fds), ms) < 0)
 		return TERMINAL_RESIZED;
 	if (fds[2].revents)
-		return TERMINAL_END; /* nobody looks any more */
+		return TERMINAL_END; /* the terminal has gone */
 	if (fds[0].revents)
 		return take_signal();
 	return fds[1].revents ? take_key(key) : TERMINAL_TIME;

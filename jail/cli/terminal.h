@@ -1,8 +1,8 @@
 /*
- * terminal.h - a page that is drawn again and again, and leaves the terminal as it was
+ * terminal.h - a page that is redrawn on the terminal, which is restored afterwards
  *
- * Keys come one by one, Ctrl-C and its like are flags that end the wait, Ctrl-Z stops with the terminal given back.
- * One at a time: its signals are the process's.
+ * Keys come one by one. Signals such as SIGINT end the wait. SIGTSTP restores the terminal before the process stops.
+ * A process can have only one open, because it changes the process's signal mask.
  */
 #pragma once
 #include "err.h"
@@ -13,10 +13,10 @@
 enum terminal_event { TERMINAL_KEY, TERMINAL_TIME, TERMINAL_RESIZED, TERMINAL_END };
 
 must_use int terminal_open(struct err *e);
-void         terminal_close(void); /* of one that was opened */
+void         terminal_close(void); /* only after terminal_open() succeeded */
 
-/* As many lines and columns as there are; longer lines are cut, and no byte of text is a control character. */
+/* Draws as many lines and columns as fit, and cuts the rest. text must have no control characters but newlines. */
 void terminal_draw(const char *text, size_t len);
 
-/* Until a key (*key), a change of size, a signal that ends, or ms. */
+/* Waits for a key (*key), a change of size, a signal that ends the page, or ms. */
 enum terminal_event terminal_wait(int ms, char *key);

@@ -1,4 +1,4 @@
-/* top_cmd.c - brig top: zygotes, cells that stand ready, and runs, as they are now and again a second later */
+/* top_cmd.c - brig top: zygotes, ready cells and runs, on a page that is updated each second */
 #define _GNU_SOURCE
 #include "ask.h"
 #include "command.h"

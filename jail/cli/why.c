@@ -198,7 +198,7 @@ static void print_limits(const struct run_client *c, const json_t *record)
 		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", c->limit);
 }
 
-/* Each host that was not reached, with what helps. */
+/* Names each host that was not reached, and what would allow it. */
 static void print_network(const json_t *record)
 {
 	char hosts[NETWORK_WORDS_MAX];

@@ -1,13 +1,13 @@
 /*
  * why.h - what the jail refused to a run, and what to do about it
  *
- * From the record, and from the profiles and policies that this host has: the
- * lines that `brig explain` would print.
+ * Read from the record, and from the profiles and policies of this host, as
+ * `brig explain` reads them.
  */
 #pragma once
 #include "run_client.h"
 
-/* One line, where a run that did not end well was refused a call. */
+/* One line if the record has a refused call, a host that was not reached, or an end by SIGSYS. */
 void why_print_line(const struct run_client *c, const json_t *record);
-/* All that is known, however the run ended. */
+/* Everything that is known about refusals, for --why. */
 void why_print_all(const struct run_client *c, const json_t *record);

@@ -1,14 +1,14 @@
 /*
- * early.c - a plain `brig run FILE` through a service, from the first instruction on and without a C library
+ * early.c - a plain `brig run FILE` through a service, from brig's first instruction on and without a C library
  *
- * glibc's start asks the processor for its features some thirty times (6 µs each in a virtual machine) and touches forty pages:
- * 0.6 ms, of a run of one. What is done here is done once more, in full, by run_client.c and its neighbours, which say what it means;
- * they take over (early.h) at whatever is not the plain case: any other option, no service, a signal, a limit, a refusal,
- * output that cannot be written, an end that has to be told in words.
+ * glibc's start executes CPUID some thirty times (6 µs each in a virtual machine) and touches forty pages: 0.6 ms of a run that
+ * takes 1 ms. run_client.c and the files around it do the same work for all cases, and explain it. They take over (early.h) in any
+ * case but the plain one: another option, no service, a signal, a limit, a refusal, output that cannot be written, an end that
+ * needs a message.
  *
- * Nothing outside this file may be called but by falling through to _start: there is no thread pointer and nothing is relocated.
- * So this is the one client of brigd that shares nothing with common/client, which every other one is made of (server.h,
- * datagram.h, run_talk.h): JSON, malloc() and errno are not there yet.
+ * This file must call nothing outside itself; it can only jump to _start. There is no thread pointer yet, and nothing is relocated.
+ * So this is the only client of brigd that uses nothing of common/client (server.h, datagram.h, run_talk.h): JSON, malloc() and
+ * errno do not work yet.
  */
 #include "../early.h"
 #include "raw_call.h"
@@ -67,14 +67,14 @@ struct control_kernel {
 	int    fd[EARLY_FDS_MAX];
 };
 
-/* What was asked, as far as it is the plain case. */
+/* The command line of a plain run. */
 struct plain {
 	const char *file, *profile, *socket;
 	char      **words;
-	int         signals; /* a signalfd: those that end the run */
+	int         signals; /* a signalfd for the signals that end the run; -1: none */
 };
 
-static char program[FILE_MAX]; /* then what comes out of it */
+static char program[FILE_MAX]; /* later a buffer for its output */
 static char request[REQUEST_MAX];
 
 /* --- texts --- */
@@ -112,7 +112,7 @@ static bool put(char *buf, size_t room, size_t *n, struct text text)
 	return true;
 }
 
-/* Needs no word of JSON. */
+/* Needs no escapes in JSON. */
 static bool is_simple(const char *word)
 {
 	for (; *word; word++)
@@ -132,7 +132,7 @@ static bool is_name(const char *name)
 	return n > 0 && n < 64;
 }
 
-/* At most 18 digits; how many there were. */
+/* Reads at most 18 digits; returns how many. */
 static size_t number(const char *text, size_t len, uint64_t *ret)
 {
 	size_t n = 0;
@@ -142,7 +142,7 @@ static size_t number(const char *text, size_t len, uint64_t *ret)
 	return n;
 }
 
-/* --- what was asked --- */
+/* --- the command line --- */
 
 static bool is_secure(const unsigned long *auxv)
 {
@@ -160,7 +160,7 @@ static const char *find_env(char **env, struct text name)
 	return "";
 }
 
-/* Installed: a build tree has no service of the host (place.h). */
+/* A brig in a build tree does not use the host's service (place.h). */
 static bool is_installed(void)
 {
 	static const char where[] = BRIG_BINDIR "/brig";
@@ -183,7 +183,7 @@ static bool find_socket(struct plain *p, char **env)
 	return !*profiles && !*presets && !*store && is_installed();
 }
 
-/* What is piped in is for the program (run_cmd.c), and for others to hand over. */
+/* True if stdin is the program's input (run_cmd.c), which only run_client.c can pass on. */
 static bool is_input(void)
 {
 	struct stat st;
@@ -225,7 +225,7 @@ static size_t build_request(const struct plain *p)
 	return ok ? n : 0;
 }
 
-/* A sealed memory file of the program, or -1: a file that is not regular, not small, or not readable is for others to judge. */
+/* A sealed memory file of the program, or -1 if the file is not regular, not small or not readable: main() then reads it or reports it. */
 static int seal_program(const char *path)
 {
 	struct stat st;
@@ -250,7 +250,7 @@ static int seal_program(const char *path)
 
 /* --- the connection --- */
 
-/* A negative errno when it cannot be. */
+/* The socket, or a negative errno. */
 static int connect_to(const char *path)
 {
 	struct sockaddr_un at = { .sun_family = K_UNIX };
@@ -267,7 +267,7 @@ static int connect_to(const char *path)
 	return (int)r;
 }
 
-/* The user's own service comes first; one of his that is there and does not answer is for server.c to tell. */
+/* Tries the user's own service first. If its socket exists but refuses, the host's is not tried; server.c reports that. */
 static int connect_usual(const char **name)
 {
 	static char own[] = "/run/user/0000000000/brig/brig.sock";
@@ -313,7 +313,10 @@ static void ignore(int number)
 	call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.sa_mask, 0);
 }
 
-/* They stay blocked, so that whoever takes over gets them; what the caller ignores is taken for one, and dropped there. */
+/*
+ * The signals stay blocked, so that they are still pending when main() takes over. The signalfd also reports a signal that brig's
+ * caller ignores: it causes a needless handover, and is dropped when main() unblocks it.
+ */
 static bool watch_signals(struct plain *p)
 {
 	const uint64_t ending = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGHUP - 1);
@@ -356,7 +359,7 @@ static bool write_all(int to, const char *bytes, size_t len, int *broken)
 	return true;
 }
 
-/* Once. False: not ours to go on with; what was read was written, or could not be. *empty: nothing was there. */
+/* Reads and writes once. False: run_client.c must go on; everything read was written, unless s->broken says why not. *empty: nothing was read. */
 static bool pass_on(struct early_stream *s, int to, bool *empty)
 {
 	uint64_t left = early_run.keep - s->seen;
@@ -383,7 +386,7 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 	return write_all(to, program, (size_t)n, &s->broken);
 }
 
-/* pass_on(), and a rest where it brings little (stream_rest.h). Nothing else is waited for here but the end, and signals. */
+/* pass_on(), then a rest after many small reads (stream_rest.h). It may sleep: besides output only the end and signals can come. */
 static bool pass_on_at_ease(struct early_stream *s, int to)
 {
 	long rest[] = { 0, STREAM_REST_MS * 1000000 }; /* a timespec */
@@ -396,7 +399,7 @@ static bool pass_on_at_ease(struct early_stream *s, int to)
 	return true;
 }
 
-/* What is there, without waiting for more. */
+/* Passes on what is in the pipe, without waiting for more. */
 static bool drain(struct early_stream *s, int to)
 {
 	for (bool empty = false; s->fd >= 0 && !empty;)
@@ -407,7 +410,7 @@ static bool drain(struct early_stream *s, int to)
 
 /* --- what brigd says --- */
 
-/* Into `early_run`; false: nothing came, or it was not received whole. */
+/* Receives a datagram into `early_run`. False: none came, or not all of it. */
 static bool receive(void)
 {
 	struct control_kernel control;
@@ -415,7 +418,7 @@ static bool receive(void)
 	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = sizeof control };
 	long                  n;
 
-	io.iov_base = early_run.text; /* in the initialiser it could become a constant, which would have to be relocated */
+	io.iov_base = early_run.text; /* in the initialiser it could become a constant that needs a relocation */
 	n           = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
 	if (n < 0) {
 		early_run.lost = n == -EINTR || n == -ECONNRESET ? 0 : (int)-n;
@@ -458,7 +461,7 @@ static bool take_start(void)
 	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
 	early_run.started = true;
 	early_run.len = early_run.fds = 0;
-	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the other ends again (run_talk.c) */
+	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (run_talk.c) */
 	call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
 	return true;
 }
@@ -473,7 +476,10 @@ static bool was_refused(size_t at)
 	return at == early_run.len;
 }
 
-/* The program exited by itself, and there is nothing to print: its status, else -1. A quote inside a text has a backslash before it. */
+/*
+ * The program's exit status if it exited by itself and brig has nothing to print; otherwise -1. The texts searched for cannot occur
+ * inside a JSON string, where each quote has a backslash before it.
+ */
 static int plain_end(void)
 {
 	const struct text before = TEXT("{\"event\":\"ended\",\"run\":\""), after = TEXT("\",\"record\":{"),
@@ -499,7 +505,7 @@ static int plain_end(void)
 
 /* --- the run --- */
 
-/* What it exits with, when that is known. */
+/* Handles one event. Returns brig's exit status, GOES_ON or HAND_OVER. */
 static int attend(const struct plain *p)
 {
 	struct pollfd fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
@@ -546,7 +552,7 @@ static void run(struct plain *p)
 	call(__NR_close, file, 0, 0, 0, 0);
 }
 
-/* Returns when there is more to do than this. */
+/* Returns when the C library and main() must do the run, or the rest of it. */
 __attribute__((used, visibility("hidden"))) void early_main(unsigned long *stack);
 void early_main(unsigned long *stack)
 {

@@ -1,4 +1,4 @@
-/* brig-doctor.c - brig doctor: it looks up accounts, which a static program cannot, and knows all that the kernel floor can try */
+/* brig-doctor.c - main() of brig doctor, a program of its own because it looks up accounts, which the static brig cannot */
 #include "command.h"
 #include "doctor.h"
 #include "file.h"

@@ -1,4 +1,4 @@
-/* brig.c - one word chooses what is done */
+/* brig.c - main() of brig: chooses the subcommand */
 #include "command.h"
 #include "file.h"
 
@@ -52,7 +52,7 @@ static void usage(FILE *out)
 	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  -V, --version  print the version\n", out);
 }
 
-/* A full disk is no success. */
+/* If the output could not be written, as on a full disk, brig has failed. */
 static int flush(int status)
 {
 	if (status != STATUS_OK || (fflush(stdout) == 0 && !ferror(stdout)))
@@ -70,7 +70,7 @@ static int complain(const char *name)
 	return STATUS_USAGE;
 }
 
-/* What the command says of itself: its own options are not known here. */
+/* Runs the command with --help: only the command knows its options. */
 static int help_main(int argc, char **argv)
 {
 	const char           *name    = argc > 1 ? argv[1] : "help";
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	if (argc < 1)
-		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
 	if (file_fill_standard() < 0) {
 		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
 		return STATUS_DENIED;
