@@ -1,7 +1,7 @@
-# base.py - what the runner needs of the interpreter, taken before the program can put something else in its place
+# base.py - what the runner needs of the interpreter, taken before the program can replace it
 #
-# Nothing is imported by the runner that a plain `python3 -I main.py` has not loaded itself: each module would cost every run
-# its time, and the program would find it in sys.modules. What the program breaks (its own builtins, say) stays its own.
+# The runner imports nothing that a plain `python3 -I main.py` has not loaded already: each further module would cost every run
+# time, and the program would find it in sys.modules. What the program breaks, such as its builtins, does not break the runner.
 import _warnings
 import builtins
 import sys
@@ -11,11 +11,11 @@ from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from posix import close, fstat, getcwd, getpid, open as open_file, read, register_at_fork, set_blocking, set_inheritable, write
 
 MODULE = type(sys)
-RECORD = type(sys.implementation) # not a class of our own: a zygote executes this before it forks, and would have to hide it from programs
+RECORD = type(sys.implementation) # not a new class: a zygote executes this before it forks, and would have to hide the class from programs
 
 REPORT_MAX = 1 << 20
 RESULT_MAX = 512 << 10 # bytes of the result as JSON
-REPR_MAX = 4 << 10     # from here on: characters
+REPR_MAX = 4 << 10     # characters, like MESSAGE_MAX, TRACEBACK_MAX, LINE_MAX and NAME_MAX
 MESSAGE_MAX = 4 << 10
 TRACEBACK_MAX = 16 << 10
 WORKSPACE, MAIN_FILE = "/workspace/", "main.py"
@@ -33,7 +33,7 @@ def is_a(value, kind):
 
 
 def cut(text, most):
-    """At most so many characters; what is missing is missing in the middle, and said there."""
+    """At most `most` characters: cuts the middle out, and leaves a note there."""
     if len(text) <= most:
         return text
     note = f"\n... {len(text) - most} characters are cut here ...\n"
@@ -54,13 +54,13 @@ def read_file(path):
 
 
 def change_filters(action):
-    """What becomes of a warning about the source; None: what became of it before."""
+    """Sets what happens to the compiler's warnings; None takes that back."""
     filters = _warnings.filters
     filters[:0 if action else 2] = [(action, None, kind, None, 0) for kind in (SyntaxWarning, DeprecationWarning)] if action else []
     _warnings._filters_mutated()
 
 
-# --- where the report goes: once, and only from this process; a fork of it has nothing to report ---
+# --- the pipe for the report: it is sent once, and never by a fork of this process ---
 
 def open_pipe(fd):
     pipe = RECORD(fd=fd, pid=getpid(), identity=identity_of(fd))
@@ -75,7 +75,7 @@ def identity_of(fd):
 
 
 def is_as_opened(pipe):
-    """The program may have closed it, and opened something else that got its number."""
+    """False if the program has closed the descriptor; its number may belong to another file now."""
     try:
         return pipe.fd >= 0 and getpid() == pipe.pid and identity_of(pipe.fd) == pipe.identity
     except OSError:
@@ -99,7 +99,7 @@ def send(pipe, text):
         while rest:
             rest = rest[write(pipe.fd, rest):]
     except OSError:
-        pass # nobody reads any more
+        pass # the pipe has no reader any more
     close_pipe(pipe)
 
 
@@ -109,7 +109,7 @@ ESCAPES = {}
 
 
 def json_text(text):
-    """A JSON string; lone surrogates fall when the whole report is encoded."""
+    """A JSON string. Lone surrogates are replaced when the whole report is encoded."""
     if not ESCAPES:
         ESCAPES.update((i, f"\\u{i:04x}") for i in range(32))
         ESCAPES.update({10: "\\n", 34: '\\"', 92: "\\\\"})

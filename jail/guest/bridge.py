@@ -1,23 +1,24 @@
 # bridge.py - the program's end of the bridge to its tools: lines of JSON over one socket, many calls at once
 #
-# No thread of ours: of the threads that wait for an answer one reads for all, and hands that on when it has its own. In an event
-# loop the loop reads. What comes is bounded and checked, so that a bridge that was broken raises here and does not hang.
+# The bridge has no thread of its own. Of the threads that wait for an answer one reads for all of them; when it has its own answer,
+# another one takes over. In an event loop the loop reads. Answers are bounded and checked, so that a broken bridge raises and does
+# not hang.
 #
-# _json is what the package json is made of, without its imports, which take longer than a run. Extensions are loaded from where they lie, and
-# not looked for: a zygote has mapped this one (main.py), so that takes a tenth of the time.
+# _json is the C part of the package json, without the package's imports, which take longer than a run. Extensions are loaded by
+# their path, without a search: a zygote has mapped the library already (jail/zygote/main.py), so this takes a tenth of the time.
 import _imp
 from _thread import allocate_lock
 
 
 def extension(name):
-    """A module of the interpreter's own in C, for us alone."""
+    """A C module of the standard library, loaded without an entry in sys.modules."""
     path = f"{sys.modules['os'].__file__.rpartition('/')[0]}/lib-dynload/{name}{_imp.extension_suffixes()[0]}"
     spec = sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=path)
     try:
         module = _imp.create_builtin(spec) if _imp.is_builtin(name) > 0 else _imp.create_dynamic(spec)
         _imp.exec_dynamic(module)
         return module
-    except ImportError: # it lies elsewhere
+    except ImportError: # it is not in lib-dynload
         return __import__(name)
 
 
@@ -43,7 +44,7 @@ class ToolDenied(ToolError):
 # Docstrings are not compiled into this file.
 ToolError.__doc__ = "A call of a tool that has no result: name, message, and kind (tool, denied, not_found, bad_arguments, limit, lost, cancelled, timeout)."
 ToolDenied.__doc__ = "A call of a tool that was not allowed; another try has the same answer."
-ToolError.__module__ = ToolDenied.__module__ = "builtins" # where they are
+ToolError.__module__ = ToolDenied.__module__ = "builtins" # where programs find them
 
 
 def error_of(name, kind, message):
@@ -96,7 +97,7 @@ def read_line(line):
 
 
 def written(value):
-    """What plain() has made, as JSON."""
+    """The JSON text of a value that plain() has made."""
     return "".join(encode(value, 0))
 
 
@@ -107,10 +108,10 @@ class NoJson(Exception):
 
 
 def as_data(value):
-    """What stands for an object that JSON has no word for, or NoJson."""
+    """A simpler value for an object that JSON does not have, for plain() to go on with; or raises NoJson."""
     kind = type(value)
     name = type_name(kind)
-    if is_a(value, (bool, int, float, str)): # subclasses: IntEnum and their like
+    if is_a(value, (bool, int, float, str)): # subclasses, like IntEnum
         return next(base(value) if base is not str else str.__str__(value) for base in (int, float, str) if is_a(value, base))
     if is_a(value, (bytes, bytearray, memoryview)):
         raise NoJson(f"{name} is not JSON; decode it, or send base64 text")
@@ -143,7 +144,7 @@ def key_of(key):
 
 
 def plain(value, depth=2):
-    """A copy that is JSON and nothing else, or NoJson."""
+    """A copy of plain JSON types only; or raises NoJson."""
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
@@ -170,7 +171,7 @@ def plain(value, depth=2):
 # --- the socket ---
 
 class Waiting:
-    """For the answer to one line: a thread by its lock, a coroutine by its future."""
+    """A wait for the answer to one line. A thread waits for its lock, a coroutine for its future."""
     __slots__ = "answer", "lock", "loop", "future"
 
     def __init__(self, loop=None):
@@ -187,7 +188,7 @@ class Waiting:
         try:
             self.loop.call_soon_threadsafe(self.settle)
         except RuntimeError:
-            pass # the loop has ended, and with it the task that asked
+            pass # the loop has ended, and the waiting task with it
 
     def wake(self):
         try:
@@ -208,11 +209,11 @@ class Bridge:
         self.sender = self.reader = None # the threads that hold these
         self.poll = select.poll()
         self.poll.register(fd, 1) # POLLIN
-        self.loops = {} # how many coroutines of a loop wait
+        self.loops = {} # loop: how many of its coroutines wait
         set_inheritable(fd, False)
 
     def leave(self):
-        """In a fork of the program: it would read what is not for it."""
+        """Called in a fork of the program, which would take answers from its parent."""
         try:
             close(self.fd)
         except OSError:
@@ -221,20 +222,20 @@ class Bridge:
         self.waiting, self.sending, self.reading, self.sender, self.reader = {}, allocate_lock(), allocate_lock(), None, None
 
     def end(self, why):
-        """For good: each call that waits, and each one from here on, is told."""
+        """Ends the bridge: each waiting call, and each later one, raises with this reason."""
         self.lost = self.lost or why
         for waiting in list(self.waiting.values()):
             waiting.tell(self.last_word())
 
     def retire(self, why):
-        """With its descriptor; a loop that watches it would confuse it with the next one of its number."""
+        """Ends the bridge and closes its descriptor. Loops stop watching it first: its number can be used again."""
         self.end(why)
         fd, self.fd, loops, self.loops = self.fd, -1, self.loops, {}
         for loop in loops:
             try:
                 loop.remove_reader(fd)
             except Exception:
-                pass # it is closed
+                pass # the loop is closed
         close(fd)
 
     def last_word(self):
@@ -243,7 +244,7 @@ class Bridge:
     # --- sending ---
 
     def send(self, body, waiting=None):
-        """body: a line but for its beginning, which is the id."""
+        """body: the line without its beginning, the id."""
         me = get_ident()
         if self.sender == me or self.reader == me:
             raise ToolError("", "a signal handler that interrupts a call cannot make another", "lost")
@@ -288,8 +289,8 @@ class Bridge:
     # --- reading ---
 
     def receive(self, timeout=None):
-        """Waits for something, one read(), and each line that is whole then. Only with self.reading."""
-        if not self.poll.poll(timeout): # here a signal handler of the program may raise what it likes
+        """Waits for data, reads once, and handles all complete lines. The caller holds self.reading."""
+        if not self.poll.poll(timeout): # an exception from a signal handler of the program does no harm here
             return
         try:
             self.take_all(self.read())
@@ -303,7 +304,7 @@ class Bridge:
         try:
             return read(self.fd, CHUNK_BYTES)
         except OSError as error:
-            if error.errno is None: # a signal handler's
+            if error.errno is None: # raised by a signal handler
                 raise
             return b""
 
@@ -331,11 +332,11 @@ class Bridge:
         if "progress" in answer:
             return
         waiting = self.waiting.pop(answer["id"], None)
-        if waiting is not None: # else it was cancelled
+        if waiting is not None: # otherwise the call was cancelled
             waiting.tell(answer)
 
     def hand_on(self):
-        """One of those that wait reads from here on; in an event loop the loop does."""
+        """Wakes a waiting thread, which reads from now on. An event loop needs no wake-up to read."""
         for waiting in list(self.waiting.values()):
             if waiting is not None and waiting.lock is not None and waiting.answer is None:
                 return waiting.wake()
@@ -352,7 +353,7 @@ class Bridge:
     def wait(self, waiting, number):
         try:
             while waiting.answer is None:
-                if self.lost: # it was sent just then
+                if self.lost: # the bridge ended while the call was sent
                     waiting.answer = self.last_word()
                 elif self.reading.acquire(False):
                     self.read_until(waiting)
@@ -367,7 +368,7 @@ class Bridge:
         return waiting.answer
 
     def ask(self, body):
-        """The answer to one line, in a thread."""
+        """Sends one line from a thread, and returns the answer."""
         waiting = Waiting()
         return self.wait(waiting, self.send(body, waiting))
 
@@ -375,7 +376,7 @@ class Bridge:
 
     def on_readable(self):
         if not self.reading.acquire(False):
-            return # a thread reads, and tells us
+            return # a thread is reading, and passes answers on
         try:
             self.receive(0)
         finally:
@@ -383,7 +384,7 @@ class Bridge:
             self.hand_on()
 
     async def ask_in(self, loop, body):
-        """The answer to one line, in a coroutine."""
+        """Sends one line from a coroutine, and returns the answer."""
         waiting = Waiting(loop)
         number = self.send(body, waiting)
         self.loops[loop] = self.loops.get(loop, 0) + 1
@@ -400,7 +401,7 @@ class Bridge:
             self.unwatch(loop)
 
     def unwatch(self, loop):
-        if loop in self.loops: # else this bridge has retired
+        if loop in self.loops: # unless the bridge has retired
             self.loops[loop] -= 1
             if not self.loops[loop]:
                 del self.loops[loop]

@@ -1,7 +1,7 @@
-# check.py - reads main.py, executes nothing of it, and says what is against the rules
+# check.py - reads main.py without executing it, and reports what is against the rules
 #
-# Advice and policy, never the boundary: whoever wants to can write code that looks innocent. The findings come from the
-# syntax tree, not from the text: "re.compile(" is no compile(), and a string may say what it likes.
+# This is advice and policy, never a security boundary: hostile code can be written so that it looks innocent. Findings come from
+# the syntax tree, not from the text: "re.compile(" is no compile(), and the contents of strings do not count.
 FINDINGS_MAX = 100
 DYNAMIC_IMPORTS = "__import__", "importlib.import_module", "importlib.__import__"
 INTERNALS = frozenset("""__class__ __base__ __bases__ __mro__ __subclasses__ __globals__ __builtins__ __code__ __closure__ __getattribute__
@@ -18,7 +18,7 @@ TOO_DEEP = "the program is nested too deeply, or too large, to be read"
 
 
 class Source:
-    """The program as text, and places in it as people count them."""
+    """The program as text, and places in it as editors count them."""
 
     def __init__(self, source):
         self.lines = source.split(b"\n")
@@ -34,7 +34,7 @@ class Source:
 
 
 def children(node):
-    """Of a node of the tree, in the order of the source."""
+    """The child nodes, in the order of the source."""
     for field in node._fields:
         value = getattr(node, field, None)
         for child in value if type(value) is list else (value,):
@@ -147,7 +147,7 @@ class Names:
 
 class Check:
     def __init__(self, source, tree, allowed, listed, calls):
-        """allowed: another import is an error, for the run would refuse it; listed: the profile's, it is a warning; None: any."""
+        """allowed: any other import is an error, because the run would refuse it. listed: the profile's list; others are a warning. None: any."""
         import _ast
         self.ast, self.source, self.allowed, self.listed, self.calls = _ast, source, allowed, listed, calls
         walked = list(walk(tree))
@@ -274,7 +274,7 @@ def check_json(source, message, check=None, syntax_error="null", advice=()):
 
 
 def unreadable_json(source, error):
-    """What the parser refuses."""
+    """The report on a program that the parser refuses."""
     is_syntax = isinstance(error, SyntaxError)
     message = cut(message_of(error), MESSAGE_MAX) if is_syntax or isinstance(error, ValueError) else TOO_DEEP
     line, offset, text = (error.lineno, error.offset, error.text) if is_syntax else (None, None, None)

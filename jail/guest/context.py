@@ -1,13 +1,13 @@
-# context.py - a live Python as notebooks have it: one namespace, one call after the other
+# context.py - a live Python as in notebooks: one namespace, one call after the other
 #
-# A fork of the session server comes here and does not leave: live_as_context(). It waits for a datagram with a call, which brings code and
-# pipes as descriptors, runs it, reports it as program.py does, and answers. No thread of ours: between calls the one that there is waits, and keeps
-# what threads and children of the program write meanwhile.
+# A fork of the session server calls live_as_context() and never returns from it. It waits for a datagram with a call, which brings code and
+# pipes as descriptors, executes the call, reports it as program.py does, and answers. It has no further thread: between calls it waits, and
+# keeps what threads and children of the program write meanwhile.
 #
-# The program can do anything to its interpreter, and its signal handlers run within these lines and may raise in any of them. So what has to be
-# done is written down in one place, Live.state, and live_as_context() goes on from there whatever was raised; the two steps that must not be done
-# twice or half, taking a call and answering it, are one call of the interpreter each, within which no handler of the program runs.
-need("value", "failure", "last", "tree", "program", "bridge") # and session.py, of whose server this is a fork: _socket
+# The program can do anything to its interpreter, and its signal handlers can raise an exception between any two instructions of this file. So
+# Live.state has the next step, and live_as_context() goes on from there after any exception. Two steps must not be done twice or by half, taking
+# a call and answering it: each is a single call into C code, during which no handler of the program runs.
+need("value", "failure", "last", "tree", "program", "bridge") # and session.py, for _socket: its server forks this process
 import _io
 import _signal
 from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
@@ -16,8 +16,8 @@ KEPT_MAX = 64 << 10    # bytes of what is written to a stream between calls
 PIPE_MAX = 1 << 20     # bytes that a pipe can hold, if the program has made it larger
 SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
 SOURCES = {}           # file name: code
-FRAMES_MAX = 1000      # as the interpreter
-SETTLE_S = 0.5         # how long what was interrupted in the event loop may take to end
+FRAMES_MAX = 1000      # as in the interpreter's own tracebacks
+SETTLE_S = 0.5         # how long an interrupted task may take to end
 CALL_BYTES, CALL_FDS = 4096, 5
 IDLE, BEGUN, OWED = range(3)
 RESULTS_OF_CALL = "result", "output", "__return_value__"
@@ -32,7 +32,7 @@ MAGIC_LINE = "a line that begins with % is IPython's; here: plain Python, and fi
 # --- standard streams ---
 
 class NoInput(_io._RawIOBase):
-    """Where standard input would be read. Its descriptor is there for children."""
+    """Standard input: reading it raises EOFError. Descriptor 0 is open for children."""
     name = "<stdin>"
 
     def readable(self):
@@ -51,7 +51,7 @@ def open_no_input():
     return stream
 
 
-NOTHING_TO_READ = open_no_input() # of every context that does not close it
+NOTHING_TO_READ = open_no_input() # made once, for every context that does not close it
 
 
 def open_output(fd, name, errors):
@@ -75,11 +75,11 @@ def flush(*streams):
         try:
             stream.flush()
         except Exception:
-            pass # the program's own, or nobody reads
+            pass # a stream of the program, or a pipe without a reader
 
 
 def is_unread(fd):
-    """A pipe that nothing reads any more."""
+    """Is this a pipe that has no reader any more?"""
     poll = select.poll()
     poll.register(fd, 0)
     return any(event & 8 for _, event in poll.poll(0)) # POLLERR
@@ -94,7 +94,7 @@ class Kept:
         self.pieces, self.length, self.lost = [], 0, 0
 
     def drain(self):
-        """Not for as long as there is something: a thread that writes all the time would keep this here."""
+        """Reads as much as a pipe can hold, and no more: a thread that writes all the time would keep this loop busy."""
         try:
             for _ in range(PIPE_MAX // KEPT_MAX):
                 piece = read(self.reading, KEPT_MAX)
@@ -113,7 +113,7 @@ class Kept:
             lost += len(text) - KEPT_MAX
             text = text[-KEPT_MAX:]
         if lost:
-            begin = next((i for i in range(4) if text[i] & 0xc0 != 0x80), 0) # of a character
+            begin = next((i for i in range(4) if text[i] & 0xc0 != 0x80), 0) # the first byte of a character
             text = b"[%d bytes that were written between calls are cut here]\n" % (lost + begin) + text[begin:]
         return text
 
@@ -138,7 +138,7 @@ def lines_of(source):
 
 
 def entry_of(source):
-    """As linecache has it: each line has an end, and without a time it is never looked for on disk."""
+    """An entry for linecache: each line ends with a newline, and without an mtime linecache does not look on disk."""
     return len(source), None, lines_of(source if source.endswith(b"\n") else source + b"\n")
 
 
@@ -159,7 +159,7 @@ def fill_linecache(linecache):
 
 
 def display_with_lines(error):
-    """The interpreter's own way (failure.py) knows lines of files only. This import costs the first error of a context some milliseconds."""
+    """A traceback with source lines of calls; display() of failure.py has only those of files. The import costs a context's first error some ms."""
     try:
         from traceback import TracebackException
         return "".join(TracebackException(type(error), error, traceback_of(error), limit=-FRAMES_MAX, compact=True).format())
@@ -194,7 +194,7 @@ def compile_or_explain(source, path, flags):
 
 
 def explain(error, source, path):
-    """The line, which the compiler looks for in a file; and what to write in the place of IPython's own lines."""
+    """Adds the source line, which the compiler finds only in files, and what to write instead of IPython's own syntax."""
     if error.filename != path or type(error.lineno) is not int:
         return
     lines = lines_of(source)
@@ -211,12 +211,12 @@ def explain(error, source, path):
 # --- the event loop ---
 
 def wants_loop(names):
-    """Code without `await` that makes tasks finds a loop that runs, as in a notebook; not code that runs one itself."""
+    """Is this code without `await` to be executed inside a running loop, as in a notebook? If it makes tasks, and does not run a loop itself."""
     return ("asyncio" in names or "asyncio" in sys.modules) and any(name in names for name in IN_LOOP) and not any(name in names for name in OWN_LOOP)
 
 
 class EventLoop:
-    """One of asyncio, which stays: what an earlier call began goes on when a later one waits for something."""
+    """A loop of asyncio that stays: tasks of an earlier call go on when a later call waits for something."""
 
     def __init__(self):
         self.loop = self.task = self.giving_up = None
@@ -230,7 +230,7 @@ class EventLoop:
         return self.loop
 
     def is_waiting(self, frame):
-        """Does the loop itself run just now, and nothing of the program?"""
+        """Was code of the loop interrupted, and no code of the program?"""
         while frame is not None and self.task is not None:
             if frame.f_code is EventLoop.turn.__code__:
                 return True
@@ -241,7 +241,7 @@ class EventLoop:
         return False
 
     def interrupt(self):
-        """Of a task that waits: it is cancelled. KeyboardInterrupt within the loop could lose what is about to run."""
+        """Cancels the task, which is waiting. KeyboardInterrupt inside the loop could lose callbacks that are about to run."""
         self.was_interrupted = True
         self.task.cancel()
         self.giving_up = self.loop.call_later(SETTLE_S, self.give_up)
@@ -255,17 +255,17 @@ class EventLoop:
         return self.loop.run_until_complete(task)
 
     def settle(self, task):
-        """Something else than the task's end ended the loop: KeyboardInterrupt or SystemExit in another task, or in it."""
+        """Ends the task if it did not end the loop: KeyboardInterrupt or SystemExit did, in this task or in another."""
         if not task.done():
             task.cancel()
             stop = self.loop.call_later(SETTLE_S, self.loop.stop)
             try:
                 self.turn(task)
             except BaseException:
-                pass # its own end, or stopped before that
+                pass # the task's exception, or the loop was stopped first
             stop.cancel()
         if task.done() and not task.cancelled():
-            task.exception() # else it would be complained about later
+            task.exception() # otherwise asyncio would report it later
 
     def run(self, coroutine):
         loop = self.open()
@@ -279,7 +279,7 @@ class EventLoop:
             self.task = None
             self.settle(task)
             if self.was_interrupted and type(error) is KeyboardInterrupt and links_of(traceback_of(error))[-1].tb_frame.f_code is EventLoop.give_up.__code__:
-                raise KeyboardInterrupt from None # its frames are the loop's
+                raise KeyboardInterrupt from None # the traceback has only frames of the loop
             raise
         finally:
             self.task = None
@@ -287,7 +287,7 @@ class EventLoop:
                 self.giving_up.cancel()
 
     async def step(self, work):
-        """What makes tasks finds a loop that runs; they begin before the call ends."""
+        """Calls work() inside the running loop; tasks that it makes begin before the call ends."""
         work()
         import asyncio
         await asyncio.sleep(0)
@@ -296,7 +296,7 @@ class EventLoop:
 # --- tools ---
 
 class Bridges:
-    """In the place of one bridge: that of the call."""
+    """Passes requests to the bridge of the current call."""
     now = None
 
     def ask(self, body):
@@ -307,7 +307,7 @@ class Bridges:
 
 
 def hang_up(fd):
-    """A thread that waits for an answer wakes."""
+    """Wakes a thread that waits for an answer."""
     connection = _socket.socket(1, 1, 0, fd)
     try:
         connection.shutdown(2)
@@ -319,23 +319,23 @@ def hang_up(fd):
 
 # --- one context ---
 
-compile("", "", "exec", ONLY_AST) # the first one makes the types of the tree: here, once for all contexts
+compile("", "", "exec", ONLY_AST) # the first one makes the types of nodes: here it does so once, for all contexts
 
 
 class Stopped(KeyboardInterrupt):
-    """Of a repr() or an excepthook that takes too long."""
+    """Interrupts a repr() or sys.excepthook that takes too long."""
 
 
 STOPS = Stopped, # for value.py
 
 class Live:
     """
-    state: what has to be done next, and with what.
+    state: the next step, and its data.
         IDLE, []            wait for a call
-        IDLE, [datagram]    begin it
-        BEGUN, [datagram]   end it: it was run, or something was raised on the way
-        OWED, [answer]      send it
-        OWED, []            it is sent
+        IDLE, [datagram]    begin the call
+        BEGUN, [datagram]   end the call: its code was executed, or an exception came first
+        OWED, [answer]      send the answer
+        OWED, []            the answer is sent
     """
 
     def __init__(self, fd):
@@ -345,7 +345,7 @@ class Live:
         self.poll = select.poll()
         for each in fd, *(kept.reading for kept in self.kept.values()):
             self.poll.register(each, 1) # POLLIN
-        self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # the interpreter's own, kept: to destroy it would cost each context time
+        self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # kept: destroying it would cost each context time
         self.fds, self.tools, self.bridges = [], None, Bridges()
         self.exit_code, self.loop, self.flags = 1, EventLoop(), 0
         self.interruptible = self.is_telling = False
@@ -357,7 +357,7 @@ class Live:
         set_inheritable(self.fd, False)
         register_at_fork(after_in_child=self.leave)
         sys.argv[:], sys.orig_argv[:] = [""], ["python3", "-I"]
-        sys.path.insert(0, "") # as notebooks: modules beside the data
+        sys.path.insert(0, "") # as in notebooks: modules in the working directory
         offer_display(linecache=fill_linecache)
         _signal.signal(15, _signal.SIG_DFL) # SIGTERM: the server ignores it, and children inherit that
         self.set_streams()
@@ -365,7 +365,7 @@ class Live:
         self.reset_interrupt()
 
     def leave(self):
-        """In a fork of the program: the channel is not its own."""
+        """Called in a fork of the program, which must not use the channel."""
         self.interruptible = True
         for fd in self.fd, *self.fds:
             try:
@@ -383,7 +383,7 @@ class Live:
             else:
                 inbox.extend(map(self.socket.recvmsg, (CALL_BYTES,), (CALL_FDS * 4 + 64,), (0x40000000,))) # MSG_CMSG_CLOEXEC
                 if not inbox[0][0]:
-                    exit_at_once(0) # the server is gone, and with it all that this one is for
+                    exit_at_once(0) # the server has ended
 
     def drain(self):
         for kept in self.kept.values():
@@ -406,18 +406,18 @@ class Live:
     # --- a call ---
 
     def set_streams(self):
-        """The program may have put others in their place, for an earlier call; what holds ours (logging) goes on."""
+        """Puts back the standard streams, which an earlier call may have replaced. They stay the same objects, for what refers to them (logging)."""
         for name, make in ("stdin", open_no_input), ("stdout", lambda: open_output(1, "<stdout>", "surrogateescape")), ("stderr", lambda: open_output(2, "<stderr>", "backslashreplace")):
             if name not in self.streams:
                 self.streams[name] = getattr(sys, name, None)
-            setattr(sys, name, None) # a wrapper that the program has put around ours closes it when it goes
+            setattr(sys, name, None) # a program's wrapper around the stream closes it when it is destroyed, here
             if not is_usable(self.streams[name]):
                 self.streams[name] = make()
             setattr(sys, name, self.streams[name])
             setattr(sys, f"__{name}__", self.streams[name])
 
     def take_pipes(self):
-        """Before: what is still in buffers was written between calls."""
+        """Makes 1 and 2 the call's pipes. The buffers are flushed first: their text was written between calls."""
         flush(self.streams["stdout"], self.streams["stderr"])
         self.drain()
         for to, fd in (1, self.fds[1]), (2, self.fds[2]):
@@ -491,11 +491,11 @@ class Live:
         names = self.names
         sys.modules["__main__"] = self.main
         names["__builtins__"] = builtins
-        names.pop("__warningregistry__", None) # it is by line, and each call has a line 1
+        names.pop("__warningregistry__", None) # its keys are line numbers, and each call has a line 1
         forget_folder()
         remember_source(call.path, call.source)
         code = compile_or_explain(call.source, call.path, self.flags)
-        self.flags |= code.co_flags & FUTURE # as the interactive interpreter
+        self.flags |= code.co_flags & FUTURE # as in the interactive interpreter
         call.codes.append(code)
         before = {name: names[name] for name in RESULTS_OF_CALL if name in names}
         self.evaluate(code)
@@ -511,14 +511,14 @@ class Live:
             eval(code, self.names)
 
     def end_fork(self, error):
-        """A child that the program forked, and that came to the end of the code."""
+        """Ends a child that the program forked and that came to the end of the code."""
         flush(getattr(sys, "stdout", None), getattr(sys, "stderr", None))
         exit_at_once(exit_code_of(error))
 
     # --- tools ---
 
     def open_tools(self, fd):
-        """The same module in each call, with another socket: what the program has taken from it goes on to work."""
+        """Gives the module `tools` the socket of this call. The module stays the same, so functions that the program has taken from it work on."""
         need("schema", "tools")
         self.bridges.now = Bridge(fd)
         if self.tools is None:
@@ -533,7 +533,7 @@ class Live:
         try:
             write_all(self.fds[1], text.encode("utf-8", "replace"))
         except OSError:
-            pass # nobody reads any more
+            pass # the pipe has no reader any more
 
     def close_all(self):
         while self.fds:
@@ -546,7 +546,7 @@ class Live:
         flush(self.streams["stdout"], self.streams["stderr"])
 
     def drop_unread(self):
-        """What a client that has gone did not take stays in the buffers: it is not for the client of the next call."""
+        """Empties the buffers if the client has gone without reading: the client of the next call must not get their text."""
         if is_unread(1) or is_unread(2):
             nowhere = open_file("/dev/null", 0o2000001) # O_WRONLY | O_CLOEXEC
             for fd in 1, 2:
@@ -566,7 +566,7 @@ class Live:
         _signal.signal(2, self.on_interrupt)
 
     def end(self, inbox):
-        """May come here more than once, and from anywhere in call()."""
+        """May be called more than once, and after an exception anywhere in call()."""
         self.interruptible = False
         if getpid() != self.pid:
             exit_at_once(1)
@@ -580,7 +580,7 @@ class Live:
         number = scan(inbox[0][0].decode(), 0)[0]["call"]
         self.state = OWED, [f'{{"call": {number:d}, "exit_code": {self.exit_code:d}}}'.encode()]
 
-    # --- what has to be done ---
+    # --- the next step ---
 
     def go_on(self):
         phase, thing = self.state
@@ -607,7 +607,7 @@ class Live:
 
 
 def forget_folder():
-    """What the importer knows of the working directory: a file may have been written a moment ago."""
+    """Clears the importer's cache for the working directory: a module may just have been written there."""
     try:
         sys.path_importer_cache.pop(getcwd(), None)
     except Exception:
@@ -615,7 +615,7 @@ def forget_folder():
 
 
 def say_exit(error):
-    """sys.exit("text"), as the interpreter says it."""
+    """Prints the text of sys.exit("text"), as the interpreter does."""
     code = SystemExit.code.__get__(error)
     if code is not None and not is_a(code, int):
         say(f"{code}\n")
@@ -627,11 +627,11 @@ def again_and_again(work):
             while True:
                 work()
         except BaseException:
-            pass # a signal handler of the program
+            pass # raised by a signal handler of the program
 
 
 def live_as_context(fd):
     """Does not return. fd: a socket of the type SOCK_SEQPACKET, whose other end sends calls."""
     live = Live(fd)
     live.begin()
-    again_and_again(lambda: again_and_again(live.go_on)) # a second one, before the inner loop is within its try again
+    again_and_again(lambda: again_and_again(live.go_on)) # the outer loop catches what is raised before the inner one has entered its try again

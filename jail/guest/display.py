@@ -1,18 +1,19 @@
-# display.py - what a value looks like: bundles of MIME types for display(), for figures, and for the last value where it has more than a repr
+# display.py - bundles of MIME types: for display(), for figures, and for the last value if it has more than a repr
 #
-# {"text/plain": "...", "text/html": "..."}: a client takes the type that it can show. Loaded when there is something to show, and
-# nothing is imported for it that the program has not imported itself. Everything is bounded here, and what is cut is said; who reads it checks again.
+# {"text/plain": "...", "text/html": "..."}: a client takes the type that it can show. This part is loaded when there is something to
+# show, and imports no library for it that the program has not imported. Everything is bounded, and the report lists what was cut;
+# its readers check again.
 need("value")
 import _io
 from binascii import a2b_base64, b2a_base64
 
 DATUM_MAX = 2 << 20      # bytes of one datum as JSON
-ROOM_MAX = 6 << 20       # of all in a call
+ROOM_MAX = 6 << 20       # bytes of all data of a call
 WEIGHT_MAX = 250000      # values in all JSON of a call: few bytes can be many values
 PLAIN_MAX = 32 << 10     # characters of a repr
 DISPLAYS_MAX, FIGURES_MAX, SENTENCES_MAX = 32, 8, 50
-WIDTH, HEIGHT = 640, 480 # a picture has one to two times that
-MIMES = {                # and the method of an object that makes it
+WIDTH, HEIGHT = 640, 480 # in pixels; a figure has one to two times that
+MIMES = {                # with the method of an object that makes it
     "text/plain": None,
     "text/html": "_repr_html_",
     "text/markdown": "_repr_markdown_",
@@ -43,14 +44,14 @@ def leave_out(sentence):
 
 
 def leave_out_one(what):
-    """Of what comes in numbers; how many is said at the end."""
+    """Counts one figure or display that is left out; the report has the sum."""
     SHOWN.more[what] = SHOWN.more.get(what, 0) + 1
 
 
 # --- one datum ---
 
 def base64_of(data):
-    if is_a(data, str): # it is base64 already, says IPython's protocol
+    if is_a(data, str): # in IPython's protocol a str is base64 already
         if str.__len__(data) > DATUM_MAX:
             raise TooLarge
         data = a2b_base64(str.__str__(data))
@@ -72,7 +73,7 @@ def json_of_data(data):
 
 
 def datum(mime, data):
-    """As JSON, or TooLarge, or what is wrong with it."""
+    """The data as JSON text. Raises TooLarge, or an exception that says what is wrong with the data."""
     if mime in BASE64:
         return base64_of(data)
     if mime in AS_JSON:
@@ -114,13 +115,13 @@ def put_plain(about, bundle, value):
 # --- one object ---
 
 def own(value, name, **options):
-    """What its method says, without the metadata that may come with it; None: nothing, or it has none."""
+    """What the object's method returns, without the metadata that may come with it; None if there is no such method."""
     if not any(name in each.__dict__ for each in ancestors_of(value)):
         return None
     try:
         data = getattr(value, name)(**options)
     except Exception:
-        return None # its repr is left
+        return None # text/plain remains
     return data[0] if type(data) is tuple and len(data) == 2 and type(data[1]) is dict else data
 
 
@@ -131,7 +132,7 @@ def class_of(module, name):
 
 
 def put_own(about, bundle, value):
-    """By the protocol of IPython."""
+    """Uses IPython's protocol: _repr_mimebundle_ first, then the other methods."""
     made = own(value, "_repr_mimebundle_", include=None, exclude=None)
     for mime, method in MIMES.items():
         data = dict.get(made, mime) if is_a(made, dict) else None
@@ -160,7 +161,7 @@ def png_of(image):
 
 
 def put_image(about, bundle, image):
-    """One of PIL."""
+    """An image of PIL."""
     png = png_of(image)
     if len(png) > DATUM_MAX // 4 * 3 - 3:
         small = image.copy()
@@ -226,7 +227,7 @@ def is_blank(figure):
 
 
 def show_open_figures(but=None):
-    """All that pyplot knows, which are closed by that. `but` is shown elsewhere."""
+    """Shows all figures that pyplot has open, and closes them. `but` is only closed, because it is shown elsewhere."""
     pyplot = sys.modules["matplotlib.pyplot"]
     for number in list(pyplot.get_fignums()):
         figure = pyplot.figure(number)
@@ -270,7 +271,7 @@ def show(values, options):
 
 
 def shown_json(value):
-    """The keys displays, bundle and left_out of the report, each where there is something for it."""
+    """The keys displays, bundle and left_out of the report, each if there is something for it."""
     bundle = bundle_of("the result", value) if is_rich(value) else {}
     if "matplotlib.pyplot" in sys.modules:
         show_open_figures(value)

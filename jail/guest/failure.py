@@ -1,12 +1,12 @@
-# failure.py - what ended the program, told as Python tells it: on stderr and in the report
+# failure.py - the exception that ended the program, as Python prints it: on stderr and in the report
 #
-# The interpreter itself writes tracebacks, in C: the module traceback would cost each failing run some milliseconds,
-# and it cannot be imported when the program has used up its descriptors.
+# The interpreter's own C code formats tracebacks: importing the module traceback would cost each failing run some milliseconds,
+# and fails when the program has used up its descriptors.
 DISPLAY = sys.__excepthook__
 
 
 class Collector:
-    """In place of stderr while a traceback is written; what other threads print goes where it always goes."""
+    """Replaces sys.stderr while this thread formats a traceback; what other threads print goes to the stream from before."""
 
     def __init__(self, before):
         self.before, self.thread, self.pieces = before, get_ident(), []
@@ -50,7 +50,7 @@ def is_ours(link):
 
 
 def without_us(traceback, codes):
-    """Only what is the program's: from its first line on, and no import that went through our hook."""
+    """The traceback from the program's first frame on, without frames of the runner, such as its import hook."""
     links = links_of(traceback)
     if not any(map(is_ours, links)):
         return traceback
@@ -62,7 +62,7 @@ def without_us(traceback, codes):
 
 
 def clean(error, codes):
-    """The whole chain: causes, contexts, groups."""
+    """Removes the runner's frames from the whole chain: causes, contexts, groups."""
     seen, rest = set(), [error]
     while rest:
         error = rest.pop()
@@ -75,7 +75,7 @@ def clean(error, codes):
             rest += BaseExceptionGroup.exceptions.__get__(error)
 
 
-# --- telling ---
+# --- printing ---
 
 def say(text):
     try:
@@ -86,7 +86,7 @@ def say(text):
 
 
 def tell(error, text, codes):
-    """What the interpreter does with an exception that nobody caught. Returns the SystemExit of a hook, if it raised one."""
+    """Does what the interpreter does with an uncaught exception. Returns the SystemExit that sys.excepthook raised, if it did."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback_of(error)
     if sys.hexversion >= 0x30c0000:
         sys.last_exc = error
@@ -113,7 +113,7 @@ def message_of(error):
 
 
 def place_of(error, path, source):
-    """line, offset and text: where in main.py it happened, as far in as the program's own lines go."""
+    """line, offset and text in main.py: of a syntax error, or of the innermost frame in that file."""
     if is_a(error, SyntaxError) and SyntaxError.filename.__get__(error) == path:
         return tuple(getattr(SyntaxError, name).__get__(error) for name in ("lineno", "offset", "text"))
     links = [link for link in links_of(traceback_of(error)) if link.tb_frame.f_code.co_filename == path]

@@ -1,18 +1,18 @@
-# guest.py - the way in: python3 -I guest.pyc MODE FD[,TOOLS] IMPORTS MODULES CALLS --MAIN ARG...
+# guest.py - the entry point: python3 -I guest.pyc MODE FD[,TOOLS] IMPORTS MODULES CALLS --MAIN ARG...
 #
-# A zygote executes it with the name `ahead`, which leaves all that a run needs in this namespace, and again in each fork.
+# A zygote executes it once with the global `ahead`, which loads all that runs need into this namespace; each fork executes it again.
 import builtins
 from marshal import loads
 
-__name__ = "brig" # a warning about the caller of the program is not about __main__
+__name__ = "brig" # a warning that is about the caller of the program does not name __main__
 if "OURS" not in globals():
-    __builtins__ = dict(builtins.__dict__) # of every function from here on
+    __builtins__ = dict(builtins.__dict__) # for every function that is defined from here on
 PARTS = "the other files, compiled; pack.py puts them here"
-OUR_FOLDER = "/usr/lib/brig/" # of these files, wherever they are compiled
+OUR_FOLDER = "/usr/lib/brig/" # in the file names of these parts' code, wherever they are compiled
 
 
 def need(*names):
-    """All parts share this namespace; each is there from the moment it is needed, and no file is opened for it."""
+    """Executes these parts, unless that was done, in this namespace, which all parts share. No file is opened."""
     for name in names:
         if name in PARTS:
             exec(loads(PARTS[name]), OURS)
@@ -20,7 +20,7 @@ def need(*names):
 
 
 def names_of(text):
-    """A list of the command line; None for "*": any."""
+    """A list of names from the command line; None for "*": any name."""
     return None if text == "*" else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -47,11 +47,11 @@ if "ahead" in OURS:
     try:
         need("value", "bridge", "schema", "tools", "session", "session_files", "context", "rehearse")
     except ImportError:
-        pass # a session, or a run with tools, says what this interpreter lacks
+        pass # a session, or a run with tools, will report what this interpreter lacks
 else:
     ended = start(sys.argv)
     if ended is not None:
         try:
             raise ended
         finally:
-            del ended # it has the program's frames, and they have what is to be destroyed
+            del ended # it refers to the program's frames, and these to objects that must be destroyed

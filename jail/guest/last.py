@@ -1,13 +1,13 @@
 # last.py - compiles the program so that the value of its last expression is not lost
 #
-# The sure way is the syntax tree. But the first use of compile(), for whatever, makes the types of its nodes, which
-# takes as long as all the rest of the runner. So the text is cut in two where that is certain to change nothing: before
-# the last line that begins a statement in column 0, when what follows is one expression and what precedes is whole without
-# it. Whatever is not certain, and whatever is wrong, takes the sure way.
-TOP_LEVEL_AWAIT = 0x2000          # of compile()
-COROUTINE, FUTURE = 0x80, 0x1fe0000 # of a code object; the second are those of "from __future__"
+# The reliable way is the syntax tree. But the first call of compile() makes the types of all nodes, which takes as long as
+# all the rest of the runner. So the text is cut in two where that certainly changes nothing: before the last line that begins
+# a statement in column 0, if the part from there on is one expression and the part before it is complete. In any other case,
+# and for programs with errors, the syntax tree is used.
+TOP_LEVEL_AWAIT = 0x2000          # a flag of compile()
+COROUTINE, FUTURE = 0x80, 0x1fe0000 # flags of a code object; FUTURE: all of "from __future__"
 VALUE = "<value>"                 # a name that no program can write
-UNSURE = b"\r", b"\f", b"\xef\xbb\xbf", b"coding" # other ends of lines, an encoding that would have to be found
+UNSURE = b"\r", b"\f", b"\xef\xbb\xbf", b"coding" # other line ends, a declared encoding
 
 
 def refuse_nul(source, path):
@@ -19,11 +19,11 @@ def refuse_nul(source, path):
 # --- in two ---
 
 def code_of(run, source, path):
-    """What exec or eval would execute: they are stopped before the first instruction. A warning is an error here."""
+    """The code object that exec or eval makes of source: a tracer stops it before its first instruction. A warning counts as an error."""
     found, stopped = [], BaseException()
 
     def stop(frame, event, arg):
-        if frame.f_code.co_filename == "<string>": # for a name that is no ASCII the compiler imports a module, which is traced as well
+        if frame.f_code.co_filename == "<string>": # for a non-ASCII name the compiler imports a module, which is traced as well
             found.append(frame.f_code)
             raise stopped
     change_filters("error")
@@ -33,7 +33,7 @@ def code_of(run, source, path):
     except BaseException as error:
         if error is not stopped:
             raise
-        error.__traceback__ = None # it has this frame, which has it
+        error.__traceback__ = None # breaks a cycle: it refers to this frame, which refers to the error
         fix_filename(found[0], path)
         return found[0]
     finally:
@@ -43,7 +43,7 @@ def code_of(run, source, path):
 
 
 def last_start(source):
-    """Where the last line begins in whose column 0 a statement can."""
+    """The offset of the last line on which a statement can begin in column 0."""
     end = len(source)
     while end > 0:
         at = source.rfind(b"\n", 0, end) + 1
@@ -54,7 +54,7 @@ def last_start(source):
 
 
 def is_no_expression(source, at):
-    """Is it certain that the last statement begins here, when this alone is no expression?"""
+    """source[at:] is no expression by itself: is it certain that the last statement begins there?"""
     rest = source[at:]
     return (rest[:1].isalpha() or rest[:1] in b"_@") and not any(mark in rest for mark in (b";", b'"""', b"'''")) \
         and all(rest.count(opening) == rest.count(closing) for opening, closing in (b"()", b"[]", b"{}")) \
@@ -62,9 +62,9 @@ def is_no_expression(source, at):
 
 
 def compile_in_two(source, path):
-    """Code objects to be run one after the other, the last one for its value; None where this way is not certain."""
+    """Code objects to execute one after the other, the last one for its value; None where the result might be wrong."""
     at = last_start(source)
-    if source[at:at + 1] in (b" ", b"\t"): # eval() would forgive it
+    if source[at:at + 1] in (b" ", b"\t"): # an error, which eval() would accept
         return None
     if any(mark in source for mark in UNSURE) or b'"' in source[at:at + 3] or b"'" in source[at:at + 3]: # perhaps a docstring
         return None
@@ -79,12 +79,12 @@ def compile_in_two(source, path):
 # --- through the syntax tree ---
 
 def compile_whole(source, path):
-    """First as it stands, so that each error and warning is Python's own."""
+    """Compiles the unchanged source first, so that errors and warnings are Python's own."""
     code = compile(source, path, "exec", TOP_LEVEL_AWAIT, True)
     need("tree")
     try:
         return [leaving_modules(without_warnings, compile_tree, source, path)]
-    except (RecursionError, MemoryError): # it was deep enough already
+    except (RecursionError, MemoryError): # too deep to be changed: the value is lost
         return [code]
 
 

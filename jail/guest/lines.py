@@ -1,13 +1,13 @@
-# lines.py - what a program prints is there at once, line by line as in a terminal: sitecustomize of the rootfs's interpreter
+# lines.py - sitecustomize of the rootfs's interpreter: a program's output is written line by line, as to a terminal
 #
-# Into a pipe Python writes 8 KiB at a time: nothing of a program that works is seen, and what one had printed that is killed
-# is lost. A system call a line costs up to thirty times as much as a line, so a program that prints more than LINES within
-# WITHIN_S has its buffer until it is slower again. Not with threads: what one of them prints while another's text is written
-# gets lost there (CPython gh-119506).
+# To a pipe Python writes 8 KiB at a time: the output of a program that is working would not be seen, and that of a program that
+# is killed would be lost. But a system call for each line costs up to thirty times as much as the line, so a program that prints
+# more than LINES lines within WITHIN_S gets its buffer back until it prints more slowly. Not with threads: with the buffer, what
+# one thread prints while another's text is written can get lost (CPython gh-119506).
 #
-# Nothing of sys.stdout is replaced but one method at a time, in the object of the buffer. None is called while the buffer
-# is locked: signal handlers and tracers of the program run in ours as well, and may print. Whatever is looked up here while
-# the interpreter ends must be a variable of the function: globals are gone then.
+# Only one method of sys.stdout.buffer is replaced at a time. The replacements are never called while the buffer is locked, because
+# signal handlers and tracers of the program can run inside them, and may print. What is used while the interpreter ends must be
+# a local variable: globals are gone then.
 import sys
 from _thread import _count
 from atexit import register
@@ -27,7 +27,7 @@ def flush_lines(out, lines, within, pause, now, threads):
         hooks.pop("write", None)
         try:
             out.reconfigure(line_buffering=by_line) # flushes
-            out._CHUNK_SIZE = usual if by_line else small # how much is gathered before write_block() hears of it
+            out._CHUNK_SIZE = usual if by_line else small # how much is gathered before write_block() is called
         except ValueError:
             return # detached or closed by the program
         if by_line:
@@ -53,7 +53,7 @@ def flush_lines(out, lines, within, pause, now, threads):
         return length
 
     def end():
-        """Without hooks there is no cycle, and the streams go in their usual order."""
+        """Breaks the reference cycle, so that the streams are destroyed in their usual order."""
         hooks.pop("flush", None)
         hooks.pop("write", None)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-# pack.py - makes guest.pyc of these files, for the interpreter that runs it: pack.py [TO]; in a rootfs, lines.py its sitecustomize
+# pack.py - packs these files into guest.pyc, for the interpreter that executes it: pack.py [TO]; in a rootfs, installs lines.py
 #
-# One file, because each one that is opened costs every run its time. guest.py is its code; the others lie in it as bytes
-# until they are needed. An unchecked hash: where it is used nothing is ever written to.
+# One file, because each file that is opened costs every run time. Its code is guest.py; the other files are constants of bytes
+# in it until they are needed. The hash of the source is not checked: the rootfs is read-only.
 import importlib._bootstrap_external
 import importlib.util
 import marshal
@@ -27,7 +27,7 @@ def pack():
 
 
 def install_lines():
-    """Debian has a link there, to a file that does nothing in a jail."""
+    """As sitecustomize. Debian has a link of that name, to a file that does nothing in a jail; it is removed, not followed."""
     to = pathlib.Path(os.__file__).parent / "sitecustomize.py"
     to.unlink(missing_ok=True)
     to.write_bytes((HERE / "lines.py").read_bytes())

@@ -1,8 +1,8 @@
-# policy.py - which modules the program may import: a rule for its own code, not a wall
+# policy.py - which modules the program's own code may import; not a security boundary
 #
-# A name that is listed allows itself and what is below it: "xml.etree" allows xml.etree.ElementTree, and neither xml
-# nor xml.sax. What a library imports for its own needs is free, and so is what the interpreter imports in C.
-ALWAYS = ("__future__", "__main__", "tools") # the last: where a run has them, see tools.py
+# A listed name allows itself and what is below it: "xml.etree" allows xml.etree.ElementTree, but neither xml nor xml.sax.
+# Imports by libraries, and by the interpreter's C code, are not checked.
+ALWAYS = ("__future__", "__main__", "tools") # tools: in a run with tools, see tools.py
 
 
 def covers(allowed, name):
@@ -20,7 +20,7 @@ def refused(allowed, name, members=()):
 
 
 class ImportPolicy:
-    """Stands before __import__ and importlib.import_module. `blocked` remembers what was refused, caught or not."""
+    """Wraps __import__ and importlib.import_module. `blocked` lists what was refused, even if the program caught the exception."""
 
     def __init__(self, allowed):
         self.allowed, self.blocked = allowed, []
@@ -36,7 +36,7 @@ class ImportPolicy:
         raise ImportError(text, name=no)
 
     def is_own(self, frame):
-        """Is this the program's code? A library is what sys.modules knows under the name it has for itself."""
+        """Is this the program's code? It is a library's if sys.modules has a module with these globals under their __name__."""
         names = frame.f_globals
         name = names.get("__name__")
         if name == "__main__" or type(name) is not str:
@@ -68,7 +68,7 @@ class ImportPolicy:
 
 
 def limit_imports(allowed):
-    """From here on. Returns the list that what was refused will be in."""
+    """Installs the policy. Returns the list to which refused imports will be added."""
     policy = ImportPolicy(allowed)
     builtins.__import__ = policy.import_
     return policy.blocked

@@ -16,7 +16,7 @@ def fresh_main(path):
 
 
 def execute(codes, names):
-    """Returns the value of the last expression where it is not in names."""
+    """Returns the value of the last expression, unless it is in names as VALUE."""
     for code in codes:
         value = eval(code, names)
         if code.co_flags & COROUTINE:
@@ -26,7 +26,7 @@ def execute(codes, names):
 
 
 def watch_imports(hooks):
-    """hooks: {name: what is done with the module as soon as it is there}. Until then this costs an import one look."""
+    """hooks: {name of a module: function that gets the module when it is imported}. Any other import costs one look-up more."""
     def find_spec(name, path=None, target=None):
         if name not in hooks:
             return None
@@ -50,7 +50,7 @@ def watch_imports(hooks):
         sys.meta_path.insert(0, finder)
 
 
-# --- what is shown (display.py, where something is) ---
+# --- display() and show(): display.py is loaded when they are called ---
 
 def show_values(*values, **options):
     """display(), a builtin of the program."""
@@ -68,7 +68,7 @@ def show_value(value, *_, **__):
 
 
 def offer_display(**hooks):
-    """show() of these modules would open a window. They are imported by the program, or never."""
+    """Adds display(), and replaces show() of these modules, which would open a window, when the program imports them."""
     builtins.display = show_values
     shows = {"matplotlib.pyplot": show_figures, "plotly.io": show_value, "PIL.ImageShow": show_value}
     watch_imports({**hooks, **{name: lambda module, show=show: setattr(module, "show", show) for name, show in shows.items()}})
@@ -79,7 +79,7 @@ def ancestors_of(value):
 
 
 def is_rich(value):
-    """Has it more to show than its repr?"""
+    """Does it have more to show than its repr?"""
     return type(value) not in PLAIN_TYPES and any(name in each.__dict__ for each in ancestors_of(value) for name in RICH_NAMES)
 
 
@@ -93,7 +93,7 @@ def rich_json(value, figures):
 # --- the end ---
 
 def join_threads():
-    """What the interpreter does next anyway; a value may still grow in a thread."""
+    """The interpreter would do this next anyway. Until then a thread may change the value."""
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
@@ -117,7 +117,7 @@ def variables_of(names):
 def result_json(value):
     if value is None:
         return "null", "null"
-    if type(value) is int and -SAFE_INTEGER <= value <= SAFE_INTEGER: # the most common need no more than this
+    if type(value) is int and -SAFE_INTEGER <= value <= SAFE_INTEGER: # a short cut for the most common values
         return f"{value}", f'"{value}"'
     if type(value) is str and len(value) < 1000:
         return json_text(value), json_text(repr(value))
@@ -133,7 +133,7 @@ def result_json(value):
 
 
 def exit_code_of(error):
-    """What the process will end with; 130 stands for SIGINT, as in a shell."""
+    """The exit status of the process; 130 stands for SIGINT, as in a shell."""
     if error is None:
         return 0
     if not is_a(error, SystemExit):
@@ -148,7 +148,7 @@ def exit_code_of(error):
 
 
 def begin(program):
-    program.source = read_file(program.folder + MAIN_FILE) # the text that was sent, wherever it lies
+    program.source = read_file(program.folder + MAIN_FILE) # has the program's text whatever its path is
     program.names = program.results = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
@@ -165,7 +165,7 @@ def run(program):
 
 
 def open_figures():
-    """How many there are, or were when they were shown."""
+    """How many figures are open, and how many were shown and closed."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     try:
         return (0 if pyplot is None else len(pyplot.get_fignums())) + (SHOWN.closed if "SHOWN" in OURS else 0)
@@ -185,7 +185,7 @@ def report_text(program, error, failure, blocked):
 
 
 def told(program, error, write_down=None):
-    """Says it on stderr. Returns what the process shall end with, which a hook may have changed, and what is reported."""
+    """Prints the exception on stderr. Returns the exception to end with, which sys.excepthook may have changed, and the JSON to report."""
     need("value", "failure")
     clean(error, program.codes)
     if is_a(error, SystemExit):
@@ -196,7 +196,7 @@ def told(program, error, write_down=None):
 
 
 def report_short(error, blocked):
-    """When there is no memory for more, or a signal handler of the program raises even now."""
+    """For when memory is used up, or a signal handler of the program has raised while the full report was made."""
     failure = "null" if error is None or is_a(error, SystemExit) else UNKNOWN
     return (f'{{"result": null, "result_repr": null, "error": {failure}, "variables": [], "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
@@ -204,8 +204,8 @@ def report_short(error, blocked):
 
 def run_report(pipe, imports, main, args):
     """
-    main: the program's path from here, or of one that works elsewhere all of it: "" and "/workspace/" for main.py, as which it
-    was sent. Another one is that of a file beside its modules: its own directory is the first that is searched for them.
+    main: the program's path, from the working directory on, or absolute if that is not /workspace. "" and "/workspace/" mean the
+    main.py that was sent. Any other path is a file in a directory of --ro: that directory then comes first in sys.path.
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
@@ -230,7 +230,7 @@ def run_report(pipe, imports, main, args):
         report = report_short(error, blocked)
     send(pipe, report)
     if error is not None and not is_a(error, SystemExit):
-        sys.excepthook = say_nothing # it has been told; the interpreter only chooses the exit status now
+        sys.excepthook = say_nothing # it is printed already; the interpreter only sets the exit status
     return error
 
 

@@ -1,15 +1,15 @@
-# rehearse.py - in the zygote, before it forks: one call in a session, with no process but this one
+# rehearse.py - one call of a session, executed inside the zygote before it forks
 #
-# Bytecode is specialised and caches are filled once, in memory that every fork shares. In a fork of its own each page that is
-# written to is copied, which takes longer than what is written, and stays for as long as the fork.
+# So bytecode is specialised and caches are filled once, in memory that every fork shares. In a fork each page that this writes to
+# would be copied, which takes longer than the writes themselves, and the copy stays for as long as the fork.
 from posix import dup, dup2, memfd_create
 
-NO_PROCESS = 1 << 23 # larger than any number of a process
+NO_PROCESS = 1 << 23 # larger than any pid
 OF_INTERPRETER = "stdin", "__stdin__", "stdout", "__stdout__", "stderr", "__stderr__"
 
 
 def rehearse_session(code):
-    """What it changes in this process, it takes back, whatever happens."""
+    """Takes back all that it changes in this process, even after an exception."""
     muted = {"register_at_fork": lambda **_: None, "offer_display": lambda **_: None, "kill_one": lambda *_: None, "remember_source": lambda *_: None}
     kept, streams, path, main = {name: OURS[name] for name in muted}, {name: getattr(sys, name) for name in OF_INTERPRETER}, sys.path[:], sys.modules.get("__main__")
     handlers, outputs, opened = {number: _signal.getsignal(number) for number in (SIGINT, SIGTERM)}, {fd: dup(fd) for fd in (1, 2)}, []

@@ -1,7 +1,7 @@
-# schema.py - what a tool's JSON schema says of its arguments: checked before they leave, and shown as a signature
+# schema.py - checks a tool's arguments against its JSON schema before they are sent, and shows them as a signature
 #
-# The schema is a server's, and the check is the program's convenience: the other side checks again. So what is not known here is
-# passed over, patterns are (one can take for ever), and so is all that a circle of references would make endless.
+# The schema comes from a server. The check is a convenience for the program: the other side checks again. So unknown keywords are
+# ignored, patterns are ignored (one can take for ever), and a check that does not end, because references form a circle, passes.
 STEPS_MAX = 20000
 SHOWN_MAX = 400
 KINDS_OF_JSON = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
@@ -23,11 +23,11 @@ def is_of_type(value, name):
     if name == "number":
         return type(value) in (int, float)
     kind = KINDS_OF_JSON.get(name)
-    return kind is None or type(value) is kind # of a type that is not known, all
+    return kind is None or type(value) is kind # an unknown type accepts every value
 
 
 def is_same(one, other):
-    """JSON tells true from 1."""
+    """Equal in JSON, where true is not 1."""
     return one == other and (type(one) is bool) == (type(other) is bool)
 
 
@@ -36,7 +36,7 @@ def brief(value):
 
 
 class Schema:
-    """One check. `root` has what "$ref" points to."""
+    """One check. "$ref" points into `root`."""
 
     def __init__(self, root):
         self.root, self.steps = root, 0
@@ -91,7 +91,7 @@ class Schema:
                 self.check_any(schema[word], value, where)
 
     def check_any(self, schemas, value, where):
-        """Of oneOf no more is checked than of anyOf."""
+        """oneOf is checked like anyOf: more than one may match."""
         failures = []
         for each in schemas:
             try:
@@ -140,13 +140,13 @@ class Schema:
 
 
 def find_mismatch(schema, arguments):
-    """What is wrong with them, or None."""
+    """What is wrong with the arguments, or None."""
     try:
         Schema(schema).check(schema, arguments, "")
     except Mismatch as failure:
         return str(failure)
     except (Endless, RecursionError):
-        pass # the other side knows
+        pass # the other side decides
     return None
 
 

@@ -1,18 +1,18 @@
-# session.py - the session server: holds a session together, and executes nothing of a program itself
+# session.py - the session server: forks what a session executes, and executes nothing of a program itself
 #
-# The door asks for calls, over one socket; what it says is JSON, what it hears are structs of a fixed size (jail/daemon/session_message.h).
-# A context is a fork of this process in which code of programs runs (context.py), a command one that executes. They have the same
-# rights as this process, so it is not dumpable: they cannot read or write its memory, take its descriptors, or trace it. They can end it,
-# and the session with it. What they say is hostile.
+# The door sends requests as JSON over one socket, and gets structs of a fixed size (jail/daemon/session_message.h).
+# A context is a fork of this process that executes code of programs (context.py). A command is started and awaited by another fork, the
+# command's parent (stay_beside()). All processes of a session have the same rights as this one, so it is not dumpable: they cannot read
+# or write its memory, take its descriptors, or trace it. They can kill it, which ends the session. What they send is hostile.
 from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, sched_yield, setsid, stat, waitid, waitpid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
-RESIZE, INTERRUPT = 1, 2 # to the process beside a command that has a terminal
+RESIZE, INTERRUPT = 1, 2 # to the parent of a command that has a terminal
 FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
 SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT, SIGXCPU, SIGXFSZ = 2, 9, 13, 15, 17, 18, 24, 25
-BY_DEFAULT = SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ # in a command
+BY_DEFAULT = SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ # the signals whose action is reset for a command
 BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
 SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
@@ -26,7 +26,7 @@ from time import clock_gettime_ns
 
 
 def set_process(option, value):
-    """prctl(): of the zygote's module where a zygote was forked, else of the C library."""
+    """prctl(): that of the zygote's extension in a fork of a zygote, otherwise that of the C library."""
     if "zygote_prctl" in OURS:
         return zygote_prctl(option, value)
     import ctypes
@@ -51,7 +51,7 @@ def receive(sock, most, flags=0):
 
 
 def step_aside():
-    """For whatever else waits for this processor. A policy may refuse it."""
+    """Lets another process run on this processor first. A policy may refuse the call."""
     try:
         sched_yield()
     except OSError:
@@ -67,7 +67,7 @@ def close_all(fds):
 
 
 def keep_only(*kept):
-    """Beside 0 to 2."""
+    """Closes all descriptors but 0 to 2 and these."""
     first = 3
     for fd in sorted(kept):
         closerange(first, fd)
@@ -76,7 +76,7 @@ def keep_only(*kept):
 
 
 def cpu_ns_of(pid):
-    """Of a process that is not reaped, all its threads."""
+    """The CPU time of all threads of a process that is not reaped yet."""
     try:
         return clock_gettime_ns((~pid << 3) | 2)
     except OSError:
@@ -100,7 +100,7 @@ def listdir(path):
 
 
 def read_file_slowly(path):
-    """One of /proc, which has no size."""
+    """Reads a file of /proc, which does not have a size."""
     fd, pieces = open_file(path, 0o2000000), []
     try:
         while piece := read(fd, 1 << 16):
@@ -118,7 +118,7 @@ def kill_one(pid, signal=SIGKILL):
 
 
 def is_over(pid, how=WNOHANG):
-    """A child that has ended, and is not reaped by this. how: 0 waits for it."""
+    """Has this child ended? Does not reap it. how=0 waits for its end."""
     try:
         return waitid(P_PID, pid, WEXITED | WNOWAIT | how) is not None
     except ChildProcessError:
@@ -126,7 +126,7 @@ def is_over(pid, how=WNOHANG):
 
 
 def next_ended():
-    """The number of a child that has ended, or None. It is not reaped by this."""
+    """The pid of a child that has ended, or None. Does not reap it."""
     try:
         ended = waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
         return ended and ended.si_pid
@@ -135,7 +135,7 @@ def next_ended():
 
 
 def has_children():
-    """What has lost its parent counts, in a subreaper."""
+    """Does this process have children? It is a subreaper, so orphans are among them."""
     try:
         waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
         return True
@@ -144,10 +144,11 @@ def has_children():
 
 
 def end_children(spared=()):
-    """All that this process is the parent of, or becomes it, as a subreaper. None is reaped meanwhile: the dead count as well, so programs that fork faster
-    than they are killed soon cannot fork any more. What a program has hidden (PR_SET_DUMPABLE) comes here when its parent ends.
+    """Kills all children of this process, and their descendants: orphans become its children, because it is a subreaper. None is reaped meanwhile.
+    The dead count towards the limit of processes, so programs that fork faster than they are killed soon cannot fork any more. A process that a
+    program has hidden (PR_SET_DUMPABLE) becomes a child when its parent ends.
 
-    All are over when a second look finds none that the first did not: until one has ended, what it forked is not in the list."""
+    All have ended when a second look finds only dead children, the same as the first: while a process runs, its own children are not in the list."""
     seen = []
     while has_children():
         children = [child for child in children_of("self") if child not in spared]
@@ -161,14 +162,14 @@ def end_children(spared=()):
         seen = children
 
 
-# --- what it watches ---
+# --- contexts and commands, as the server sees them ---
 
 class Context:
-    """An interpreter, with the call that it executes."""
+    """An interpreter, and the call that it executes."""
 
     def __init__(self, pid, channel):
         self.pid, self.channel = pid, channel
-        self.call, self.is_known, self.is_reaped = None, False, False # known: the door has heard of it
+        self.call, self.is_known, self.is_reaped = None, False, False # is_known: the door was told of it
 
     def begin(self, call, limit_ns):
         self.call, self.limit_ns, self.is_told = call, limit_ns, False
@@ -181,13 +182,13 @@ class Context:
         kill_one(self.pid, SIGINT)
 
     def kill(self):
-        """Before it is reaped: its number may be another's after that."""
+        """Does nothing after it was reaped: its pid may then belong to another process."""
         if not self.is_reaped:
             kill_one(self.pid)
 
 
 class Command:
-    """A process that is the parent of all that a command starts, and says how it ended."""
+    """A command's parent: the parent or subreaper of all that the command starts; it reports how the command ended."""
 
     def __init__(self, pid, channel, call, ends, order):
         self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
@@ -197,7 +198,7 @@ class Command:
     def say(self, kind, value=0, flags=0):
         try:
             self.channel.sendmsg([packed(kind, 0, value, flags)], [], DONTWAIT)
-        except OSError: # it has ended, or was stopped by a program
+        except OSError: # the process has ended, or a program has stopped it
             pass
 
     def resize(self, size):
@@ -218,7 +219,7 @@ class Command:
         kill_one(self.pid, SIGCONT) # a program may have stopped it
 
 
-# --- a command, in the process that stays beside it ---
+# --- a command's parent ---
 
 def find_executables(name):
     return [name] if "/" in name else [f"{folder}/{name}" for folder in PATH]
@@ -232,30 +233,31 @@ def environment_of(order):
 
 def start_leader(order, actions):
     """
-    The command's first process, the errno with which it could not be started, and flags for the server. actions: where its streams come from.
-    The directory and the limit of CPU time are this process's own as well, which does little but wait: so the command needs no copy of this interpreter.
+    Returns the pid of the command's first process, the errno if it could not be started, and flags for the server. actions: where its streams come
+    from. This process sets the directory and the limit of CPU time for itself, and the command inherits them. So posix_spawn() can start it, without
+    a fork that copies this interpreter. This process does little but wait, so the limit does not matter to it.
     """
     try:
         _signal.signal(SIGXCPU, _signal.SIG_IGN)
         seconds, most = -(-order["cpu_ms"] // 1000), resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, most), min(seconds + 1, most)))
         chdir(order.get("cwd") or WORKSPACE)
-    except OSError as failed: # as when the program is not there
+    except OSError as failed: # reported like a program that does not exist
         return 0, failed.errno or 5, 0
     env = environment_of(order)
     for path in find_executables(order["argv"][0]):
         try:
-            stat(path) # a process that finds nothing to execute costs more than this look
+            stat(path) # cheaper than a process that finds nothing to execute
             return posix_spawn(path, order["argv"], env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=BY_DEFAULT), 0, 0
         except OSError as failed:
             error = failed.errno or 5
-            if error not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next place may have it
+            if error not in (2, 13, 20): # ENOENT, EACCES, ENOTDIR: the next directory may have it
                 break
-    return 0, error, NO_EXEC if error in (11, 12) else 0 # EAGAIN, ENOMEM: there was no process to execute it
+    return 0, error, NO_EXEC if error in (11, 12) else 0 # EAGAIN, ENOMEM: no process could be made
 
 
 def stay_beside(order, channel, streams):
-    """In the process that stays: never returns."""
+    """Starts a command, waits for its end and reports it. Never returns."""
     set_process(SET_CHILD_SUBREAPER, 1)
     if order.get("terminal"):
         need("session_terminal")
@@ -264,14 +266,14 @@ def stay_beside(order, channel, streams):
         leader, status = stay_in_pipes(order, channel, streams)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     channel.sendmsg([packed(ENDED, leader, status, 0, cpu_ns_in(usage))], [], DONTWAIT)
-    step_aside() # the server first: this process's memory takes longer to go than the client's answer to come
+    step_aside() # the server answers the client first: freeing this process's memory takes longer
     channel.close()
-    reap_children() # what was detached has this parent, and so is not taken for what a context has left
+    reap_children() # detached processes keep this parent, so the server does not take them for what a context has left
     _exit(0)
 
 
 def stay_in_pipes(order, channel, streams):
-    """The command's first process, and how it ended, as waitpid() says it."""
+    """Returns the pid of the command's first process, and its status from waitpid()."""
     _signal.pthread_sigmask(BLOCK, [SIGCHLD])
     leader, errnum, flags = start_leader(order, [(POSIX_SPAWN_DUP2, fd, to) for fd, to in zip(streams, (1, 2, 0))])
     close_all(streams)
@@ -286,8 +288,8 @@ def stay_in_pipes(order, channel, streams):
 
 
 def wait_for(leader):
-    """How it ended. Both signals are blocked, and taken here: a handler would not be called for one that came just before a waitpid() that waits. Not wait4():
-    its answer is a class of another module, which it would import."""
+    """Returns the status of the leader. SIGTERM and SIGCHLD are blocked, and taken by sigwait(): with a handler, a signal just before a blocking
+    waitpid() would be missed. Not wait4(): its result is a class of another module, which it would import."""
     while True:
         pid, status = waitpid(-1, WNOHANG)
         if pid == leader:
@@ -310,8 +312,8 @@ class Server:
     def __init__(self, fd):
         self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
         self.contexts, self.commands = {}, {}
-        self.others = {} # helpers for files, and processes beside commands that have ended: whether what they do was asked for
-        self.told = 0    # how many of those the door knows of
+        self.others = {} # pid of a files helper, or of the parent of a command that has ended: whether the client has asked for what it does
+        self.told = 0    # the sum of these that the door was told; None: the door waits for one
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
@@ -336,10 +338,10 @@ class Server:
     # --- forking ---
 
     def fork(self, work, *kept):
-        """work() is all that the child does. Nothing but these descriptors is open in it, and SIGCHLD is a plain program's."""
+        """Forks a child that does only work(). It has descriptors 0 to 2 and these, and the default action for SIGCHLD."""
         pid = fork()
         if pid:
-            step_aside() # the client waits for what the child does
+            step_aside() # the child first: the client waits for what it does
             return pid
         try:
             _signal.set_wakeup_fd(-1)
@@ -364,7 +366,7 @@ class Server:
         return context
 
     def start_ahead(self):
-        """The first context, of which the door does not know yet: its first call tells what keeps it from being started."""
+        """Starts the first context before the door asks for it. If that fails, the first call will report why."""
         try:
             self.start_context(0)
         except OSError:
@@ -373,7 +375,7 @@ class Server:
     # --- calls ---
 
     def run(self, order, fds):
-        """A call that fails on the way has not begun, and its context is as it was, or is lost: it must not execute a call that the door has given up."""
+        """Starts a call. If that fails, the context has not received it, or is lost: it must not execute a call that the door takes for failed."""
         number, call = order["context"], order["call"]
         ends, given = [], []
         try:
@@ -386,7 +388,7 @@ class Server:
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
             try:
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
-            except ConnectionError: # it ends just now
+            except ConnectionError: # the context was just ending: a new one gets the call
                 self.lose(number)
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
             context = self.contexts[number]
@@ -430,9 +432,9 @@ class Server:
             close_all(ends + given)
 
     def files(self, order, fds):
-        self.told = None # the door waits for a word, whatever becomes of it
+        self.told = None # the door waits for BESIDE, also if this fails
         if not fds:
-            return # its client sees the end of the socket: we have no room for descriptors
+            return # this process had no room for descriptors; the client sees the end of its socket
 
         def work():
             need("session_files")
@@ -440,7 +442,7 @@ class Server:
         try:
             self.others[self.fork(work, fds[0])] = True
         except OSError:
-            pass # its client sees the end of the socket
+            pass # the client sees the end of its socket
 
     def named(self, order):
         running = [*self.contexts.values(), *self.commands.values()]
@@ -464,27 +466,27 @@ class Server:
             self.lose(order["context"])
 
     def end(self, order=None, fds=()):
-        _exit(0) # and with this process PID 1 of the jail, and all others
+        _exit(0) # PID 1 of the jail ends with this process, and with it all others
 
-    # --- what is heard ---
+    # --- messages ---
 
     def hear_door(self):
         data, fds = receive(self.door, ORDER_MAX)
         if not data:
             self.end()
         order, _ = scan(data.decode(), 0)
-        self.reap_all() # the dead count as processes
+        self.reap_all() # the dead count towards the limit of processes
         try:
             ORDERS[order["op"]](self, order, fds)
         finally:
             close_all(fds)
 
     def hear_context(self, number, context):
-        """Whatever else it says, it is an end of its call or of itself."""
+        """A context may only answer its call. Anything else that it sends, or its end, makes the server kill it."""
         try:
             data, fds = receive(context.channel, WORD_MAX, DONTWAIT)
         except BlockingIOError:
-            return # what was to be read had another descriptor of this number
+            return # the event was for an earlier descriptor with this number
         except OSError:
             data, fds = b"", []
         close_all(fds)
@@ -501,12 +503,12 @@ class Server:
     def hear_command(self, command):
         try:
             data = command.channel.recv(WORD_MAX, DONTWAIT)
-        except (BlockingIOError, ConnectionResetError): # reset: it ended and had not read a word of ours; its own come now
+        except (BlockingIOError, ConnectionResetError): # reset: it ended without reading all messages; its own can still be read
             return
         except OSError:
             data = b""
         if len(data) != 24:
-            return self.mute(command.channel) # it is reaped soon
+            return self.mute(command.channel) # its end will be reaped soon
         kind, value = int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[8:12], sys.byteorder)
         if kind == STARTED and not command.leader:
             command.leader = int.from_bytes(data[4:8], sys.byteorder)
@@ -520,7 +522,7 @@ class Server:
             self.drop(command)
 
     def tell_started(self, command):
-        """As many descriptors as a user may have may be under way already: programs can do that."""
+        """This can fail: programs can have so many descriptors in flight that the user's limit is reached."""
         try:
             self.tell(STARTED, command.call, fds=command.ends)
         except OSError as error:
@@ -530,7 +532,7 @@ class Server:
         close_all(command.ends)
 
     def drop(self, command):
-        """Its process is still to be reaped."""
+        """Forgets a command whose parent process is not reaped yet."""
         self.forget(command.channel)
         close_all([] if command.leader else command.ends)
         if self.commands.pop(command.pid, None):
@@ -555,12 +557,12 @@ class Server:
             command = self.commands[pid]
             while pid in self.commands and command.channel.fileno() in self.on and self.is_there(command.channel):
                 self.hear_command(command)
-            if pid in self.commands: # it was killed, and what it stayed beside is ours now
+            if pid in self.commands: # it was killed, and the command's processes became children of this one
                 self.end_orphans()
                 if command.call is not None:
                     self.tell(ENDED if command.leader else FAILED, command.call, 9 if command.leader else 5, 0 if command.leader else NO_EXEC)
                 self.drop(command)
-        elif status & 127: # of what was detached
+        elif status & 127: # killed: its detached processes became children of this one
             self.end_orphans()
         self.others.pop(pid, None)
 
@@ -577,7 +579,7 @@ class Server:
         self.tell(ENDED, context.call, status, GONE, used - context.before)
 
     def lose(self, number):
-        """Nobody waits for it any more: the next call has another at once, also while this one is still about to end."""
+        """Kills and forgets a context that has no call to answer. The next call gets a new one at once, even if this one has not ended yet."""
         context = self.contexts.pop(number)
         context.kill()
         self.forget(context.channel)
@@ -591,13 +593,13 @@ class Server:
         return any(event & 1 for _, event in poll.poll(0))
 
     def end_orphans(self):
-        """What an interpreter that has ended, or a process that stayed beside a command and was killed, has left: what lost its parent comes here."""
+        """Kills the processes that a context has left, or a command's parent that was killed: as orphans they became children of this process."""
         end_children({*(context.pid for context in self.contexts.values()), *self.commands, *self.others})
 
     # --- its life ---
 
     def patience(self):
-        """Milliseconds until a call can have used its CPU time up; None: none can."""
+        """Milliseconds until a call can have used up its CPU time; None: no call has a limit left to reach."""
         left = [context.limit_ns - context.used() for context in self.contexts.values() if context.call is not None and not context.is_told]
         return max(min(left) // 4000000, 5) if left else None
 
@@ -608,7 +610,7 @@ class Server:
                 self.tell(CPU, context.call)
 
     def tell_others(self):
-        """While there are none, and no call, the door may freeze the session."""
+        """Tells the door how many processes still do what a client asked for. If there are none, and no call, it may freeze the session."""
         number = sum(self.others.values())
         if self.told != number:
             self.told = number
@@ -619,7 +621,7 @@ class Server:
         need("context")
         self.start_ahead()
         while True:
-            for fd, _ in self.poll.poll(self.patience())[:1]: # after one, another can have the number of the next
+            for fd, _ in self.poll.poll(self.patience())[:1]: # only one: its handler may close descriptors, whose numbers can then be used again
                 self.on[fd]()
             self.check_cpu()
             self.tell_others()
@@ -643,7 +645,7 @@ def become_server():
     resource.setrlimit(resource.RLIMIT_CPU, (most, most)) # each call has a limit of its own
     for signal in SIGINT, SIGPIPE, SIGTERM:
         _signal.signal(signal, _signal.SIG_IGN)
-    _signal.pthread_sigmask(BLOCK, [SIGTERM]) # with it a command is ended: the process beside it hears it when it has a handler, not before
+    _signal.pthread_sigmask(BLOCK, [SIGTERM]) # it ends a command, whose parent inherits the mask, and takes the signal only when it is ready for it
 
 
 def run_session(fd):

@@ -1,7 +1,7 @@
-# session_files.py - files of a session on their way in and out: brig-protocol(7), FILES
+# session_files.py - a session's files helper: copies files in and out; brig-protocol(7), FILES
 #
-# In a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other, without
-# following links; nothing is opened that could make this wait.
+# It is a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other,
+# without following links, and in a way that cannot block.
 from posix import ftruncate, link, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
 
 END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
@@ -14,15 +14,15 @@ FORMAT, LINK_TYPE, FILE_TYPE, DIRECTORY_TYPE = 0o170000, 0o120000, 0o100000, 0o0
 
 
 class Ended(Exception):
-    """The client is gone, or says what makes no sense."""
+    """The client has gone, or has sent something invalid."""
 
 
-ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK_BYTES)) # one for all: where memory is short a new one would cost a process of the session its life
+ROOM_FOR_BLOCK = memoryview(bytearray(BLOCK_BYTES)) # allocated once: when memory is used up, a new buffer would get a process of the session killed
 NOTHING = memoryview(bytes(4096)) # the same
 
 
 def read_block(fd, most):
-    """Between 1 and so many bytes. Good until the next one is read."""
+    """Reads between 1 and `most` bytes. The block is valid until the next one is read."""
     got = readv(fd, [ROOM_FOR_BLOCK[:min(most, BLOCK_BYTES)]])
     if not got:
         raise Ended
@@ -44,7 +44,7 @@ def try_to_write(file, block):
         return 0
     except OSError as error:
         try:
-            ftruncate(file, 0) # at once: memory may be used up, and with it gives some back
+            ftruncate(file, 0) # at once: memory may be used up, and this gives some back
         except OSError:
             pass
         return error.errno
@@ -68,7 +68,7 @@ def is_plain(name):
 
 
 def open_folder(parts, makes):
-    """Of /workspace; the caller closes it."""
+    """Opens a directory below /workspace; makes: creates what is missing. The caller closes it."""
     folder = open_at(WORKSPACE, O_DIRECTORY | O_CLOEXEC)
     for part in parts:
         try:
@@ -92,7 +92,7 @@ def skip(fd, size):
 
 
 def give_name(file, folder, last):
-    """Of a file that has none yet. One that has this name already is replaced in a single step, and keeps it if that fails."""
+    """Gives a name to a file that has none. An existing file of that name is replaced in a single step, and stays if that fails."""
     def name_it(name):
         link(b"/proc/self/fd/%d" % file, name, dst_dir_fd=folder, follow_symlinks=True)
     try:
@@ -109,8 +109,8 @@ def give_name(file, folder, last):
 
 
 def put_file(fd, kind, name, size):
-    """The reason why it is left out, or None. All its bytes are read in any case. It has no name before it is whole: where memory is used up this
-    process may be the one that is killed, and what it has written must go with it."""
+    """Returns the reason why the file is left out, or None. All its bytes are read in any case. It has no name before it is complete: if memory is
+    used up and this process is killed, the incomplete file must disappear."""
     *above, last = name.split(b"/")
     folder = file = -1
     left, errnum = size, 0
@@ -135,7 +135,7 @@ def put_file(fd, kind, name, size):
 
 
 def take_files(fd):
-    """Those that were not taken, each with its reason."""
+    """Returns the files that were left out, each with its reason."""
     left = []
     while True:
         kind, name, size = next_entry(fd)
@@ -153,7 +153,7 @@ def take_files(fd):
 # --- out ---
 
 def set_end(pattern, at):
-    """Where the set that begins at `at` ends, or -1: it is no set."""
+    """The index of the "]" of the set that begins at `at`; -1: it is no set."""
     end = at + 1 + (pattern[at + 1:at + 2] in (b"!", b"^"))
     return pattern.find(b"]", end + 1)
 
@@ -172,7 +172,7 @@ def in_set(set, char):
 
 
 def matches_part(pattern, text):
-    """One component: *, ? and []; without recursion, so that no pattern takes long."""
+    """Matches one component against *, ? and []; without recursion, so that no pattern takes long."""
     at = here = 0
     star, mark = -1, 0
     while here < len(text):
@@ -199,7 +199,7 @@ def matches_part(pattern, text):
 
 
 def matches(pattern, name):
-    """A file, or a directory with all that is in it."""
+    """True if the pattern matches the name or a directory above it."""
     parts, names = pattern.split(b"/"), name.split(b"/")
     return len(parts) <= len(names) and all(map(matches_part, parts, names))
 
@@ -214,7 +214,7 @@ def send_file(fd, folder, last, name, most):
     try:
         status = fstat(file)
         size = status.st_size
-        if status.st_mode & FORMAT != FILE_TYPE or size > most: # it was a file when it was looked at; holes are larger than all that is there
+        if status.st_mode & FORMAT != FILE_TYPE or size > most: # it may have changed since send_one(); a sparse file can be larger than /workspace
             put_entry(fd, LEFT, name, SPECIAL if status.st_mode & FORMAT != FILE_TYPE else SIZE)
             return 0
         put_entry(fd, EXECUTABLE if status.st_mode & 0o100 else REGULAR, name, size)
@@ -226,7 +226,7 @@ def send_file(fd, folder, last, name, most):
 
 
 def send_bytes(fd, file, size):
-    """As many as were promised: what is not there any more goes as NUL bytes. Returns how many."""
+    """Sends exactly `size` bytes: NULs for those that have vanished meanwhile. Returns how many have."""
     while size:
         try:
             block = read_block(file, size)
@@ -257,7 +257,7 @@ class Sender:
         self.send_folder(folder, b"", 1)
 
     def send_folder(self, folder, prefix, depth):
-        """folder is closed. Names in their order."""
+        """Sends the entries in the order of their names, and closes folder."""
         try:
             with scandir(folder) as entries:
                 names = sorted(sys.modules["os"].fsencode(entry.name) for entry in entries)
@@ -268,14 +268,14 @@ class Sender:
 
     def send_one(self, folder, last, name, depth):
         self.names -= 1
-        if self.names < 0: # what is moved about while it is looked at can be met again and again
+        if self.names < 0: # an entry that is moved meanwhile can be met again and again
             raise Ended
         try:
             status = stat_of(last, dir_fd=folder, follow_symlinks=False)
         except OSError:
             return
         kind = status.st_mode & FORMAT
-        if status.st_dev != self.device: # what is shown is the host's
+        if status.st_dev != self.device: # a mount: what --ro shows is the host's
             return
         if kind == DIRECTORY_TYPE:
             return self.enter(folder, last, name, depth)
@@ -305,7 +305,7 @@ class Sender:
 
 
 def room_of(folder):
-    """Bytes and names of all that /workspace has room for."""
+    """How many bytes and how many names /workspace has room for."""
     from posix import fstatvfs
     room = fstatvfs(folder)
     return room.f_blocks * room.f_frsize, room.f_files
@@ -323,7 +323,7 @@ def take_patterns(fd):
 
 
 def serve_files(fd):
-    try_to_write(-1, b" ") # what a process executes for the first time costs it memory, and there will be none when this matters
+    try_to_write(-1, b" ") # code needs memory when it is executed for the first time, and when this code matters there is none
     try:
         left = take_files(fd)
         patterns = take_patterns(fd)

@@ -1,7 +1,7 @@
-# session_terminal.py - a command of a session at a terminal: the process that stays beside it holds the master's end, and copies
+# session_terminal.py - a command of a session at a terminal: the command's parent holds the master's end, and copies
 #
-# A client has two pipes, and no end of the terminal: what it gets cannot be another terminal than it takes it for, and what it may ask
-# for is to write, to read, and another size. No other process of the session has the master's end, or gets at it, as this one is not dumpable.
+# The client gets two pipes and no end of the terminal, so a program cannot give it another terminal instead. It can write, read, and set
+# the size. No other process of the session has the master's end, or can take it, because this process is not dumpable.
 from posix import POSIX_SPAWN_OPEN, openpty, tcgetpgrp, ttyname
 
 fcntl = extension("fcntl")
@@ -9,8 +9,8 @@ fcntl = extension("fcntl")
 TIOCSWINSZ, READ_WRITE = 0x5414, 2
 IN, OUT = 1, 4 # of poll()
 INPUT_IS_UTF8 = 0x4000
-END_OF_FILE = b"\4" # the key that says so
-COPIED_BYTES = 4 << 10 # a master never gives more at once
+END_OF_FILE = b"\4" # Ctrl-D
+COPIED_BYTES = 4 << 10 # read() of a master never returns more
 HELD_BYTES = 64 << 10 # more than a terminal ever holds: 8 KiB of the slave's, and a buffer of the master's
 EIO, EAGAIN = 5, 11
 
@@ -31,12 +31,12 @@ def open_terminal(rows, columns):
 
 
 def streams_at(path):
-    """The command leads a session of processes: the terminal that it opens first controls it."""
+    """File actions for posix_spawn(). The command is a session leader, so the terminal that it opens becomes its controlling terminal."""
     return [(POSIX_SPAWN_OPEN, 0, path, READ_WRITE, 0), (POSIX_SPAWN_DUP2, 0, 1), (POSIX_SPAWN_DUP2, 0, 2)]
 
 
 class Terminal:
-    """Copies until its command has ended, and what that has written is with the client. typed, shown: pipes to the client."""
+    """Copies until the command has ended and the client has its output. typed: pipe from the client; shown: pipe to it."""
 
     def __init__(self, channel, typed, shown, master):
         self.channel, self.typed, self.shown, self.master = channel, typed, shown, master
@@ -53,12 +53,12 @@ class Terminal:
         self.is_killed = True
         end_children()
 
-    # --- what the server says ---
+    # --- messages of the server ---
 
     def hear(self):
         data = self.channel.recv(WORD_MAX)
         if not data:
-            _exit(1) # the server has ended, and with it the session
+            _exit(1) # the server has ended, and the session with it
         kind, rows, columns = (int.from_bytes(data[at:at + 4], sys.byteorder) for at in (0, 8, 12))
         if kind == RESIZE:
             set_size(self.master, rows, columns)
@@ -66,7 +66,7 @@ class Terminal:
             self.interrupt()
 
     def interrupt(self):
-        """As the key does: what has the terminal now, and not the shell behind it."""
+        """Interrupts the foreground process group, as Ctrl-C does, and not the shell behind it."""
         try:
             killpg(tcgetpgrp(self.master), SIGINT)
         except OSError:
@@ -88,7 +88,7 @@ class Terminal:
             self.to_master = END_OF_FILE
 
     def read_master(self):
-        """False: there is nothing."""
+        """False: there was nothing to read."""
         try:
             self.to_client = read(self.master, COPIED_BYTES)
         except OSError as error:
@@ -135,7 +135,7 @@ class Terminal:
             self.to_client = b""
 
     def copy_until_end(self, leader):
-        """How the command ended, as waitpid() says it."""
+        """Returns the command's status from waitpid()."""
         while True:
             pid, status = waitpid(-1, WNOHANG)
             if pid == leader:
@@ -144,8 +144,8 @@ class Terminal:
                 self.turn()
 
     def copy_rest(self):
-        """What the terminal holds when all that the command started has ended. Other calls of the session can open it, and
-        write for ever. A client that does not read is not waited for when the call is killed."""
+        """Copies what the terminal holds when all processes of the command have ended: at most HELD_BYTES, because other calls of
+        the session can open the terminal and write for ever. If the call is killed, this does not wait for a client that does not read."""
         left = HELD_BYTES
         while self.shown >= 0 and not self.is_killed:
             if not self.to_client:
@@ -160,7 +160,7 @@ class Terminal:
 
 
 def stay_at_terminal(order, channel, shown, unused, typed):
-    """As stay_beside(), with a terminal. One end of it stays open here, so that the master has no end before the command has one."""
+    """stay_in_pipes() for a terminal. The slave's end stays open here, so that the master gives no end of file before the command has opened it."""
     close(unused)
     try:
         master, slave = open_terminal(*order["terminal"])
@@ -171,7 +171,7 @@ def stay_at_terminal(order, channel, shown, unused, typed):
     channel.sendmsg([packed(FAILED if errnum else STARTED, leader, errnum, flags)], [], DONTWAIT)
     if errnum:
         _exit(0)
-    _signal.pthread_sigmask(UNBLOCK, [SIGTERM]) # one that came before waited until the command was there
+    _signal.pthread_sigmask(UNBLOCK, [SIGTERM]) # a SIGTERM that came before the command was started takes effect now
     status = terminal.copy_until_end(leader)
     end_children()
     reap_children()

@@ -1,7 +1,7 @@
-# tools.py - the module `tools`, where a run has tools: it looks like one with functions, and asks the other side for each name once
+# tools.py - the module `tools` of a run with tools: looks like a module of functions, and asks the other side once for each name
 #
-# It is there without import, among the builtins: the program's own variables and modules of that name come first. Nothing is asked
-# until a name is used, so thousands of tools cost nothing.
+# It is a builtin, so it needs no import, and the program's own variables and modules of that name come first. Nothing is asked until
+# a name is used, so thousands of tools cost nothing.
 ABOUT = """Functions that run outside of this jail.
 
 tools.NAME(argument=value)       calls one; in a coroutine: await tools.NAME(...)
@@ -17,7 +17,7 @@ HINT = 'tools.list() has all names, tools.search("words") finds some'
 
 
 def result_of(name, answer):
-    """An answer's result, or what it says of an error."""
+    """The result in an answer; raises the error in it."""
     error = answer.get("error")
     if error is None:
         if "result" not in answer:
@@ -28,7 +28,7 @@ def result_of(name, answer):
 
 
 class Tool:
-    """One function."""
+    """One tool, as a function."""
 
     def __init__(self, bridge, told):
         self._bridge, self._schema = bridge, told.get("inputSchema")
@@ -50,7 +50,7 @@ class Tool:
             return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=type_text(schema),
                                         default=Parameter.empty if must else schema.get("default", ...) if type(schema) is dict else ...)
                               for name, schema, must in rows])
-        except ValueError: # a keyword of Python's
+        except ValueError: # a name is a keyword of Python
             return Signature([Parameter("arguments", Parameter.VAR_KEYWORD)])
 
     def __repr__(self):
@@ -68,11 +68,11 @@ class Tool:
         return {**given, **named}
 
     def _line(self, arguments):
-        """What is sent, once it is JSON and fits the schema."""
+        """The line to send, without its id. Raises ToolError if the arguments are not JSON or do not fit the schema."""
         made, known, must = {}, properties_of(self._schema), required_of(self._schema)
         for name, value in arguments.items():
             if value is None and name in known and name not in must and not may_be_null(known[name]):
-                continue # left out
+                continue # None leaves the argument out
             try:
                 made[key_of(name)] = plain(value)
             except NoJson as error:
@@ -117,7 +117,7 @@ def identifier_of(name):
 
 
 class Catalogue:
-    """What the other side has told: each question once."""
+    """Asks the other side about tools, and keeps the tools that it has described."""
 
     def __init__(self, bridge):
         self.bridge, self.known = bridge, {}
@@ -151,19 +151,19 @@ class Catalogue:
 
 
 class Group(MODULE):
-    """Tools whose names begin alike. What was used is kept, so that it is asked for once."""
+    """Tools whose names have a common prefix. A tool or group that was used becomes an attribute, so it is asked for once."""
 
     def __init__(self, catalogue, prefix, names):
         super().__init__("tools" + "".join("." + identifier_of(part) for part in prefix.split(".") if part), None)
         self.__dict__.update(_catalogue=catalogue, _prefix=prefix, _names=names, __path__=[])
 
     def _parts(self):
-        """{what a program writes: the part of a name}"""
+        """{attribute that a program can write: part of a tool's name}"""
         parts = [name[len(self._prefix):].partition(".")[0] for name in self._names]
         return {**{identifier_of(part): part for part in reversed(parts)}, **{part: part for part in parts}}
 
     def _of(self, part, names):
-        """The tool or the group that is called so, or None."""
+        """The tool or the group with this name, or None."""
         name = self._prefix + part
         if name in names:
             return self._catalogue.tool(name)
@@ -204,7 +204,7 @@ class Tools(Group):
         return self._catalogue.tool(name)._call({**(arguments or {}), **named})
 
     def _forget(self):
-        """What was asked for in an earlier call of a context: this one may have other tools."""
+        """Drops what earlier calls of the context have asked for: this call may have other tools."""
         for part in [part for part in self.__dict__ if part[:1] != "_"]:
             del self.__dict__[part]
         self._catalogue.known.clear()
@@ -219,7 +219,7 @@ class Tools(Group):
         return sorted({*super().__dir__(), *self._helpers})
 
     def _find(self, part):
-        """All names are asked for last, for one that a program cannot write as it is. A tool takes the place of a helper."""
+        """A tool comes before a helper of its name. All names are asked for last: the tool's own name may not be an identifier."""
         found = self._of(part, self._catalogue.names(part)) or self._helpers.get(part)
         return found or super()._find(part)
 
@@ -239,7 +239,7 @@ class Later(MODULE):
 
 
 class Finder:
-    """After all others: a program that imports tools has them, unless it brings a module of that name."""
+    """The last finder: `import tools` gives the tools, unless the program has a module of that name."""
 
     def __init__(self, tools):
         self.tools = tools

@@ -1,5 +1,5 @@
 # tree.py - the value of the last expression, by way of the syntax tree
-ONLY_AST = 0x400 # of compile()
+ONLY_AST = 0x400 # a flag of compile()
 
 
 def keep_value(tree):
@@ -23,7 +23,7 @@ def compile_tree(source, path):
 
 
 def without_warnings(work, *args):
-    """They have been given already."""
+    """The compiler has given them already, for the unchanged source."""
     change_filters("ignore")
     try:
         return work(*args)
@@ -32,7 +32,7 @@ def without_warnings(work, *args):
 
 
 def leaving_modules(work, *args):
-    """The program shall not find what only we have imported."""
+    """Removes what work() imports from sys.modules, so that the program does not find it there."""
     known = set(sys.modules)
     try:
         return work(*args)

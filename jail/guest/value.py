@@ -1,9 +1,9 @@
-# value.py - a value as strict JSON where it is JSON, else as a bounded repr
+# value.py - a value as strict JSON if it is JSON, otherwise as a bounded repr
 #
-# What the program made is looked at with the methods of the built-in types: those of a subclass may loop, print or
-# lie. Only repr() of what is no JSON, and item() of a numpy scalar, are the object's own.
+# Objects of the program are read with the methods of the built-in types, because those of a subclass may loop, print or lie.
+# The object's own methods are used only where there is no JSON for it: its repr(), str() for WRITTEN_OUT, item() of a numpy scalar.
 WRITTEN_OUT = "datetime", "decimal", "fractions", "uuid", "pandas._libs.tslibs.timestamps", "pandas._libs.tslibs.timedeltas"
-STOPS = ()     # what a repr() does not only fail with: it ends all of the report (context.py)
+STOPS = ()     # exceptions from a repr() that end the whole report (context.py)
 BITS_MAX = 13000 # beyond it Python refuses to write an integer in decimal
 
 
@@ -31,7 +31,7 @@ def is_numpy_scalar(value):
 # --- JSON ---
 
 class Json:
-    """Writes one value, and raises TooLarge rather than go on for ever."""
+    """Writes one value, or raises TooLarge when it exceeds RESULT_MAX."""
 
     def __init__(self):
         self.pieces, self.left, self.path = [], RESULT_MAX, []
@@ -54,7 +54,7 @@ class Json:
         self.put(text if -SAFE_INTEGER <= number <= SAFE_INTEGER else f'"{text}"')
 
     def key(self, key, taken):
-        """As json.dumps() writes it; two keys with one text stay two."""
+        """Writes a key as json.dumps() does. If two keys have the same text, the second one gets an apostrophe."""
         if is_a(key, str):
             text = str.__str__(key)
         elif key is None or key is True or key is False:
@@ -65,14 +65,14 @@ class Json:
             text = float_text(float.__float__(key)).strip('"')
         else:
             text = short(key, LINE_MAX)
-        text = text.replace("\0", "\ufffd") # no key of theirs, say our readers
+        text = text.replace("\0", "\ufffd") # readers of the report refuse NUL in a key
         while text in taken:
             text += "'"
         taken.add(text)
         self.text(text)
 
     def enter(self, value, size):
-        """False when this container is written as text: it is too deep, or inside of itself."""
+        """False if the container was written as text instead, because it is nested too deeply or contains itself."""
         if size > self.left:
             raise TooLarge
         if len(self.path) < DEPTH_MAX and not any(value is above for above in self.path):
@@ -136,7 +136,7 @@ def json_of(value):
 # --- repr ---
 
 class Short:
-    """A repr that stops in time: of what is built in it never makes more than it shows."""
+    """A bounded repr: of built-in types it never makes more text than it shows."""
     BRACKETS = {list: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: ("frozenset({", "})")}
 
     def __init__(self, most):
@@ -150,7 +150,7 @@ class Short:
         self.pieces.append(text)
 
     def text(self, value):
-        self.put(repr(value[:self.left]) if len(value) > self.left else repr(value)) # too long with its quotes: put() raises
+        self.put(repr(value[:self.left]) if len(value) > self.left else repr(value)) # with its quotes the cut text is too long, so put() raises
 
     def items(self, value, kind):
         for i, item in enumerate(dict.items(value) if kind is dict else kind.__iter__(value)):
@@ -176,7 +176,7 @@ class Short:
         self.put(closing)
 
     def large(self, value):
-        """A subclass has a repr of its own, which would make all of the text."""
+        """Writes a large instance of a subclass, whose own repr would make all of the text. False if the value is none."""
         kind = next((kind for kind in self.BRACKETS if is_a(value, kind) and kind.__len__(value) > self.left), None)
         if kind is not None:
             self.put(f"{type_name(type(value))}(")
@@ -226,7 +226,7 @@ def short(value, most=REPR_MAX):
 
 
 def module_of(kind):
-    """A metaclass may say anything."""
+    """kind.__module__ if it is a string; a metaclass may return anything, or raise."""
     try:
         module = kind.__module__
     except BaseException:
