@@ -138,7 +138,7 @@ static int err_size(const struct build *b, uint64_t bytes, struct err *e)
 		       text_from_size(enough * MIB, more, sizeof more));
 }
 
-/* Before a byte is hashed: a file of a terabyte takes no room when nothing is in it. */
+/* Checks the size before anything is hashed: a sparse file of a terabyte takes no room, but hours to hash. */
 static int check_size(const struct build *b, struct err *e)
 {
 	scoped_tree t     = { 0 };
@@ -179,7 +179,7 @@ static int stage_manifest(struct build *b, struct err *e)
 
 /* --- stages of an import --- */
 
-/* The recipe that it stands for has no row but those of compile, and its digest is the image's. */
+/* An import has a recipe without rows, but for those of compile. The recipe's digest is made from the image's. */
 static int stage_import(struct build *b, struct err *e)
 {
 	const struct build_options *o = b->options;
@@ -206,7 +206,7 @@ static int stage_fit(struct build *b, struct err *e)
 	return b->recipe.source ? 0 : -1;
 }
 
-/* What is not compiled here is compiled by each run that imports it. */
+/* Files that cannot be compiled are no error here: each run that imports one compiles it. */
 static int stage_compile_most(struct build *b, struct err *e)
 {
 	if (!fit_has_python(b->tree)) {
@@ -239,27 +239,27 @@ static int stage_publish(struct build *b, struct err *e)
 struct stage {
 	const char *name;
 	int       (*run)(struct build *, struct err *);
-	/* the reason for its place */
+	/* each row ends with the reason for its place */
 };
 
 /* clang-format off */
 static const struct stage stages[] = {
-	{ "unpack",    stage_unpack },    /* all others work on what it brings */
-	{ "prune",     stage_prune },     /* before anything is made: no pattern can take away what the recipe adds */
-	{ "files",     stage_furnish },   /* before compile: the interpreter may want its links and directories */
-	{ "wheels",    stage_wheels },    /* with the tree's own interpreter, like all until compile; what comes later lies over what a wheel brought */
-	{ "runner",    stage_guest },     /* before compile, which is the only one that fails for what others wrote */
-	{ "compile",   stage_compile },   /* the last that runs a program of the tree */
-	{ "clean",     stage_prune_last }, /* what only the two before needed */
+	{ "unpack",    stage_unpack },    /* makes the tree that all others work on */
+	{ "prune",     stage_prune },     /* before anything is made, so that no pattern removes what the recipe adds */
+	{ "files",     stage_furnish },   /* before compile: the interpreter may need its links and directories */
+	{ "wheels",    stage_wheels },    /* with the tree's own interpreter, as the next two; later stages overwrite what a wheel brought */
+	{ "runner",    stage_guest },     /* before compile, which is the only one that fails because of other authors' files */
+	{ "compile",   stage_compile },   /* the last stage that runs a program of the tree */
+	{ "clean",     stage_prune_last }, /* removes what only the stages before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
-	{ "lint",      stage_lint },      /* judges what will be published, so after the last change */
-	{ "manifest",  stage_manifest },  /* hashes only what lint has passed: its lines cannot be forged */
-	{ "publish",   stage_publish },   /* from here on others see it */
+	{ "lint",      stage_lint },      /* checks what will be published, so after the last change */
+	{ "manifest",  stage_manifest },  /* after lint, which refuses names that could forge its lines */
+	{ "publish",   stage_publish },   /* from here on runs can use the tree */
 	{ 0 },
 };
 
 static const struct stage import_stages[] = {
-	{ "unpack",    stage_import },    /* the rest is as above, but for what a recipe decides there */
+	{ "unpack",    stage_import },    /* the order as above, without the stages that a recipe controls */
 	{ "files",     stage_fit },
 	{ "runner",    stage_guest },
 	{ "compile",   stage_compile_most },
@@ -271,7 +271,7 @@ static const struct stage import_stages[] = {
 };
 /* clang-format on */
 
-/* --- telling --- */
+/* --- running the stages --- */
 
 static double now(void)
 {
@@ -290,7 +290,7 @@ static const char *last_lines(const char *text, size_t len, unsigned lines)
 	return p;
 }
 
-/* Programs of the tree have written there, and others have told of names in archives. */
+/* The lines are not trusted: programs of the tree have written them, and others that print names from archives. */
 static void print_lines(char *text)
 {
 	for (char *line; (line = strsep(&text, "\n")) && (*line || text);) {
@@ -334,7 +334,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 		r = stage->run(b, e);
 		progress_end(&progress);
 		if (r < 0) {
-			if (e->kind == ERR_SETUP && !e->errnum) /* a program said no: it knows why */
+			if (e->kind == ERR_SETUP && !e->errnum) /* a program failed: its output says why */
 				show_log(b);
 			return err_wrap(e, "%s", stage->name);
 		}
@@ -393,7 +393,7 @@ int build_run(const struct build_options *o, struct err *e)
 	return 0;
 }
 
-/* Every profile that names it would run in another tree from now on. */
+/* Refuses a name that is in use: every profile that has it would use another tree from now on. */
 static int check_free(const struct build *b, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
@@ -412,7 +412,7 @@ int build_import(const struct build_options *o, struct err *e)
 	if (!text_is_name(o->recipe))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
-	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* what came was counted; what its Python compiles comes on top */
+	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* import_apply() has checked o->size_max; compiled files come on top */
 	if (guest_load(&b.guest, o->guest, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0 || check_free(&b, e) < 0)
 		return -1;
 	if (prepare(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)

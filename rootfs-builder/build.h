@@ -1,4 +1,4 @@
-/* build.h - a recipe, or a system made elsewhere, becomes a tree in the store: the tables of stages */
+/* build.h - makes a tree in the store from a recipe, or from a system made elsewhere: the tables of stages */
 #pragma once
 #include "digest.h"
 #include "recipe.h"
@@ -6,16 +6,16 @@
 struct build_options {
 	const char *store;
 	const char *recipes; /* the folder of recipes */
-	const char *recipe; /* a name, or a file; of an import, the name */
-	const char *guest; /* the folder of what runs inside jails */
-	const char *sources; /* a file, or NULL: the machine's */
+	const char *recipe; /* a name, or a file; for an import, the name of the tree */
+	const char *guest; /* the folder of the files that run inside jails */
+	const char *sources; /* a file of apt sources, or NULL: the machine's */
 	bool        force;
-	int         stop; /* a signalfd */
-	const char *source; /* of an import */
-	uint64_t    size_max; /* likewise */
+	int         stop; /* a signalfd; the caller's */
+	const char *source; /* for an import: the directory, archive or image */
+	uint64_t    size_max; /* for an import: bytes */
 };
 #define BUILD_IMPORT_MAX (64 * GIB)
-/* Progress and, when it fails, the end of the log go to stderr. errnum is ECANCELED when a signal ended it. */
+/* Writes progress to stderr and, on failure, the end of the log. errnum is ECANCELED when a signal ended it. */
 must_use int build_run(const struct build_options *o, struct err *e);
-/* The same for a system made elsewhere: see import.h. A name that the store has is taken over only with `force`. */
+/* The same for a system made elsewhere: see import.h. A name that the store has already is reused only with `force`. */
 must_use int build_import(const struct build_options *o, struct err *e);

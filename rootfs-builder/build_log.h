@@ -1,6 +1,6 @@
-/* build_log.h - what the programs of a build have printed; not trusted */
+/* build_log.h - the output of the programs of a build; not trusted */
 #pragma once
 #include "file.h"
 
-/* All of it from the beginning; NUL-terminated. False when there is nothing, or it cannot be read. */
+/* Reads all of it, NUL-terminated. False when it is empty, or cannot be read. */
 bool build_log_read(int log, struct bytes *ret);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is not mounted over, and must be there: Landlock lets programs be executed below the one, and files be written below the other. */
+/* Directories that are not mounted over, and must be there for Landlock: programs are executed below /usr, and files written below /dev. */
 static const char *const bare[] = { "/usr", "/dev" };
 
 static void add(struct cell_places *list, const char *slash, const char *path, enum tree_type type)
@@ -54,7 +54,10 @@ bool cell_place_is_led_to(const struct tree_entry *link)
 	return strncmp(link->target, "/proc/", 6) == 0 || (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
 }
 
-/* By which programs make a terminal; it leads nowhere but in a session with terminals. Whatever is there is of no use: a cell shows no device by that name. */
+/*
+ * Programs make a terminal with /dev/ptmx. The link has a target only in a session with terminals. It replaces an existing entry,
+ * because a cell has no device of that name.
+ */
 static int link_terminals(int root, struct err *e)
 {
 	const char *name   = NULL;
@@ -81,7 +84,7 @@ bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char 
 {
 	static const char *const names[] = { [TREE_FILE] = "a file", [TREE_DIR] = "a directory", [TREE_LINK] = "a link", [TREE_OTHER] = "a special file" };
 	const struct tree_entry *is   = tree_find(t, p->path);
-	const char              *name = p->path + 1; /* as it is typed in the tree */
+	const char              *name = p->path + 1; /* relative, to be typed in the tree's root */
 	const char              *make = p->type == TREE_DIR ? "mkdir -p" : "touch";
 
 	if (is && is->type == p->type)

@@ -1,16 +1,16 @@
 /*
- * cell_place.h - what a tree must have for a cell to stand in it: the places that a cell mounts something over.
+ * cell_place.h - the places that a tree must have, because a cell mounts something over them.
  *
  * A cell creates nothing in its rootfs and follows no link there, so each place
- * is in the tree, empty, as a directory or a file of its own. The list is the
- * mount plan's.
+ * must be in the tree as an empty directory or file. The list is made from the
+ * mount plan.
  */
 #pragma once
 #include "tree.h"
 
 #define CELL_PLACE_WORDS 300
 
-/* Makes what is missing; whatever is there stays, and is lint's to judge. */
+/* Makes the missing places. An entry that is there stays, even one of the wrong type: lint judges it. */
 must_use int cell_places_make(int root, struct err *e);
 
 struct cell_place {
@@ -22,7 +22,7 @@ struct cell_places {
 	size_t            n;
 };
 must_use int cell_places_list(struct cell_places *ret, struct err *e);
-/* Does this link lead to what only a cell has: into /proc, or to its terminals? In the tree it leads to nothing. */
+/* Does this link lead into /proc or to the terminals, which exist only in a cell? In the tree its target is missing. */
 bool cell_place_is_led_to(const struct tree_entry *link);
-/* False, and words on what is there instead and what to type, when the tree has no such place. */
+/* False when the tree lacks the place: why then says what is there instead, and what to type. */
 bool cell_place_is_there(const struct cell_place *p, const struct tree *t, char why[CELL_PLACE_WORDS]);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The same on every machine: what a program prints or writes may depend on its environment. */
+/* The environment is the same on every machine, because the output of programs can depend on it. */
 #define CLEAN "PATH=/usr/bin:/usr/sbin", "LANG=C.UTF-8", "TZ=UTC0", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800"
 
 static const char *const proxies[] = { "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY" };

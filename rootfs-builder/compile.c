@@ -11,14 +11,14 @@
 #include <string.h>
 
 /*
- * Why not `python3 -m compileall -j`: the bytes of a .pyc depend on what else
- * its process has compiled before (marshal marks objects that are referenced
- * more than once, and interned strings are shared), so a pool of workers gives
- * another tree each time. Here every directory is compiled, in the order of its
- * names, in a fork of one and the same parent, which has compiled nothing; how
- * many run at a time does not matter. (A fork for every file costs more than to
- * compile it: plotly has 11,500 small ones.) Unchecked hash: the tree is never written to, so Python need not
- * look at the source's time or content.
+ * Why not `python3 -m compileall -j`: the bytes of a .pyc depend on what its
+ * process has compiled before (marshal marks objects that are referenced more
+ * than once, and interned strings are shared), so a pool of workers makes another
+ * tree each time. Here a fork compiles the files of one directory in the order
+ * of their names. All forks have the same parent, which has compiled nothing, so
+ * it does not matter how many run at a time. (A fork for each file costs more
+ * than compiling it: plotly has 11,500 small ones.) The hash of the source is not
+ * checked: the tree is never written to, so Python need not look at the source.
  */
 static const char program[] =
 	"import os, sys, importlib.util, importlib._bootstrap_external as b\n"
@@ -58,7 +58,7 @@ static const char program[] =
 	"    reap()\n"
 	"sys.exit(1 if failed else 0)\n";
 
-#define WORKERS  "8" /* at a time; more than processors does no harm */
+#define WORKERS  "8" /* at a time; more of them than CPUs do no harm */
 #define HEAD     8
 #define DIRS_MAX 256
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "recipe.h"
 
-/* The recipe's rows; a pattern means every directory that it matches, one at least. What does not compile fails. */
+/* Compiles the directories of the recipe's rows. A pattern must match at least one. A file that cannot be compiled is an error. */
 must_use int compile_apply(int root, const struct recipe *r, int log, int stop, struct err *e);
-/* What wheels brought below a directory: files for other versions of Python are among that, and stay without. */
+/* Compiles what wheels brought below a directory. Files that cannot be compiled, as those for other versions of Python, are left as they are. */
 must_use int compile_wheels(int root, const char *dir, int log, int stop, struct err *e);

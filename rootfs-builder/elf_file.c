@@ -18,7 +18,7 @@ static int broken(struct err *e, const char *what)
 	return err_set(e, ERR_BAD_SPEC, "not a sound ELF file: %s", what);
 }
 
-/* size bytes at offset, copied out: nothing in the file need be aligned. */
+/* Copies size bytes from offset, because nothing in the file need be aligned. False: they are outside of the file. */
 static bool take(const struct view *v, uint64_t offset, void *into, size_t size)
 {
 	if (offset > v->len || size > v->len - offset)
@@ -27,7 +27,7 @@ static bool take(const struct view *v, uint64_t offset, void *into, size_t size)
 	return true;
 }
 
-/* A text that ends inside the file. */
+/* The text at offset; NULL if it does not end inside the file. */
 static const char *text_at(const struct view *v, uint64_t offset)
 {
 	if (offset >= v->len || !memchr(v->bytes + offset, 0, v->len - offset))
@@ -63,7 +63,7 @@ static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t typ
 	return false;
 }
 
-/* Where a virtual address lies in the file. */
+/* The offset of a virtual address in the file. */
 static bool to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t address, uint64_t *ret)
 {
 	Elf64_Phdr p = { 0 };

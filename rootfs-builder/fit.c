@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #define PYTHON       "/usr/bin/python3" /* what a cell executes */
-#define LOCAL_PYTHON "/usr/local/bin/python3" /* what PATH would find first, as in the images of python */
+#define LOCAL_PYTHON "/usr/local/bin/python3" /* comes first in PATH, as in the python images of docker */
 
 static bool is_file(int root, const char *path, bool may_be_empty)
 {
@@ -25,12 +25,12 @@ static bool is_file(int root, const char *path, bool may_be_empty)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (may_be_empty || st.st_size);
 }
 
-/* Where containers run, their runtime writes these; images have none, or empty ones. */
+/* A container runtime writes these files, so images lack them, or have empty ones. */
 static int make_files(int root, int log, int stop, struct err *e)
 {
 	static const struct {
 		const char *dir, *path, *generator;
-		bool        always; /* what the image has is true of its containers, not of a jail */
+		bool        always; /* also if the image has the file, which is right for containers and wrong for a jail */
 	} files[] = {
 		{ "/etc", "/etc/group", "group", false },
 		{ "/etc", "/etc/hostname", "hostname", false },

@@ -1,4 +1,4 @@
-/* furnish.h - puts into the tree what no package brings: what a cell needs, directories, links, generated files */
+/* furnish.h - makes what no package brings: the places that a cell needs, and directories, links and generated files */
 #pragma once
 #include "recipe.h"
 

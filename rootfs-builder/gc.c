@@ -27,15 +27,15 @@ static enum lock_answer lock_tree(const struct shelf *s, const char *digest, int
 	snprintf(path, sizeof path, "trees/%s/lock", digest);
 	*lock = openat(s->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (*lock < 0)
-		return errno == ENOENT ? LOCK_OURS : LOCK_FAILED; /* no lock: half-removed, nobody can open it */
+		return errno == ENOENT ? LOCK_OURS : LOCK_FAILED; /* no lock file: the tree is half removed, and no run can open it */
 	if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
 		return LOCK_OURS;
 	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;
 }
 
 /*
- * The lock file goes first, while we hold it: whoever opened it before finds
- * that it has no name, and knows that the tree is gone (store.c).
+ * The lock file is removed first, while it is locked: a process that has opened
+ * it before finds that it has no name, and so that the tree is gone (store.c).
  */
 static int remove_tree(const struct shelf *s, const char *digest, struct err *e)
 {

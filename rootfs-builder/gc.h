@@ -1,8 +1,8 @@
 /*
- * gc.h - trees that have no name and no user go.
+ * gc.h - removes trees that have no name and are not in use.
  *
  * A tree without a name is an older version of a rootfs, or its name was
- * removed. One that somebody uses stays, whatever its names.
+ * removed. A tree whose lock a process holds is in use, and stays.
  */
 #pragma once
 #include "shelf.h"

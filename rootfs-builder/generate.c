@@ -50,7 +50,7 @@ static bool is_certificate(const struct tree_entry *entry)
 	       strcmp(entry->path + n - 4, ".crt") == 0;
 }
 
-/* What update-ca-certificates would have done: every certificate, in the order of the names. */
+/* Joins all certificates in the order of their names, as update-ca-certificates does. */
 static int write_bundle(const struct generator_use *use, const struct tree *t, struct err *e)
 {
 	scoped_bytes             bundle = { 0 };
@@ -76,7 +76,7 @@ static int make_ca_bundle(const struct generator_use *use, const char *text, str
 	return tree_scan(use->root, &t, e) < 0 ? -1 : write_bundle(use, &t, e);
 }
 
-/* -X: links are the packages' business. The auxiliary cache holds inode numbers and times; it is written whatever one says. */
+/* -X: packages bring their links. ldconfig always writes an auxiliary cache, with inode numbers and times: it is removed. */
 static int make_ld_cache(const struct generator_use *use, const char *text, struct err *e)
 {
 	const char *argv[] = { "/sbin/ldconfig", "-X", "-C", use->path, NULL };

@@ -66,7 +66,7 @@ int guest_load(struct guest *ret, const char *folder, struct err *e)
 	return result;
 }
 
-/* Names and contents with their ends: no two sets of files have one sum. */
+/* Adds name, length and content, so that two different sets of files cannot have the same digest. */
 static int add_sum(struct digest *d, const struct guest_file *f, struct err *e)
 {
 	char head[320];

@@ -1,6 +1,6 @@
 /*
- * guest.h - the program that runs others inside a jail: its Python files and guest.pyc, which the tree's own interpreter makes
- * of them, go into every tree that has a Python.
+ * guest.h - puts the guest runner, which executes programs inside a jail, into every tree that has a Python: its Python files,
+ * and guest.pyc, which the tree's own interpreter makes from them.
  */
 #pragma once
 #include "recipe.h"
@@ -19,7 +19,7 @@ struct guest {
 /* All *.py of a folder. */
 must_use int guest_load(struct guest *ret, const char *folder, struct err *e);
 void         guest_done(struct guest *g);
-/* Another runner makes another tree: it becomes a part of what the recipe is. */
+/* Adds the files to the recipe's digest, because another runner makes another tree. */
 must_use int guest_join(const struct guest *g, struct recipe *r, struct err *e);
-/* A tree without a Python stays as it is: nobody in it could run the program. */
+/* Does nothing to a tree without a Python, which could not execute the runner. */
 must_use int guest_apply(int root, const struct guest *g, int log, int stop, struct err *e);

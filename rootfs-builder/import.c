@@ -23,9 +23,9 @@
 struct walk {
 	const struct import *import;
 	struct plant        *plant;
-	dev_t                device; /* of the source: what is mounted in it is not a part of it */
+	dev_t                device; /* of the source: mounts inside it are not copied */
 	struct stat          store;
-	char                 path[PATH_MAX]; /* as it will be in the tree */
+	char                 path[PATH_MAX]; /* of the entry in the tree */
 	struct err          *e;
 };
 
@@ -41,12 +41,12 @@ static int walk_file(struct walk *w, int dir, const char *name)
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(w->e, "%.200s", w->path);
-	if (!S_ISREG(st.st_mode)) /* any more */
+	if (!S_ISREG(st.st_mode)) /* it has changed since fstatat() */
 		return plant_nothing(w->plant, w->e);
 	to = plant_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
 	if (to < 0)
 		return -1;
-	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, though it may grow */
+	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, even if the file grows */
 		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
 			return err_sys(w->e, "%.200s", w->path);
 		done += (uint64_t)n;
@@ -91,7 +91,7 @@ static int walk_entry(struct walk *w, int dir, const char *name)
 	return below < 0 ? err_sys(w->e, "%.200s", w->path) : walk_dir(w, fd_take(&below), len);
 }
 
-/* Takes dir over. */
+/* Closes dir. */
 static int walk_dir(struct walk *w, int dir, size_t len)
 {
 	scoped_dir *d = fdopendir(dir);
@@ -176,7 +176,7 @@ static int take_image(const struct import *i, int dir, enum layout_kind kind, st
 	return r;
 }
 
-/* What was unpacked is not the tree but an image of it. */
+/* The unpacked archive is not a tree but an image: unpacks the image's layers into a new tree. */
 static int unpack_again(const struct import *i, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd    image = p->root;

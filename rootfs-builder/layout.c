@@ -17,13 +17,13 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#define INDEX_DEPTH 4 /* so many indexes below each other */
+#define INDEX_DEPTH 4 /* the most indexes that refer to each other */
 #define INDEX_MAX   256
 #define WEIGHT_MAX  200000 /* wire_weight(): the JSON of an image has few texts */
 
 struct reader {
 	int         dir;
-	const char *arch; /* as images call this machine's */
+	const char *arch; /* this machine's architecture, by the name that images use */
 	FILE       *say;
 };
 
@@ -111,7 +111,7 @@ static const char *text_at(const json_t *json, const char *key)
 	return text ? text : "";
 }
 
-/* "sha256:" and its digits; NULL for every other text. */
+/* The digits after "sha256:"; NULL for any other text. */
 static const char *hex_of(const char *digest)
 {
 	static const char head[] = "sha256:";
@@ -161,7 +161,7 @@ static json_t *read_blob(int dir, const struct blob *b, struct err *e)
 
 /* --- which image --- */
 
-/* Lists of hostile texts, for people. */
+/* A list of hostile texts, made safe to print. */
 struct words {
 	char   text[240];
 	size_t len;
@@ -224,7 +224,7 @@ static int err_several(const json_t *list, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "it has several images; save one alone: %s", has.text);
 }
 
-/* The only one for this machine; the same one may be there under several names. */
+/* The only image for this machine. The same image may be listed under several names. */
 static const json_t *choose(const struct reader *r, const json_t *list, struct err *e)
 {
 	const json_t *chosen = NULL;
@@ -357,7 +357,7 @@ static int read_oci(const struct reader *r, struct layout *im, struct err *e)
 
 /* --- docker save --- */
 
-/* "HEX.json", or "blobs/sha256/HEX": the name is the digest. */
+/* The digest is in the name of the configuration: "HEX.json", or "blobs/sha256/HEX". */
 static int read_id(struct layout *im, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -370,7 +370,7 @@ static int read_id(struct layout *im, const char *path, struct err *e)
 	return store_is_digest(im->sha256) ? 0 : err_set(e, ERR_BAD_SPEC, "manifest.json: the name of the configuration is no digest");
 }
 
-/* As people write paths into tar archives: from the directory on. */
+/* Paths in manifest.json are relative, as in a tar archive. */
 static int read_path(const char *text, char path[300], struct err *e)
 {
 	int n = snprintf(path, 300, "/%s", text);
@@ -391,7 +391,7 @@ static json_t *read_docker_config(const struct reader *r, const struct layout *i
 	return NULL;
 }
 
-/* A list, which the parser takes as the value of an object. */
+/* manifest.json is a list, but the parser takes only objects: the list becomes the value of one. */
 static json_t *read_list(const struct reader *r, struct err *e)
 {
 	scoped_bytes b    = { 0 }, object = { 0 };

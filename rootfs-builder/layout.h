@@ -1,10 +1,10 @@
 /*
- * layout.h - which layers a container image is made of.
+ * layout.h - finds the layers of a container image.
  *
- * Reads the directory of an OCI image layout, or what `docker save` writes,
- * unpacked. All of it is hostile: every text is checked, every blob is what
- * its digest says, and no link leads out of the directory. Of an index of
- * several platforms this machine's is taken; of several images, none.
+ * Reads the directory of an OCI image layout, or an unpacked archive of `docker
+ * save`. The content is hostile: every text is checked, every blob must have its
+ * digest, and no link leads out of the directory. From an index of several
+ * platforms this machine's is chosen. Several images are an error.
  */
 #pragma once
 #include "digest.h"
@@ -16,26 +16,26 @@
 
 enum layout_kind { LAYOUT_NONE, LAYOUT_OCI, LAYOUT_DOCKER };
 
-/* NONE when the directory is anything else, as the tree of a system is. */
+/* LAYOUT_NONE for any other directory, such as the tree of a system. */
 enum layout_kind layout_kind(int dir);
 const char     *layout_kind_name(enum layout_kind kind);
 
 struct layout_layer {
 	char     path[300]; /* in the directory, "/blobs/sha256/..." */
 	char     sha256[DIGEST_HEX + 1]; /* of the file; "" when only diff_id is known */
-	uint64_t size; /* likewise */
-	char     diff_id[DIGEST_HEX + 1]; /* of the archive once it is not compressed */
+	uint64_t size; /* of the file, if sha256 is known */
+	char     diff_id[DIGEST_HEX + 1]; /* SHA-256 of the uncompressed archive */
 };
 
 struct layout {
 	enum layout_kind    kind;
 	char               platform[64]; /* "linux/amd64" */
-	char               sha256[DIGEST_HEX + 1]; /* of its configuration: what docker calls the image's id */
+	char               sha256[DIGEST_HEX + 1]; /* of the image's configuration; docker calls it the image id */
 	struct layout_layer layer[LAYOUT_LAYERS_MAX];
 	size_t             n;
 };
 
-/* What an index has besides goes to `say`. */
+/* Prints on `say` which other platforms an index has. */
 must_use int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, struct err *e);
-/* The layer's file, checked, at its beginning; the caller's. */
+/* Opens the layer's file, after checking its size and digest. The descriptor is at offset 0 and the caller's. */
 must_use int layout_open_layer(int dir, const struct layout_layer *layer, struct err *e);

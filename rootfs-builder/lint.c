@@ -28,10 +28,10 @@ struct lint {
 	char       *dirs[DIRS_MAX]; /* where the loader looks for libraries */
 	size_t      n_dirs;
 	bool        is_import;
-	size_t      told; /* findings that refuse nothing */
+	size_t      told; /* findings that are counted, and are no error */
 };
 
-/* A finding is words; a rule that is content says nothing and returns true. */
+/* The text of a finding. A rule returns true if it finds nothing, and then leaves the text as it is. */
 typedef char words[WORDS_MAX];
 
 static bool printf_like(2, 3) find(words why, const char *fmt, ...)
@@ -95,7 +95,7 @@ static bool rule_hardlink(const struct lint *l, const struct tree_entry *entry, 
 static bool judge_attributes(char *list, ssize_t n, words why)
 {
 	for (char *at = list; at < list + n; at += strlen(at) + 1)
-		if (strcmp(at, "security.selinux") != 0) /* the host's label, put on every new file */
+		if (strcmp(at, "security.selinux") != 0) /* the host puts its label on every new file */
 			return find(why, "has the extended attribute %s", at);
 	return true;
 }
@@ -118,7 +118,7 @@ static bool rule_attributes(const struct lint *l, const struct tree_entry *entry
 
 /* --- links --- */
 
-/* More ".." than there are directories above it. An absolute target starts at the tree's root. */
+/* True if the target has more ".." than there are directories above. An absolute target starts at the tree's root. */
 static bool climbs_out(const struct tree_entry *entry)
 {
 	int depth = 0;
@@ -168,7 +168,7 @@ static bool has_library(const struct lint *l, const char *dir, size_t len, const
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* One directory of a RUNPATH; $ORIGIN is where the file itself lies. */
+/* Looks in one directory of a RUNPATH; $ORIGIN is the directory of the file itself. */
 static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry, const char *name)
 {
 	static const char *const origins[] = { "$ORIGIN", "${ORIGIN}" };
@@ -313,7 +313,7 @@ static void lint_done(struct lint *l)
 	tree_done(&l->tree);
 }
 
-/* Images have tools that are never started, and lack the libraries of these. */
+/* Images have tools that are never started, and whose libraries are missing. */
 static bool is_told_only(const struct lint *l, size_t rule)
 {
 	return l->is_import && rules[rule].look == rule_libraries;
@@ -332,7 +332,7 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 			l->told++;
 			continue;
 		}
-		text_make_plain(why); /* it names what is in links and programs */
+		text_make_plain(why); /* it has texts from links and programs */
 		if (before + found++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [%s]\n",
 				!text_is_plain(entry->path) ? "(a name that cannot be shown)" : entry->path, why, rules[i].name);
@@ -340,7 +340,7 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 	return found;
 }
 
-/* The one rule about what is not there, so it looks at no entry. */
+/* The only rule about missing entries, so it is not in the table. */
 static size_t look_for_places(const struct lint *l, const struct cell_places *list, FILE *out)
 {
 	size_t found = 0;

@@ -1,8 +1,8 @@
 /*
- * lint.h - what a tree must be before it may become anybody's /.
+ * lint.h - checks a tree before it may become the / of a jail.
  *
- * A table of rules; each looks at one entry. Every finding is one line; the
- * tree passes when there is none.
+ * A table of rules, each of which checks one entry. Every finding is one line;
+ * the tree passes when there is none.
  */
 #pragma once
 #include "err.h"
@@ -13,6 +13,6 @@
 
 /* Findings go to `out`, at most LINT_SHOWN of them; the error counts them all. */
 must_use int lint_tree(int root, FILE *out, struct err *e);
-/* The same for an import: a program that lacks a library is counted, and refuses nothing. */
+/* The same for an import: programs that lack a library are only counted, and are no error. */
 must_use int lint_import(int root, FILE *out, struct err *e);
 void         lint_print_rules(FILE *out);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* "bytes" of its manifest; -1 when that cannot be read. */
+/* "bytes" of the tree's manifest; -1 when that cannot be read. */
 static json_int_t size_of(const struct shelf *s, const char *digest)
 {
 	scoped_bytes b    = { 0 };

@@ -1,4 +1,4 @@
-/* list.h - what the store holds, for people and for programs */
+/* list.h - lists the trees of the store, as text or as JSON */
 #pragma once
 #include "shelf.h"
 

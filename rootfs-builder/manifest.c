@@ -155,7 +155,7 @@ static bool is_mode(const char *text)
 	return strspn(text, "01234567") == 4 && !text[4];
 }
 
-/* What a type has, and nothing that belongs to another: two files could have one digest otherwise. */
+/* A row has the keys of its type and no others: otherwise two different manifests could have the same digest. */
 static bool row_fits(enum tree_type type, const json_t *size, const char *sha, const char *target)
 {
 	if (type == TREE_FILE)
@@ -165,7 +165,7 @@ static bool row_fits(enum tree_type type, const json_t *size, const char *sha, c
 	return !size && !sha && !target;
 }
 
-/* One row of "files". A manifest is our own work: whatever is odd in it means that somebody changed it. */
+/* Parses one row of "files". brig wrote the manifest, so anything unexpected means that it was changed. */
 static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct err *e)
 {
 	struct tree_entry *entry = &m->tree.entry[i];

@@ -1,5 +1,5 @@
 /*
- * manifest.h - what a tree holds, byte for byte, and the name that follows from it.
+ * manifest.h - the list of a tree's entries with their hashes, and the digest that names the tree.
  *
  * The digest of a tree is the SHA-256 of this text, one line per entry, in the
  * order of the bytes of the paths:
@@ -11,8 +11,8 @@
  *
  * MODE is four octal digits; PATH is absolute. Times, owners, the recipe and
  * the versions of packages are not part of it: the same content has the same
- * name, whatever it was made from. Lint has refused the control
- * characters that could forge a line.
+ * name, whatever it was made from. No path can forge a line, because lint has
+ * refused control characters.
  */
 #pragma once
 #include "digest.h"
@@ -25,12 +25,12 @@
 
 struct manifest {
 	struct tree tree;
-	char (*sha256)[DIGEST_HEX + 1]; /* one for each entry; "" unless a file */
+	char (*sha256)[DIGEST_HEX + 1]; /* one for each entry; "" if it is not a file */
 	uint64_t bytes; /* of all files */
 	char     digest[DIGEST_HEX + 1];
 };
 
-/* Scans and hashes. */
+/* Scans the tree, hashes its files and computes the digest. */
 must_use int manifest_make(int root, struct manifest *ret, struct err *e);
 must_use int manifest_parse(const void *bytes, size_t len, struct manifest *ret, struct err *e);
 void         manifest_done(struct manifest *m);
@@ -40,9 +40,9 @@ struct manifest_origin {
 	const char   *name, *recipe_sha256, *architecture;
 	const json_t *packages; /* [{"name", "version"}] */
 };
-/* The file; new reference or NULL. */
+/* The content of manifest.json; a new reference, or NULL. */
 json_t *manifest_to_json(const struct manifest *m, const struct manifest_origin *from);
 
-/* "0755"; what a link has is the kernel's business, so it has none here. */
+/* "0755". A link has no mode of its own, so it is always "0777". */
 void manifest_mode(const struct tree_entry *entry, char text[8]);
 extern const char *const manifest_types[]; /* by enum tree_type */

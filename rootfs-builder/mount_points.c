@@ -14,7 +14,7 @@ static int clear(int root, const struct cell_place *p, struct err *e)
 	scoped_fd   parent = tree_open_parent(root, p->path, &name);
 	struct stat st;
 
-	if (parent < 0) /* nor is the place itself */
+	if (parent < 0) /* then the place is missing too */
 		return errno == ENOENT ? 0 : err_sys(e, "%s", p->path);
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_mode & S_IFMT) == (p->type == TREE_DIR ? S_IFDIR : S_IFREG))
 		return 0;

@@ -1,8 +1,8 @@
 /*
- * mount_points.h - what a cell mounts over must be there before: the tree is read-only to it.
+ * mount_points.h - makes the places that a cell mounts over, in a tree made elsewhere.
  *
- * In a tree made elsewhere, anything may be in its place. A link there
- * would make every run fail, for a cell follows none: it is replaced.
+ * Such a tree may have anything there. An entry of another type is replaced: a
+ * link, for example, would make every run fail, because a cell follows none.
  */
 #pragma once
 #include "err.h"

@@ -27,7 +27,7 @@ static int set_mode(int root, const struct tree_entry *entry)
 	return fd < 0 ? -1 : fchmod(fd, wanted_mode(entry));
 }
 
-/* The owner first: chown clears set-id bits, and those are lint's to judge. */
+/* The owner first: chown() clears set-id bits, which lint must see. */
 static int normalise_entry(int root, const struct tree_entry *entry, struct err *e)
 {
 	const struct timespec times[2] = { { EPOCH, 0 }, { EPOCH, 0 } };

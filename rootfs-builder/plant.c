@@ -74,7 +74,7 @@ int plant_nothing(struct plant *p, struct err *e)
 
 /* --- places --- */
 
-/* What the entry lies in; archives need not name each directory. */
+/* Opens the entry's directory, and makes it if it is missing: archives need not name each directory. */
 static int open_parent(struct plant *p, const char *path, const char **name, struct err *e)
 {
 	char parent[PATH_MAX];
@@ -91,7 +91,7 @@ static int open_parent(struct plant *p, const char *path, const char **name, str
 	return fd < 0 ? err_sys(e, "%.200s", path) : fd;
 }
 
-/* The parent, with nothing left in it under that name: what comes later holds. */
+/* Opens the parent, after removing an entry of that name: a later entry replaces an earlier one. */
 static int open_place(struct plant *p, const char *path, const char **name, struct err *e)
 {
 	scoped_fd parent = -1;
@@ -116,7 +116,7 @@ int plant_dir(struct plant *p, const char *path, struct err *e)
 	const char *name   = NULL;
 	scoped_fd   parent = -1;
 
-	if (!*path) /* the root itself: it is there */
+	if (!*path) /* the root itself exists */
 		return 0;
 	if (count(p, path, 0, e) < 0)
 		return -1;
@@ -171,7 +171,7 @@ static int copy_bytes(int from, int to, const char *path, struct err *e)
 	return n < 0 ? err_sys(e, "%.200s", path) : 0;
 }
 
-/* A second name of a link is another link. */
+/* A hard link to a symbolic link becomes another symbolic link. */
 static int copy_link(struct plant *p, const char *path, int parent, const char *name, struct err *e)
 {
 	char    target[PATH_MAX];
@@ -204,7 +204,7 @@ int plant_copy(struct plant *p, const char *path, const char *from, struct err *
 
 /* --- whiteouts --- */
 
-/* *ret is -1 where there is no such directory. */
+/* Opens a directory without following links; *ret is -1 if there is none. */
 static int open_dir_itself(const struct plant *p, const char *path, int *ret, struct err *e)
 {
 	*ret = tree_open_entry(p->root, &(struct tree_entry){ .path = (char *)path }, O_RDONLY | O_DIRECTORY);

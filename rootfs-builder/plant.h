@@ -1,11 +1,11 @@
 /*
- * plant.h - hostile entries go into a tree, one by one.
+ * plant.h - puts hostile entries into a tree, one by one.
  *
- * A link on the way to an entry is followed within the tree, as it would be
- * where the tree is /, and never out of it; a link in the place of an entry is
- * replaced. An entry becomes ours; it gets no set-id bit, no attribute and no
- * second name. Devices, pipes and sockets are left out. The bounds hold for all
- * entries together, those that are replaced later counted as well.
+ * A link on the way to an entry is followed with the tree as /, and never out of
+ * it; a link in the place of an entry is replaced. An entry belongs to the
+ * builder; it gets no set-id bit, no attribute and no second name. Devices,
+ * pipes and sockets are left out. The limits hold for all entries together,
+ * including those that are replaced later.
  */
 #pragma once
 #include "err.h"
@@ -16,21 +16,21 @@ struct plant {
 	int      root; /* of the tree */
 	uint64_t bytes_max;
 	uint64_t bytes, entries; /* so far */
-	uint64_t left_out, set_id; /* entries that no tree has; bits that were dropped */
+	uint64_t left_out, set_id; /* devices, pipes and sockets; files whose set-id bits were dropped */
 };
 
-/* "./usr//bin/" becomes "/usr/bin", "./" becomes "". Refuses what climbs, is too long or too deep, or cannot be shown. */
+/* "./usr//bin/" becomes "/usr/bin", "./" becomes "". Refuses "..", unprintable names, and what is too long or too deep. */
 must_use int plant_path(const char *name, char path[PATH_MAX], struct err *e);
 
 must_use int plant_dir(struct plant *p, const char *path, struct err *e);
-/* The new file, empty, to be given `size` bytes at most; the caller's. */
+/* Creates an empty file, into which the caller writes `size` bytes at most. The descriptor is the caller's. */
 must_use int plant_file(struct plant *p, const char *path, uint64_t size, unsigned mode, struct err *e);
 must_use int plant_link(struct plant *p, const char *path, const char *target, struct err *e);
-/* What is a second name elsewhere is a second file here. */
+/* For a hard link: makes a second file with the same content. */
 must_use int plant_copy(struct plant *p, const char *path, const char *from, struct err *e);
-/* For an entry that no tree has, such as a device: counts it and leaves it out. */
+/* For an entry that is left out, such as a device: counts it. */
 must_use int plant_nothing(struct plant *p, struct err *e);
 
-/* Whiteouts: the entry goes, or all that is in the directory. What is not there is fine; a link on the way is not followed but refused. */
+/* Whiteouts: remove the entry, or all entries of the directory. A missing one is no error. A link on the way is refused. */
 must_use int plant_erase(const struct plant *p, const char *path, struct err *e);
 must_use int plant_empty(const struct plant *p, const char *path, struct err *e);

@@ -8,7 +8,7 @@
 
 #define TO_LINE_END "\033[K"
 
-/* Each second: a stage that is over sooner shows nothing. */
+/* The thread: prints each second. A stage that is over sooner prints nothing. */
 static void *tell(void *progress)
 {
 	const struct progress *p   = progress;
@@ -19,7 +19,7 @@ static void *tell(void *progress)
 	return NULL;
 }
 
-/* Without a clock there is none to see. */
+/* If the thread cannot be started, nothing is shown. */
 void progress_begin(struct progress *p, const char *stage, unsigned number, unsigned of)
 {
 	*p = (struct progress){ .stage = stage, .number = number, .of = of };

@@ -1,7 +1,7 @@
 /*
- * progress.h - in a terminal: which stage a build is in and for how long, each second anew
+ * progress.h - shows on a terminal which stage a build is in and for how long, updated each second
  *
- * The line is drawn over by what is printed next. One at a time; elsewhere than in a terminal nothing is printed.
+ * The next output overwrites the line. Only one may be shown at a time. Nothing is printed if stderr is not a terminal.
  */
 #pragma once
 #include <pthread.h>
@@ -12,9 +12,9 @@ struct progress {
 	unsigned    number, of;
 	bool        is_on;
 	pthread_t   clock;
-	int         end[2]; /* a pipe: its end ends the clock */
+	int         end[2]; /* a pipe: its end of file ends the thread */
 };
 
 void progress_begin(struct progress *p, const char *stage, unsigned number, unsigned of);
-/* The line is gone. */
+/* Erases the line. */
 void progress_end(struct progress *p);

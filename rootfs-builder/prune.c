@@ -43,7 +43,7 @@ static bool names_nothing(int root, const struct tree_entry *entry)
 	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_place_is_led_to(entry);
 }
 
-/* A link to a link to nothing takes a second round. */
+/* Repeats until nothing changes, because a link may lead to another link that is removed. */
 static int prune_links(int root, struct err *e)
 {
 	for (bool again = true; again;) {

@@ -1,6 +1,6 @@
-/* prune.h - takes out of the tree what the recipe does not want in it */
+/* prune.h - removes from the tree what the recipe's rows name */
 #pragma once
 #include "recipe.h"
 
-/* Also removes links that name nothing any more. A pattern that matched nothing is told through `say`: the recipe is stale. */
+/* Also removes links whose target is gone. Calls say() for a pattern that matched nothing: the recipe is out of date. */
 must_use int prune_apply(int root, const json_t *rows, void (*say)(const char *row), struct err *e);

@@ -39,7 +39,7 @@ const struct field recipe_fields[] = {
 
 /* --- rows --- */
 
-/* Both halves without the blanks around them. */
+/* Copies one half of a row, without the blanks around it. */
 static void put_half(char half[1024], const char *from, size_t len)
 {
 	while (len && *from == ' ')
@@ -54,7 +54,7 @@ static const struct {
 	char        name;
 } splits[] = { { " -> ", '>' }, { " = ", '=' } };
 
-/* Where the row ends and its reason begins; a row may end in " #" without one. */
+/* The length of the row without its reason. A row may end in " #" without a reason. */
 static size_t row_len(const char *text)
 {
 	const char *end = strstr(text, " #");
@@ -74,7 +74,7 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 	ret->between  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
 		cut = strstr(text, splits[i].text);
-		if (!cut || cut + strlen(splits[i].text) > text + len) /* its blank may be the one before the reason: "/a -> # why" */
+		if (!cut || cut + strlen(splits[i].text) > text + len) /* in "/a -> # why" the last blank of " -> " belongs to the reason */
 			continue;
 		put_half(ret->key, text, (size_t)(cut - text));
 		put_half(ret->value, cut + strlen(splits[i].text), len - (size_t)(cut - text) - strlen(splits[i].text));
@@ -83,7 +83,7 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 	}
 }
 
-/* Debian policy 5.6.1, plus what could not be confused with an option or a version. */
+/* A name by Debian policy 5.6.1 that cannot be taken for an option or a version. */
 static const char *check_package(const struct recipe_row *row)
 {
 	size_t n = strlen(row->key);
@@ -119,7 +119,7 @@ static const struct {
 } checks[] = {
 	{ "packages",   check_package  },
 	{ "omit",       check_package  },
-	{ "prune",      check_path     }, /* a pattern is a plain path as well: no way up, no way out */
+	{ "prune",      check_path     }, /* a pattern must be a plain path too, so it cannot leave the tree */
 	{ "keep",       check_path     },
 	{ "dirs",       check_path     },
 	{ "links",      check_link     },
@@ -168,7 +168,7 @@ static bool has_row(const json_t *list, const char *key)
 	return false;
 }
 
-/* What would be left out, and then missed without a word. */
+/* Refuses a package that is both in packages and in omit: it would be missing without a message. */
 static int check_omitted(const struct recipe *r, struct err *e)
 {
 	struct recipe_row row;
@@ -186,7 +186,7 @@ bool recipe_has_package(const struct recipe *r, const char *name)
 	return has_row(r->packages, name);
 }
 
-/* Over plain HTTP only from this machine, as pip has it. */
+/* Like pip, accepts plain HTTP only from this machine. */
 static bool is_index(const char *address)
 {
 	static const char *const begins[] = { "https://", "http://127.0.0.1:", "http://127.0.0.1/", "http://localhost:", "http://localhost/" };
@@ -199,7 +199,7 @@ static bool is_index(const char *address)
 	return good;
 }
 
-/* Wheels are asked for by name, version and hash, and come from where the operator says: there is no index by default. */
+/* Wheels have a name, a version and a hash, and come only from where the recipe says: there is no default index. */
 static int check_wheels(const struct recipe *r, struct err *e)
 {
 	if (r->index && !is_index(r->index))
@@ -224,7 +224,7 @@ static int check_whole(const struct recipe *r, struct err *e)
 
 /* --- a recipe on top of another --- */
 
-/* A row that takes nothing back is one that somebody believes in. */
+/* Refuses a row of keep that takes nothing back: its author believes that it does. */
 static int check_kept(const struct recipe *r, const struct recipe *base, struct err *e)
 {
 	struct recipe_row row;
@@ -238,7 +238,7 @@ static int check_kept(const struct recipe *r, const struct recipe *base, struct 
 	return 0;
 }
 
-/* The base's rows but those that are taken back, then our own. New reference; NULL when memory is short. */
+/* The base's rows except those in `without`, then r's own. A new reference; NULL when memory is short. */
 static json_t *join_rows(const json_t *base, const json_t *without, const json_t *own)
 {
 	json_t           *joined = json_array();
@@ -263,7 +263,7 @@ static const json_t *list_of(const struct recipe *r, const struct field *f)
 	return *(const json_t *const *)((const char *)r + f->offset);
 }
 
-/* What the base says about its size bounds the base alone: what comes on top has as much room as a recipe without one. */
+/* The base's size_max is for the base alone; the recipe on top gets the preset in addition. */
 static json_t *join_size(const struct recipe *base, const struct field *f)
 {
 	uint64_t room = f->max - base->size_max;
@@ -271,7 +271,7 @@ static json_t *join_size(const struct recipe *base, const struct field *f)
 	return json_integer((json_int_t)(base->size_max + (f->preset < room ? f->preset : room)));
 }
 
-/* Where wheels come from belongs to what is required: both are the base's, or neither. */
+/* requirements, wheels and index belong together: r inherits all of them, or none. */
 static bool is_inherited(const struct recipe *r, const struct field *f)
 {
 	bool is_wheels = f->offset == AT(requirements) || f->offset == AT(wheels) || f->offset == AT(index);
@@ -279,10 +279,10 @@ static bool is_inherited(const struct recipe *r, const struct field *f)
 	return f->type == FIELD_NAME || (is_wheels && !r->requirements && !r->wheels && !r->index);
 }
 
-/* What stands for itself (packages and paths) is joined; of the rest, what the base says holds until it is said again. */
+/* Joins lists of rows (packages and paths). Of the other fields, r inherits those that it does not have. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
-	/* A row of the base's that this recipe takes back. Rows of omit are joined after those of packages: r->omit is its own until then. */
+	/* Rows of the base that r takes back. packages comes before omit in recipe_fields, so r->omit has only r's own rows here. */
 	const json_t *without = f->offset == AT(prune) ? r->keep : f->offset == AT(packages) ? r->omit : NULL;
 
 	if (f->type == FIELD_LIST && f->offset != AT(keep))
@@ -296,7 +296,7 @@ static int join_field(struct recipe *r, const struct recipe *base, const struct 
 	return 0;
 }
 
-/* Another base is another recipe: is it built already? */
+/* Another base makes another digest, so that "is it built already?" has the right answer. */
 static int join_sums(struct recipe *r, const struct recipe *base, struct err *e)
 {
 	char both[2 * DIGEST_HEX + 1];
@@ -378,7 +378,7 @@ static int is_recipe(const struct dirent *entry)
 	return ends_in_json(entry->d_name);
 }
 
-/* Whoever named a recipe, and no file, learns which there are. */
+/* If text is a name, and not a file, the error lists the recipes of the folder. */
 static int err_unknown(const char *folder, const char *text, const char *path, struct err *e)
 {
 	struct dirent **found = NULL;
@@ -398,7 +398,7 @@ static int err_unknown(const char *folder, const char *text, const char *path, s
 
 static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e);
 
-/* Only from the folder: what lies beside somebody's recipe may be a third person's. */
+/* Only from the folder: a file beside the recipe may belong to another user. */
 static int load_base(struct recipe *r, const char *folder, unsigned depth, struct err *e)
 {
 	scoped_recipe base = { 0 };
@@ -413,7 +413,7 @@ static int load_base(struct recipe *r, const char *folder, unsigned depth, struc
 	return recipe_extend(r, &base, e);
 }
 
-/* What a recipe names lies beside it, unless its path is whole. */
+/* Makes relative paths in a recipe relative to the recipe's directory. */
 static int settle(struct recipe *r, const char *path, struct err *e)
 {
 	static const char *const names[] = { "requirements", "wheels" };
@@ -442,7 +442,7 @@ static int load(struct recipe *ret, const char *folder, const char *text, unsign
 	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (r.extends && load_base(&r, folder, depth, e) < 0)
-		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* once is enough, however many there are */
+		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* only the first recipe's path goes into the message */
 	*ret = r;
 	r    = (struct recipe){ 0 };
 	return 0;

@@ -57,14 +57,14 @@ static int short_of_memory(struct err *e)
 	return err_set(e, ERR_LIMIT, "out of memory");
 }
 
-/* --- one line, once it is whole --- */
+/* --- one complete line --- */
 
 static const char *after_blanks(const char *at)
 {
 	return at + strspn(at, BLANKS);
 }
 
-/* "name[extras]": what the extras would bring along is for the file to say. */
+/* "name[extras]": extras are ignored, because the file must list the packages that they need. */
 static int read_name(const char **at, struct requirement *r, struct err *e)
 {
 	size_t n = strspn(*at, NAME);
@@ -173,7 +173,7 @@ static int add(struct requirements *all, const char *text, size_t line, struct e
 	return 0;
 }
 
-/* In place, as pip has it: a comment begins the line or follows a blank; tabs are blanks; no blanks at the end. */
+/* In place, as pip does it: removes a comment, which begins the line or follows a blank; makes tabs blanks; removes blanks at the end. */
 static void strip(char *line)
 {
 	size_t n;
@@ -186,7 +186,7 @@ static void strip(char *line)
 	line[n] = 0;
 }
 
-/* A line that ends in a backslash goes on in the next: they move together, and *number follows. */
+/* Takes a line, joined in place with the lines that continue it after a backslash; *number counts all of them. */
 static char *take_line(char **text, size_t *number)
 {
 	char *line = *text, *into = line, *part;

@@ -1,9 +1,9 @@
 /*
- * requirements.h - a requirements file of pip's in which every line names one version and the hashes that it may have.
+ * requirements.h - a requirements file for pip in which every line names one version and its possible hashes.
  *
- * Only that: no option, no address, no version that is left open. What pip gets
- * is written anew from what was read here, so the two cannot read it differently.
- * Owns all its texts.
+ * Anything else is refused: options, addresses, ranges of versions. pip gets a
+ * file that is written from what was parsed here, so that the two cannot read it
+ * differently. Owns all its texts.
  */
 #pragma once
 #include "digest.h"
@@ -11,7 +11,7 @@
 struct requirement {
 	char  *name; /* as pip compares names: lower case, one '-' between words */
 	char  *version;
-	char  *marker; /* behind the ';': where it holds only; or NULL */
+	char  *marker; /* the text after ';', a condition under which the line applies; or NULL */
 	char (*hash)[DIGEST_HEX + 1];
 	size_t n_hashes, line;
 };
@@ -25,11 +25,11 @@ struct requirements {
 
 #define REQUIREMENTS_MAX (4 * MIB)
 
-/* Errors name the line. text is changed. */
+/* Errors name the line. Changes text. */
 must_use int requirements_parse(struct requirements *ret, char *text, struct err *e);
 must_use int requirements_read(struct requirements *ret, const char *path, struct err *e);
 void         requirements_done(struct requirements *r);
 #define scoped_requirements scoped(requirements_done) struct requirements
 
-/* len bytes of a name as pip compares them; malloc'ed, or NULL when memory is short. */
+/* The first len bytes of text as a name in the form that pip compares; malloc'ed, or NULL when memory is short. */
 char *requirement_name(const char *text, size_t len);

@@ -16,7 +16,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* Names a tree by the recipe it came from and the builder that understood it: a new builder builds anew. */
+/* The mark for a recipe's digest and the builder's version: when the number changes, trees are built again. */
 #define MARK "recipes/%s.1"
 
 void shelf_close(struct shelf *s)
@@ -39,7 +39,7 @@ static int make_parents(const char *path, struct err *e)
 
 static int make_inside(const struct shelf *s, struct err *e)
 {
-	/* Builders lock trees and tmp: whoever may open one for reading could hold it, and they would wait for ever. */
+	/* Builders lock trees and tmp. A user who can open one of them for reading could lock it, and they would wait for ever. */
 	static const struct {
 		const char *name;
 		mode_t      mode;
@@ -118,7 +118,7 @@ bool shelf_is_marked(const struct shelf *s, const char *digest, const char *reci
 
 /* --- publishing --- */
 
-/* A new link renamed over the old one: whoever reads the name sees one or the other. */
+/* Renames a new link over the old one, so that a reader of the name sees one or the other. */
 static int set_name(const struct shelf *s, const struct workspace *w, const char *name, const char *digest, struct err *e)
 {
 	char target[128], path[128];
@@ -140,9 +140,10 @@ static int sync_dir(const struct shelf *s, const char *name, struct err *e)
 }
 
 /*
- * From here on others may look inside; the lock is the owner's, who may be root
- * only: whoever could open it could keep it. Turning an exclusive lock into a shared one drops it for a moment, in which a
- * sweeper would take the workspace for a dead one: so sweepers wait.
+ * From here on other users can read the tree. The lock file stays the owner's
+ * alone (0600), because a user who can open it could hold the lock for ever.
+ * Changing an exclusive lock to a shared one drops it for a moment, in which a
+ * sweep would take the workspace for a dead one: the lock on tmp/ prevents that.
  */
 static int move_in(const struct shelf *s, struct workspace *w, const char *place, struct err *e)
 {
@@ -157,7 +158,7 @@ static int move_in(const struct shelf *s, struct workspace *w, const char *place
 	return 0;
 }
 
-/* Its users keep what they have; the sweeper takes it when the last of them is gone. */
+/* Runs that use the old tree go on. workspace_sweep() removes it when the last of them has ended. */
 static int move_aside(const struct shelf *s, const struct workspace *w, const char *place, struct err *e)
 {
 	char aside[WORKSPACE_NAME + 32];
@@ -166,7 +167,7 @@ static int move_aside(const struct shelf *s, const struct workspace *w, const ch
 	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the old %s aside", place) : 0;
 }
 
-/* Also whether runs of ours would take it: not what somebody else built, and root's run refuses. */
+/* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another user built. */
 static bool is_sound(const struct shelf *s, const char *place, const char *digest)
 {
 	scoped_manifest m = { 0 };
@@ -183,9 +184,10 @@ static bool is_sound(const struct shelf *s, const char *place, const char *diges
 }
 
 /*
- * The same content may be there already, from another recipe or an earlier
- * build: then it only gains our recipe. It is looked at first, so that building
- * again is what repairs a damaged tree, or one that belongs to somebody else.
+ * The same content may be in the store already, from another recipe or an
+ * earlier build: then that tree is only marked with this recipe. It is checked
+ * first, so that building again repairs a damaged tree, or one that belongs to
+ * another user.
  */
 static int place_tree(const struct shelf *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
 {
@@ -205,7 +207,7 @@ int shelf_publish(const struct shelf *s, struct workspace *w, const char *digest
 {
 	if (shelf_mark(w->dir, r->sha256, e) < 0)
 		return -1;
-	if (syncfs(w->dir) < 0) /* one call for four thousand files; fsync of each takes minutes on a slow disk */
+	if (syncfs(w->dir) < 0) /* one call for four thousand files; fsync() of each would take minutes on a slow disk */
 		return err_sys(e, "sync the tree");
 	scoped_fd lock = shelf_lock(s, e);
 
@@ -216,7 +218,7 @@ int shelf_publish(const struct shelf *s, struct workspace *w, const char *digest
 	return sync_dir(s, "names", e);
 }
 
-/* --- what is there --- */
+/* --- lists --- */
 
 void shelf_names_done(struct shelf_names *n)
 {

@@ -1,8 +1,9 @@
 /*
- * shelf.h - the store, seen by those who put trees into it and take them out.
+ * shelf.h - the store, for the code that adds and removes trees.
  *
- * Publishing and collecting both hold the lock of trees/, so that neither sees
- * the other half-way. Users of a tree need only the tree's own lock (store.h).
+ * Publishing and garbage collection both hold the lock of trees/, so that
+ * neither sees the other's work half done. A process that uses a tree needs only
+ * the tree's own lock (store.h).
  */
 #pragma once
 #include "recipe.h"
@@ -14,32 +15,32 @@ struct shelf {
 };
 #define SHELF_NONE ((struct shelf){ .dir = -1 })
 
-/* Makes what is missing of it, 0755. */
+/* Opens the store, after making what is missing of it and of the directories above it. */
 must_use int shelf_make(const char *path, struct shelf *ret, struct err *e);
 /* Kind MISSING when there is no store yet. */
 must_use int shelf_open(const char *path, struct shelf *ret, struct err *e);
 void         shelf_close(struct shelf *s);
 #define scoped_shelf scoped(shelf_close) struct shelf
 
-/* trees/, exclusively locked. */
+/* Opens trees/ and locks it exclusively; the descriptor is the caller's. */
 must_use int shelf_lock(const struct shelf *s, struct err *e);
 
 /*
- * The workspace becomes trees/DIGEST and names/NAME points at it. When that
- * tree is there already and sound, the workspace stays (and is removed by its
- * owner) and the tree gains the recipe. All data is on the disk before it has
+ * Renames the workspace to trees/DIGEST, and points names/NAME at it. When that
+ * tree exists already and is sound, the workspace stays (its owner removes it)
+ * and the tree is marked with the recipe. All data is on the disk before it has
  * a name.
  */
 must_use int shelf_publish(const struct shelf *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e);
 
-/* Remembers, or asks, whether this recipe led to this tree. */
+/* Records in the tree's directory that this recipe made it; asks whether it did. */
 must_use int shelf_mark(int tree_dir, const char *recipe_sha256, struct err *e);
 bool         shelf_is_marked(const struct shelf *s, const char *digest, const char *recipe_sha256);
 
-/* Every name, or every tree, sorted. */
+/* All names, or all trees, sorted. */
 struct shelf_name {
 	char name[64];
-	char digest[DIGEST_HEX + 1]; /* empty when the link is not one of ours */
+	char digest[DIGEST_HEX + 1]; /* empty when the link does not point to a tree */
 };
 struct shelf_names {
 	struct shelf_name *name;

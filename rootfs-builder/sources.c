@@ -12,9 +12,9 @@
 
 #define BLANKS    " \t"
 #define FILE_MAX  MIB
-#define LINES_MAX (64 * KIB) /* every URI of an entry goes with every suite: a file of a few kilobytes could make millions */
+#define LINES_MAX (64 * KIB) /* each URI of an entry is combined with each suite: a file of a few kilobytes could make millions of lines */
 
-/* One entry, as both styles have it. Lists are words with blanks between. */
+/* One entry, of either style. Lists are words with blanks between. */
 struct entry {
 	char *types, *uris, *suites, *components, *keys, *enabled;
 };
@@ -61,7 +61,7 @@ static bool has_word(const char *list, const char *word)
 
 /* --- which entries --- */
 
-/* None named, or files that Debian calls so. A key written into the entry is somebody else's. */
+/* True if no key is named, or only files with Debian's names. A key written into the entry itself is not Debian's. */
 static bool is_debian_key(const char *keys)
 {
 	size_t n;
@@ -95,7 +95,7 @@ static bool is_uri(const char *word, size_t n)
 	return colon && strncmp(word, "cdrom:", 6) != 0 && !memchr(word, '"', n) && !memchr(word, '[', n);
 }
 
-/* --- what is kept of them --- */
+/* --- lines and hosts --- */
 
 static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
 {
@@ -239,7 +239,7 @@ static int append(char **to, const char *text, size_t n, struct err *e)
 	return 0;
 }
 
-/* A line of a stanza; *field is the one that a continuation belongs to. */
+/* Adds a line of a stanza; *field: the field that a continuation line belongs to. */
 static int add_stanza_line(struct entry *x, char ***field, const char *line, size_t n, struct err *e)
 {
 	const char *colon = memchr(line, ':', n);
@@ -333,7 +333,7 @@ int sources_load(struct sources *ret, const char *file, const char *suite, struc
 	return 0;
 }
 
-/* --- keeping host names to ourselves --- */
+/* --- hiding host names --- */
 
 static void replace_all(char *text, const char *what, const char *with)
 {
@@ -347,7 +347,7 @@ static void replace_all(char *text, const char *what, const char *with)
 	}
 }
 
-/* "[IP: 192.0.2.1 80]" and whatever stands between "://" and the next slash. */
+/* Cuts "[IP: 192.0.2.1 80]", and all between "://" and the next slash. */
 static void cut_between(char *text, const char *from, const char *until, size_t keep)
 {
 	for (char *at = text; (at = strstr(at, from));) {
@@ -357,7 +357,7 @@ static void cut_between(char *text, const char *from, const char *until, size_t 
 		if (until[0] == ']' && start[n] == ']')
 			n++;
 		memmove(start, start + n, strlen(start + n) + 1);
-		at = keep ? start : text; /* what is left of and right of a hole may be one more */
+		at = keep ? start : text; /* the text on both sides of the cut may form another one */
 	}
 }
 

@@ -2,14 +2,14 @@
  * sources.h - where the machine's apt gets Debian from.
  *
  * A machine may have other sources too (of a vendor, of a language). They must
- * neither be used nor need to be reachable, so apt's own list cannot be handed
- * on as it is. An entry is Debian's, and ours, when it offers binary packages
- * of main for the suite, its updates or its security fixes, and no key but
- * Debian's is named for it. A wrong guess lets nothing in: whatever is taken is
- * verified with Debian's archive keyring and no other.
+ * neither be used nor need to be reachable, so apt's own list cannot be passed
+ * on unchanged. An entry is taken as Debian's when it offers binary packages of
+ * main for the suite, its updates or its security fixes, and names no key but
+ * Debian's. A wrong guess does no harm: all packages are verified with Debian's
+ * archive keyring and no other.
  *
- * The parsers are pure; sources_load() reads /etc/apt. Host names in here are
- * for apt alone: sources_hide() takes them out of everything people see.
+ * The parsers are pure; sources_load() reads /etc/apt. Host names are for apt
+ * alone: sources_hide() removes them from everything that people see.
  */
 #pragma once
 #include "err.h"
@@ -28,8 +28,8 @@ void sources_done(struct sources *s);
 must_use int sources_add_list(struct sources *s, const char *text, const char *suite, struct err *e); /* *.list */
 must_use int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e); /* *.sources */
 
-/* /etc/apt, or one file when `file` is given (by its name .sources or .list). */
+/* Reads /etc/apt, or one file when `file` is given; a name in ".sources" means deb822 style, any other one-line style. */
 must_use int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e);
 
-/* Replaces every host name by "(mirror)" and takes out addresses that apt prints. In place. */
+/* Replaces every host name by "(mirror)" and removes IP addresses that apt prints. In place. */
 void sources_hide(const struct sources *s, char *text);

@@ -23,7 +23,7 @@ static int open_resolved(int root, const char *path, int flags, uint64_t resolve
 
 	while (*path == '/')
 		path++;
-	/* A rename anywhere on the machine while ".." is looked up: the kernel cannot be sure, and says so. */
+	/* openat2() fails with EAGAIN if a rename anywhere on the machine races with the lookup of "..". */
 	do
 		fd = (int)syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how);
 	while (fd < 0 && errno == EAGAIN);
@@ -139,7 +139,7 @@ static int scan_entry(struct scan *s, int dir, const char *name, size_t len, int
 	return below < 0 ? scan_failed(s) : scan_dir(s, fd_take(&below), len, depth + 1);
 }
 
-/* Takes dir over. */
+/* Closes dir. */
 static int scan_dir(struct scan *s, int dir, size_t len, int depth)
 {
 	scoped_dir *d = fdopendir(dir);
@@ -220,7 +220,7 @@ bool tree_path_is_plain(const char *path)
 	return true;
 }
 
-/* One more directory; what exists must be one (a link to one inside the tree counts). */
+/* Makes one directory. An existing entry must be a directory, or a link to one inside the tree. */
 static int make_step(int root, const char *path, struct err *e)
 {
 	const char *name;
@@ -248,7 +248,7 @@ int tree_make_dir(int root, const char *path, struct err *e)
 	return 0;
 }
 
-/* The parent, with nothing left in it under that name (a directory is not removed). */
+/* Opens the parent, after removing an entry of that name; a directory is not removed, and is an error. */
 static int open_place(int root, const char *path, const char **name, struct err *e)
 {
 	scoped_fd parent = tree_open_parent(root, path, name);
@@ -286,7 +286,7 @@ int tree_link(int root, const char *path, const char *target, struct err *e)
 
 /* --- removing --- */
 
-/* What is too deep for so many open directories is put beside what is removed, and has its turn after it. */
+/* A directory that is too deep to keep all those above it open is moved next to the removed one, and removed after it. */
 struct removal {
 	int         top;
 	unsigned    aside;
@@ -311,7 +311,7 @@ static int put_aside(struct removal *r, int dir, const char *name)
 
 static int remove_at(struct removal *r, int dir, const char *name, int depth);
 
-/* An archive may have brought directories that their owner can neither read nor change. */
+/* An archive can make directories that even their owner can neither read nor write to. */
 static int open_dir(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -38,20 +38,20 @@ void         tree_done(struct tree *t);
 
 const struct tree_entry *tree_find(const struct tree *t, const char *path); /* or NULL */
 
-/* What a path inside the tree names once links are followed with the tree as /. Return a descriptor, or -1 and errno. */
+/* These open a path inside the tree, and return a descriptor, or -1 with errno. Links are followed with the tree as /. */
 int tree_open(int root, const char *path, int flags);
-/* The entry itself: no link is followed anywhere on the way. */
+/* Opens the entry itself, and fails at a link anywhere on the way. */
 int tree_open_entry(int root, const struct tree_entry *entry, int flags);
-/* The directory an entry lies in, links followed; *name points at its last component. */
+/* Opens the directory of an entry, following links; *name points at the last component of path. */
 int tree_open_parent(int root, const char *path, const char **name);
 
-/* Directories as needed, 0755. */
+/* Makes a directory and the missing ones above it, 0755. */
 must_use int tree_make_dir(int root, const char *path, struct err *e);
-/* A new file in place of whatever had that name; never written through a link. */
+/* Writes a new file, 0644, in place of an entry of that name; never through a link. */
 must_use int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e);
 must_use int tree_link(int root, const char *path, const char *target, struct err *e);
 
-/* name in dir and all below it. Missing is fine. */
+/* Removes name in dir, and all below it. A missing name is no error. */
 must_use int tree_remove(int dir, const char *name, struct err *e);
 
 static inline void tree_closedirp(DIR **d)
@@ -61,5 +61,5 @@ static inline void tree_closedirp(DIR **d)
 }
 #define scoped_dir scoped(tree_closedirp) DIR
 
-/* "/a/b": absolute, no empty, "." or ".." component, no control character, nothing at the end. */
+/* "/a/b": absolute, printable, without an empty, "." or ".." component, and without a slash at the end. */
 bool tree_path_is_plain(const char *path);

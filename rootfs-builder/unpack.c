@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ARCHIVES   "/var/cache/apt/archives"
-#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* dpkg-deb wants a place to write to */
+#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* runs dpkg-deb, which needs a TMPDIR that it can write to */
 
 static void free_textp(char **text)
 {
@@ -26,9 +26,9 @@ static void free_textp(char **text)
 /* --- how apt fetches: the machine's own settings --- */
 
 /*
- * mmdebstrap reads none of the machine's apt.conf. What decides whether and how
- * a mirror can be reached must come along (a proxy, a clock that is off), and
- * nothing else: no setting here can make apt trust what is not signed.
+ * mmdebstrap does not read the machine's apt.conf. Settings that decide whether
+ * and how a mirror can be reached (a proxy, a wrong clock) are copied, and no
+ * others: none of these can make apt trust what is not signed.
  */
 static const char *const fetch_settings[] = {
 	"Acquire::http::", "Acquire::https::", "Acquire::Check-Valid-Until ", "Acquire::Check-Date ", "Acquire::Retries ",
@@ -73,7 +73,7 @@ static const char *const apt_env[] = { ENV, NULL };
 static int write_settings(const struct unpack *u, struct err *e)
 {
 	static const char *const argv[] = { "apt-config", "dump", "Acquire", NULL };
-	/* The workspace is closed to apt's own user, and may lie below a directory that is closed to all. */
+	/* apt's own user cannot enter the workspace, which may be below a directory that is closed to others. */
 	static const char as_root[] = "APT::Sandbox::User \"root\";\n";
 	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e), conf = -1;
 
@@ -95,7 +95,7 @@ static int write_settings(const struct unpack *u, struct err *e)
 
 /* --- packages that are not there --- */
 
-/* The line that apt writes about it, whole: names are parts of other names. */
+/* Looks for the whole line that apt prints, because one name can be part of another. */
 static bool is_missed(const char *log, const char *name)
 {
 	char unknown[1100], virtual[1100];
@@ -105,7 +105,7 @@ static bool is_missed(const char *log, const char *name)
 	return strstr(log, unknown) || strstr(log, virtual);
 }
 
-/* Only names of the recipe are shown. Returns what was known before if apt complains of something else. */
+/* Names the recipe's packages that apt did not find. If apt complains of something else, *e stays as it is. */
 static int name_missed(const struct unpack *u, struct err *e)
 {
 	char              list[300] = "";
@@ -142,13 +142,14 @@ static char *join_packages(const struct recipe *r)
 	}
 	if (r->requirements)
 		fputs("," RECIPE_PIP, out);
-	fclose(out); /* the text is where it stays only from now on */
+	fclose(out); /* text is valid only from here on */
 	return text;
 }
 
 /*
- * What apt believes to be there it does not bring. Versions are as high as can
- * be: "at least" is then fulfilled, and what wants an exact one fails the build.
+ * apt does not fetch a package that it believes to be installed. The version is
+ * very high, so that any "at least" is fulfilled; a package that depends on an
+ * exact version fails the build.
  */
 static int write_omitted(const struct unpack *u, struct err *e)
 {
@@ -177,25 +178,25 @@ static int write_sources(const struct unpack *u, struct err *e)
 	return fd_take(&fd);
 }
 
-/* What strangers' archives lead to ends in the place, and ours are beside it. */
+/* mmdebstrap can write only to the place: a hostile package that escapes its tree cannot reach the builder's files, which are beside it. */
 static int run_mmdebstrap(const struct unpack *u, int place, const char *packages, const char *into, const char *aptopt, const char *tmpdir, int in,
 			  struct err *e)
 {
 	const char *const env[] = {
 		ENV,
-		"TAR_OPTIONS=--no-same-owner", /* all will belong to the builder, who need not be able to give files away */
-		tmpdir,                        /* killed, it leaves its own files where ours are */
+		"TAR_OPTIONS=--no-same-owner", /* all files will belong to the user who builds, who may not be able to chown */
+		tmpdir,                        /* if mmdebstrap is killed, its temporary files are removed with the workspace */
 		NULL,
 	};
 	const char *const argv[] = {
 		"mmdebstrap",
-		"--variant=extract",                 /* no maintainer script, nothing but what the recipe names */
+		"--variant=extract",                 /* no maintainer scripts, and only the packages of the recipe */
 		"--mode=root",
 		"--format=directory",
-		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"", /* /bin -> usr/bin and its like, before anything is extracted */
+		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"", /* makes links such as /bin -> usr/bin before anything is extracted */
 		"--setup-hook=cat \"${1%/*/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
-		"--skip=chroot/mount,cleanup/apt,output/dev", /* nothing runs in there; the archives tell us the versions */
-		aptopt, packages, "", into, "-", NULL, /* the suite is in the sources, they come on stdin */
+		"--skip=chroot/mount,cleanup/apt,output/dev", /* no program runs in the tree; the names of the archives have the versions */
+		aptopt, packages, "", into, "-", NULL, /* the sources, which name the suite, come on stdin */
 	};
 	struct process p = {
 		.argv = argv, .env = env, .place = place, .network = true, .in = in, .out = u->log, .stop = u->stop,
@@ -215,7 +216,7 @@ static int make_place(const struct unpack *u, struct err *e)
 	return fd < 0 ? err_sys(e, "make a place to unpack in") : fd;
 }
 
-/* Whatever else lies in the place was planted. */
+/* Takes the tree out of the place. Anything else there was put there by hostile packages, and is removed. */
 static int take_tree(const struct unpack *u, int place, struct err *e)
 {
 	if (renameat(place, "tree", u->work, "tree") < 0)
@@ -283,7 +284,7 @@ static json_t *list_archives(const struct tree *t)
 	return list;
 }
 
-/* What mmdebstrap copies from this machine, or writes about it: left in, the digest would depend on who builds, and tell of it. */
+/* What mmdebstrap copies from this machine, or writes about it. It would make the digest depend on the machine, and reveal things about it. */
 static const char *const traces[] = {
 	"/dev", "/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
 	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",

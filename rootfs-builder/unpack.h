@@ -1,8 +1,8 @@
 /*
- * unpack.h - Debian packages become a tree, by mmdebstrap.
+ * unpack.h - makes a tree from Debian packages, with mmdebstrap.
  *
- * Packages are extracted, not installed: no maintainer script runs. What the
- * scripts would have done are rows of the recipe.
+ * Packages are extracted, not installed: no maintainer script runs. Rows of the
+ * recipe do what the scripts would have done.
  */
 #pragma once
 #include "recipe.h"
@@ -14,13 +14,13 @@ struct unpack {
 	const struct recipe  *recipe;
 	const struct sources *sources;
 	const char           *place; /* work/UNPACK_PLACE as an absolute path; it does not exist yet */
-	int                   work;  /* a directory for files of ours; the tree becomes work/tree */
+	int                   work;  /* the workspace, for the builder's own files; the tree becomes work/tree */
 	int                   log, stop;
 };
 
 must_use int unpack_apply(const struct unpack *u, struct err *e);
 /*
- * [{"name","version"}], sorted, from the archives that unpack_apply() left in
- * the tree; then removes these and all traces of this machine.
+ * Returns [{"name","version"}], sorted, from the archives that unpack_apply()
+ * left in the tree; removes these archives and all traces of this machine.
  */
 must_use json_t *unpack_packages(int root, struct err *e);

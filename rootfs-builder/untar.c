@@ -17,18 +17,18 @@
 #include <sys/stat.h>
 
 #define BLOCK      (64 * 1024)
-#define MEMORY_MAX GIB /* of address space: what a dictionary of xz or a window of zstd may ask for is the archive's to say */
+#define MEMORY_MAX GIB /* of address space: the archive chooses the size of a dictionary of xz or a window of zstd */
 #define WHITEOUT   ".wh."
 #define OPAQUE     ".wh..wh..opq"
 
-/* Shared with the process that reads the archive: what it writes there is as hostile as what it reads. */
+/* Memory shared with the process that reads the archive. What that process writes here is as hostile as the archive. */
 struct answer {
 	struct plant count;
 	struct err   err;
 	char         hex[DIGEST_HEX + 1];
 };
 
-/* What is read twice: the bytes of the archive, and the archive. */
+/* Unpacking one archive, for the process that reads it. */
 struct job {
 	const struct untar *untar;
 	struct answer      *answer;
@@ -37,11 +37,11 @@ struct job {
 };
 
 struct stream {
-	struct archive *file; /* one member, whatever the compression */
+	struct archive *file; /* the file as an archive with one member, its uncompressed bytes */
 	struct digest   sum;
 	uint64_t        bytes, bytes_max;
-	bool            ended; /* before it began: the file is empty */
-	struct err      why; /* that reading ended, if we ended it: libarchive would not keep the words */
+	bool            ended; /* the file is empty */
+	struct err      why; /* why stream_read() refused to go on; libarchive would not keep the message */
 	bool            refused;
 };
 
@@ -66,7 +66,7 @@ static int open_file(struct stream *s, struct err *e)
 	struct archive_entry *entry;
 	int                   r;
 
-	/* For a compression that it was built without, libarchive would start a program; there is none here, so this is an error. */
+	/* If libarchive was built without one of these, it starts a program instead; there is none in the tree, so that is an error. */
 	(void)archive_read_support_filter_gzip(a);
 	(void)archive_read_support_filter_bzip2(a);
 	(void)archive_read_support_filter_xz(a);
@@ -112,7 +112,7 @@ static la_ssize_t stream_read(struct archive *a, void *context, const void **ret
 	return digest_add(&s->sum, *ret, n, &s->why) < 0 ? refuse(s, a) : (la_ssize_t)n;
 }
 
-/* What stands behind the end of an archive belongs to its digest. */
+/* Reads the bytes after the end of the archive, which belong to its digest. */
 static int stream_drain(struct stream *s, struct archive *a)
 {
 	const void *bytes;
@@ -184,7 +184,7 @@ static int take_entry(struct plant *p, struct archive *a, struct archive_entry *
 	}
 }
 
-/* ".wh.NAME" takes NAME away; other names that begin with ".wh..wh." are notes of the file system that the layer was made on. */
+/* ".wh.NAME" removes NAME; ".wh..wh..opq" empties its directory. Other names that begin with ".wh..wh." are notes of aufs, and are ignored. */
 static int take_whiteout(struct plant *p, const char *path, const char *last, struct err *e)
 {
 	const char *name = last + strlen(WHITEOUT);
@@ -264,7 +264,7 @@ static void stream_done(struct stream *s)
 	digest_done(&s->sum);
 }
 
-/* A layer's whiteouts hold for what lower layers brought and for nothing of its own, wherever in it they stand: they go first. */
+/* A layer's whiteouts remove entries of lower layers, and none of its own, wherever they are in the archive. So a first pass applies them. */
 static int read_archive(struct job *j, struct err *e)
 {
 	for (int whiteouts = j->untar->is_layer && !j->untar->is_first; whiteouts >= 0; whiteouts--) {
@@ -284,7 +284,7 @@ static int bound_memory(void)
 	return setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX });
 }
 
-/* Here / is the tree, and nothing else is in reach. */
+/* The process that reads the archive: its / is the tree, and it can reach nothing else. */
 static int run(void *context)
 {
 	struct job *j = context;
@@ -304,7 +304,7 @@ static int run(void *context)
 static int judge(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
 {
 	a->err.text[sizeof a->err.text - 1] = 0;
-	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or it was killed: it left no message */
+	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or the process was killed: it left no message */
 		*e = *why;
 		return err_wrap(e, "%s", u->name);
 	}
@@ -312,7 +312,7 @@ static int judge(const struct untar *u, struct answer *a, const struct err *why,
 	return err_set(e, ERR_BAD_SPEC, "%s: %s", u->name, a->err.text);
 }
 
-/* libarchive gives names in the charset of the locale, and takes those apart that it cannot give. */
+/* libarchive converts names to the locale's charset, and damages those that it cannot convert. */
 static int run_in_utf8(const struct process *p, struct err *e)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), before;

@@ -32,7 +32,7 @@ static bool is_same(int root, const char *a, const char *b)
 
 /* --- links --- */
 
-/* "/lib/x86/a" and "../../etc/b" -> "/etc/b", by their words alone. False when the target stays below /lib. */
+/* "/lib/x86/a" and "../../etc/b" -> "/etc/b" in whole, without following links. False when the target stays below /lib. */
 static bool leaves_top(const char *path, const char *target, char whole[PATH_MAX])
 {
 	size_t len  = (size_t)(strrchr(path, '/') - path), top = strcspn(path + 1, "/") + 1;
@@ -109,7 +109,7 @@ static int merge_top(int root, const struct tree *t, const char *top, struct err
 		return 0;
 	snprintf(to, sizeof to, "/usr%s", top);
 	snprintf(target, sizeof target, "usr%s", top);
-	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && remove_entry(root, to, e) < 0) /* merged the other way round */
+	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && remove_entry(root, to, e) < 0) /* merged the other way round: /usr/bin -> /bin */
 		return -1;
 	if (tree_make_dir(root, to, e) < 0)
 		return -1;

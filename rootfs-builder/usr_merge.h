@@ -1,9 +1,10 @@
 /*
- * usr_merge.h - /bin, /sbin and /lib* become links to what is below /usr.
+ * usr_merge.h - makes /bin, /sbin and /lib* links to the directories below /usr.
  *
- * A cell executes nothing but what lies below /usr, its loader and shell as
- * well. Most systems are made so; of those that are not, the files are moved.
- * Of two files that would get one name, the one below /usr stays.
+ * A cell executes only files below /usr, and that includes the loader and the
+ * shell. In most systems these directories are links already; in others the
+ * files are moved. If two files would get the same name, the one below /usr
+ * stays.
  */
 #pragma once
 #include "err.h"

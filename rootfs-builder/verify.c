@@ -81,7 +81,7 @@ static int read_manifest(const struct shelf *s, const char *digest, struct manif
 	return manifest_parse(b.data, b.len, ret, e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-/* The root directory is no entry of the manifest. */
+/* The manifest has no entry for the root directory. */
 static void check_root(struct verify *v, int root)
 {
 	struct stat st;
@@ -109,7 +109,7 @@ int verify_tree(const struct shelf *s, const char *digest, FILE *out, struct err
 	if (store_open_digest(s->path, digest, &t, e) < 0 || manifest_make(t.tree_fd, &is, e) < 0)
 		return -1;
 	check_root(&v, t.tree_fd);
-	if (strcmp(is.digest, digest) == 0) /* the name is the proof; no need to trust a manifest */
+	if (strcmp(is.digest, digest) == 0) /* the digest proves it, so manifest.json need not be trusted */
 		return judge(&v, digest, e);
 	if (read_manifest(s, digest, &was, e) < 0)
 		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot tell how", digest);

@@ -1,4 +1,4 @@
-/* verify.h - whether a tree of the store still is what its name says */
+/* verify.h - checks that a tree of the store still has the content that its name says */
 #pragma once
 #include "shelf.h"
 

@@ -42,7 +42,7 @@ static bool ends_in(const char *name, const char *tail)
 	return n > m && strcmp(name + n - m, tail) == 0;
 }
 
-/* "NAME-VERSION-...whl", where names have no '-' and versions neither. */
+/* "NAME-VERSION-....whl"; there is no '-' in names and versions. */
 static bool is_wheel_of(const char *file, const struct requirement *r)
 {
 	size_t n    = strcspn(file, "-");
@@ -82,7 +82,7 @@ static int keep_file(struct wheels *w, const char *folder, const char *name, str
 	return 0;
 }
 
-/* What was found for one requirement; the last wheel of that version whose hash is another is remembered for the error. */
+/* The search for one requirement. `other` and `hash` are the last wheel of that version with another hash, for the error. */
 struct search {
 	const struct requirement *asked;
 	size_t                    found;

@@ -1,4 +1,4 @@
-/* wheels_install.c - pip, which the suite brought, installs wheels in the tree with the tree's Python */
+/* wheels_install.c - installs wheels in the tree, with the suite's pip and the tree's Python */
 #define _GNU_SOURCE
 #include "build_log.h"
 #include "chroot.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PLACE     "/.brig-wheels" /* gone before the tree is looked at */
+#define PLACE     "/.brig-wheels" /* removed before the tree is compiled, linted and hashed */
 #define NAME      (&PLACE[1])
 #define PIP       "/usr/share/python-wheels"
 #define LIBRARIES "/usr/local/lib"
@@ -46,7 +46,7 @@ static int copy_bytes(int from, int to)
 	return 0;
 }
 
-/* That it still has its hash is for pip to see. */
+/* pip checks the hash again, in case the file has changed. */
 static int copy_file(int place, const char *path, const char *name, struct err *e)
 {
 	scoped_fd from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int put_text(int place, const char *name, const char *text, struct err *e
 	return fd < 0 || file_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "%s", name) : 0;
 }
 
-/* Whatever an archive has put there goes. */
+/* Removes first what an archive may have put there. */
 static int make_place(int root, struct err *e)
 {
 	if (tree_remove(root, NAME, e) < 0)
@@ -74,7 +74,7 @@ static int make_place(int root, struct err *e)
 	return fd < 0 ? err_sys(e, PLACE) : fd;
 }
 
-/* "/usr/share/python-wheels/pip-25.1.1-py3-none-any.whl/pip", which Python can execute as it is. */
+/* Finds "/usr/share/python-wheels/pip-25.1.1-py3-none-any.whl/pip", which Python can execute without installing it. */
 static int find_pip(int root, char path[300], struct err *e)
 {
 	scoped_fd   folder = tree_open(root, PIP, O_RDONLY | O_DIRECTORY);
@@ -93,8 +93,8 @@ static int find_pip(int root, char path[300], struct err *e)
 #define PIP_MOST 40
 
 /*
- * No setup.py, no version but those of the file, no file with another hash, no settings of the user or the machine.
- * -S: pip does not count packages that Debian has installed.
+ * The options: no setup.py, no versions but those of the file, no files with other hashes, no settings of the user or machine.
+ * -S: so that pip does not find packages that Debian has installed.
  */
 static void pip_command(const char *argv[PIP_MOST], const char *pip, const char *const *own)
 {
@@ -116,7 +116,7 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
-/* pip reports only that nothing matches, in many lines: this names the requirement. Its other errors are in the log. */
+/* If pip's log says that nothing matches, which takes it many lines, the error names the requirement. Other errors are in the log. */
 static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
 {
 	scoped_bytes said = { 0 };
@@ -135,12 +135,12 @@ static int err_pip(const struct wheels *w, int log, const char *doing, struct er
 	return err_wrap(e, "pip, %s", doing);
 }
 
-/* --- what the tree is lent --- */
+/* --- files of this machine, lent to the tree --- */
 
-/* A file of this machine that stands in the place of the tree's own until pip is done. */
+/* A file of this machine that replaces the tree's own until pip has ended. */
 struct lent {
 	const char  *path;
-	size_t       made; /* so much of the path was not there before: it goes again. 0: the tree's own comes back */
+	size_t       made; /* length of the first part of path that was missing, to be removed again. 0: the tree's own file is put back */
 	struct bytes own;
 };
 
@@ -153,7 +153,7 @@ static void lent_done(struct lent (*lent)[LENT_N])
 		bytes_done(&(*lent)[i].own);
 }
 
-/* The end of the first part of the path that is not there; 0 when all of it is. */
+/* The length of the first part of the path that is missing; 0 when nothing is. */
 static size_t find_missing(int root, const char *path)
 {
 	char part[100];
@@ -210,7 +210,7 @@ static int take_back(int root, const struct lent *l, struct err *e)
 
 /* --- from an index --- */
 
-/* Others can read command lines, and an address may have a password. */
+/* In a file, because other users can read command lines, and an address may have a password. */
 static int write_index(const struct wheels *w, int place, struct err *e)
 {
 	char *text = NULL;
@@ -233,7 +233,7 @@ static int fetch(const struct wheels *w, int root, int place, const char *pip, i
 	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
 }
 
-/* --- what came --- */
+/* --- what pip has installed --- */
 
 static void forget(json_t *packages, const char *name)
 {
@@ -323,7 +323,7 @@ static int run_pip(const struct wheels *w, int root, const char *pip, int log, i
 		if (lend(root, &lent[i], e) < 0)
 			return -1;
 	if (gather(w, root, place, pip, log, stop, e) < 0 || install(w, root, pip, log, stop, e) < 0)
-		return -1; /* the tree goes, with what it was lent */
+		return -1; /* the whole tree is discarded, with the lent files */
 	for (size_t i = LENT_N; i-- > 0;)
 		if (take_back(root, &lent[i], e) < 0)
 			return -1;

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 /*
- * tmp/ itself, locked: between making a workspace and locking it, a sweeper
- * would take it for a dead one.
+ * Opens tmp/ and locks it: between the making of a workspace and its lock, a
+ * sweep would take the workspace for a dead one.
  */
 static int open_tmp(int store, struct err *e)
 {
@@ -40,7 +40,7 @@ static int fill(struct workspace *w, struct err *e)
 	w->dir = openat(w->tmp, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->dir < 0)
 		return err_sys(e, "tmp/%s", w->name);
-	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* who may open it may keep everybody out */
+	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* 0600: a user who can open it could hold the lock */
 	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, "tmp/%s/lock", w->name);
 	return 0;
@@ -67,7 +67,7 @@ void workspace_close(struct workspace *w)
 {
 	struct err e;
 
-	/* Sweepers wait: its lock is among the first to go. What cannot be removed now is theirs, later. */
+	/* tmp/ is locked, because the workspace's lock file is among the first to be removed. A later sweep removes what is left. */
 	if (w->dir >= 0 && w->name[0] && flock(w->tmp, LOCK_EX) == 0 && tree_remove(w->tmp, w->name, &e) < 0)
 		fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	fd_closep(&w->lock);

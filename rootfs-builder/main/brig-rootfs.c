@@ -34,7 +34,7 @@ struct options {
 
 /* --- commands --- */
 
-/* The signals become bytes to read: whoever waits for a program also waits for them. */
+/* A signalfd, so that a wait for a program is also a wait for signals. */
 static int open_stop(struct err *e)
 {
 	sigset_t set;
@@ -69,7 +69,7 @@ static int command_import(const struct options *o, struct err *e)
 	return stop < 0 ? -1 : build_import(&b, e);
 }
 
-/* A digest, or the name of one. */
+/* Verifies one tree; text: its digest, or its name. */
 static int verify_text(const struct shelf *s, const char *text, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
@@ -85,7 +85,7 @@ static int verify_text(const struct shelf *s, const char *text, struct err *e)
 	return 0;
 }
 
-/* All of them, whatever the first ones are like; each that is not sound gets its line. */
+/* Verifies all of them, even after one has failed; each failure gets a line. */
 static int verify_texts(const struct shelf *s, const char *const *text, size_t n, struct err *e)
 {
 	size_t bad = 0;
@@ -129,7 +129,7 @@ static int command_verify(const struct options *o, struct err *e)
 	return o->n_args ? verify_texts(&s, (const char *const *)o->args, (size_t)o->n_args, e) : verify_trees(&s, e);
 }
 
-/* No store yet is an empty one to whoever lists or collects. */
+/* A store that does not exist counts as empty, as it does for gc. */
 static int command_list(const struct options *o, struct err *e)
 {
 	scoped_shelf s = SHELF_NONE;
@@ -140,7 +140,7 @@ static int command_list(const struct options *o, struct err *e)
 		if (o->json)
 			puts("[]");
 		else
-			fprintf(stderr, "brig-rootfs: %s\n", e->text); /* which store, and what makes it */
+			fprintf(stderr, "brig-rootfs: %s\n", e->text); /* names the store, and the command that makes it */
 		return 0;
 	}
 	return list_print(&s, o->json, stdout, e);
@@ -168,7 +168,7 @@ static const struct command {
 	const char *name, *usage, *about;
 	int (*run)(const struct options *, struct err *);
 	int         least, most; /* arguments */
-	const char *letters; /* of its own options, see below */
+	const char *letters; /* of the command's own options, see choices[] */
 } commands[] = {
 	/* clang-format off */
 	{ "build",  "NAME|RECIPE.json",   "build a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
@@ -180,7 +180,7 @@ static const struct command {
 	/* clang-format on */
 };
 
-/* An option that only some commands have is found by its letter in their row. */
+/* A command has the options whose letters are in its row, and --store and --help. */
 static const struct choice {
 	char        letter;
 	const char *name, *value, *about;
@@ -237,7 +237,7 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 	return EXIT_USAGE;
 }
 
-/* A relative store would mean another one after the next cd. */
+/* Makes the store's path absolute. */
 static int set_store(struct options *o, const char *dir, struct err *e)
 {
 	char *cwd = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
@@ -330,7 +330,7 @@ int main(int argc, char **argv)
 {
 	struct err e;
 
-	/* Modes in a store do not depend on who builds: a tree is for others, too. */
+	/* Modes in a store must not depend on the caller's umask: other users read the trees. */
 	umask(022);
 	if (file_fill_standard() < 0)
 		return EXIT_FAILED;
